@@ -1,0 +1,59 @@
+"""onelayer: turn functions into single-layer Transformers, with proof.
+
+Only the public names live here. Each is imported from its module on first use, so that `import onelayer` stays
+quick and touches neither torch nor any random state, default dtype, warning filter or file.
+"""
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import LayerConfig as LayerConfig
+    from .errors import InputError as InputError
+    from .errors import OneLayerError as OneLayerError
+    from .inspect import inspect as inspect
+    from .model import SingleLayerTransformer as SingleLayerTransformer
+    from .stock import from_stock as from_stock
+
+__version__ = "0.1.0"
+
+# public name → the module that defines it
+_HOME = {
+    "InputError": "errors",
+    "LayerConfig": "config",
+    "OneLayerError": "errors",
+    "SingleLayerTransformer": "model",
+    "from_stock": "stock",
+    "inspect": "inspect",
+}
+
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'onelayer' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """Keeps `onelayer.inspect` the function when the submodule of the same name is imported.
+
+    Python binds a submodule to its parent under the submodule's name; for a public function that shares the name
+    of its file the function wins.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

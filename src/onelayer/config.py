@@ -1,0 +1,121 @@
+"""LayerConfig: the shape of a single-layer Transformer, checked once, free of torch.
+
+The symbols are the paper's: n tokens of d features, h heads with their own W^Q, W^K, W^V, one W^O, one feed-forward
+network. Tokens stand in the order
+
+    data tokens (n) | anchor tokens | memory tokens | output tokens
+
+and only data tokens carry input; the special tokens are constant vectors, part of the weights.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Literal, get_args, get_origin
+
+from .errors import InputError
+
+Activation = Literal["relu", "gelu", "silu"]
+Code = Literal["one-hot", "sinusoidal", "learned", "none"]
+Norm = Literal["none", "pre", "post"]
+Readout = Literal["position", "output", "mean"]
+Attention = Literal["softmax", "fused"]
+
+_AT_LEAST = {  # smallest allowed value of every whole-number field
+    "tokens": 1,
+    "features_in": 1,
+    "features_out": 1,
+    "d_model": 1,
+    "heads": 1,
+    "d_k": 1,
+    "d_v": 1,
+    "ffn_width": 1,
+    "anchor_tokens": 0,
+    "memory_tokens": 0,
+    "output_tokens": 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerConfig:
+    """Everything about a `SingleLayerTransformer` except its weights.
+
+    d_k and d_v are the widths of one head and need not be d_model/heads. `code="none"` leaves out positional codes
+    (the layer is then permutation-equivariant). `attention="fused"` evaluates Eq. (5)–(6) with torch's fused kernel
+    instead of the explicit softmax: the same function, other rounding, and no α to look at.
+    """
+
+    tokens: int
+    features_in: int
+    features_out: int
+    d_model: int
+    heads: int
+    d_k: int
+    d_v: int
+    ffn_width: int
+    activation: Activation = "relu"
+    dropout: float = 0.0
+    code: Code = "one-hot"
+    anchor_tokens: int = 0
+    memory_tokens: int = 0
+    output_tokens: int = 0
+    residual: bool = True
+    norm: Norm = "none"
+    norm_eps: float = 1e-5
+    readout: Readout = "position"
+    projection_bias: bool = False
+    attention: Attention = "softmax"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if get_origin(field.type) is Literal:
+                self._require_choice(field.name, value, get_args(field.type))
+            elif field.type is bool:
+                self._require_choice(field.name, value, (False, True))
+        for name, least in _AT_LEAST.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(
+                    f"{name}, a whole number of at least {least}", f"{name}={value!r}", f"set {name}={least} or more"
+                )
+        self._require_range("dropout", 0.0, 1.0)
+        self._require_range("norm_eps", 0.0, float("inf"))
+        if self.code == "one-hot" and self.d_model < self.features_in + self.tokens:
+            raise InputError(
+                "one-hot positional codes beside the features, which need d_model ≥ features_in + tokens"
+                f" = {self.features_in + self.tokens}",
+                f"d_model={self.d_model}",
+                f"set d_model={self.features_in + self.tokens} or more, or another code",
+            )
+        if self.readout == "output" and self.output_tokens == 0:
+            raise InputError("readout='output'", "output_tokens=0", "set output_tokens=1 or more, or another readout")
+
+    def _require_choice(self, name: str, value: object, choices: tuple[object, ...]) -> None:
+        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+            listed = ", ".join(map(repr, choices))
+            raise InputError(f"{name}, one of {listed}", f"{name}={value!r}", f"choose one of {listed}")
+
+    def _require_range(self, name: str, low: float, high: float) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < high:
+            raise InputError(f"{name}, a number in [{low:g}, {high:g})", f"{name}={value!r}", f"set {name} in that range")
+
+    @property
+    def special_tokens(self) -> int:
+        return self.anchor_tokens + self.memory_tokens + self.output_tokens
+
+    @property
+    def all_tokens(self) -> int:
+        """Length of the sequence that attention sees."""
+        return self.tokens + self.special_tokens
+
+    @property
+    def read_rows(self) -> slice:
+        """The tokens whose outputs are read: the output tokens, or else the data tokens."""
+        if self.readout == "output":
+            return slice(self.all_tokens - self.output_tokens, self.all_tokens)
+        return slice(0, self.tokens)
+
+    @property
+    def places(self) -> int:
+        """Number of output vectors: one per position, one per output token, or one mean."""
+        return {"position": self.tokens, "output": self.output_tokens, "mean": 1}[self.readout]

@@ -1,0 +1,199 @@
+"""SingleLayerTransformer: the paper's model as an ordinary nn.Module.
+
+One block in the paper's sense (Section III): an embedding with positional codes, ONE multi-head self-attention layer,
+Eq. (5)–(8), a position-wise feed-forward network, optional residuals and LayerNorm, and a linear read-out. Vectors are
+rows, as in the paper: q_i = x_i W^Q. The module knows nothing of where its weights come from: built, trained or loaded.
+
+Shapes: token = data tokens and special tokens, row = the tokens that are read out, place = output vectors.
+"""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from .config import LayerConfig
+from .errors import InputError
+
+ACTIVATION = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+
+
+class SingleLayerTransformer(nn.Module):
+    """T : R^(n×d) → R^(places×d_out), batched: [batch, n, d] → [batch, places, d_out].
+
+    Fresh weights are drawn from a generator of their own (`seed`); torch's global random state is not touched.
+    """
+
+    def __init__(self, config: LayerConfig, *, seed: int = 0, dtype: torch.dtype = torch.float64) -> None:
+        super().__init__()
+        self.config = c = config
+        draw = _Draw(seed, dtype)
+        # embedding: a fixed affine normalisation x̂ = (x − shift)·scale, then W^E, plus the code p_j of the position
+        self.register_buffer("shift", torch.zeros(c.tokens, c.features_in, dtype=dtype))
+        self.register_buffer("scale", torch.ones(c.tokens, c.features_in, dtype=dtype))
+        self.W_E = draw(c.features_in, c.d_model)
+        self.b_E = draw.zeros(c.d_model)
+        if c.code == "learned":
+            self.P = draw(c.tokens, c.d_model)
+        elif c.code != "none":
+            self.register_buffer("P", fixed_code(c).to(dtype))
+        if c.special_tokens:
+            self.S = draw(c.special_tokens, c.d_model)
+        # attention: one W^Q, W^K, W^V per head, one W^O for all
+        self.W_Q = draw(c.heads, c.d_model, c.d_k)
+        self.W_K = draw(c.heads, c.d_model, c.d_k)
+        self.W_V = draw(c.heads, c.d_model, c.d_v)
+        self.W_O = draw(c.heads * c.d_v, c.d_model)
+        if c.projection_bias:
+            self.b_Q = draw.zeros(c.heads, c.d_k)
+            self.b_K = draw.zeros(c.heads, c.d_k)
+            self.b_V = draw.zeros(c.heads, c.d_v)
+            self.b_O = draw.zeros(c.d_model)
+        # feed-forward network
+        self.W_1, self.b_1 = draw(c.d_model, c.ffn_width), draw.zeros(c.ffn_width)
+        self.W_2, self.b_2 = draw(c.ffn_width, c.d_model), draw.zeros(c.d_model)
+        if c.norm != "none":
+            self.gain_1, self.offset_1 = draw.ones(c.d_model), draw.zeros(c.d_model)
+            self.gain_2, self.offset_2 = draw.ones(c.d_model), draw.zeros(c.d_model)
+        # linear read-out, after any LayerNorm
+        self.W_R, self.b_R = draw(c.d_model, c.features_out), draw.zeros(c.features_out)
+
+    def forward(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch place out"]:
+        """T(x). Only the tokens that are read out ask queries: the others cannot influence the answer."""
+        return self.read(self.block(self.embed(x), self.config.read_rows))
+
+    def embed(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch token model"]:
+        """Data tokens (x̂_j W^E + b^E + p_j), followed by the constant special tokens."""
+        c = self.config
+        if x.ndim != 3 or x.shape[1:] != (c.tokens, c.features_in):
+            raise InputError(
+                f"input of shape [batch, {c.tokens}, {c.features_in}] (tokens, features)",
+                f"shape {list(x.shape)}",
+                f"reshape to [batch, {c.tokens}, {c.features_in}], or change tokens and features_in",
+            )
+        if x.dtype != self.W_E.dtype:
+            dtype = str(self.W_E.dtype).removeprefix("torch.")
+            raise InputError(f"input of dtype {dtype}", str(x.dtype), f"convert with x.to(torch.{dtype})")
+        e = (x - self.shift) * self.scale @ self.W_E + self.b_E
+        if c.code != "none":
+            e = e + self.P
+        if c.special_tokens:
+            e = torch.cat([e, self.S.expand(len(x), -1, -1)], dim=1)
+        return e
+
+    def block(
+        self, e: Float[Tensor, "batch token model"], rows: slice = slice(None)
+    ) -> Float[Tensor, "batch row model"]:
+        """Attention and feed-forward sublayers, each with its residual and LayerNorm; outputs of the tokens `rows`."""
+        pre, post = self.config.norm == "pre", self.config.norm == "post"
+        a = self._drop(self.attend(self._norm_1(e) if pre else e, rows))
+        h = e[:, rows] + a if self.config.residual else a
+        h = self._norm_1(h) if post else h
+        f = self._drop(self.feed_forward(self._norm_2(h) if pre else h))
+        y = h + f if self.config.residual else f
+        return self._norm_2(y) if post else y
+
+    def attend(
+        self, x: Float[Tensor, "batch token model"], rows: slice = slice(None)
+    ) -> Float[Tensor, "batch row model"]:
+        """Multi-head attention: MHA(X) = Concat(Z_1, …, Z_h) W^O, Eq. (8)."""
+        v = self._project(x, "V")
+        if self.config.attention == "fused":
+            p = self.config.dropout if self.training else 0.0
+            q, k = self._project(x[:, rows], "Q"), self._project(x, "K")
+            z = F.scaled_dot_product_attention(q, k, v, dropout_p=p)  # Eq. (7), one fused kernel
+        else:
+            z = self._drop(self._weights(x, rows)) @ v  # Eq. (6): z_i = Σ_j α_ij v_j, all i at once: Eq. (7)
+        concat = z.transpose(1, 2).flatten(2)  # [batch, row, head·d_v]
+        a = concat @ self.W_O  # Eq. (8)
+        return a + self.b_O if self.config.projection_bias else a
+
+    def attention(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch head token token"]:
+        """The attention weights α_ij of every head, Eq. (5): row i is the query token, column j the key token."""
+        e = self.embed(x)
+        return self._weights(self._norm_1(e) if self.config.norm == "pre" else e, slice(None))
+
+    def feed_forward(self, h: Float[Tensor, "batch row model"]) -> Float[Tensor, "batch row model"]:
+        """Two layers of the form of Eq. (1), the second linear, the same at every position."""
+        hidden = ACTIVATION[self.config.activation](h @ self.W_1 + self.b_1)
+        return self._drop(hidden) @ self.W_2 + self.b_2
+
+    def read(self, h: Float[Tensor, "batch row model"]) -> Float[Tensor, "batch place out"]:
+        """Linear read-out of every row, or of their mean."""
+        if self.config.readout == "mean":
+            h = h.mean(dim=1, keepdim=True)
+        return h @ self.W_R + self.b_R
+
+    def _project(self, x: Float[Tensor, "batch token model"], which: str) -> Float[Tensor, "batch head token width"]:
+        """q_i = x_i W^Q, k_i = x_i W^K or v_i = x_i W^V, for every head."""
+        projected = torch.einsum("btm,hmw->bhtw", x, getattr(self, f"W_{which}"))
+        return projected + getattr(self, f"b_{which}").unsqueeze(1) if self.config.projection_bias else projected
+
+    def _weights(self, x: Float[Tensor, "batch token model"], rows: slice) -> Float[Tensor, "batch head row token"]:
+        """α_ij = exp(q_i·k_j/√d_k) / Σ_l exp(q_i·k_l/√d_k), Eq. (5).
+
+        The softmax subtracts the row's largest score first: no finite score overflows, and a score 800 below the
+        largest has weight exactly 0 (exp(−800) < 2^−1074 ≈ exp(−744.4), the smallest positive float64).
+        """
+        q, k = self._project(x[:, rows], "Q"), self._project(x, "K")
+        scores = q @ k.transpose(-1, -2) / math.sqrt(self.config.d_k)
+        return torch.softmax(scores, dim=-1)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.config.dropout, training=self.training) if self.config.dropout else x
+
+    def _norm_1(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, (self.config.d_model,), self.gain_1, self.offset_1, self.config.norm_eps)
+
+    def _norm_2(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, (self.config.d_model,), self.gain_2, self.offset_2, self.config.norm_eps)
+
+    def extra_repr(self) -> str:
+        c = self.config
+        return (
+            f"[batch, {c.tokens}, {c.features_in}] → [batch, {c.places}, {c.features_out}], {c.heads} heads"
+            f" (d_k={c.d_k}, d_v={c.d_v}), d_model={c.d_model}, ffn_width={c.ffn_width}, {self.parameter_count} numbers"
+        )
+
+    @property
+    def parameter_count(self) -> int:
+        """Numbers stored by the module: weights, embedding, codes, special tokens, zeros and all."""
+        return sum(t.numel() for t in self.state_dict().values())
+
+
+def fixed_code(config: LayerConfig) -> Float[Tensor, "data model"]:
+    """The fixed positional codes p_j: one-hot in the coordinates behind the features, or sinusoidal.
+
+    Sinusoidal: p_(j,2i) = sin(j/10000^(2i/d_model)), p_(j,2i+1) = cos of the same.
+    """
+    n, m = config.tokens, config.d_model
+    code = torch.zeros(n, m, dtype=torch.float64)
+    if config.code == "one-hot":
+        code[:, config.features_in : config.features_in + n] = torch.eye(n, dtype=torch.float64)
+    else:
+        position = torch.arange(n, dtype=torch.float64).unsqueeze(1)
+        pair = torch.arange(m, dtype=torch.float64) // 2
+        angle = position / 10000 ** (2 * pair / m)
+        code[:, 0::2], code[:, 1::2] = angle[:, 0::2].sin(), angle[:, 1::2].cos()
+    return code
+
+
+class _Draw:
+    """Fresh parameters: uniform in ±√(6/(fan_in + fan_out)) (Glorot), from a generator of their own."""
+
+    def __init__(self, seed: int, dtype: torch.dtype) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+        self.options: dict[str, Any] = {"dtype": dtype}
+
+    def __call__(self, *shape: int) -> nn.Parameter:
+        reach = math.sqrt(6 / (shape[-2] + shape[-1]))
+        return nn.Parameter((2 * torch.rand(shape, generator=self.generator, **self.options) - 1) * reach)
+
+    def zeros(self, *shape: int) -> nn.Parameter:
+        return nn.Parameter(torch.zeros(shape, **self.options))
+
+    def ones(self, *shape: int) -> nn.Parameter:
+        return nn.Parameter(torch.ones(shape, **self.options))
