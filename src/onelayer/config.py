@@ -97,7 +97,9 @@ class LayerConfig:
     def _require_range(self, name: str, low: float, high: float) -> None:
         value = getattr(self, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < high:
-            raise InputError(f"{name}, a number in [{low:g}, {high:g})", f"{name}={value!r}", f"set {name} in that range")
+            raise InputError(
+                f"{name}, a number in [{low:g}, {high:g})", f"{name}={value!r}", f"set {name} in that range"
+            )
 
     @property
     def special_tokens(self) -> int:

@@ -85,7 +85,18 @@ class Inspection:
         raise KeyError(name)
 
     def matrix_table(self) -> Table:
-        columns = ("matrix", "role", "shape", "rank", "σ max", "σ min", "condition", "Frobenius", "max |entry|", "|λ| max")
+        columns = (
+            "matrix",
+            "role",
+            "shape",
+            "rank",
+            "σ max",
+            "σ min",
+            "condition",
+            "Frobenius",
+            "max |entry|",
+            "|λ| max",
+        )
         table = Table("Weight matrices", columns)
         for v in self.matrices:
             radius = "" if v.eigenvalues is None else float(abs(v.eigenvalues).max())
@@ -150,19 +161,19 @@ def _circuits(
     """Spectra of left·right: σ from the triangular factors, σ(R_1 R_2ᵀ); λ from the small product right·left."""
     A, B = left.numpy(), right.numpy()
     _, m, width = A.shape
-    if width >= m:  # nothing to gain from factors
-        product = A @ B
-        sigma, lam = np.linalg.svd(product, compute_uv=False), np.linalg.eigvals(product)
+    if width < m:
+        R_1, R_2 = (np.asarray(np.linalg.qr(M, mode="r")) for M in (A, B.swapaxes(1, 2)))
+        for_sigma, for_lambda = R_1 @ R_2.swapaxes(1, 2), B @ A
     else:
-        R_1, R_2 = np.linalg.qr(A, mode="r"), np.linalg.qr(B.swapaxes(1, 2), mode="r")
-        sigma, lam = np.linalg.svd(R_1 @ R_2.swapaxes(1, 2), compute_uv=False), np.linalg.eigvals(B @ A)
+        for_sigma = for_lambda = A @ B
+    sigma, lam = np.linalg.svd(for_sigma, compute_uv=False), np.linalg.eigvals(for_lambda)
     return Circuits(name, formula, sigma, _by_size(lam.astype(complex)), tuple(_rank(sigma, (m, m)).tolist()))
 
 
 def _rank(sigma: Float[np.ndarray, "*head s"], shape: tuple[int, int]) -> np.ndarray:
     """Singular values above max(shape)·2^−52·σ_max: those that rounding alone cannot explain."""
     floor = max(shape) * np.finfo(np.float64).eps * sigma[..., :1]
-    return (sigma > floor).sum(axis=-1)
+    return np.asarray((sigma > floor).sum(axis=-1))
 
 
 def _by_size(lam: Complex[np.ndarray, "*head s"]) -> Complex[np.ndarray, "*head s"]:

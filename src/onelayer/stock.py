@@ -5,6 +5,7 @@ fix d_k = d_v = d_model/h. Eq. (5)–(8) are the same, so the weights carry over
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import Activation, LayerConfig
@@ -78,7 +79,12 @@ def attention_weights(layer: nn.MultiheadAttention) -> dict[str, Tensor | None]:
 
 
 def _activation(layer: nn.TransformerEncoderLayer) -> Activation:
-    for name, function in (("relu", nn.functional.relu), ("gelu", nn.functional.gelu), ("silu", nn.functional.silu)):
-        if layer.activation is function:
-            return name  # type: ignore[return-value]
-    raise InputError("an activation among relu, gelu, silu", f"{layer.activation}", "use one of these functions")
+    given = layer.activation
+    exact_gelu = isinstance(given, nn.GELU) and given.approximate == "none"
+    if given is F.relu or isinstance(given, nn.ReLU):
+        return "relu"
+    if given is F.gelu or exact_gelu:
+        return "gelu"
+    if given is F.silu or isinstance(given, nn.SiLU):
+        return "silu"
+    raise InputError("an activation among relu, gelu, silu", f"{given}", "use one of these")

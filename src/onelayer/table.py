@@ -1,13 +1,7 @@
 """Table: rows under column names, as text for a terminal and as HTML for a notebook."""
 
 import html
-import io
 from dataclasses import dataclass, field
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
 
 
 def show(value: object) -> str:
@@ -17,21 +11,18 @@ def show(value: object) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table of plain values. The first column is left-aligned, the others are right-aligned."""
+    """A titled table of plain values. In text the first column is left-aligned, the others are right-aligned."""
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[object, ...]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        table = RichTable(title=Text(self.title), box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
-        for i, column in enumerate(self.columns):
-            table.add_column(Text(column), justify="left" if i == 0 else "right", no_wrap=True)
-        for row in self.rows:
-            table.add_row(*(Text(show(cell)) for cell in row))
-        out = io.StringIO()
-        Console(file=out, width=10_000, color_system=None).print(table)
-        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+        lines = [self.columns, *(tuple(show(cell) for cell in row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(f"{c:{'<' if i == 0 else '>'}{widths[i]}}" for i, c in enumerate(line)) for line in lines]
+        rule = "─" * (sum(widths) + 2 * len(widths) - 2)
+        return "\n".join([self.title, text[0], rule, *text[1:]]) + "\n"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)

@@ -17,9 +17,7 @@ class FeedForwardPass:
     hidden: Array
 
 
-def feed_forward(
-    X: Array, w: Arrays, activation: str, mask: Array | None = None
-) -> tuple[Array, FeedForwardPass]:
+def feed_forward(X: Array, w: Arrays, activation: str, mask: Array | None = None) -> tuple[Array, FeedForwardPass]:
     """φ(X W_1 + b_1) W_2 + b_2 at every position: Eq. (1) twice, the second time linear."""
     phi, _ = ACTIVATION[activation]
     Z = X @ w["W_1"] + w["b_1"]

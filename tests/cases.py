@@ -1,0 +1,80 @@
+"""What several test files draw from: hypothesis strategies for configs, and models with random weights everywhere."""
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+
+from onelayer.config import LayerConfig
+from onelayer.model import SingleLayerTransformer
+
+VARIANTS = [  # every combination of norm, residual and activation
+    {"norm": norm, "residual": residual, "activation": activation}
+    for norm in ("none", "pre", "post")
+    for residual in (True, False)
+    for activation in ("relu", "gelu", "silu")
+]
+
+
+@st.composite
+def configs(draw, **fixed):
+    """Small configs of every kind; `fixed` fields are kept."""
+    size = st.integers(1, 4)
+    tokens, features_in = draw(size), draw(size)
+    code = fixed.get("code") or draw(st.sampled_from(["one-hot", "sinusoidal", "learned", "none"]))
+    drawn = {
+        "tokens": tokens,
+        "features_in": features_in,
+        "features_out": draw(size),
+        "d_model": draw(st.integers(1, 5)) + (tokens + features_in if code == "one-hot" else 0),
+        "heads": draw(size),
+        "d_k": draw(size),
+        "d_v": draw(size),
+        "ffn_width": draw(size),
+        "activation": draw(st.sampled_from(["relu", "gelu", "silu"])),
+        "code": code,
+        "anchor_tokens": draw(st.integers(0, 1)),
+        "memory_tokens": draw(st.integers(0, 3)),
+        "output_tokens": draw(st.integers(1, 2)),
+        "residual": draw(st.booleans()),
+        "norm": draw(st.sampled_from(["none", "pre", "post"])),
+        "readout": draw(st.sampled_from(["position", "output", "mean"])),
+        "projection_bias": draw(st.booleans()),
+    }
+    return LayerConfig(**(drawn | fixed))
+
+
+def random_model(config: LayerConfig, seed: int = 0) -> SingleLayerTransformer:
+    """A model none of whose weights is zero: biases, gains and normalisation are random too."""
+    model = SingleLayerTransformer(config, seed=seed)
+    generator = torch.Generator().manual_seed(seed + 1)
+    with torch.no_grad():
+        for t in [*model.parameters(), model.shift, model.scale]:
+            t.copy_(torch.randn(t.shape, generator=generator, dtype=t.dtype))
+    return model
+
+
+def random_input(config: LayerConfig, batch: int = 3, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(batch, config.tokens, config.features_in, generator=generator, dtype=torch.float64)
+
+
+def arrays(model: SingleLayerTransformer) -> dict[str, np.ndarray]:
+    return {name: t.detach().numpy() for name, t in model.state_dict().items()}
+
+
+def plain_config(**changes) -> LayerConfig:
+    """A small config with a bit of everything, for tests that vary one thing."""
+    base = {
+        "tokens": 3,
+        "features_in": 2,
+        "features_out": 2,
+        "d_model": 7,
+        "heads": 2,
+        "d_k": 3,
+        "d_v": 2,
+        "ffn_width": 5,
+        "anchor_tokens": 1,
+        "output_tokens": 1,
+        "projection_bias": True,
+    }
+    return LayerConfig(**(base | changes))

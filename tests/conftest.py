@@ -1,0 +1,16 @@
+"""Shapes and types in every signature are enforced in the tests (and only there)."""
+
+import hypothesis
+import jaxtyping
+import pytest
+
+jaxtyping.install_import_hook("onelayer", "beartype.beartype")
+
+hypothesis.settings.register_profile("default", deadline=None, max_examples=40, derandomize=True, database=None)
+hypothesis.settings.load_profile("default")
+
+
+@pytest.fixture
+def as_user(monkeypatch):
+    """As a user runs it: no checks of signatures, so that bad input meets the library's own words."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
