@@ -78,7 +78,7 @@ def test_it_reads_well():
 
 @pytest.mark.usefixtures("as_user")
 def test_refusals_are_one_clear_line():
-    with pytest.raises(InputError, match="^asked: a SingleLayerTransformer to inspect; found: Linear; change: "):
+    with pytest.raises(InputError, match=r"^asked: a SingleLayerTransformer to inspect; found: Linear; change: "):
         ol.inspect(torch.nn.Linear(2, 2))
     model = random_model(plain_config())
     with torch.no_grad():

@@ -1,5 +1,7 @@
 """Eq. (1), (9), (10): both consistent readings of δ give autograd's gradients; the paper's mixture does not (G6)."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,7 @@ TORCH = {
 
 def network(widths, activations, seed):
     rng = np.random.default_rng(seed)
-    weights = [(rng.normal(size=(m, n)), rng.normal(size=m)) for n, m in zip(widths, widths[1:], strict=False)]
+    weights = [(rng.normal(size=(m, n)), rng.normal(size=m)) for n, m in pairwise(widths)]
     return weights, rng.normal(size=widths[0]), rng.normal(size=widths[-1]), list(activations)
 
 

@@ -68,7 +68,7 @@ def test_the_comparison_can_fail():
 
 @pytest.mark.usefixtures("as_user")
 def test_refusals_are_one_clear_line():
-    with pytest.raises(InputError, match="asked: .*TransformerEncoderLayer; found: Linear; change: "):
+    with pytest.raises(InputError, match=r"asked: .*TransformerEncoderLayer; found: Linear; change: "):
         from_stock(nn.Linear(2, 2), 3)
     with pytest.raises(InputError, match="asked: an activation among relu, gelu, silu"):
         from_stock(nn.TransformerEncoderLayer(4, 2, activation=nn.functional.tanh), 3)

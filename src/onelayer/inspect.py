@@ -41,8 +41,8 @@ class MatrixView:
     role: str
     shape: tuple[int, int]
     rank: int
-    singular_values: Float[np.ndarray, "s"]
-    eigenvalues: Complex[np.ndarray, "m"] | None
+    singular_values: Float[np.ndarray, " s"]
+    eigenvalues: Complex[np.ndarray, " m"] | None
     frobenius: float
     largest: float  # max |entry|
 

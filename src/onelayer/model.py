@@ -8,6 +8,7 @@ Shapes: token = data tokens and special tokens, row = the tokens that are read o
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from .config import LayerConfig
 from .errors import InputError
 
-ACTIVATION = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
 
 
 class SingleLayerTransformer(nn.Module):
@@ -26,6 +27,10 @@ class SingleLayerTransformer(nn.Module):
 
     Fresh weights are drawn from a generator of their own (`seed`); torch's global random state is not touched.
     """
+
+    shift: Tensor
+    scale: Tensor
+    P: Tensor
 
     def __init__(self, config: LayerConfig, *, seed: int = 0, dtype: torch.dtype = torch.float64) -> None:
         super().__init__()

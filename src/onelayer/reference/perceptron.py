@@ -3,8 +3,8 @@
 Section IV writes δ^l for ∂L/∂h^l but states formulas that hold for another δ. Two consistent readings exist, and both
 are here (they give the same gradients):
 
-    δ^l = ∂L/∂z^l   δ^(l−1) = (W^l)ᵀ δ^l ⊙ φ'(z^(l−1))       ∂L/∂W^l = δ^l (h^(l−1))ᵀ               `backpropagate`
-    δ^l = ∂L/∂h^l   δ^(l−1) = (W^l)ᵀ (δ^l ⊙ φ'(z^l))         ∂L/∂W^l = (δ^l ⊙ φ'(z^l)) (h^(l−1))ᵀ   `backpropagate_outputs`
+    `backpropagate`          δ^l = ∂L/∂z^l   δ^(l−1) = (W^l)ᵀ δ^l ⊙ φ'(z^(l−1))   ∂L/∂W^l = δ^l (h^(l−1))ᵀ
+    `backpropagate_outputs`  δ^l = ∂L/∂h^l   δ^(l−1) = (W^l)ᵀ (δ^l ⊙ φ'(z^l))     ∂L/∂W^l = (δ^l ⊙ φ'(z^l)) (h^(l−1))ᵀ
 
 The first is the paper's pair Eq. (9)–(10) with the δ it needs; its recursion runs from l = L down to l = 2, because
 there is no z^0. Vectors are columns here, as in the paper's Sections II and IV: h = φ(W x + b).
