@@ -1,0 +1,72 @@
+"""The model, the hand-written equations and stock PyTorch on the same weights, side by side: `make demo`.
+
+Ten random layers of each kind. "Stock" is torch.nn.TransformerEncoderLayer (its own code, no onelayer in it); "NumPy"
+is `onelayer.reference`, Eq. (1)–(10) written out. Each number is the largest absolute difference over all entries.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+
+from onelayer import SingleLayerTransformer, from_stock
+from onelayer.reference import transformer
+from onelayer.table import Table
+
+TOKENS, D_MODEL, HEADS, WIDTH, BATCH, SEEDS = 6, 8, 4, 16, 5, 10
+
+
+def stock_layer(seed: int, norm_first: bool, activation: str) -> nn.TransformerEncoderLayer:
+    layer = nn.TransformerEncoderLayer(
+        D_MODEL, HEADS, WIDTH, activation=activation, norm_first=norm_first, batch_first=True, dtype=torch.float64
+    )
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator, dtype=p.dtype) / 2)
+    return layer.eval()
+
+
+def differences(stock: nn.TransformerEncoderLayer, model: SingleLayerTransformer, x: torch.Tensor) -> list[float]:
+    """The four columns of the table for one layer."""
+    x = x.requires_grad_()
+    expected, got = stock(x), model(x)
+    upstream = torch.ones_like(expected)
+    stock_dx = torch.autograd.grad(expected, x, upstream)[0]
+    weight_gradients = torch.autograd.grad(got, list(model.parameters()), upstream)
+    w = {name: t.detach().numpy() for name, t in model.state_dict().items()}
+    y, passed = transformer.forward(model.config, w, x.detach().numpy())
+    dx, by_hand = transformer.backward(model.config, w, passed, upstream.numpy())
+    of_weights = [
+        abs(by_hand[name] - g.numpy()).max()
+        for (name, _), g in zip(model.named_parameters(), weight_gradients, strict=True)
+    ]
+    return [
+        (got - expected).abs().max().item(),
+        abs(y - expected.detach().numpy()).max(),
+        abs(dx - stock_dx.numpy()).max(),
+        max(of_weights),
+    ]
+
+
+def compare() -> Table:
+    title = (
+        f"One layer, three implementations ({SEEDS} random layers a row; {TOKENS} tokens, d_model {D_MODEL},"
+        f" {HEADS} heads, FFN {WIDTH}; float64): largest absolute difference"
+    )
+    columns = ("layer", "T: model − stock", "T: NumPy − stock", "∂L/∂x: NumPy − stock", "∂L/∂θ: NumPy − autograd")
+    table = Table(title, columns)
+    for norm_first in (False, True):
+        for activation in ("relu", "gelu"):
+            worst = np.zeros(4)
+            for seed in range(SEEDS):
+                stock = stock_layer(seed, norm_first, activation)
+                generator = torch.Generator().manual_seed(seed)
+                x = torch.randn(BATCH, TOKENS, D_MODEL, generator=generator, dtype=torch.float64)
+                worst = np.maximum(worst, differences(stock, from_stock(stock, TOKENS), x))
+            name = f"{'pre' if norm_first else 'post'}-norm, {activation}"
+            table.rows.append((name, *(f"{d:.1e}" for d in worst)))
+    return table
+
+
+if __name__ == "__main__":
+    print(compare())
