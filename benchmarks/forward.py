@@ -1,4 +1,4 @@
-"""The block (attention and feed-forward network) of the model against stock PyTorch on the same weights, measured side by side: `make bench`.
+"""One block of the model against stock PyTorch on the same weights, measured side by side: `make bench`.
 
 Prints ratios of median times, interleaved in one run so that a busy machine hurts all alike. A ratio above 1 means
 slower than stock. Stock runs in training mode's plain path (no fast path), which does the same arithmetic.
