@@ -1,0 +1,161 @@
+"""Heads with their values: the function a layer computes, before it becomes the weights of a Transformer.
+
+    T(x) = bias + x·linear + Σ heads' contributions + hinges·values,    x normalised
+
+`ScalarLayer` is the sequence form (construction "gates"), `VectorLayer` the one-token form (construction "memory").
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from .heads import Gates, Hinges, Maxima, Memory, Ridges
+
+
+@dataclass(frozen=True)
+class ScalarLayer:
+    """Gates with values (anchor, token 1 … D, slope), maxima, reads (`linear`) and hinges."""
+
+    gates: Gates
+    gate_values: Float[Tensor, "gate slot out"]
+    maxima: Maxima
+    max_values: Float[Tensor, "max out"]
+    linear: Float[Tensor, "coordinate out"]
+    hinges: Hinges
+    hinge_values: Float[Tensor, "hinge out"]
+    bias: Float[Tensor, " out"]
+
+    @property
+    def dimension(self) -> int:
+        return self.linear.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        return self.linear.shape[1]
+
+    @property
+    def units(self) -> int:
+        return len(self.gates) + len(self.maxima)
+
+    @property
+    def reads(self) -> list[int]:
+        """The coordinates that a read head is spent on: all of them when hinges look at x, else those of the linear part."""
+        used = self.linear.ne(0).any(dim=1)
+        return list(range(self.dimension)) if len(self.hinges) else used.nonzero().flatten().tolist()
+
+    def restricted(self, columns: slice) -> "ScalarLayer":
+        """The same heads, some of the outputs."""
+        return replace(
+            self,
+            gate_values=self.gate_values[..., columns],
+            max_values=self.max_values[:, columns],
+            linear=self.linear[:, columns],
+            hinge_values=self.hinge_values[:, columns],
+            bias=self.bias[columns],
+        )
+
+    def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
+        w = self.gates.weights(x)
+        slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
+        return (
+            self.bias
+            + x @ self.linear
+            + torch.einsum("bgs,gso->bo", torch.cat([w, slope], dim=-1), self.gate_values)
+            + self.maxima.features(x) @ self.max_values
+            + self.hinges.features(x) @ self.hinge_values
+        )
+
+
+@dataclass(frozen=True)
+class VectorLayer:
+    """Memory tokens and ridge gates with values, a linear part, hinges."""
+
+    memory: Memory
+    memory_values: Float[Tensor, "token out"]
+    ridges: Ridges
+    ridge_values: Float[Tensor, "ridge out"]
+    linear: Float[Tensor, "coordinate out"]
+    hinges: Hinges
+    hinge_values: Float[Tensor, "hinge out"]
+    bias: Float[Tensor, " out"]
+
+    @property
+    def dimension(self) -> int:
+        return self.linear.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        return self.linear.shape[1]
+
+    @property
+    def units(self) -> int:
+        return len(self.memory) + len(self.ridges)
+
+    @property
+    def reads(self) -> list[int]:
+        """One head reads the whole vector: [0] when it is needed."""
+        return [0] if len(self.hinges) or self.linear.ne(0).any() else []
+
+    def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
+        return (
+            self.bias
+            + x @ self.linear
+            + self.memory.features(x) @ self.memory_values
+            + self.ridges.features(x) @ self.ridge_values
+            + self.hinges.features(x) @ self.hinge_values
+        )
+
+
+def no_gates(dimension: int) -> Gates:
+    return Gates(_empty(), _empty(0, dimension), torch.zeros(0, dimension, dtype=torch.bool))
+
+
+def no_maxima(dimension: int) -> Maxima:
+    return Maxima(_empty(), _empty(0, dimension), torch.zeros(0, dimension, dtype=torch.bool))
+
+
+def no_ridges(dimension: int) -> Ridges:
+    return Ridges(_empty(0, dimension), _empty())
+
+
+def no_hinges(dimension: int) -> Hinges:
+    return Hinges(_empty(0, dimension), _empty())
+
+
+def _empty(*shape: int) -> Tensor:
+    return torch.zeros(shape or (0,), dtype=torch.float64)
+
+
+def scalar_layer(
+    bias: Float[Tensor, " out"],
+    dimension: int,
+    gates: tuple[Gates, Tensor] | None = None,
+    maxima: tuple[Maxima, Tensor] | None = None,
+    linear: Tensor | None = None,
+    hinges: tuple[Hinges, Tensor] | None = None,
+) -> ScalarLayer:
+    """A ScalarLayer from the parts that are there; the others are empty."""
+    m = len(bias)
+    g, gv = gates or (no_gates(dimension), _empty(0, dimension + 2, m))
+    s, sv = maxima or (no_maxima(dimension), _empty(0, m))
+    h, hv = hinges or (no_hinges(dimension), _empty(0, m))
+    return ScalarLayer(g, gv, s, sv, _empty(dimension, m) if linear is None else linear, h, hv, bias)
+
+
+def vector_layer(
+    bias: Float[Tensor, " out"],
+    dimension: int,
+    memory: tuple[Memory, Tensor] | None = None,
+    ridges: tuple[Ridges, Tensor] | None = None,
+    linear: Tensor | None = None,
+    hinges: tuple[Hinges, Tensor] | None = None,
+) -> VectorLayer:
+    """A VectorLayer from the parts that are there; the others are empty."""
+    m = len(bias)
+    nothing = Memory(_empty(0, dimension), _empty(), torch.zeros(0, dtype=torch.int64))
+    t, tv = memory or (nothing, _empty(0, m))
+    r, rv = ridges or (no_ridges(dimension), _empty(0, m))
+    h, hv = hinges or (no_hinges(dimension), _empty(0, m))
+    return VectorLayer(t, tv, r, rv, _empty(dimension, m) if linear is None else linear, h, hv, bias)

@@ -1,0 +1,140 @@
+"""The assembled Transformer computes its layer, in every layout, by one softmax attention and token-wise maps."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onelayer import InputError
+from onelayer.assemble import Frame, Outputs, assemble
+from onelayer.heads import Gates, Hinges, Maxima, Memory, Ridges
+from onelayer.layer import scalar_layer, vector_layer
+
+
+def generator(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(*shape, g):
+    return torch.randn(shape, generator=g, dtype=torch.float64)
+
+
+def random_scalar_layer(D, m, seed, *, full=True, sharp=30.0, hinges=0):
+    g = generator(seed)
+    gates = Gates(normal(5, g=g) * sharp, normal(5, D, g=g) / 2, torch.rand(5, D, generator=g) < 0.7)
+    values = normal(5, D + 2, m, g=g) if full else torch.nn.functional.pad(normal(5, 1, m, g=g), (0, 0, 0, D + 1))
+    kept = torch.rand(3, D, generator=g) < 0.6
+    kept[:, seed % D] = True
+    maxima = Maxima(normal(3, g=g) * sharp, normal(3, D, g=g) / 2, kept)
+    bank = Hinges(normal(hinges, D, g=g), normal(hinges, g=g))
+    return scalar_layer(
+        normal(m, g=g), D, (gates, values), (maxima, normal(3, m, g=g)), normal(D, m, g=g),
+        (bank, normal(hinges, m, g=g)) if hinges else None,
+    )  # fmt: skip
+
+
+def frame(D):
+    return Frame(tuple(0.5 + j for j in range(D)), tuple(1 / (1 + j) for j in range(D)))
+
+
+def points(D, n=20, seed=0):
+    unit = torch.rand(n, D, generator=generator(seed), dtype=torch.float64)
+    unit[:2] = torch.tensor([[0.0], [1.0]])
+    f = frame(D)
+    return unit / torch.tensor(f.scale) - 0.5 / torch.tensor(f.scale) + torch.tensor(f.shift)
+
+
+def run(model, x, outputs, layout):
+    """The model's outputs as [batch, places · width]."""
+    y = model(x.reshape(len(x), model.config.tokens, model.config.features_in))
+    return y.flatten(1) if layout == "token" else y[:, list(outputs.tokens)].flatten(1)
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.booleans(), st.integers(0, 50), st.sampled_from([1.0, 30.0, 1e4]))
+def test_all_layouts_compute_the_layer(D, width, full, seed, sharp):
+    places = 1 + seed % D
+    layer = random_scalar_layer(D, places * width, seed, full=full, sharp=sharp)
+    outputs = Outputs(places, width, tuple(range(places)))
+    x = points(D)
+    expected = layer(frame(D)(x))
+    for layout in ("token", "wide", "heads"):
+        got = run(assemble(layer, frame(D), outputs, layout), x, outputs, layout)
+        torch.testing.assert_close(got, expected, rtol=1e-11, atol=1e-13 * sharp + 1e-12)
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 50))
+def test_hinges_live_in_the_feed_forward_network(D, m, seed):
+    layer = random_scalar_layer(D, m, seed, hinges=4)
+    x = points(D)
+    outputs = Outputs(1, m, (0,))
+    torch.testing.assert_close(
+        run(assemble(layer, frame(D), outputs), x, outputs, "token"), layer(frame(D)(x)), rtol=1e-11, atol=1e-11
+    )
+    with pytest.raises(InputError, match="hinges in the FFN"):
+        assemble(layer, frame(D), outputs, "wide")
+
+
+@given(
+    st.integers(1, 4), st.integers(1, 3), st.integers(0, 50), st.booleans(), st.booleans(), st.booleans(),
+    st.sampled_from([1.0, 30.0, 1e3]),
+)  # fmt: skip
+def test_memory_tokens_and_ridges_compute_the_layer(D, m, seed, ridged, linear, hinged, sharp):
+    g = generator(seed)
+    group = torch.arange(12) % (1 + seed % D)
+    keys = normal(12, D, g=g) * sharp
+    keys[torch.arange(D) % (1 + seed % D) != group[:, None]] = 0.0
+    memory = Memory(keys, normal(12, g=g) * sharp, group)
+    layer = vector_layer(
+        normal(m, g=g), D, (memory, normal(12, m, g=g)),
+        (Ridges(normal(4, D, g=g) * sharp, normal(4, g=g)), normal(4, m, g=g)) if ridged else None,
+        normal(D, m, g=g) if linear else None,
+        (Hinges(normal(3, D, g=g), normal(3, g=g)), normal(3, m, g=g)) if hinged else None,
+    )  # fmt: skip
+    x = points(D)
+    outputs = Outputs(1, m, (0,))
+    got = run(assemble(layer, frame(D), outputs), x, outputs, "token")
+    torch.testing.assert_close(got, layer(frame(D)(x)), rtol=1e-11, atol=1e-13 * sharp + 1e-12)
+
+
+@pytest.mark.parametrize("layout", ["token", "wide", "heads"])
+def test_layouts_are_strict(layout):
+    """Exactly one attention layer; embedding and FFN act token by token: moving one token moves no other."""
+    outputs = Outputs(2, 2, (0, 2))
+    model = assemble(random_scalar_layer(4, 4, 1), frame(4), outputs, layout)
+    assert sum("W_Q" in name for name, _ in model.named_parameters()) == 1
+    assert [name for name, _ in model.named_modules()] == [""]  # no layer hides inside
+    x = points(4).unsqueeze(-1)
+    moved = x.clone()
+    moved[:, 1] += 0.1
+    others = [i for i in range(model.config.all_tokens) if i != 1]
+    assert torch.equal(model.embed(x)[:, others], model.embed(moved)[:, others])
+    h = torch.randn(5, 4, model.config.d_model, generator=generator(0), dtype=torch.float64)
+    one_by_one = torch.stack([model.feed_forward(h[:, i : i + 1])[:, 0] for i in range(4)], dim=1)
+    torch.testing.assert_close(model.feed_forward(h), one_by_one, rtol=1e-13, atol=1e-13)
+    shuffled = model.feed_forward(h[:, [2, 0, 3, 1]])
+    torch.testing.assert_close(shuffled, model.feed_forward(h)[:, [2, 0, 3, 1]], rtol=1e-13, atol=1e-13)
+
+
+def test_masked_tokens_have_weight_exactly_zero():
+    """Sharp heads of both signs, at the corners of the domain: what a head must not see has weight 0, not e^(−S+β)."""
+    g = generator(3)
+    D = 3
+    kept = torch.tensor([[True, False, False], [False, True, True], [False, False, False]])
+    gates = Gates(torch.tensor([1e7, -1e7, 50.0], dtype=torch.float64), normal(3, D, g=g) / 4, kept)
+    maxima = Maxima(torch.tensor([1e7, -1e7], dtype=torch.float64), normal(2, D, g=g) / 4, kept[:2])
+    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), D, (gates, normal(3, D + 2, 1, g=g)), (maxima, normal(2, 1, g=g)))
+    model = assemble(layer, frame(D), Outputs(1, 1, (0,)))
+    corners = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * D)
+    f = frame(D)
+    x = (corners - 0.5) / torch.tensor(f.scale) + torch.tensor(f.shift)
+    alpha = model.attention(x.unsqueeze(-1))[:, :, -1]  # the output token's row: [batch, head, token]
+    hidden = ~torch.cat([kept, kept[:2]])
+    assert (alpha[:, :, :D][:, hidden] == 0).all()
+    assert (alpha[:, 3:, D] == 0).all()  # a max-head does not see the anchor
+    assert (alpha[:, :, D + 1] == 0).all()  # nobody sees the output token
+    assert torch.equal(alpha[:, 2, D], torch.ones(8, dtype=torch.float64))  # a fully masked gate is the constant 1
+
+
+def test_more_places_than_tokens_is_refused():
+    with pytest.raises(InputError, match="3 output positions, 2 tokens"):
+        assemble(random_scalar_layer(2, 3, 0), frame(2), Outputs(3, 1, (0, 1, 2)), "wide")
