@@ -107,7 +107,7 @@ def test_layouts_are_strict(layout):
     moved = x.clone()
     moved[:, 1] += 0.1
     others = [i for i in range(model.config.all_tokens) if i != 1]
-    assert torch.equal(model.embed(x)[:, others], model.embed(moved)[:, others])
+    assert torch.equal(model.tokens(x)[:, others], model.tokens(moved)[:, others])
     h = torch.randn(5, 4, model.config.d_model, generator=generator(0), dtype=torch.float64)
     one_by_one = torch.stack([model.feed_forward(h[:, i : i + 1])[:, 0] for i in range(4)], dim=1)
     torch.testing.assert_close(model.feed_forward(h), one_by_one, rtol=1e-13, atol=1e-13)
@@ -122,7 +122,9 @@ def test_masked_tokens_have_weight_exactly_zero():
     kept = torch.tensor([[True, False, False], [False, True, True], [False, False, False]])
     gates = Gates(torch.tensor([1e7, -1e7, 50.0], dtype=torch.float64), normal(3, D, g=g) / 4, kept)
     maxima = Maxima(torch.tensor([1e7, -1e7], dtype=torch.float64), normal(2, D, g=g) / 4, kept[:2])
-    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), D, (gates, normal(3, D + 2, 1, g=g)), (maxima, normal(2, 1, g=g)))
+    layer = scalar_layer(
+        torch.zeros(1, dtype=torch.float64), D, (gates, normal(3, D + 2, 1, g=g)), (maxima, normal(2, 1, g=g))
+    )
     model = assemble(layer, frame(D), Outputs(1, 1, (0,)))
     corners = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=torch.float64)] * D)
     f = frame(D)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 from cases import plain_config
@@ -22,6 +23,7 @@ from onelayer import InputError
         ({"residual": 1}, "residual=1"),
         ({"dropout": 1.0}, "dropout=1.0"),
         ({"dropout": float("nan")}, "dropout=nan"),
+        ({"norm_eps": 0.0}, "norm_eps=0.0"),
         ({"norm_eps": -1e-5}, "norm_eps=-1e-05"),
         ({"d_model": 4}, "d_model=4"),
         ({"readout": "output", "output_tokens": 0}, "output_tokens=0"),
@@ -42,6 +44,12 @@ def test_a_good_config_passes():
     config = plain_config(readout="output", norm="post", code="sinusoidal")
     assert (config.special_tokens, config.all_tokens, config.places) == (2, 5, 1)
     assert config.read_rows == slice(4, 5)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_numpy_numbers_are_welcome():
+    assert plain_config(tokens=np.int64(3)) == plain_config()
+    assert type(plain_config(tokens=np.int64(3)).tokens) is int
 
 
 def test_an_error_survives_pickling():

@@ -7,7 +7,7 @@ from hypothesis import given
 
 import onelayer as ol
 from cases import arrays, configs, plain_config, random_model
-from onelayer import InputError
+from onelayer import InputError, SingleLayerTransformer
 
 
 def largest_first(values):
@@ -52,7 +52,10 @@ def test_matrices_equal_numpy():
         assert view.spectral == pytest.approx(np.linalg.norm(m, 2))
         assert view.largest == abs(m).max()
     assert seen["W_E"].eigenvalues is None
-    np.testing.assert_allclose(seen["W_1"].eigenvalues, largest_first(np.linalg.eigvals(w["W_1"])), rtol=1e-12)
+    for name in ("W_1", "W_2"):
+        np.testing.assert_allclose(seen[name].eigenvalues, largest_first(np.linalg.eigvals(w[name])), rtol=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        seen["W_1"].singular_values[0] = 0.0
     assert seen["W_Q"].shape == (6, 2 * 3)  # all heads side by side
 
 
@@ -63,6 +66,23 @@ def test_a_rank_deficient_matrix_shows():
     view = ol.inspect(model)["W_1"]
     assert view.rank == 1
     assert view.condition > 1e15
+
+
+def test_rank_knows_the_dtype():
+    """A rank-one matrix rounded to float32 is of rank one as far as float32 can tell."""
+    model = SingleLayerTransformer(plain_config(), dtype=torch.float32)
+    with torch.no_grad():
+        model.W_1.copy_(torch.outer(torch.linspace(0.1, 1, 7), torch.linspace(0.3, 2, 5)))
+    assert ol.inspect(model)["W_1"].rank == 1
+
+
+def test_huge_weights_do_not_overflow_on_the_way():
+    model = random_model(plain_config())
+    small = ol.inspect(model)
+    with torch.no_grad():
+        model.W_Q.mul_(1e200)
+        model.W_K.mul_(1e-200)
+    np.testing.assert_allclose(ol.inspect(model).qk.singular_values, small.qk.singular_values, rtol=1e-10)
 
 
 def test_it_reads_well():

@@ -1,10 +1,13 @@
 """SingleLayerTransformer: the shape of its answers, exact saturation, and that it keeps its hands off global state."""
 
 import dataclasses
+import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 from cases import VARIANTS, configs, plain_config, random_input, random_model
 from onelayer import InputError, SingleLayerTransformer
@@ -31,7 +34,7 @@ def test_fused_attention_is_the_same_function(config):
 def test_tokens_that_are_not_read_need_no_query(config):
     """forward computes the rows it reads; block computes all: the same numbers."""
     model, x = random_model(config), random_input(config)
-    everything = model.block(model.embed(x))[:, config.read_rows]
+    everything = model.block(model.tokens(x))[:, config.read_rows]
     torch.testing.assert_close(model.read(everything), model(x), rtol=1e-12, atol=1e-12)
 
 
@@ -75,6 +78,26 @@ def test_scores_of_1e10_saturate_exactly(dtype, attention):
     one_hot[0, 1] = one_hot[1, 0] = 1
     assert torch.equal(alpha[:, 0], one_hot.unsqueeze(1).expand(2, 5, 5))
     assert torch.equal(model(x)[:, :, 0], x.amax(dim=1).expand(2, 5))
+
+
+@given(configs(norm="none"), st.sampled_from([1.0, 1e2, 1e5]))
+def test_a_lead_of_800_is_exactly_one_hot(config, scale):
+    """For drawn heads of any width: where the top score leads by ≥ 800 its weight is 1 and all others are 0."""
+    model, x = random_model(config), random_input(config)
+    with torch.no_grad():
+        model.W_Q.mul_(scale)
+        model.W_K.mul_(scale)
+        e = model.tokens(x)
+        q, k = model._project(e, "Q"), model._project(e, "K")
+        scores = q @ k.mT / math.sqrt(config.d_k)
+        alpha = model.attention(x)
+    assert alpha.isfinite().all()
+    assert model(x).isfinite().all()
+    top, index = scores.max(dim=-1, keepdim=True)
+    below = (top - scores >= 800 * (1 + 1e-9)) | torch.zeros_like(scores, dtype=torch.bool).scatter(-1, index, True)
+    leads = below.all(dim=-1)
+    one_hot = torch.zeros_like(scores).scatter(-1, index, 1.0)
+    assert torch.equal(alpha[leads], one_hot[leads])
 
 
 def test_huge_scores_without_a_leader_stay_finite():
@@ -121,6 +144,46 @@ def test_normalisation_is_part_of_the_model():
 
 
 @pytest.mark.usefixtures("as_user")
+def test_bad_construction_and_input_is_one_clear_line():
+    model = random_model(plain_config())
+    for call, mentions in [
+        (lambda: SingleLayerTransformer({"heads": 1}), "found: dict"),
+        (lambda: SingleLayerTransformer(plain_config(), dtype=torch.int64), "found: torch.int64"),
+        (lambda: SingleLayerTransformer(plain_config(), dtype="float32"), "found: float32"),
+        (lambda: model(np.zeros((1, 3, 2))), "found: ndarray; change: convert with torch.as_tensor"),
+        (lambda: model([[[0.0, 0.0]] * 3]), "found: list"),
+    ]:
+        with pytest.raises(InputError, match=mentions):
+            call()
+
+
+@pytest.mark.parametrize("attention", ["softmax", "fused"])
+def test_dropout_reaches_the_attention_weights(attention):
+    """With all other dropout places made inert, training mode still differs from evaluation."""
+    model, x = (
+        random_model(plain_config(dropout=0.5, attention=attention, residual=False)),
+        random_input(plain_config()),
+    )
+    e, s = model.embed(x), model.special
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        assert not torch.equal(model.train().attend(e, e, s), model.eval().attend(e, e, s))
+
+
+def test_an_empty_batch_is_fine():
+    model = random_model(plain_config())
+    assert model(torch.zeros(0, 3, 2, dtype=torch.float64)).shape == (0, 3, 2)
+
+
+def test_mean_read_out_is_over_data_tokens_only():
+    config = plain_config(readout="mean", memory_tokens=2)
+    model, x = random_model(config), random_input(config)
+    rows = model.block(model.tokens(x))[:, :3]
+    by_hand = (rows[:, 0] + rows[:, 1] + rows[:, 2]) / 3 @ model.W_R + model.b_R
+    torch.testing.assert_close(model(x)[:, 0], by_hand, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("as_user")
 @pytest.mark.parametrize("shape", [(3, 2), (4, 2, 3), (4, 3, 2, 1), (4, 3, 1)])
 def test_wrong_input_shape_is_one_clear_line(shape):
     with pytest.raises(InputError, match=r"^asked: input of shape \[batch, 3, 2\].*found: shape.*change: "):
@@ -128,7 +191,7 @@ def test_wrong_input_shape_is_one_clear_line(shape):
 
 
 def test_wrong_dtype_is_one_clear_line():
-    with pytest.raises(InputError, match=r"^asked: input of dtype float64; found: torch.float32; change: "):
+    with pytest.raises(InputError, match=r"^asked: input of dtype torch.float64; found: dtype torch.float32; change: "):
         random_model(plain_config())(torch.zeros(1, 3, 2))
 
 
@@ -144,6 +207,5 @@ def test_construction_touches_no_global_state():
 
 def test_parameter_count_counts_every_stored_number():
     model = SingleLayerTransformer(plain_config(norm="post"))
-    assert model.parameter_count == sum(t.numel() for t in model.state_dict().values())
     assert model.parameter_count == sum(p.numel() for p in model.parameters()) + 3 * 2 * 2 + 3 * 7  # shift, scale, P
     assert str(model.parameter_count) in repr(model)

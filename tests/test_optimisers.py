@@ -26,7 +26,7 @@ def test_equal_to_torch_optim(name):
             twin.grad = torch.from_numpy(gradients[n].copy())
         theirs.step()
         for n, twin in twins.items():
-            np.testing.assert_allclose(parameters[n], twin.detach().numpy(), rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(parameters[n], twin.detach().numpy(), rtol=0, atol=1e-12)
 
 
 def test_gradient_descent_is_equation_4():
@@ -39,6 +39,11 @@ def test_mini_batches_are_a_partition():
     batches = list(mini_batches(10, 4, np.random.default_rng(0)))
     assert [len(b) for b in batches] == [4, 4, 2]
     assert sorted(np.concatenate(batches)) == list(range(10))
+
+
+def test_a_batch_has_a_size():
+    with pytest.raises(ValueError, match="at least 1"):
+        next(mini_batches(10, -4, np.random.default_rng(0)))
 
 
 def test_sgd_descends_on_the_reference_layer():

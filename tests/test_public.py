@@ -24,6 +24,7 @@ def test_public_names():
         "__version__",
         "from_stock",
         "inspect",
+        "reference",
     ]
     for name in ol.__all__:
         assert getattr(ol, name) is not None

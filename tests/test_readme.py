@@ -11,4 +11,4 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 def test_python_block_runs(block, capsys):
     exec(compile(block, "README.md", "exec"), {})
-    assert "Weight matrices" in capsys.readouterr().out
+    assert capsys.readouterr().out

@@ -31,15 +31,16 @@ def test_equals_multihead_attention(heads, width, tokens, bias, seed):
     stock = randomised(nn.MultiheadAttention(m, heads, bias=bias, batch_first=True, dtype=torch.float64), seed)
     config = LayerConfig(
         tokens=tokens, features_in=m, features_out=m, d_model=m, heads=heads, d_k=width, d_v=width,
-        ffn_width=1, code="none", projection_bias=bias,
+        ffn_width=1, code="none", projection_bias=bias, residual=False,
     )  # fmt: skip
     model = SingleLayerTransformer(config)
     given_weights = {name: w for name, w in attention_weights(stock).items() if w is not None}
+    given_weights |= {"W_E": torch.eye(m)}  # attention(x) then speaks of x itself
     model.load_state_dict(given_weights, strict=False)
     x = sequences(3, tokens, m)
     expected, expected_weights = stock(x, x, x, average_attn_weights=False)
-    torch.testing.assert_close(model.attend(x), expected, **CLOSE)
-    torch.testing.assert_close(model._weights(x, slice(None)), expected_weights, **CLOSE)
+    torch.testing.assert_close(model.attend(x, x, x.new_zeros(0, m)), expected, **CLOSE)
+    torch.testing.assert_close(model.attention(x), expected_weights, **CLOSE)
 
 
 @given(
@@ -50,11 +51,28 @@ def test_equals_multihead_attention(heads, width, tokens, bias, seed):
 def test_equals_transformer_encoder_layer(heads, width, tokens, ffn, activation, norm_first, bias, seed):
     m = heads * width
     stock = nn.TransformerEncoderLayer(
-        m, heads, ffn, activation=activation, norm_first=norm_first, batch_first=True, bias=bias, dtype=torch.float64
+        m,
+        heads,
+        ffn,
+        activation=activation,
+        norm_first=norm_first,
+        batch_first=True,
+        bias=bias,
+        dtype=torch.float64,
+        layer_norm_eps=1e-3 if seed % 2 else 1e-5,
     )
     stock = randomised(stock, seed)
     x = sequences(3, tokens, m)
     torch.testing.assert_close(from_stock(stock, tokens)(x), stock(x), **CLOSE)
+
+
+def test_dropout_dtype_and_mode_carry_over():
+    stock = nn.TransformerEncoderLayer(4, 2, dropout=0.25, batch_first=True)
+    model = from_stock(stock, 3)
+    assert model.config.dropout == 0.25
+    assert model.W_Q.dtype == torch.float32
+    assert model.training
+    assert not from_stock(stock.eval(), 3).training
 
 
 def test_the_comparison_can_fail():
@@ -71,6 +89,13 @@ def test_refusals_are_one_clear_line():
     with pytest.raises(InputError, match=r"asked: .*TransformerEncoderLayer; found: Linear; change: "):
         from_stock(nn.Linear(2, 2), 3)
     with pytest.raises(InputError, match="asked: an activation among relu, gelu, silu"):
-        from_stock(nn.TransformerEncoderLayer(4, 2, activation=nn.functional.tanh), 3)
+        from_stock(nn.TransformerEncoderLayer(4, 2, activation=nn.functional.tanh, batch_first=True), 3)
+    with pytest.raises(InputError, match="found: batch_first=False"):
+        from_stock(nn.TransformerEncoderLayer(4, 2), 3)
+    for name, changed in [("norm2", nn.LayerNorm(4, eps=0.1)), ("norm1", nn.Identity()), ("dropout1", nn.Dropout(0.7))]:
+        layer = nn.TransformerEncoderLayer(4, 2, batch_first=True)
+        setattr(layer, name, changed)
+        with pytest.raises(InputError, match="use the layer as constructed"):
+            from_stock(layer, 3)
     with pytest.raises(InputError, match="asked: self-attention with one embedding width"):
         attention_weights(nn.MultiheadAttention(4, 2, kdim=3))

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import reference as reference
     from .config import LayerConfig as LayerConfig
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
@@ -28,11 +29,14 @@ _HOME = {
     "from_stock": "stock",
     "inspect": "inspect",
 }
+_MODULES = ("reference",)  # public as modules
 
-__all__ = sorted([*_HOME, "__version__"])
+__all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'onelayer' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
@@ -48,7 +52,7 @@ class _Package(ModuleType):
     """Keeps `onelayer.inspect` the function when the submodule of the same name is imported.
 
     Python binds a submodule to its parent under the submodule's name; for a public function that shares the name
-    of its file the function wins.
+    of its file the function wins (`from onelayer.inspect import Inspection` reaches what else is in the file).
     """
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -8,7 +8,9 @@ network. Tokens stand in the order
 and only data tokens carry input; the special tokens are constant vectors, part of the weights.
 """
 
+import operator
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Literal, get_args, get_origin
 
 from .errors import InputError
@@ -38,9 +40,10 @@ _AT_LEAST = {  # smallest allowed value of every whole-number field
 class LayerConfig:
     """Everything about a `SingleLayerTransformer` except its weights.
 
-    d_k and d_v are the widths of one head and need not be d_model/heads. `code="none"` leaves out positional codes
-    (the layer is then permutation-equivariant). `attention="fused"` evaluates Eq. (5)–(6) with torch's fused kernel
-    instead of the explicit softmax: the same function, other rounding, and no α to look at.
+    d_k and d_v are the widths of one head and need not be d_model/heads. `code="none"` leaves out positional codes: with
+    one normalisation for all positions the layer then treats all tokens alike. `attention="fused"` evaluates Eq. (5)–(7)
+    in torch's fused kernel instead of the explicit softmax: the same function with other rounding. The difference is
+    not small for huge scores in float32 unless d_k is a power of 4 (1/√d_k is then exact).
     """
 
     tokens: int
@@ -73,12 +76,15 @@ class LayerConfig:
                 self._require_choice(field.name, value, (False, True))
         for name, least in _AT_LEAST.items():
             value = getattr(self, name)
+            if hasattr(value, "__index__") and not isinstance(value, bool):
+                value = operator.index(value)  # NumPy's integers are welcome
+                object.__setattr__(self, name, value)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InputError(
                     f"{name}, a whole number of at least {least}", f"{name}={value!r}", f"set {name}={least} or more"
                 )
         self._require_range("dropout", 0.0, 1.0)
-        self._require_range("norm_eps", 0.0, float("inf"))
+        self._require_range("norm_eps", 1e-300, float("inf"))
         if self.code == "one-hot" and self.d_model < self.features_in + self.tokens:
             raise InputError(
                 "one-hot positional codes beside the features, which need d_model ≥ features_in + tokens"
@@ -96,7 +102,7 @@ class LayerConfig:
 
     def _require_range(self, name: str, low: float, high: float) -> None:
         value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < high:
+        if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) < high:
             raise InputError(
                 f"{name}, a number in [{low:g}, {high:g})", f"{name}={value!r}", f"set {name} in that range"
             )

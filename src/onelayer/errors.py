@@ -3,7 +3,7 @@
     OneLayerError
     └── InputError (also a ValueError)   what was asked for cannot be: one line, asked / found / change
 
-"Not certified" is not an error: it is a verdict, and verdicts are values.
+A layer that could not be certified is no error: its certificate carries the verdict.
 """
 
 

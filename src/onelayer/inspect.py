@@ -8,6 +8,7 @@ A head acts on the embedded tokens only through two d_model × d_model matrices:
 Both have rank at most d_k or d_v, so their singular values and eigenvalues are computed from small factors.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ MATRICES = {  # weight → what it does; the per-head stacks are seen as one mat
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MatrixView:
     """One weight matrix: shape, numerical rank, spectrum, norms. `eigenvalues` is None unless the matrix is square."""
 
@@ -55,10 +56,10 @@ class MatrixView:
     def condition(self) -> float:
         """Largest over smallest singular value; infinite when the smallest is 0."""
         smallest = float(self.singular_values[-1])
-        return self.spectral / smallest if smallest else float("inf")
+        return self.spectral / smallest if smallest else math.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Circuits:
     """One kind of circuit (QK or OV) of all heads: the spectra that can be non-zero, and numerical ranks."""
 
@@ -69,7 +70,7 @@ class Circuits:
     rank: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inspection:
     """What `inspect` found; prints as two tables."""
 
@@ -131,35 +132,45 @@ def inspect(model: SingleLayerTransformer) -> Inspection:
         if not t.isfinite().all():
             raise InputError("finite weights", f"{name} has a NaN or infinite entry", "repair the weights first")
     heads, d_v = model.config.heads, model.config.d_v
+    eps = torch.finfo(model.W_E.dtype).eps
     W_O = state["W_O"].reshape(heads, d_v, -1)
     return Inspection(
-        matrices=tuple(_matrix(name, role, state[name]) for name, role in MATRICES.items() if name in state),
-        qk=_circuits("QK", "W^Q (W^K)ᵀ", state["W_Q"], state["W_K"].transpose(1, 2)),
-        ov=_circuits("OV", "W^V W^O", state["W_V"], W_O),
+        matrices=tuple(_matrix(name, role, state[name], eps) for name, role in MATRICES.items() if name in state),
+        qk=_circuits("QK", "W^Q (W^K)ᵀ", state["W_Q"], state["W_K"].transpose(1, 2), eps),
+        ov=_circuits("OV", "W^V W^O", state["W_V"], W_O, eps),
         heads=heads,
     )
 
 
-def _matrix(name: str, role: str, t: Tensor) -> MatrixView:
+def _matrix(name: str, role: str, t: Tensor, eps: float) -> MatrixView:
     m = (t.transpose(0, 1).flatten(1) if t.ndim == 3 else t).numpy()
     sigma = np.linalg.svd(m, compute_uv=False)
+    square = m.shape[0] == m.shape[1]
     return MatrixView(
         name=name,
         role=role,
         shape=m.shape,
-        rank=int(_rank(sigma, m.shape)),
-        singular_values=sigma,
-        eigenvalues=_by_size(np.linalg.eigvals(m).astype(complex)) if m.shape[0] == m.shape[1] else None,
-        frobenius=float(np.linalg.norm(m)),
+        rank=int(_rank(sigma, m.shape, eps)),
+        singular_values=_fixed(sigma),
+        eigenvalues=_fixed(_by_size(np.linalg.eigvals(m).astype(complex))) if square else None,
+        frobenius=math.hypot(*sigma),
         largest=float(abs(m).max()),
     )
 
 
 def _circuits(
-    name: str, formula: str, left: Float[Tensor, "head model width"], right: Float[Tensor, "head width model"]
+    name: str,
+    formula: str,
+    left: Float[Tensor, "head model width"],
+    right: Float[Tensor, "head width model"],
+    eps: float,
 ) -> Circuits:
-    """Spectra of left·right: σ from the triangular factors, σ(R_1 R_2ᵀ); λ from the small product right·left."""
-    A, B = left.numpy(), right.numpy()
+    """Spectra of left·right: σ from the triangular factors, σ(R_1 R_2ᵀ); λ from the small product right·left.
+
+    Both factors are scaled to entries of at most 1 first, so that no product of finite weights overflows on the way.
+    """
+    scales = [float(t.abs().max()) or 1.0 for t in (left, right)]
+    A, B = (left / scales[0]).numpy(), (right / scales[1]).numpy()
     _, m, width = A.shape
     if width < m:
         R_1, R_2 = (np.asarray(np.linalg.qr(M, mode="r")) for M in (A, B.swapaxes(1, 2)))
@@ -167,12 +178,20 @@ def _circuits(
     else:
         for_sigma = for_lambda = A @ B
     sigma, lam = np.linalg.svd(for_sigma, compute_uv=False), np.linalg.eigvals(for_lambda)
-    return Circuits(name, formula, sigma, _by_size(lam.astype(complex)), tuple(_rank(sigma, (m, m)).tolist()))
+    rank = tuple(_rank(sigma, (m, m), eps).tolist())
+    with np.errstate(over="ignore", invalid="ignore"):
+        sigma, lam = sigma * scales[0] * scales[1], lam.astype(complex) * scales[0] * scales[1]
+    return Circuits(name, formula, _fixed(sigma), _fixed(_by_size(lam)), rank)
 
 
-def _rank(sigma: Float[np.ndarray, "*head s"], shape: tuple[int, int]) -> np.ndarray:
-    """Singular values above max(shape)·2^−52·σ_max: those that rounding alone cannot explain."""
-    floor = max(shape) * np.finfo(np.float64).eps * sigma[..., :1]
+def _fixed(values: np.ndarray) -> np.ndarray:
+    values.setflags(write=False)
+    return values
+
+
+def _rank(sigma: Float[np.ndarray, "*head s"], shape: tuple[int, int], eps: float) -> np.ndarray:
+    """Singular values above max(shape)·eps·σ_max, eps of the model's dtype: those that rounding alone cannot explain."""
+    floor = max(shape) * eps * sigma[..., :1]
     return np.asarray((sigma > floor).sum(axis=-1))
 
 

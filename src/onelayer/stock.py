@@ -17,10 +17,10 @@ def from_stock(layer: nn.TransformerEncoderLayer, tokens: int) -> SingleLayerTra
     """The stock encoder layer as a single-layer Transformer on sequences of `tokens` vectors.
 
     Embedding and read-out are the identity and there are no positional codes, so that T(x) equals layer(x) up to
-    rounding. A stock layer without biases becomes one with zero biases.
+    rounding, for x of shape [batch, tokens, d_model] and a layer with batch_first=True. A stock layer without biases
+    becomes one with zero biases.
     """
-    if not isinstance(layer, nn.TransformerEncoderLayer):
-        raise InputError("a torch.nn.TransformerEncoderLayer", type(layer).__name__, "pass a stock encoder layer")
+    _require_plain(layer)
     attention = layer.self_attn
     d_model, heads = attention.embed_dim, attention.num_heads
     config = LayerConfig(
@@ -76,6 +76,21 @@ def attention_weights(layer: nn.MultiheadAttention) -> dict[str, Tensor | None]:
     for which, bias in zip("QKV", biases, strict=True):
         weights[f"b_{which}"] = None if bias is None else bias.reshape(h, m // h)
     return weights
+
+
+def _require_plain(layer: object) -> None:
+    """The layer is a stock one, as its constructor makes it: anything else would be converted silently wrong."""
+    if not isinstance(layer, nn.TransformerEncoderLayer):
+        raise InputError("a torch.nn.TransformerEncoderLayer", type(layer).__name__, "pass a stock encoder layer")
+    if not layer.self_attn.batch_first:
+        found = "batch_first=False (torch's default), input [tokens, batch, d_model]"
+        raise InputError("a layer with batch_first=True", found, "build it with batch_first=True")
+    norms, drops = (layer.norm1, layer.norm2), (layer.dropout, layer.dropout1, layer.dropout2)
+    if not all(isinstance(n, nn.LayerNorm) for n in norms) or layer.norm1.eps != layer.norm2.eps:
+        raise InputError("two LayerNorms with one eps", f"{norms[0]} and {norms[1]}", "use the layer as constructed")
+    if any(d.p != layer.self_attn.dropout for d in drops):
+        found = ", ".join(str(d.p) for d in (*drops,)) + f" and {layer.self_attn.dropout} in attention"
+        raise InputError("one dropout rate", found, "use the layer as constructed")
 
 
 def _activation(layer: nn.TransformerEncoderLayer) -> Activation:

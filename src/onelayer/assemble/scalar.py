@@ -191,5 +191,7 @@ def bound_of_outputs(layer: ScalarLayer) -> float:
     tokens = v[:, 1:-1].amax(dim=1) if layer.dimension else v[:, 0]
     gates = torch.maximum(v[:, 0], tokens + EDGE * v[:, -1]).sum(dim=0)
     reach = layer.maxima.offsets.abs().amax(dim=1, keepdim=True) + EDGE if len(layer.maxima) else layer.max_values
-    total = layer.bias.abs() + EDGE * layer.linear.abs().sum(dim=0) + gates + (reach * layer.max_values.abs()).sum(dim=0)
+    total = (
+        layer.bias.abs() + EDGE * layer.linear.abs().sum(dim=0) + gates + (reach * layer.max_values.abs()).sum(dim=0)
+    )
     return 1.01 * float(total.max()) + 1e-300

@@ -70,6 +70,8 @@ class Adam:
 
 def mini_batches(samples: int, size: int, rng: np.random.Generator) -> Iterator[Array]:
     """One epoch: the sample indices in random order, cut into batches of `size` (the last may be smaller)."""
+    if size < 1:
+        raise ValueError(f"a batch has at least 1 sample, not {size}")
     order = rng.permutation(samples)
     for start in range(0, samples, size):
         yield order[start : start + size]

@@ -57,7 +57,7 @@ def layer_norm(X: Array, gain: Array, offset: Array, eps: float) -> tuple[Array,
 def layer_norm_backward(upstream: Array, gain: Array, passed: NormPass) -> tuple[Array, Array, Array]:
     """(∂L/∂X, ∂L/∂gain, ∂L/∂offset). With n the normalised vector and u = gain ⊙ upstream:
 
-    ∂L/∂x = (u − mean(u) − n mean(u ⊙ n)) / deviation: what is left of u after removing its components along 1 and n.
+    ∂L/∂x = (u − mean(u) − n mean(u ⊙ n)) / deviation. For eps = 0 the bracket is u without its components along 1 and n.
     """
     n, u = passed.normalised, gain * upstream
     dX = (u - u.mean(axis=-1, keepdims=True) - n * (u * n).mean(axis=-1, keepdims=True)) / passed.deviation

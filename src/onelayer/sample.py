@@ -1,0 +1,41 @@
+"""Points of the unit cube [0, 1]^D: to fit on, to look for the worst error on, to test on.
+
+All are deterministic by seed and draw from generators of their own.
+"""
+
+import itertools
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+MOST_CORNERS = 4096
+
+
+def fitting_points(count: int, dimension: int, seed: int) -> Float[Tensor, "point coordinate"]:
+    """About `count` points that crowd toward the boundary, where polynomials and layers alike go wrong first.
+
+    Half Sobol, half Sobol mapped by the arcsine law; a quarter of all snapped to a random face; and the corners.
+    """
+    engine = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
+    x = engine.draw(count, dtype=torch.float64)
+    x[: count // 2] = 0.5 - 0.5 * torch.cos(math.pi * x[: count // 2])
+    generator = torch.Generator().manual_seed(seed)
+    snapped = count // 4
+    face = torch.randint(0, dimension, (snapped,), generator=generator)
+    side = torch.randint(0, 2, (snapped,), generator=generator).to(x.dtype)
+    x[torch.arange(snapped) * 4, face] = side
+    return torch.cat([x, corners(dimension)])
+
+
+def corners(dimension: int) -> Float[Tensor, "corner coordinate"]:
+    """The corners of the cube (the first 4,096 of them in many dimensions)."""
+    all_corners = itertools.islice(itertools.product((0.0, 1.0), repeat=dimension), MOST_CORNERS)
+    return torch.tensor(list(all_corners), dtype=torch.float64)
+
+
+def uniform_points(count: int, dimension: int, seed: int) -> Float[Tensor, "point coordinate"]:
+    """Independent uniform points, and the corners: a test set unlike the points fitted on."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.cat([torch.rand(count, dimension, generator=generator, dtype=torch.float64), corners(dimension)])

@@ -1,0 +1,122 @@
+"""Values by convex optimisation: fixed heads, least squares, then toward the smallest maximum.
+
+The features of fixed heads are Φ(x); values c minimise the weighted ridge problem
+
+    Σ_i w_i |Φ(x_i) c − y_i|² + μ N Σ_k |s_k c_k|²,    s_k the norm of column k,
+
+solved by QR (Cholesky on the Gram matrix with refinement when there are many features). Two loops lower the maximum:
+Lawson's reweighting w_i ← w_i |r_i|, and the exchange, which adds the worst points of a large pool to the sample. μ is
+raised until Σ|c| is bounded. Errors found here are *observed* on points; they prove nothing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Features = Callable[[Tensor], Tensor]
+MANY = 1500  # features from which the Gram matrix is cheaper than QR
+CHUNK = 2**22  # feature entries evaluated at a time on the pool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Features to combine, points to fit on and a larger pool to look for the worst error on, with the target's values."""
+
+    features: Features
+    points: Float[Tensor, "point coordinate"]
+    values: Float[Tensor, "point out"]
+    pool: Float[Tensor, "pool coordinate"]
+    pool_values: Float[Tensor, "pool out"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients with the maximum absolute error observed on the pool, and Σ|c| (its largest over the outputs)."""
+
+    coefficients: Float[Tensor, "feature out"]
+    observed: float
+    total: float
+
+
+def solve(problem: Problem, *, cap: float = 1e3, exchanges: int = 2, reweightings: int = 8) -> Solution:
+    """The best coefficients found: least squares, Lawson steps and exchanges, Σ|c| ≤ cap·range where that is possible."""
+    spread = float(problem.values.max() - problem.values.min()) or 1.0
+    points, values = problem.points, problem.values
+    best: Solution | None = None
+    for exchange in range(exchanges + 1):
+        phi = problem.features(points)
+        ridge = _smallest_ridge(phi, values, cap * spread)
+        weights = torch.ones(len(points), dtype=phi.dtype)
+        for _ in range(reweightings + 1):
+            c = least_squares(phi, values, weights, ridge)
+            residual = (phi @ c - values).abs().amax(dim=1)
+            found = _on_pool(problem, c)
+            candidate = Solution(c, float(found.max()), float(c.abs().sum(dim=0).max()))
+            if math.isfinite(candidate.observed) and (best is None or candidate.observed < best.observed):
+                best = candidate
+            weights = weights * residual / residual.mean().clamp_min(1e-300) + 1e-6
+            weights = weights / weights.mean()
+        if exchange == exchanges or float(found.max()) <= 1.15 * float(residual.max()):
+            break
+        worst = found.topk(min(max(len(points) // 12, 8), len(found))).indices
+        points = torch.cat([points, problem.pool[worst]])
+        values = torch.cat([values, problem.pool_values[worst]])
+    assert best is not None, "least squares gave no finite coefficients"
+    return best
+
+
+def least_squares(
+    phi: Float[Tensor, "point feature"],
+    y: Float[Tensor, "point out"],
+    weights: Float[Tensor, " point"],
+    ridge: float,
+) -> Float[Tensor, "feature out"]:
+    """argmin_c Σ w_i |φ_i c − y_i|² + ridge·N Σ |s_k c_k|², column norms s_k."""
+    root = weights.sqrt()[:, None]
+    A, b = phi * root, y * root
+    scale = A.norm(dim=0).clamp_min(1e-300)
+    A = A / scale
+    penalty = ridge * len(A)
+    K = A.shape[1]
+    if K > MANY:
+        return _cholesky(A, b, penalty) / scale[:, None]
+    stacked = torch.cat([A, math.sqrt(penalty) * torch.eye(K, dtype=A.dtype)])
+    right = torch.cat([b, torch.zeros(K, b.shape[1], dtype=b.dtype)])
+    Q, R = torch.linalg.qr(stacked)
+    return torch.linalg.solve_triangular(R, Q.T @ right, upper=True) / scale[:, None]
+
+
+def _cholesky(A: Tensor, b: Tensor, penalty: float) -> Tensor:
+    """Gram matrix, Cholesky, three steps of iterative refinement on the residual."""
+    gram = A.T @ A
+    floor = max(penalty, 1e-14 * float(gram.diagonal().sum()))
+    factor = torch.linalg.cholesky(gram + floor * torch.eye(len(gram), dtype=A.dtype))
+    c = torch.cholesky_solve(A.T @ b, factor)
+    for _ in range(3):
+        c = c + torch.cholesky_solve(A.T @ (b - A @ c) - penalty * c, factor)
+    return c
+
+
+def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> float:
+    """The smallest ridge of 1e-16, 1e-15, … that keeps Σ|c| below the cap; the last one tried if none does."""
+    even = torch.ones(len(phi), dtype=phi.dtype)
+    for exponent in range(-16, -3):
+        ridge = 10.0**exponent
+        total = float(least_squares(phi, y, even, ridge).abs().sum(dim=0).max())
+        if total <= cap:
+            break
+    return ridge
+
+
+def _on_pool(problem: Problem, c: Tensor) -> Float[Tensor, " pool"]:
+    """|Φ c − f| on the pool, the largest over the outputs; a NaN counts as infinite."""
+    rows = max(1, CHUNK // max(len(c), 1))
+    errors = [
+        (problem.features(x) @ c - y).abs().amax(dim=1)
+        for x, y in zip(problem.pool.split(rows), problem.pool_values.split(rows), strict=True)
+    ]
+    return torch.cat(errors).nan_to_num(nan=torch.inf)
