@@ -5,7 +5,8 @@ or the order in min, max, abs is not decided on the whole box, the result covers
 enclosure": f is undefined somewhere in the box, or this arithmetic cannot tell. A finite result therefore proves that f
 is defined everywhere in the box. Not guaranteed: the smallest interval; enclosures tighten as the box shrinks.
 
-The working precision is flint's, set inside the call and restored after it (flint keeps it per process, not per thread).
+The working precision is flint's, set inside the call and restored after it; flint keeps it per process, so calls
+from several threads at once are not safe.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from flint import arb, ctx
 from ..errors import InputError
 from .elementary import RANGES, general_power, rational_power
 from .expression import Condition, Formula
-from .interval import (
+from .intervals import (
     UNDEFINED,
     Interval,
     hull,
@@ -41,7 +42,7 @@ class Undefined:
     """Truth value of a comparison whose sides have no enclosure."""
 
 
-Truth: TypeAlias = bool | None | Undefined
+Truth: TypeAlias = bool | Undefined | None
 _UNDEFINED_TRUTH = Undefined()
 
 

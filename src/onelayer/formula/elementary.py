@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from flint import arb
 
-from .interval import ONE, UNDEFINED, ZERO, Interval, absolute, hull, integer_power, product, rounded
+from .intervals import ONE, UNDEFINED, ZERO, Interval, absolute, hull, integer_power, product, rounded
 
 Range: TypeAlias = Callable[[Interval], Interval]
 
@@ -67,7 +67,7 @@ def _hyperbolic_cosine(x: Interval) -> Interval:
 
 def _turns(x: Interval, shift: Fraction) -> tuple[int, int] | None:
     """First and last integer k that may satisfy (k + shift)·π ∈ x; None if x is too large to tell."""
-    if not (-_WIDE < x.lo and x.hi < _WIDE):
+    if not (x.lo > -_WIDE and x.hi < _WIDE):
         return None
     offset = arb(shift.numerator) / shift.denominator
     first = (x.lo / arb.pi() - offset).lower().ceil().unique_fmpz()

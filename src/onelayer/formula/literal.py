@@ -40,15 +40,14 @@ def rational_value(tree: Node) -> Fraction | None:
         case Number(value):
             return value
         case Negation(operand):
-            value = rational_value(operand)
-            return None if value is None else -value
+            inner = rational_value(operand)
+            return None if inner is None else -inner
         case Sum(parts) | Product(parts):
-            values = [rational_value(part) for part in parts]
             total = Fraction(0 if isinstance(tree, Sum) else 1)
-            for value in values:
-                if value is None:
+            for item in [rational_value(part) for part in parts]:
+                if item is None:
                     return None
-                total = _bounded(total + value if isinstance(tree, Sum) else total * value)
+                total = _bounded(total + item if isinstance(tree, Sum) else total * item)
             return total
         case Quotient(dividend, divisor):
             top, bottom = rational_value(dividend), rational_value(divisor)
@@ -56,12 +55,12 @@ def rational_value(tree: Node) -> Fraction | None:
                 return None
             return _bounded(top / _nonzero(bottom))
         case IntegerPower(base, exponent):
-            value = rational_value(base)
-            if value is None:
+            root = rational_value(base)
+            if root is None:
                 return None
-            if _bits(value) * abs(exponent) > 2 * _BITS:
+            if _bits(root) * abs(exponent) > 2 * _BITS:
                 raise _too_large()
-            return _bounded(value**exponent if exponent >= 0 else 1 / _nonzero(value) ** -exponent)
+            return _bounded(root**exponent if exponent >= 0 else 1 / _nonzero(root) ** -exponent)
         case _:
             return None
 
@@ -91,4 +90,6 @@ def _nonzero(value: Fraction) -> Fraction:
 
 
 def _too_large() -> Exception:
-    return refuse("an exponent that is too large", f"keep constant exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}")
+    return refuse(
+        "an exponent that is too large", f"keep constant exponents between -{MAX_EXPONENT} and {MAX_EXPONENT}"
+    )

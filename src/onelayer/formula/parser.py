@@ -150,9 +150,7 @@ class _Reader:
             rest = rest.left
         factors.append(self.node(rest, depth + 1))
         runs = [list(run) for _, run in groupby(reversed(factors), key=id)]
-        powers: list[Node] = [
-            run[0] if len(run) == 1 else self.share(IntegerPower, run[0], len(run)) for run in runs
-        ]
+        powers: list[Node] = [run[0] if len(run) == 1 else self.share(IntegerPower, run[0], len(run)) for run in runs]
         return powers[0] if len(powers) == 1 else self.share(Product, tuple(powers))
 
     def power(self, base: Node, exponent: Node) -> Node:
@@ -204,13 +202,13 @@ class _Reader:
                         raise refuse(f"the comparison {self.piece(syntax)}", "compare with <, <=, > or >=")
                 sides = [self.node(side, depth + 1) for side in (first, *others)]
                 links = tuple(
-                    self.share(Comparison, _RELATION[type(operator)], left, right)  # type: ignore[index]
+                    self.share(Comparison, _RELATION[type(operator)], left, right)
                     for operator, left, right in zip(operators, sides[:-1], sides[1:], strict=True)
                 )
                 return links[0] if len(links) == 1 else self.share(And, links)
             case ast.BoolOp(op=operator, values=values):
                 parts = tuple(self.predicate(value, depth + 1) for value in values)
-                return self.share(And if isinstance(operator, ast.And) else Or, parts)
+                return self.share(And, parts) if isinstance(operator, ast.And) else self.share(Or, parts)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self.share(Not, self.predicate(operand, depth + 1))
             case _:

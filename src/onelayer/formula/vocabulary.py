@@ -3,9 +3,10 @@
 The limits keep hostile text cheap. They bound the work of the parser, never the accuracy of a result.
 """
 
-UNARY = (
-    "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr".split()  # one argument
-)
+UNARY = [  # one argument
+    *["sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh"],
+    *["atan", "asin", "acos", "sigmoid", "erf", "abs", "sqr"],
+]
 VARIADIC = ["min", "max"]  # two or more arguments
 FUNCTIONS = frozenset([*UNARY, *VARIADIC, "where"])
 CONSTANTS = frozenset(["pi", "e"])
