@@ -66,7 +66,7 @@ class _Reader:
     """Reads expressions over one set of names, sharing equal subtrees between them."""
 
     def __init__(self, names: Sequence[str] | None) -> None:
-        self.names = None if names is None else check_names(names, FUNCTIONS | {"pi", "and", "or", "not", "if", "else"})
+        self.names = None if names is None else check_names(names, FUNCTIONS | {"pi"})
         self.shared: dict[tuple[Any, ...], Any] = {}
         self.nodes = 0
         self.source = ""
@@ -105,10 +105,10 @@ class _Reader:
     def node(self, syntax: ast.expr, depth: int) -> Node:
         self.enter(syntax, depth)
         match syntax:
-            case ast.Constant(value=bool() | None | str() | bytes() | complex()):
-                raise refuse(f"the literal {self.piece(syntax)}")
-            case ast.Constant(value=int() | float()):
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return self.share(Number, literal(ast.get_source_segment(self.source, syntax) or ""))
+            case ast.Constant():
+                raise refuse(f"the literal {self.piece(syntax)}")
             case ast.Name(id=name):
                 return self.name(name)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):

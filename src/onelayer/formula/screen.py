@@ -4,6 +4,7 @@ Python's own parser recurses on brackets and reads whole integers; here a linear
 first. The scan does not decide whether text is a formula, only that trying is cheap.
 """
 
+import keyword
 import re
 from collections.abc import Sequence
 
@@ -74,7 +75,7 @@ def check_names(names: Sequence[str], reserved: frozenset[str]) -> tuple[str, ..
     for name in names:
         if not isinstance(name, str) or not name.isidentifier():
             raise refuse(clip(str(name)), "use letters, digits and _, not starting with a digit", asked)
-        if name in reserved:
+        if name in reserved or keyword.iskeyword(name):
             raise refuse(f"{name!r}, which already has a meaning", "choose another name", asked)
     for name in names:
         if list(names).count(name) > 1:

@@ -104,11 +104,15 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """False where one part is false, even where another part has no value."""
+
     parts: tuple["Predicate", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """True where one part is true, even where another part has no value."""
+
     parts: tuple["Predicate", ...]
 
 
