@@ -116,6 +116,31 @@ def test_never_finite_around_a_pole_of_any_shape(text):
         assert not enclose_complex(parse(text), [box])[0].is_finite(), (text, box)
 
 
+CUTS = {  # text → the point of a cut at distance t ≥ 0 from its end
+    "sqrt(x1)": lambda t: -t,
+    "log(x1)": lambda t: -t,
+    "x1**(1/3)": lambda t: -t,
+    "x1**-0.5": lambda t: -t,
+    "x1**e": lambda t: -t,
+    "asin(x1)": lambda t: 1 + t,
+    "acos(x1)": lambda t: -1 - t,
+    "atan(x1)": lambda t: 1j * (1 + t),
+    "atan(-x1)": lambda t: 1j * (1 + t),
+}
+
+
+@pytest.mark.parametrize("text", CUTS)
+def test_never_finite_across_a_cut_of_any_shape(text):
+    rng, formula = random.Random(8), parse(text)
+    for _ in range(200):
+        point = complex(CUTS[text](rng.choice([0, 10 ** rng.uniform(-9, 2)])))
+        wide, high = 10 ** rng.uniform(-9, 2), 10 ** rng.uniform(-9, 2)
+        shift = complex(rng.uniform(-0.9, 0.9) * wide, rng.uniform(-0.9, 0.9) * high)
+        box = acb(arb(point.real + shift.real, wide), arb(point.imag + shift.imag, high))
+        assert box.contains(acb(point))
+        assert not enclose_complex(formula, [box])[0].is_finite(), (text, box)
+
+
 # text → centres of balls with radius 0.1 where it is analytic
 REGULAR = {
     "sqrt(x1)": [1, -1 + 1j, -1j],

@@ -105,7 +105,7 @@ def test_complex_batches_follow_principal_branches():
     table |= {"sigmoid(x1)": lambda v: 1 / (1 + cmath.exp(-v)), "abs(x1)": lambda v: v if v.real >= 0 else -v}
     table |= {
         "max(x1, 0.1)": lambda v: v if v.real >= 0.1 else 0.1,
-        "where(x1 < 0, 1, x1)": lambda v: max(v, 1, key=lambda w: (w == 1) == (v.real < 0)),
+        "where(x1 < 0, 1, x1)": lambda v: 1 if v.real < 0 else v,
     }
     for text, function in table.items():
         formula = parse(text)

@@ -10,6 +10,7 @@ from fractions import Fraction
 import jaxtyping
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formula_cases import dice, draw_condition, draw_text, settings
 from onelayer.errors import InputError
@@ -173,6 +174,25 @@ def test_refuses_in_one_line_and_quickly(text):
     assert BAD[text] in line
     assert "\n" not in line
     assert len(line) < 600
+
+
+PIECES = ["x1", "x2", "sin", "where", "(", ")", "[", "]", ",", ";", "**", "*", "/", "-", "<", "<=", "==", "and", "not"]
+PIECES += ["9", "0.1", "1e9", "e", "pi", " ", ".", ":", "=", "lambda", "if", "else", "'", '"', "{", "}", "0x", "_", "~"]
+PIECES += ["for", "in", "x", "f'", "@", "!", "min", "\\", "\n", "\x0c", "é", "²", "١", "\u202e", "\ud800", "^"]
+
+
+@settings
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=30))
+def test_any_text_is_read_or_refused(text):
+    lines = []
+    for read in (parse, parse_condition):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                read(text)
+            except InputError as refusal:
+                lines.append(str(refusal))
+    assert all(line.isprintable() for line in lines)
 
 
 def test_refuses_what_is_no_text(monkeypatch):

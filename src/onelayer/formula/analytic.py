@@ -24,6 +24,7 @@ from flint import acb, arb, ctx
 from ..errors import InputError
 from .balls import PRECISION, Truth, Undefined, complement, conjunction, disjunction
 from .expression import Formula
+from .tape import Algebra
 
 NOWHERE = acb(arb(nan), arb(nan))  # no enclosure
 
@@ -112,7 +113,7 @@ _MAPS: dict[str, Map] = {
 }
 
 
-class ComplexAlgebra:
+class ComplexAlgebra(Algebra[acb, Truth]):
     """Complex balls at the current precision over one box; non-finite means not proved analytic."""
 
     def __init__(self, box: Sequence[acb]) -> None:

@@ -32,6 +32,7 @@ from .intervals import (
     rounded,
     total,
 )
+from .tape import Algebra
 
 PRECISION = 128  # bits
 
@@ -74,7 +75,7 @@ def comparison(relation: str, left: Interval, right: Interval) -> Truth:
     return True if left.hi <= right.lo else False if left.lo > right.hi else None
 
 
-class IntervalAlgebra:
+class IntervalAlgebra(Algebra[Interval, Truth]):
     """Intervals at the current precision over one box."""
 
     def __init__(self, box: Sequence[Interval]) -> None:

@@ -38,6 +38,7 @@ from .intervals import (
     rounded,
     total,
 )
+from .tape import Algebra
 
 Slope: TypeAlias = Callable[[Interval, Interval], Interval]
 
@@ -129,7 +130,7 @@ def _joined(value: Interval, jets: Sequence[Jet]) -> Jet:
 Test: TypeAlias = tuple[Truth, frozenset[int]]  # truth value and the variables that can change it
 
 
-class JetAlgebra:
+class JetAlgebra(Algebra[Jet, Test]):
     """Intervals with partial derivatives over one box."""
 
     def __init__(self, box: Sequence[Interval]) -> None:

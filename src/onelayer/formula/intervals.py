@@ -60,7 +60,7 @@ class Interval:
         return max(-self.lower(), self.upper()) if self.is_finite() else math.nan
 
     def contains(self, point: "Endpoint | Interval") -> bool:
-        """Whether the point, ball or interval lies inside; False if either is UNDEFINED."""
+        """Whether the point, ball or interval lies inside, proved at the current precision; UNDEFINED never does."""
         other = point if isinstance(point, Interval) else interval(point)
         return bool(self.lo <= other.lo and other.hi <= self.hi)
 

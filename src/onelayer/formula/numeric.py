@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError
 from .expression import Condition, Formula
-from .tape import Tape
+from .tape import Algebra, Tape
 
 Batch = TypeVar("Batch")  # numpy.ndarray or torch.Tensor
 
@@ -26,7 +26,7 @@ _RELATIONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_eq
 _NUMPY_NAMES = {"atan": "arctan", "asin": "arcsin", "acos": "arccos", "abs": "absolute"}
 
 
-class ArrayAlgebra:
+class ArrayAlgebra(Algebra[Any, Any]):
     """Arrays of one library: `library` is numpy or torch; the batch gives dtype and device."""
 
     key: Hashable = None

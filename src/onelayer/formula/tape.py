@@ -6,9 +6,10 @@ subtree once, children first, without recursion. Both branches of `where` are al
 Steps without variables depend on the algebra alone: an algebra that names a `key` has them computed once per key.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .tree import (
     And,
@@ -35,26 +36,57 @@ V = TypeVar("V")  # values
 T = TypeVar("T")  # truth values
 
 
-class Algebra(Protocol, Generic[V, T]):
+class Algebra(ABC, Generic[V, T]):
     """Values V, truth values T, and the operations of the language on them."""
 
-    @property
-    def key(self) -> Hashable: ...
+    key: Hashable  # values of constants are kept per key; None keeps none
+
+    @abstractmethod
     def number(self, value: Fraction) -> V: ...
+
+    @abstractmethod
     def constant(self, name: str) -> V: ...
+
+    @abstractmethod
     def variable(self, index: int) -> V: ...
+
+    @abstractmethod
     def sum(self, terms: Sequence[V]) -> V: ...
+
+    @abstractmethod
     def negation(self, operand: V) -> V: ...
+
+    @abstractmethod
     def product(self, factors: Sequence[V]) -> V: ...
+
+    @abstractmethod
     def quotient(self, dividend: V, divisor: V) -> V: ...
+
+    @abstractmethod
     def integer_power(self, exponent: int, base: V) -> V: ...
+
+    @abstractmethod
     def rational_power(self, exponent: Fraction, base: V) -> V: ...
+
+    @abstractmethod
     def power(self, base: V, exponent: V) -> V: ...
+
+    @abstractmethod
     def call(self, name: str, arguments: Sequence[V]) -> V: ...
+
+    @abstractmethod
     def where(self, condition: T, yes: V, no: V) -> V: ...
+
+    @abstractmethod
     def comparison(self, relation: str, left: V, right: V) -> T: ...
+
+    @abstractmethod
     def conjunction(self, parts: Sequence[T]) -> T: ...
+
+    @abstractmethod
     def disjunction(self, parts: Sequence[T]) -> T: ...
+
+    @abstractmethod
     def complement(self, part: T) -> T: ...
 
 
