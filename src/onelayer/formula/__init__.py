@@ -1,0 +1,53 @@
+"""Formulas from text: a safe tree, and several rigorous readings of it.
+
+    parse, parse_condition, to_text     text ↔ tree; nothing is ever executed
+    evaluate, satisfies                 numbers at a batch of points, NumPy or torch
+    enclose, holds                      ranges over real boxes, with proof
+    enclose_complex                     ranges over complex boxes, with proof of analyticity
+    gradient                            partial derivatives over real boxes, with proof
+
+Importing this package loads neither torch nor flint; the enclosures load flint on first use.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .expression import Condition as Condition
+from .expression import Formula as Formula
+from .parser import parse as parse
+from .parser import parse_condition as parse_condition
+from .text import to_text as to_text
+
+if TYPE_CHECKING:
+    from .analytic import enclose_complex as enclose_complex
+    from .balls import enclose as enclose
+    from .balls import holds as holds
+    from .derivative import gradient as gradient
+    from .intervals import UNDEFINED as UNDEFINED
+    from .intervals import Interval as Interval
+    from .intervals import interval as interval
+    from .numeric import evaluate as evaluate
+    from .numeric import satisfies as satisfies
+
+# public name → the module that defines it
+_HOME = {
+    "Interval": "intervals",
+    "UNDEFINED": "intervals",
+    "enclose": "balls",
+    "enclose_complex": "analytic",
+    "evaluate": "numeric",
+    "gradient": "derivative",
+    "holds": "balls",
+    "interval": "intervals",
+    "satisfies": "numeric",
+}
+
+__all__ = sorted([*_HOME, "Condition", "Formula", "parse", "parse_condition", "to_text"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value

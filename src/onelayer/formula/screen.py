@@ -1,0 +1,83 @@
+"""Checks on the raw text, before any parser sees it, and the refusals in one line.
+
+Python's own parser recurses on brackets and reads whole integers; here a linear scan bounds nesting, length and digits
+first. The scan does not decide whether text is a formula, only that trying is cheap.
+"""
+
+import keyword
+import re
+from collections.abc import Sequence
+
+from ..errors import InputError
+from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS
+
+EXAMPLE = "a formula such as sin(x1) + x2**2"
+
+_INSTEAD = {  # characters with an obvious meaning that Python writes differently
+    "^": "write powers with **, as in x1**2",
+    "−": "write the minus sign as -",
+    "–": "write the minus sign as -",
+    "·": "write products with *",
+    "×": "write products with *",
+    "÷": "write quotients with /",
+    "≤": "write <=",
+    "≥": "write >=",
+    "#": "leave comments out",
+    "\\": "leave the backslash out",
+}
+
+
+def clip(piece: str, length: int = 60) -> str:
+    """The piece in one quoted line of bounded length."""
+    piece = " ".join(piece.split())
+    return repr(piece if len(piece) <= length else piece[: length - 1] + "…")
+
+
+def refuse(found: str, change: str = f"use {ALLOWED}", asked: str = EXAMPLE) -> InputError:
+    """The InputError to raise: `found` names the offending piece."""
+    return InputError(asked, found, change)
+
+
+def screen(text: object) -> str:
+    """The text in one line without outer blanks, or InputError where reading it further would be unsafe."""
+    if not isinstance(text, str):
+        raise refuse(f"a {type(text).__name__}", "pass the formula as a str")
+    if len(text) > MAX_CHARACTERS:
+        raise refuse(f"{len(text)} characters", f"use at most {MAX_CHARACTERS} characters")
+    line = re.sub(r"[ \t\r\n]+", " ", text).strip()
+    if not line:
+        raise refuse("empty text", "write a formula; it may use " + ALLOWED)
+    for position, character in enumerate(line):
+        if character in _INSTEAD:
+            raise refuse(f"{character!r} at character {position + 1}", _INSTEAD[character])
+        if not character.isprintable():
+            raise refuse(f"the unprintable {character!r} at character {position + 1}", "remove it")
+    _check_nesting(line)
+    longest = max((len(run) for run in re.findall(r"[\w.]+", line)), default=0)
+    if longest > MAX_DIGITS:
+        raise refuse(f"a number or name of {longest} characters", f"use at most {MAX_DIGITS} characters")
+    return line
+
+
+def _check_nesting(line: str) -> None:
+    depth = 0
+    for character in line:
+        depth += (character in "([{") - (character in ")]}")
+        if depth > MAX_DEPTH:
+            raise refuse(f"brackets nested more than {MAX_DEPTH} deep", f"nest at most {MAX_DEPTH} deep")
+
+
+def check_names(names: Sequence[str], reserved: frozenset[str]) -> tuple[str, ...]:
+    """The variable names as a tuple: distinct identifiers, none of them reserved."""
+    asked = "names, a sequence of distinct identifiers"
+    if isinstance(names, str):
+        raise refuse(f"the str {clip(names)}", "pass a sequence, such as ['u', 'v']", asked)
+    for name in names:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise refuse(clip(str(name)), "use letters, digits and _, not starting with a digit", asked)
+        if name in reserved or keyword.iskeyword(name):
+            raise refuse(f"{name!r}, which already has a meaning", "choose another name", asked)
+    for name in names:
+        if list(names).count(name) > 1:
+            raise refuse(f"{name!r} twice", "give every variable its own name", asked)
+    return tuple(names)

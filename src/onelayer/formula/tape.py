@@ -1,0 +1,186 @@
+"""Tape: a tree as a list of steps, run by any algebra.
+
+An interpretation of formulas is an `Algebra`: what a number, a variable, a sum, … is. `Tape.run` visits each distinct
+subtree once, children first, without recursion. Both branches of `where` are always computed; the algebra chooses.
+
+Steps without variables depend on the algebra alone: an algebra that names a `key` has them computed once per key.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from .tree import (
+    And,
+    Call,
+    Comparison,
+    Constant,
+    IntegerPower,
+    Negation,
+    Not,
+    Number,
+    Or,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Tree,
+    Variable,
+    Where,
+    children,
+    postorder,
+)
+
+V = TypeVar("V")  # values
+T = TypeVar("T")  # truth values
+
+
+class Algebra(ABC, Generic[V, T]):
+    """Values V, truth values T, and the operations of the language on them."""
+
+    key: Hashable  # values of constants are kept per key; None keeps none
+
+    @abstractmethod
+    def number(self, value: Fraction) -> V: ...
+
+    @abstractmethod
+    def constant(self, name: str) -> V: ...
+
+    @abstractmethod
+    def variable(self, index: int) -> V: ...
+
+    @abstractmethod
+    def sum(self, terms: Sequence[V]) -> V: ...
+
+    @abstractmethod
+    def negation(self, operand: V) -> V: ...
+
+    @abstractmethod
+    def product(self, factors: Sequence[V]) -> V: ...
+
+    @abstractmethod
+    def quotient(self, dividend: V, divisor: V) -> V: ...
+
+    @abstractmethod
+    def integer_power(self, exponent: int, base: V) -> V: ...
+
+    @abstractmethod
+    def rational_power(self, exponent: Fraction, base: V) -> V: ...
+
+    @abstractmethod
+    def power(self, base: V, exponent: V) -> V: ...
+
+    @abstractmethod
+    def call(self, name: str, arguments: Sequence[V]) -> V: ...
+
+    @abstractmethod
+    def where(self, condition: T, yes: V, no: V) -> V: ...
+
+    @abstractmethod
+    def comparison(self, relation: str, left: V, right: V) -> T: ...
+
+    @abstractmethod
+    def conjunction(self, parts: Sequence[T]) -> T: ...
+
+    @abstractmethod
+    def disjunction(self, parts: Sequence[T]) -> T: ...
+
+    @abstractmethod
+    def complement(self, part: T) -> T: ...
+
+
+class _Step:
+    """One subtree: where its value goes, which method computes it, from which fixed data and which places."""
+
+    __slots__ = ("data", "listed", "method", "place", "places")
+
+    def __init__(self, place: int, tree: Tree, places: tuple[int, ...]) -> None:
+        self.place, self.places = place, places
+        self.method, self.data, self.listed = _reading(tree)
+        if self.method == "rational_power":
+            self.places = places[:1]
+
+
+def _reading(tree: Tree) -> tuple[str, tuple[Any, ...], bool]:
+    """Method of the algebra, its arguments that are not subtrees, and whether subtrees come as one sequence."""
+    match tree:
+        case Number(value):
+            return "number", (value,), False
+        case Constant(name):
+            return "constant", (name,), False
+        case Variable(index):
+            return "variable", (index,), False
+        case Sum():
+            return "sum", (), True
+        case Negation():
+            return "negation", (), False
+        case Product():
+            return "product", (), True
+        case Quotient():
+            return "quotient", (), False
+        case IntegerPower(_, exponent):
+            return "integer_power", (exponent,), False
+        case Power(_, Number(fraction)):
+            return "rational_power", (fraction,), False
+        case Power():
+            return "power", (), False
+        case Call(name, _):
+            return "call", (name,), True
+        case Where():
+            return "where", (), False
+        case Comparison(relation, _, _):
+            return "comparison", (relation,), False
+        case And():
+            return "conjunction", (), True
+        case Or():
+            return "disjunction", (), True
+        case Not():
+            return "complement", (), False
+
+
+class Tape:
+    """The steps that compute `roots`, each distinct subtree once."""
+
+    def __init__(self, roots: Sequence[Tree]) -> None:
+        order = postorder(roots)
+        place = {id(tree): position for position, tree in enumerate(order)}
+        self._size = len(order)
+        self._trees = tuple(roots)
+        self._roots = [place[id(root)] for root in roots]
+        self._fixed: list[_Step] = []
+        self._varying: list[_Step] = []
+        self._known: dict[tuple[type, Hashable], list[Any]] = {}
+        varies = [False] * self._size
+        for position, tree in enumerate(order):
+            places = tuple(place[id(child)] for child in children(tree))
+            varies[position] = isinstance(tree, Variable) or any(varies[child] for child in places)
+            (self._varying if varies[position] else self._fixed).append(_Step(position, tree, places))
+
+    def __reduce__(self) -> tuple[type["Tape"], tuple[tuple[Tree, ...]]]:
+        return Tape, (self._trees,)
+
+    def run(self, algebra: Algebra[Any, Any]) -> list[Any]:
+        """Values of the roots in the algebra."""
+        values = list(self._start(algebra))
+        self._advance(algebra, self._varying, values)
+        return [values[root] for root in self._roots]
+
+    def _start(self, algebra: Algebra[Any, Any]) -> list[Any]:
+        label = (type(algebra), algebra.key)
+        if algebra.key is not None and label in self._known:
+            return self._known[label]
+        values: list[Any] = [None] * self._size
+        self._advance(algebra, self._fixed, values)
+        if algebra.key is not None:
+            self._known[label] = values
+        return values
+
+    @staticmethod
+    def _advance(algebra: Algebra[Any, Any], steps: Sequence[_Step], values: list[Any]) -> None:
+        for step in steps:
+            method = getattr(algebra, step.method)
+            if step.listed:
+                values[step.place] = method(*step.data, [values[place] for place in step.places])
+            else:
+                values[step.place] = method(*step.data, *[values[place] for place in step.places])

@@ -1,0 +1,106 @@
+"""Tree to text: the canonical text that parses back to an equal tree.
+
+parse(to_text(node)) == node for every node that `parse` can produce. A Number outside an exponent whose decimal
+expansion is infinite (no parse makes one) is written as a quotient, equal in value only.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from .tree import (
+    And,
+    Call,
+    Comparison,
+    Constant,
+    IntegerPower,
+    Negation,
+    Not,
+    Number,
+    Or,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Tree,
+    Variable,
+    Where,
+    children,
+    postorder,
+)
+
+_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)  # how tightly a text holds together
+
+
+def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
+    """The tree as text, with variables called x1, x2, … or by their names."""
+    words: dict[int, tuple[str, int]] = {}
+
+    def held(part: Tree, least: int) -> str:
+        """Text of a part, in brackets unless it holds together at least so tightly."""
+        word, strength = words[id(part)]
+        return word if strength >= least else f"({word})"
+
+    def write(tree: Tree) -> tuple[str, int]:
+        match tree:
+            case Number(value):
+                return _decimal(value)
+            case Constant(name):
+                return name, _ATOM
+            case Variable(index):
+                return (f"x{index}" if names is None else names[index - 1]), _ATOM
+            case Sum(terms):
+                tail = "".join(
+                    f" - {held(term.operand, _PRODUCT)}" if isinstance(term, Negation) else f" + {held(term, _PRODUCT)}"
+                    for term in terms[1:]
+                )
+                return held(terms[0], _PRODUCT) + tail, _SUM
+            case Negation(operand):
+                return "-" + held(operand, _POWER), _SIGN
+            case Product(factors):
+                return "*".join([held(factors[0], _PRODUCT), *(held(part, _POWER) for part in factors[1:])]), _PRODUCT
+            case Quotient(dividend, divisor):
+                return f"{held(dividend, _PRODUCT)}/{held(divisor, _POWER)}", _PRODUCT
+            case IntegerPower(base, exponent):
+                return f"{held(base, _ATOM)}**{exponent if exponent >= 0 else f'({exponent})'}", _POWER
+            case Power(base, Number(value)):
+                return f"{held(base, _ATOM)}**({value})", _POWER
+            case Power(base, exponent):
+                return f"{held(base, _ATOM)}**{held(exponent, _ATOM)}", _POWER
+            case Call() | Where():
+                word = tree.name if isinstance(tree, Call) else "where"
+                return f"{word}({', '.join(words[id(part)][0] for part in children(tree))})", _ATOM
+            case Comparison(relation, left, right):
+                return f"{held(left, _SUM)} {relation} {held(right, _SUM)}", _COMPARE
+            case And(parts):
+                return " and ".join(held(part, _NOT) for part in parts), _AND
+            case Or(parts):
+                return " or ".join(held(part, _AND) for part in parts), _OR
+            case Not(part):
+                return "not " + held(part, _NOT), _NOT
+
+    for part in postorder([tree]):
+        words[id(part)] = write(part)
+    return words[id(tree)][0]
+
+
+def _decimal(value: Fraction) -> tuple[str, int]:
+    """The exact decimal of a rational, or a quotient if there is none, and how tightly it holds."""
+    top, bottom, shift = abs(value.numerator), value.denominator, 0
+    while bottom % 10 == 0:
+        bottom, shift = bottom // 10, shift + 1
+    for prime, partner in ((2, 5), (5, 2)):
+        while bottom % prime == 0:
+            top, bottom, shift = top * partner, bottom // prime, shift + 1
+    sign = "-" if value < 0 else ""
+    if bottom != 1:
+        return f"{sign}{value.numerator if value >= 0 else -value.numerator}/{value.denominator}", _PRODUCT
+    digits = str(top)
+    zeros = len(digits) - len(digits.rstrip("0")) if top else 0
+    if shift == 0:
+        word = digits if zeros < 20 else f"{digits[:-zeros]}e{zeros}"
+    elif shift < 20:
+        digits = digits.rjust(shift + 1, "0")
+        word = f"{digits[:-shift]}.{digits[-shift:]}"
+    else:
+        word = f"{digits}e-{shift}"
+    return sign + word, _SIGN if value < 0 else _ATOM

@@ -1,0 +1,168 @@
+"""The expression tree: what a formula is, once the text is gone.
+
+    Node       Number | Constant | Variable | Sum | Negation | Product | Quotient
+               | IntegerPower | Power | Call | Where                                     values in ℝ
+    Predicate  Comparison | And | Or | Not                                               values in {true, false}
+
+A difference a − b is Sum((a, Negation(b))); a long sum or product is one node, so that depth counts brackets and not
+terms. Trees are immutable and may share subtrees: the parser makes equal subtrees the same object. Nothing here
+evaluates anything, and the constructors do not check their arguments; `parse` is the way to a checked tree.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An exact rational: 0.1 is 1/10."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """π or e."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The coordinate x_index, counted from 1: column index − 1 of a batch."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    terms: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    operand: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    factors: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    dividend: "Node"
+    divisor: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerPower:
+    """baseⁿ, with x⁰ = 1 also at 0."""
+
+    base: "Node"
+    exponent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """exp(exponent · log base); for a positive rational exponent also 0 at base 0.
+
+    A rational exponent stands there as one exact Number; it is never an integer (that is IntegerPower).
+    """
+
+    base: "Node"
+    exponent: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the vocabulary at its arguments."""
+
+    name: str
+    arguments: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """`yes` where the condition is true, `no` elsewhere."""
+
+    condition: "Predicate"
+    yes: "Node"
+    no: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """left < right, or one of <=, >, >=."""
+
+    relation: str
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """False where one part is false, even where another part has no value."""
+
+    parts: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """True where one part is true, even where another part has no value."""
+
+    parts: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: "Predicate"
+
+
+Node: TypeAlias = (
+    Number | Constant | Variable | Sum | Negation | Product | Quotient | IntegerPower | Power | Call | Where
+)
+Predicate: TypeAlias = Comparison | And | Or | Not
+Tree: TypeAlias = Node | Predicate
+
+
+def children(tree: Tree) -> tuple[Tree, ...]:
+    """The direct subtrees, in reading order."""
+    match tree:
+        case Number() | Constant() | Variable():
+            return ()
+        case Sum(parts) | Product(parts) | Call(_, parts):
+            return parts
+        case And(tests) | Or(tests):
+            return tests
+        case Negation(only) | IntegerPower(only, _):
+            return (only,)
+        case Not(test):
+            return (test,)
+        case Quotient(left, right) | Power(left, right) | Comparison(_, left, right):
+            return left, right
+        case Where(condition, yes, no):
+            return condition, yes, no
+
+
+def postorder(roots: Iterable[Tree]) -> tuple[Tree, ...]:
+    """Every distinct subtree object once, children before parents."""
+    seen: set[int] = set()
+    order: list[Tree] = []
+    pending: list[tuple[Tree, bool]] = [(root, False) for root in reversed(tuple(roots))]
+    while pending:
+        tree, ready = pending.pop()
+        if ready:
+            order.append(tree)
+        elif id(tree) not in seen:
+            seen.add(id(tree))
+            pending.append((tree, True))
+            pending.extend((child, False) for child in reversed(children(tree)))
+    return tuple(order)
+
+
+def variables(*roots: Tree) -> tuple[int, ...]:
+    """Indices (from 1) of the variables that occur, in increasing order."""
+    return tuple(sorted({tree.index for tree in postorder(roots) if isinstance(tree, Variable)}))

@@ -1,0 +1,248 @@
+"""Random formulas, random boxes, and values at single points by a route of their own: plain balls at 400 bits."""
+
+import hypothesis
+from flint import acb, arb, ctx
+from hypothesis import strategies as st
+
+from onelayer.errors import InputError
+from onelayer.formula import parse
+from onelayer.formula.tree import (
+    And,
+    Call,
+    Comparison,
+    Constant,
+    IntegerPower,
+    Negation,
+    Not,
+    Number,
+    Or,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Variable,
+    Where,
+)
+
+settings = hypothesis.settings(deadline=None, derandomize=True, database=None, max_examples=200)
+dice = st.randoms(use_true_random=False)
+
+SMOOTH = ["sin", "cos", "exp", "tanh", "sinh", "cosh", "atan", "sigmoid", "erf", "sqr"]
+PARTIAL = ["tan", "log", "sqrt", "asin", "acos"]
+NUMBERS = ["0", "1", "2", "0.1", "3.5", "1e-3", ".25", "12.", "pi", "e"]
+EXPONENTS = ["2", "3", "0", "1", "-1", "-2", "7", "0.5", "(1/3)", "-2.5", "pi", "(2 - 1)", "(1.5)"]
+
+
+def draw_text(rng, depth, dimension=2, kinks=True):
+    """Text of a random formula, with brackets only where the grammar needs none to be a guess."""
+    if depth == 0 or rng.random() < 0.1:
+        return f"x{rng.randint(1, dimension)}" if rng.random() < 0.7 else rng.choice(NUMBERS)
+    part = lambda: draw_text(rng, depth - 1, dimension, kinks)  # noqa: E731
+    kind = rng.randint(0, 9 if kinks else 7)
+    if kind <= 2:
+        return f"{part()} {rng.choice('+-*/')} {part()}"
+    if kind == 3:
+        return f"({part()}){rng.choice(['*', '/', ' - ', '-', '+'])}({part()})"
+    if kind == 4:
+        return f"-{part()}" if rng.random() < 0.3 else f"({part()})**{rng.choice(EXPONENTS)}"
+    if kind == 5:
+        return f"{rng.choice(PARTIAL)}({part()})"
+    if kind == 6:
+        return rng.choice([f"sqrt(sqr({part()}) + 0.1)", f"log(1 + exp({part()}))", f"(1 + sqr({part()}))**(1/3)"])
+    if kind == 7:
+        return f"{rng.choice(SMOOTH)}({part()})"
+    if kind == 8:
+        return rng.choice([f"abs({part()})", f"min({part()}, {part()})", f"max({part()}, {part()}, {part()})"])
+    return f"where({draw_condition(rng, depth - 1, dimension)}, {part()}, {part()})"
+
+
+def draw_condition(rng, depth, dimension=2):
+    def test():
+        relation = rng.choice(["<", "<=", ">", ">="])
+        return f"{draw_text(rng, max(depth - 1, 0), dimension)} {relation} {rng.random():.2f}"
+
+    kind = rng.randint(0, 5)
+    if kind == 0:
+        return f"not ({test()})"
+    if kind == 1:
+        return f"{test()} and {test()}"
+    if kind == 2:
+        return f"{test()} or not {test()} and {test()}"
+    return f"-0.5 <= {test()}" if kind == 3 else test()
+
+
+def draw_box(rng, dimension=2):
+    """Pairs of exact floats lo ≤ hi, some of them points, some ending at 0 or 1."""
+    box = []
+    for _ in range(dimension):
+        lo = rng.choice([0.0, 1.0, -1.0, rng.uniform(-2, 2), rng.uniform(0, 3)])
+        box.append((lo, lo + rng.choice([0.0, 1e-6, 0.01, 0.125, 0.5, 1.0, 3.0])))
+    return box
+
+
+def draw_point(rng, box):
+    return [rng.choice([lo, hi, min(max(rng.uniform(lo, hi), lo), hi)]) for lo, hi in box]
+
+
+class Undefined(Exception):
+    """The formula certainly has no value at the point."""
+
+
+class Unknown(Exception):
+    """400 bits do not decide."""
+
+
+def _need(good, bad):
+    if bad:
+        raise Undefined
+    if not good:
+        raise Unknown
+
+
+def real_value(tree, point):
+    """The value at a point as a tiny ball; only the chosen branch of `where` counts."""
+    go = lambda part: real_value(part, point)  # noqa: E731
+    match tree:
+        case Number(value):
+            return arb(value.numerator) / value.denominator
+        case Constant(name):
+            return arb.pi() if name == "pi" else arb.const_e()
+        case Variable(index):
+            return arb(point[index - 1])
+        case Sum(parts):
+            return sum((go(part) for part in parts), arb(0))
+        case Negation(part):
+            return -go(part)
+        case Product(parts):
+            result = arb(1)
+            for part in parts:
+                result = result * go(part)
+            return result
+        case Quotient(top, bottom):
+            numerator, denominator = go(top), go(bottom)
+            _need(not denominator.contains(0), denominator == 0)
+            return numerator / denominator
+        case IntegerPower(base, n):
+            root = go(base)
+            if n < 0:
+                _need(not root.contains(0), root == 0)
+            return root**n
+        case Power(base, exponent):
+            root, power = go(base), go(exponent)
+            if isinstance(exponent, Number) and exponent.value > 0 and root.is_zero():
+                return arb(0)
+            _need(root > 0, root <= 0 if not isinstance(exponent, Number) or exponent.value < 0 else root < 0)
+            return (power * root.log()).exp()
+        case Where(test, yes, no):
+            return go(yes if truth(test, point) else no)
+        case Call(name, parts):
+            return _call(name, [go(part) for part in parts])
+    raise AssertionError(tree)
+
+
+def _call(name, values):
+    x = values[0]
+    if name in ("min", "max"):
+        for other in values[1:]:
+            x = x.min(other) if name == "min" else x.max(other)
+        return x
+    if name == "log":
+        _need(x > 0, x <= 0)
+    if name == "sqrt":
+        _need(x >= 0, x < 0)
+    if name in ("asin", "acos"):
+        _need(x >= -1 and x <= 1, x < -1 or x > 1)
+    if name == "tan":
+        _need(x.tan().is_finite(), False)
+    if name == "sigmoid":
+        return 1 / (1 + (-x).exp())
+    return abs(x) if name == "abs" else x * x if name == "sqr" else getattr(x, name)()
+
+
+def truth(test, point):
+    match test:
+        case Not(part):
+            return not truth(part, point)
+        case And(parts):
+            return _first(parts, False, point)
+        case Or(parts):
+            return _first(parts, True, point)
+        case Comparison(relation, left, right):
+            a, b = real_value(left, point), real_value(right, point)
+            if relation in (">", ">="):
+                a, b = b, a
+            yes, no = (a < b, a >= b) if relation in ("<", ">") else (a <= b, a > b)
+            if not (yes or no):
+                raise Unknown
+            return yes
+
+
+def _first(parts, decisive, point):
+    """The decisive truth value if one part has it, whatever the others are; else the other truth value."""
+    doubt = None
+    for part in parts:
+        try:
+            if truth(part, point) is decisive:
+                return decisive
+        except (Undefined, Unknown) as reason:
+            doubt = reason if doubt is None or isinstance(reason, Unknown) else doubt
+    if doubt is not None:
+        raise doubt
+    return not decisive
+
+
+def complex_value(tree, point):
+    """Principal value at a complex point as a tiny ball; no kinks."""
+    go = lambda part: complex_value(part, point)  # noqa: E731
+    match tree:
+        case Number() | Constant():
+            return acb(real_value(tree, ()))
+        case Variable(index):
+            return acb(point[index - 1])
+        case Sum(parts):
+            return sum((go(part) for part in parts), acb(0))
+        case Negation(part):
+            return -go(part)
+        case Product(parts):
+            result = acb(1)
+            for part in parts:
+                result = result * go(part)
+            return result
+        case Quotient(top, bottom):
+            return go(top) / go(bottom)
+        case IntegerPower(base, n):
+            return go(base) ** n
+        case Power(base, exponent):
+            return (go(exponent) * go(base).log()).exp()
+        case Call("sigmoid", (part,)):
+            return 1 / (1 + (-go(part)).exp())
+        case Call("sqr", (part,)):
+            return go(part) ** 2
+        case Call(name, (part,)):
+            return getattr(go(part), name)()
+    raise AssertionError(tree)
+
+
+def value_at(tree, point):
+    """A tiny ball, or "undefined" if there certainly is no value, or None if 400 bits do not tell."""
+    with ctx.workprec(400):
+        try:
+            ball = real_value(tree, point)
+        except Undefined:
+            return "undefined"
+        except Unknown:
+            return None
+        return ball if ball.is_finite() else None
+
+
+def draw_formula(rng, depth, kinks=True):
+    """A random formula of x1, x2, or None where the drawn text is refused (a constant exponent divides by zero)."""
+    try:
+        return parse(draw_text(rng, depth, 2, kinks), ["x1", "x2"])
+    except InputError:
+        return None
+
+
+def outside(found, ball):
+    """Whether a point value certainly lies outside an interval: there is no slack here."""
+    return bool(ball < found.lo or ball > found.hi)
