@@ -209,3 +209,8 @@ def test_parameter_count_counts_every_stored_number():
     model = SingleLayerTransformer(plain_config(norm="post"))
     assert model.parameter_count == sum(p.numel() for p in model.parameters()) + 3 * 2 * 2 + 3 * 7  # shift, scale, P
     assert str(model.parameter_count) in repr(model)
+
+
+@given(configs())
+def test_the_config_knows_the_size_before_anything_is_built(config):
+    assert config.parameter_count == SingleLayerTransformer(config).parameter_count

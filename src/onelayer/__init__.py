@@ -11,23 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import reference as reference
+    from .approximation import Approximation as Approximation
+    from .build import build as build
     from .config import LayerConfig as LayerConfig
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
     from .inspect import inspect as inspect
     from .model import SingleLayerTransformer as SingleLayerTransformer
+    from .plan import plan as plan
     from .stock import from_stock as from_stock
+    from .storage import load as load
+    from .target import Target as Target
 
 __version__ = "0.1.0"
 
 # public name → the module that defines it
 _HOME = {
+    "Approximation": "approximation",
     "InputError": "errors",
     "LayerConfig": "config",
     "OneLayerError": "errors",
     "SingleLayerTransformer": "model",
+    "Target": "target",
+    "build": "build",
     "from_stock": "stock",
     "inspect": "inspect",
+    "load": "storage",
+    "plan": "plan",
 }
 _MODULES = ("reference",)  # public as modules
 

@@ -127,3 +127,24 @@ class LayerConfig:
     def places(self) -> int:
         """Number of output vectors: one per position, one per output token, or one mean."""
         return {"position": self.tokens, "output": self.output_tokens, "mean": 1}[self.readout]
+
+    @property
+    def parameter_count(self) -> int:
+        """Numbers that a model of this shape stores: weights, embedding, codes, special tokens, normalisation."""
+        m, h, d = self.d_model, self.heads, self.features_in
+        embedding = 2 * self.tokens * d + d * m + m + self.special_tokens * m + (self.code != "none") * self.tokens * m
+        attention = h * m * (2 * self.d_k + self.d_v) + h * self.d_v * m
+        biases = (h * (2 * self.d_k + self.d_v) + m) if self.projection_bias else 0
+        ffn = 2 * m * self.ffn_width + self.ffn_width + m
+        norms = 4 * m if self.norm != "none" else 0
+        return embedding + attention + biases + ffn + norms + m * self.features_out + self.features_out
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations of one evaluation: a multiplication and an addition count as two, an exp as one."""
+        m, h, n, t = self.d_model, self.heads, self.tokens, self.all_tokens
+        rows = self.read_rows.stop - self.read_rows.start
+        embed = 2 * n * self.features_in * (m + 1)
+        project = 2 * m * h * (rows * self.d_k + n * (self.d_k + self.d_v))
+        attend = h * rows * t * (2 * self.d_k + 4 + 2 * self.d_v) + 2 * rows * h * self.d_v * m
+        return embed + project + attend + rows * 4 * m * self.ffn_width + 2 * rows * m * self.features_out

@@ -156,24 +156,20 @@ def joined(banks: list[Gates]) -> Gates:
 
 
 def scattered_memory(
-    counts: list[int], groups: list[tuple[int, ...]], dimension: int, narrowness: float, seed: int
+    count: int, coordinates: tuple[int, ...], dimension: int, narrowness: float, padding: float, seed: int
 ) -> Memory:
-    """Memory tokens at Sobol points of the padded box, one set per group: k = κC, b = −κ|C|²/2, κ = narrowness/h².
+    """Memory tokens at Sobol points of the padded box: k = κC, b = −κ|C|²/2, κ = narrowness/h².
 
-    Equispaced in one coordinate. h = count^(−1/d) is the typical distance of neighbours; the padding is 2·min(h, ¼).
+    Equispaced in one coordinate. h = count^(−1/d) is the typical distance of neighbours; the box is padded on every side
+    by `padding`·min(h, ¼).
     """
-    keys, biases, group = [], [], []
-    for g, (count, coordinates) in enumerate(zip(counts, groups, strict=True)):
-        d = len(coordinates)
-        h = count ** (-1 / d)
-        if d == 1:
-            unit = (torch.arange(count, dtype=torch.float64).unsqueeze(1) + 0.5) / count
-        else:
-            unit = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed).draw(count, dtype=torch.float64)
-        centres = torch.zeros(count, dimension, dtype=torch.float64)
-        centres[:, coordinates] = (unit - 0.5) * (1 + 4 * min(h, 0.25))
-        kappa = narrowness / h**2
-        keys.append(kappa * centres)
-        biases.append(-kappa * centres.square().sum(dim=1) / 2)
-        group.append(torch.full((count,), g))
-    return Memory(torch.cat(keys), torch.cat(biases), torch.cat(group))
+    d = len(coordinates)
+    h = count ** (-1 / d)
+    if d == 1:
+        unit = (torch.arange(count, dtype=torch.float64).unsqueeze(1) + 0.5) / count
+    else:
+        unit = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed).draw(count, dtype=torch.float64)
+    centres = torch.zeros(count, dimension, dtype=torch.float64)
+    centres[:, coordinates] = (unit - 0.5) * (1 + 2 * padding * min(h, 0.25))
+    kappa = narrowness / h**2
+    return Memory(kappa * centres, -kappa * centres.square().sum(dim=1) / 2, torch.zeros(count, dtype=torch.int64))

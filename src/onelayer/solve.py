@@ -20,6 +20,7 @@ from torch import Tensor
 Features = Callable[[Tensor], Tensor]
 MANY = 1500  # features from which the Gram matrix is cheaper than QR
 CHUNK = 2**22  # feature entries evaluated at a time on the pool
+KEPT = 5 * 10**7  # feature entries of the pool that are kept between steps
 
 
 @dataclass(frozen=True)
@@ -42,21 +43,22 @@ class Solution:
     total: float
 
 
-def solve(problem: Problem, *, cap: float = 1e3, exchanges: int = 2, reweightings: int = 8) -> Solution:
+def solve(problem: Problem, *, cap: float = 1e3, exchanges: int = 2, reweightings: int = 6) -> Solution:
     """The best coefficients found: least squares, Lawson steps and exchanges, Σ|c| ≤ cap·range where that is possible."""
     spread = float(problem.values.max() - problem.values.min()) or 1.0
     points, values = problem.points, problem.values
+    on_pool = _pool_errors(problem, kept=bool(exchanges or reweightings))
     best: Solution | None = None
     for exchange in range(exchanges + 1):
         phi = problem.features(points)
-        ridge = _smallest_ridge(phi, values, cap * spread)
         weights = torch.ones(len(points), dtype=phi.dtype)
-        for _ in range(reweightings + 1):
-            c = least_squares(phi, values, weights, ridge)
+        c, ridge = _smallest_ridge(phi, values, cap * spread)
+        for step in range(reweightings + 1):
+            c = least_squares(phi, values, weights, ridge) if step else c
             residual = (phi @ c - values).abs().amax(dim=1)
-            found = _on_pool(problem, c)
+            found = on_pool(c)
             candidate = Solution(c, float(found.max()), float(c.abs().sum(dim=0).max()))
-            if math.isfinite(candidate.observed) and (best is None or candidate.observed < best.observed):
+            if best is None or candidate.observed < best.observed:
                 best = candidate
             weights = weights * residual / residual.mean().clamp_min(1e-300) + 1e-6
             weights = weights / weights.mean()
@@ -65,7 +67,7 @@ def solve(problem: Problem, *, cap: float = 1e3, exchanges: int = 2, reweighting
         worst = found.topk(min(max(len(points) // 12, 8), len(found))).indices
         points = torch.cat([points, problem.pool[worst]])
         values = torch.cat([values, problem.pool_values[worst]])
-    assert best is not None, "least squares gave no finite coefficients"
+    assert best is not None
     return best
 
 
@@ -101,22 +103,28 @@ def _cholesky(A: Tensor, b: Tensor, penalty: float) -> Tensor:
     return c
 
 
-def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> float:
-    """The smallest ridge of 1e-16, 1e-15, … that keeps Σ|c| below the cap; the last one tried if none does."""
+def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
+    """Coefficients and the smallest ridge of 1e-16, 1e-14, … that keeps Σ|c| below the cap (the last one, if none does)."""
     even = torch.ones(len(phi), dtype=phi.dtype)
-    for exponent in range(-16, -3):
-        ridge = 10.0**exponent
-        total = float(least_squares(phi, y, even, ridge).abs().sum(dim=0).max())
-        if total <= cap:
+    for exponent in range(-16, -3, 2):
+        c = least_squares(phi, y, even, 10.0**exponent)
+        if float(c.abs().sum(dim=0).max()) <= cap:
             break
-    return ridge
+    return c, 10.0**exponent
 
 
-def _on_pool(problem: Problem, c: Tensor) -> Float[Tensor, " pool"]:
-    """|Φ c − f| on the pool, the largest over the outputs; a NaN counts as infinite."""
-    rows = max(1, CHUNK // max(len(c), 1))
-    errors = [
-        (problem.features(x) @ c - y).abs().amax(dim=1)
-        for x, y in zip(problem.pool.split(rows), problem.pool_values.split(rows), strict=True)
-    ]
-    return torch.cat(errors).nan_to_num(nan=torch.inf)
+def _pool_errors(problem: Problem, kept: bool) -> Callable[[Tensor], Float[Tensor, " pool"]]:
+    """c ↦ |Φ c − f| on the pool, the largest over the outputs; a NaN counts as infinite. Φ is kept if it is used again."""
+    width = problem.features(problem.pool[:1]).shape[1]
+    rows = max(1, CHUNK // width)
+    pieces = list(zip(problem.pool.split(rows), problem.pool_values.split(rows), strict=True))
+    stored = [problem.features(x) for x, _ in pieces] if kept and len(problem.pool) * width <= KEPT else None
+
+    def errors(c: Tensor) -> Tensor:
+        parts = [
+            ((stored[i] if stored else problem.features(x)) @ c - y).abs().amax(dim=1)
+            for i, (x, y) in enumerate(pieces)
+        ]
+        return torch.cat(parts).nan_to_num(nan=torch.inf)
+
+    return errors

@@ -21,7 +21,33 @@ from ..model import SingleLayerTransformer
 from .stream import Frame, Layout, Outputs, blank, write_hinges, write_identity
 
 X = 0  # the coordinate that holds x_j
+FLAGS = {"token": 2, "wide": 1, "heads": 2}  # anchor and output token; anchor; anchor and rest token
 EDGE = 0.5 + 1e-9  # |x̂| on the domain, rounding of the normalisation included
+
+
+def scalar_config(
+    dimension: int, outputs: Outputs, layout: Layout, *, units: int, reads: int = 0, hinges: int = 0, plain: bool
+) -> LayerConfig:
+    """The shape of the Transformer for so many units, reads and hinges; `plain` gates have a value on the anchor only."""
+    D, m = dimension, outputs.places * outputs.width
+    width = outputs.width if layout == "heads" else m
+    before = 1 + D + FLAGS[layout]  # coordinates of the embedding
+    after = {"token": m + D * bool(hinges), "wide": before + m + outputs.width, "heads": width}[layout]
+    heads = (units + reads + 1) * outputs.places if layout == "heads" else units + reads
+    return LayerConfig(
+        tokens=D,
+        features_in=1,
+        features_out=m if layout == "token" else outputs.width,
+        d_model=max(before, after),
+        heads=max(heads, 1),
+        d_k=4 if layout == "heads" else 1,
+        d_v=1 if plain else width,
+        ffn_width=m if layout == "wide" else 2 * width + hinges,
+        anchor_tokens=2 if layout == "heads" else 1,
+        output_tokens=1 if layout == "token" else 0,
+        residual=layout == "wide",
+        readout="output" if layout == "token" else "position",
+    )
 
 
 def assemble_scalar(layer: ScalarLayer, frame: Frame, outputs: Outputs, layout: Layout) -> SingleLayerTransformer:
@@ -31,38 +57,21 @@ def assemble_scalar(layer: ScalarLayer, frame: Frame, outputs: Outputs, layout: 
     if layout != "token" and outputs.places > D:
         found = f"{outputs.places} output positions, {D} tokens"
         raise InputError(f"layout={layout!r}, an output at a token of its own", found, "use layout='token'")
-    rows = {"token": 1, "wide": 1, "heads": outputs.places}[layout]
-    width = outputs.width if layout == "heads" else m
     plain = not layer.gate_values[:, 1:].any()
-    d_v = 1 if plain or width == 1 else width
-    flags = {"token": 2, "wide": 1, "heads": 2}[layout]  # anchor and output token; anchor; anchor and rest token
     reads = layer.reads
-    heads = layer.units + len(reads) + (layout == "heads")
-    before = 1 + D + flags  # coordinates of the embedding
-    after = {"token": m + D * bool(len(layer.hinges)), "wide": before + m + outputs.width, "heads": width}[layout]
-    config = LayerConfig(
-        tokens=D,
-        features_in=1,
-        features_out=m if layout == "token" else outputs.width,
-        d_model=max(before, after),
-        heads=max(rows * heads, 1),
-        d_k=4 if layout == "heads" else 1,
-        d_v=d_v,
-        ffn_width=m if layout == "wide" else 2 * width + len(layer.hinges),
-        anchor_tokens=2 if layout == "heads" else 1,
-        output_tokens=1 if layout == "token" else 0,
-        residual=layout == "wide",
-        readout="output" if layout == "token" else "position",
+    config = scalar_config(
+        D, outputs, layout, units=layer.units, reads=len(reads), hinges=len(layer.hinges), plain=bool(plain)
     )
+    d_v, before = config.d_v, 1 + D + FLAGS[layout]
     model = blank(config, frame)
     with torch.no_grad():
         model.W_E[0, X] = 1.0
-        model.S[:, 1 + D : 1 + D + flags] = torch.eye(flags, dtype=torch.float64)
+        model.S[:, 1 + D : before] = torch.eye(FLAGS[layout], dtype=torch.float64)
         keys, lowest, highest = _keys(layer, reads, constant=layout == "heads")
         if layout == "heads":
             for place in range(outputs.places):
                 _write_place(model, layer, outputs, place, (keys, lowest, highest))
-            write_identity(model, width, torch.zeros(width, dtype=torch.float64))
+            write_identity(model, outputs.width, torch.zeros(outputs.width, dtype=torch.float64))
             return model
         values, out = _values(layer, reads, d_v, constant=False)
         model.W_Q[:, 1:before, 0] = 1.0

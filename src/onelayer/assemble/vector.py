@@ -19,27 +19,35 @@ from .stream import Frame, blank, power_of_4, write_hinges, write_identity
 EDGE = 0.5 + 1e-9  # |x̂_j| on the domain, rounding of the normalisation included
 
 
+def vector_config(
+    dimension: int, outputs: int, tokens: int, groups: list[int], *, ridges: int = 0, reads: int = 0, hinges: int = 0
+) -> LayerConfig:
+    """The shape of the Transformer; `groups` are the sizes of the groups of coordinates."""
+    D, m, G = dimension, outputs, len(groups)
+    value = D + 2 + G + bool(ridges)  # x or key; code; bias; group flags; anchor flag
+    return LayerConfig(
+        tokens=1,
+        features_in=D,
+        features_out=m,
+        d_model=max(value + m, m + D * bool(hinges)),
+        heads=max(G + ridges + reads, 1),
+        d_k=power_of_4(max([size + 1 for size in groups], default=1)),
+        d_v=max(m, D) if hinges else m,
+        ffn_width=2 * m + hinges,
+        anchor_tokens=1 if ridges else 0,
+        memory_tokens=tokens,
+        residual=False,
+    )
+
+
 def assemble_vector(layer: VectorLayer, frame: Frame) -> SingleLayerTransformer:
     D, m, G = layer.dimension, layer.outputs, layer.memory.groups
     M, R, H = len(layer.memory), len(layer.ridges), len(layer.hinges)
     members = [layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).nonzero().flatten() for g in range(G)]
-    d_k = power_of_4(max([len(c) + 1 for c in members], default=1))
-    d_v = max(m, D) if H else m
+    config = vector_config(D, m, M, [len(c) for c in members], ridges=R, reads=len(layer.reads), hinges=H)
+    d_k, d_v = config.d_k, config.d_v
     data, bias, flag = D, D + 1, D + 2
     anchor, value = flag + G, flag + G + bool(R)
-    config = LayerConfig(
-        tokens=1,
-        features_in=D,
-        features_out=m,
-        d_model=max(value + m, m + D * bool(H)),
-        heads=max(G + R + len(layer.reads), 1),
-        d_k=d_k,
-        d_v=d_v,
-        ffn_width=2 * m + H,
-        anchor_tokens=1 if R else 0,
-        memory_tokens=M,
-        residual=False,
-    )
     model = blank(config, frame)
     scale = math.sqrt(d_k)  # a power of 2: undoes 1/√d_k exactly
     with torch.no_grad():

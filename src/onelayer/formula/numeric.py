@@ -116,12 +116,12 @@ class ArrayAlgebra(Algebra[Any, Any]):
 
 def evaluate(formula: Formula, x: Batch) -> Batch:
     """f at every row of x [batch, D], as [batch, outputs] of the same kind and dtype."""
-    return _columns(formula.tape, formula.dimension, x)  # type: ignore[no-any-return]
+    return _columns(formula.tape, formula.dimension, x)
 
 
 def satisfies(condition: Condition, x: Batch) -> Batch:
     """Whether the condition holds at every row of x [batch, D], as [batch] of booleans; false at nan."""
-    return _columns(condition.tape, condition.dimension, x)[:, 0]  # type: ignore[no-any-return]
+    return _columns(condition.tape, condition.dimension, x)[:, 0]
 
 
 def _columns(tape: Tape, dimension: int, x: Any) -> Any:

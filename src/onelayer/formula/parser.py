@@ -93,7 +93,7 @@ class _Reader:
             tuple(map(id, field)) if isinstance(field, tuple) else field if _plain(field) else id(field)
             for field in fields
         )
-        return self.shared.setdefault((kind, *label), kind(*fields))  # type: ignore[no-any-return]
+        return self.shared.setdefault((kind, *label), kind(*fields))
 
     def enter(self, syntax: ast.AST, depth: int) -> None:
         self.nodes += 1

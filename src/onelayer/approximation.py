@@ -1,0 +1,164 @@
+"""Approximation: a model, what it approximates, and what is proved about it."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .assemble import Layout
+from .certify.certificate import Certificate
+from .domain import Domain
+from .errors import InputError
+from .explain import Explanation, explain
+from .model import SingleLayerTransformer
+from .plan import Plan
+from .table import Table
+from .target import Target
+
+CHUNK = 2**22  # attention weights held at a time when evaluating
+Outside = Literal["allow", "error", "clip"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """How an approximation came about, kept in its folder: heads in order as (kind, count), Σ|c|, seconds, units."""
+
+    method: str
+    construction: str
+    layout: Layout
+    heads: tuple[tuple[str, int], ...]
+    units: int
+    total: float  # Σ|c|: how much the heads cancel
+    seconds: float = 0.0
+    seed: int = 0
+    places: tuple[int, ...] = (0,)  # rows of the model that hold the outputs
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Approximation:
+    """T ≈ f: call it, explain a value, save it. `target` is None when a callable's folder was loaded."""
+
+    model: SingleLayerTransformer
+    target: Target | None
+    certificate: Certificate
+    facts: Facts
+    domain: Domain
+    shape: tuple[int, int]
+    output_shape: tuple[int, ...]
+    plan: Plan | None = field(default=None)
+
+    def __call__(self, x: Any, outside: Outside = "allow") -> Any:
+        """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).
+
+        The certificate speaks of the domain alone: for points outside, `outside` says whether to answer all the same
+        ("allow"), to refuse ("error") or to answer at the nearest point of the box ("clip").
+        """
+        if isinstance(x, Tensor):
+            batch, single = self._batch(x.to(self.model.W_E.dtype))
+            return self._shaped(self._values(self._placed(batch, outside)), single)
+        try:
+            given = torch.from_numpy(np.array(x, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError("numbers as input", f"{type(x).__name__}: {error}", "pass an array of numbers") from None
+        batch, single = self._batch(given.to(self.model.W_E.dtype))
+        with torch.no_grad():
+            y = self._shaped(self._values(self._placed(batch, outside)), single).numpy()
+        return y[()] if y.ndim == 0 else y
+
+    @property
+    def units(self) -> int:
+        return self.facts.units
+
+    @property
+    def parameters(self) -> int:
+        return self.model.parameter_count
+
+    def explain(self, x: Any) -> Explanation:
+        """Which heads fire at one point, what each contributes to T(x), and how they add up."""
+        batch, single = self._batch(torch.as_tensor(np.array(x, dtype=np.float64)))
+        if not single and len(batch) != 1:
+            raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
+        return explain(self.model, self._as_tokens(batch), self.facts.heads, self.facts.places, self._token_names())
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model folder: weights, target, certificate. Complete or absent, never half-written."""
+        from .storage import save
+
+        return save(self, Path(folder))
+
+    def table(self) -> Table:
+        c = self.certificate
+        bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none proved"
+        heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
+        rows: list[tuple[object, ...]] = [
+            ("target", self.target.text if self.target else "a callable that is not stored"),
+            ("domain", str(self.domain)),
+            ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
+            ("verdict", c.verdict),
+            ("tolerance", f"{c.tolerance:.4g}"),
+            ("bound (proved)", bound),
+            ("observed error", f"{c.observed:.4g} at {c.observed_points:,} points"),
+            ("units", f"{self.units:,}"),
+            ("heads", heads),
+            ("parameters", f"{self.parameters:,}"),
+            ("Σ|c|", f"{self.facts.total:.4g}"),
+            ("seconds", f"{self.facts.seconds:.2f}"),
+            *(("note", note) for note in self.facts.notes),
+        ]
+        return Table("Approximation by one layer", ("", "value"), rows)
+
+    def __repr__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
+        """(x as [batch, D], whether it was a single point)."""
+        D, (n, d) = self.domain.dimension, self.shape
+        if x.shape == (D,) or (x.shape == (n, d) and d > 1) or (D == 1 and x.ndim == 0):
+            return x.reshape(1, D), True
+        if (x.ndim == 2 and x.shape[1] == D) or x.shape[1:] == (n, d):
+            return x.reshape(len(x), D), False
+        if D == 1 and x.ndim == 1:
+            return x.reshape(-1, 1), False
+        wanted = f"[batch, {D}] or [{D}]" + (f" or [batch, {n}, {d}]" if d > 1 else "")
+        raise InputError(f"points of shape {wanted}", f"shape {list(x.shape)}", "reshape the input")
+
+    def _placed(self, x: Tensor, outside: Outside) -> Tensor:
+        if outside not in ("allow", "error", "clip"):
+            raise InputError("outside='allow', 'error' or 'clip'", f"{outside!r}", "choose one of the three")
+        if outside == "error":
+            inside = self.domain.contains(x.detach().double().numpy())
+            if not inside.all():
+                at = x[int((~inside).argmax())].tolist()
+                raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
+        if outside == "clip":
+            low, high = (torch.tensor(t, dtype=x.dtype) for t in (self.domain.lower, self.domain.upper))
+            return x.clamp(low, high)
+        return x
+
+    def _as_tokens(self, x: Tensor) -> Tensor:
+        return x.reshape(len(x), self.model.config.tokens, self.model.config.features_in)
+
+    def _values(self, x: Tensor) -> Tensor:
+        """[batch, outputs], in chunks that bound the memory of the attention weights."""
+        c = self.model.config
+        rows = max(1, CHUNK // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
+        parts = [self.model(self._as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
+        return torch.cat(parts).flatten(1) if parts else x.new_zeros(0, math.prod(self.output_shape))
+
+    def _shaped(self, y: Tensor, single: bool) -> Tensor:
+        y = y[:, 0] if self.output_shape == (1,) else y.reshape(len(y), *self.output_shape)
+        return y[0] if single else y
+
+    def _token_names(self) -> list[str]:
+        c = self.model.config
+        data = list(self.domain.names) if c.tokens == self.domain.dimension else ["x"]
+        special = [("anchor", c.anchor_tokens), ("memory", c.memory_tokens), ("output", c.output_tokens)]
+        return data + [name if n == 1 else f"{name} {i + 1}" for name, n in special for i in range(n)]

@@ -1,0 +1,166 @@
+"""The whole flow on one screen: target → heads → values → model → certificate → Approximation."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from .approximation import Approximation, Facts
+from .assemble import Frame, Layout, assemble
+from .certify.certificate import Certificate
+from .certify.theorem import certify_theorem
+from .domain import Domain, End
+from .errors import InputError
+from .lattice import Lattice
+from .layer import ScalarLayer, VectorLayer, scalar_layer
+from .plan import Plan, outputs_of, plan_representative
+from .sample import uniform_points
+from .solved import Wishes, solved_layer
+from .symmetric import symmetric_approximation
+from .target import Target, require_tolerance, target_of
+
+Method = Literal["representative", "solved"]
+Construction = Literal["auto", "gates", "memory"]
+OBSERVED_POINTS = 20_000
+EVALUATED_AT_ONCE = 4096
+
+
+def build(
+    function: "str | Callable[[Any], Any] | Target",
+    domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
+    tolerance: float = 1e-2,
+    *,
+    method: Method = "solved",
+    construction: Construction = "auto",
+    layout: Layout = "token",
+    units: int | None = None,
+    hinges: int = 0,
+    symmetric: bool = False,
+    share: float | None = None,
+    seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
+    **about: Any,
+) -> Approximation:
+    """A single-layer Transformer for f on a domain, with what is proved about its error.
+
+    `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
+    `method="solved"` keeps such heads and solves for their values: far fewer units, an observed error.
+    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error).
+    """
+    started = time.perf_counter()
+    target = target_of(function, domain, about)
+    _check(tolerance, method, construction, layout)
+    if symmetric:
+        return symmetric_approximation(target, tolerance, units=units, seed=seed)
+    plan: Plan | None = None
+    if method == "representative":
+        plan = plan_representative(target, tolerance, share, layout)
+        layer: ScalarLayer | VectorLayer
+        layer, values_error = representative_layer(target, plan, progress)
+        evidence = {"values_error": values_error}
+    else:
+        layer = solved_layer(target, Wishes(tolerance, construction, units, hinges, seed), progress)
+        evidence = {}
+    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout)
+    heads = head_kinds(layer, layout, target)
+    facts = Facts(
+        method=method,
+        construction="memory" if isinstance(layer, VectorLayer) else "gates",
+        layout=layout,
+        heads=heads,
+        units=layer.units,
+        total=total_of(layer),
+        seed=seed,
+        places=(0,) if layout == "token" or isinstance(layer, VectorLayer) else outputs_of(target).tokens,
+    )
+    unproved = Certificate(tolerance, float("inf"), float("inf"), 0, "none", str(target.domain))
+    approximation = Approximation(
+        model, target, unproved, facts, target.domain, target.shape, target.output_shape, plan
+    )
+    observed, count = observe(approximation, seed)
+    certificate = (
+        certify_theorem(target, plan, layer, observed, count, evidence["values_error"])
+        if plan is not None and isinstance(layer, ScalarLayer)
+        else Certificate(tolerance, float("inf"), observed, count, "none", str(target.domain))
+    )
+    return _finished(approximation, certificate, time.perf_counter() - started)
+
+
+def representative_layer(
+    target: Target, plan: Plan, progress: Callable[[str, float], None] | None = None
+) -> tuple[ScalarLayer, float]:
+    """One gate per cell, values from f at the cells' centres; and a bound on the error of those values."""
+    lattice = Lattice(plan.counts)
+    values, error = np.empty((lattice.cells, target.outputs)), 0.0
+    for start in range(0, lattice.cells, EVALUATED_AT_ONCE):
+        stop = min(start + EVALUATED_AT_ONCE, lattice.cells)
+        points = target.domain.points(lattice.representatives(start, stop))
+        values[start:stop], found = target.nearest(points)
+        error = max(error, found)
+        if progress:
+            progress("representatives", stop / lattice.cells)
+    deltas = torch.from_numpy(lattice.differences(values))
+    slots = torch.zeros(lattice.cells, target.dimension + 2, target.outputs, dtype=torch.float64)
+    slots[:, 0] = deltas
+    zero = torch.zeros(target.outputs, dtype=torch.float64)
+    return scalar_layer(zero, target.dimension, (lattice.gates(plan.sharpness), slots)), error
+
+
+def frame_of(domain: Domain) -> Frame:
+    """Normalisation of the box to [−½, ½]^D."""
+    low, high = np.array(domain.lower), np.array(domain.upper)
+    return Frame(tuple((low + (high - low) / 2).tolist()), tuple((1 / (high - low)).tolist()))
+
+
+def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
+    """(largest |T − f|, number of points) on a fresh random sample of the domain, corners included."""
+    target = approximation.target
+    assert target is not None
+    points = target.domain.points(uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy())
+    points = points[target.domain.contains(points)]
+    if not len(points):
+        raise InputError("a domain with points in it", f"none of {OBSERVED_POINTS:,} samples satisfies `where`", "widen it")
+    y = approximation(points).reshape(len(points), -1)
+    return float(np.abs(y - target(points)).max()), len(points)
+
+
+def total_of(layer: ScalarLayer | VectorLayer) -> float:
+    """Σ|c| over all values, the largest over the outputs."""
+    parts = [layer.linear, layer.hinge_values]
+    if isinstance(layer, ScalarLayer):
+        parts += [layer.gate_values.flatten(0, 1), layer.max_values]
+    else:
+        parts += [layer.memory_values, layer.ridge_values]
+    return float(sum(p.abs().sum(dim=0) for p in parts).max())  # type: ignore[union-attr]
+
+
+def head_kinds(layer: ScalarLayer | VectorLayer, layout: Layout, target: Target) -> tuple[tuple[str, int], ...]:
+    """Heads in the order of the model, as (kind, count)."""
+    if isinstance(layer, VectorLayer):
+        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", len(layer.reads))]
+    else:
+        kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", len(layer.reads))]
+        if layout == "heads":
+            kinds = [*kinds, ("constant", 1)] * target.places[0]
+    return tuple((kind, count) for kind, count in kinds if count)
+
+
+def _check(tolerance: float, method: str, construction: str, layout: str) -> None:
+    require_tolerance(tolerance)
+    for name, value, choices in (
+        ("method", method, ("representative", "solved")),
+        ("construction", construction, ("auto", "gates", "memory")),
+        ("layout", layout, ("token", "wide", "heads")),
+    ):
+        if value not in choices:
+            raise InputError(f"{name}, one of {', '.join(choices)}", f"{value!r}", "choose one of these")
+    if method == "representative" and construction == "memory":
+        raise InputError("method='representative'", "construction='memory'", "use gates, the paper's construction")
+
+
+def _finished(approximation: Approximation, certificate: Certificate, seconds: float) -> Approximation:
+    facts = replace(approximation.facts, seconds=seconds)
+    return replace(approximation, certificate=certificate, facts=facts)

@@ -1,0 +1,78 @@
+"""Certificate: what is proved about sup |T − f|, under which assumptions, with the evidence to check it again.
+
+Three verdicts, never mixed up:
+
+    CERTIFIED   a proved bound is at most the tolerance
+    REFUTED     a point of the domain where the error is proved to exceed the tolerance
+    UNDECIDED   neither; the best bound, if any, is given
+
+`bound` is proved, rounding included; `observed` is a maximum over sampled points and proves nothing.
+"""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from ..table import Table
+
+SCHEMA = 1
+Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
+Method = Literal["theorem", "none"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A verdict on ‖T − f‖ over the domain, in the maximum norm over all output entries."""
+
+    tolerance: float
+    bound: float  # infinite when nothing is proved
+    observed: float
+    observed_points: int
+    method: Method
+    domain: str
+    arithmetic: str = "float64"
+    norm: str = "maximum absolute difference over all output entries"
+    assumptions: tuple[str, ...] = ()
+    evidence: dict[str, Any] = field(default_factory=dict)
+    witness: tuple[float, ...] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.witness is not None:
+            return "REFUTED"
+        return "CERTIFIED" if self.bound <= self.tolerance else "UNDECIDED"
+
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary for JSON; an infinite bound is null."""
+        record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict}
+        record["bound"] = self.bound if math.isfinite(self.bound) else None
+        return record
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> "Certificate":
+        """The certificate of a record; its verdict is derived again, never read."""
+        kept = {k: v for k, v in record.items() if k in Certificate.__dataclass_fields__}
+        kept["bound"] = math.inf if kept.get("bound") is None else float(kept["bound"])
+        kept["assumptions"] = tuple(kept.get("assumptions", ()))
+        kept["witness"] = None if kept.get("witness") is None else tuple(kept["witness"])
+        return Certificate(**kept)
+
+    def table(self) -> Table:
+        bound = f"{self.bound:.4g}" if math.isfinite(self.bound) else "none proved"
+        rows: list[tuple[object, ...]] = [
+            ("verdict", self.verdict),
+            ("tolerance", f"{self.tolerance:.4g}"),
+            ("bound (proved)", bound),
+            ("observed error", f"{self.observed:.4g} at {self.observed_points:,} points"),
+            ("method", self.method),
+            ("arithmetic", self.arithmetic),
+            ("domain", self.domain),
+            *(("assumes", a) for a in self.assumptions),
+        ]
+        return Table("Certificate", ("", "value"), rows)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()

@@ -1,0 +1,64 @@
+"""The certificate of the repaired theorem: a bound that was known before building, plus what floating point adds.
+
+    sup |T − f| ≤ (a-priori bound of the plan)                       exact T with exact values
+                + (error of the values y_k)                          T averages the y_k
+                + M·D·2^D·u·max|y|                                   mixed differences in floating point
+                + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (see `rounding`)
+                + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
+"""
+
+from ..assemble.scalar import bound_of_outputs
+from ..layer import ScalarLayer
+from ..plan import Plan, reach_of
+from ..target import Target
+from .certificate import Certificate
+from .rounding import U64, GateRounding
+
+UP = 1 + 1e-12
+
+
+def certify_theorem(
+    target: Target, plan: Plan, layer: ScalarLayer, observed: float, points: int, values_error: float
+) -> Certificate:
+    """The certificate of a representative layer built after `plan`."""
+    D, M = target.dimension, plan.units
+    deltas = layer.gate_values[:, 0]
+    total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U64)
+    largest = float(deltas.reshape(*plan.counts, -1).cumsum(0).abs().max()) if D == 1 else total
+    rounding = GateRounding(D, reach_of(target))
+    terms = {
+        "a priori": plan.bound,
+        "values": values_error,
+        "differences": M * D * 2.0**D * U64 * largest * 1.01,
+        "evaluation": rounding.layer(plan.sharpness, total, M, largest),
+        "selection": 8 * U64 * bound_of_outputs(layer) if plan.config.residual else 0.0,
+    }
+    modulus = target.modulus
+    proved = plan.proved
+    assumptions = [
+        "IEEE 754 float64 arithmetic, exp within 4 units in the last place",
+        "explicit softmax attention (other kernels add their own rounding)",
+    ]
+    if modulus.kind == "declared":
+        assumptions.append(f"the modulus of continuity as declared ({modulus})")
+    if target.kind == "callable":
+        assumptions.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
+    if modulus.kind == "estimated":
+        assumptions.append("nothing is proved: the modulus was estimated by sampling")
+    return Certificate(
+        tolerance=plan.tolerance,
+        bound=sum(terms.values()) * UP if proved else float("inf"),
+        observed=observed,
+        observed_points=points,
+        method="theorem",
+        domain=str(target.domain),
+        assumptions=tuple(assumptions),
+        evidence={
+            "cells": list(plan.counts),
+            "sharpness": plan.sharpness,
+            "modulus": str(modulus),
+            "lipschitz": modulus.lipschitz,
+            "terms": terms,
+            "total": total,
+        },
+    )

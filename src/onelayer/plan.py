@@ -1,0 +1,264 @@
+"""Plan: how large the layer will be, and what is proved about it, before anything is built.
+
+The repaired theorem. With n_j cells along coordinate j and sharpness β, T(x) = E[f_pc(x − Z/β)], where Z has logistic
+marginals, E|Z_j| = 2 ln 2 and P(|Z_j| > t) = 2/(1 + e^t). With Lipschitz constants L_j per side,
+
+    sup |T − f| ≤ Σ_j L_j (1/(2 n_j) + 2 ln 2/β);
+
+with a modulus ω in the normalised maximum norm and n cells along every side,
+
+    sup |T − f| ≤ E ω(1/(2n) + ‖Z‖/β) ≤ E ω(1/(2n) + R/β),   P(R > t) = min(1, 2D/(1 + e^t)).
+
+A share η of the tolerance goes to the sharpness, the rest to the cells: η = 1/(D+1) makes heads × sharpness smallest.
+"""
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .assemble import Layout, Outputs
+from .assemble.scalar import scalar_config
+from .config import LayerConfig
+from .domain import Domain, End
+from .errors import InputError
+from .table import Table
+from .target import Target, require_tolerance, target_of
+
+LN4 = 2 * math.log(2)
+MOST_HEADS = 10**7
+SPARE = 1e-6  # of the tolerance, left for rounding
+UP = 1 + 1e-12  # covers the rounding of the few positive terms in a bound
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A forecast. For `representative` the size is exact and `bound` is proved; otherwise both are estimates."""
+
+    method: str
+    tolerance: float
+    units: int
+    sharpness: float
+    config: LayerConfig
+    bound: float
+    proved: bool
+    counts: tuple[int, ...] = ()
+    modulus: str = ""
+
+    @property
+    def parameters(self) -> int:
+        return self.config.parameter_count
+
+    @property
+    def bytes(self) -> int:
+        return 8 * self.parameters
+
+    @property
+    def operations(self) -> int:
+        return self.config.operations
+
+    def table(self) -> Table:
+        kind = "proved, before building" if self.proved else "estimate"
+        rows: list[tuple[object, ...]] = [
+            ("method", self.method),
+            ("tolerance", f"{self.tolerance:.4g}"),
+            ("units", f"{self.units:,}"),
+            ("cells", " × ".join(map(str, self.counts)) if self.counts else "-"),
+            ("sharpness (per side)", f"{self.sharpness:.4g}"),
+            ("parameters", f"{self.parameters:,}"),
+            ("bytes", f"{self.bytes:,}"),
+            ("operations per evaluation", f"{self.operations:,}"),
+            (f"bound ({kind})", f"{self.bound:.4g}"),
+            ("modulus", self.modulus),
+        ]
+        return Table("Plan", ("", "value"), rows)
+
+    def as_json(self) -> dict[str, object]:
+        names = ("method", "tolerance", "units", "sharpness", "bound", "proved", "counts", "modulus")
+        sizes = {"parameters": self.parameters, "bytes": self.bytes, "operations": self.operations}
+        return {name: getattr(self, name) for name in names} | sizes
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def outputs_of(target: Target) -> Outputs:
+    """Where the outputs go: position i of a sequence is read at its first scalar token, otherwise at token i."""
+    places, width = target.places
+    step = target.shape[1] if places == target.shape[0] else 1
+    return Outputs(places, width, tuple(i * step for i in range(places)))
+
+
+def reach_of(target: Target) -> float:
+    """How many sides away from 0 the box reaches: what normalising costs in rounding."""
+    ends = zip(target.domain.lower, target.domain.upper, target.domain.sides, strict=True)
+    return max(max(abs(a), abs(b)) / float(s) for a, b, s in ends)
+
+
+def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:
+    """Cells, sharpness and size from the tolerance alone, with the proved a-priori bound."""
+    D = target.dimension
+    eta = 1 / (D + 1) if share is None else share
+    if not 0 < eta < 1:
+        raise InputError("a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out")
+    goal = tolerance * (1 - SPARE)
+    geometry = 8 * 2.0**-53 * (1 + reach_of(target))  # cells and representatives as floats place them
+    modulus = target.modulus
+    if modulus.lipschitz is not None:
+        per_side = [L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True)]
+        counts = _counts(per_side, (1 - eta) * goal)
+        cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP
+        sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP
+        bound = (cells + LN4 * sum(per_side) / sharpness) * UP
+    else:
+        assert modulus.omega is not None
+        n = _cells_for(modulus.omega, (1 - eta) * goal, geometry, tolerance)
+        counts = (n,) * D
+        sharpness = _sharpness_for(modulus.omega, 0.5 / n + geometry, D, goal)
+        bound = expected_modulus(modulus.omega, 0.5 / n + geometry, sharpness, D)
+    units = math.prod(counts)
+    if units > MOST_HEADS:
+        raise InputError(*_too_large(target, tolerance, units, None))
+    config = scalar_config(D, outputs_of(target), layout, units=units, plain=True)
+    plan = Plan("representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus))
+    if 5 * plan.bytes > memory_bytes():
+        raise InputError(*_too_large(target, tolerance, units, plan.bytes))
+    return plan
+
+
+def _counts(per_side: list[float], goal: float) -> tuple[int, ...]:
+    """Cells per coordinate with Σ_j L_j/(2 n_j) ≤ goal and a small product: equal shares, then what rounding up gained."""
+    active = [L for L in per_side if L > 0]
+    counts = [max(1, math.ceil(len(active) * L / (2 * goal))) if L > 0 else 1 for L in per_side]
+    while True:  # take cells away where that shrinks the product most, as long as the sum allows
+        spent = sum(L * 0.5 / n for L, n in zip(per_side, counts, strict=True))
+        fewer = [
+            j
+            for j, (L, n) in enumerate(zip(per_side, counts, strict=True))
+            if n > 1 and spent + L * 0.5 / (n - 1) - L * 0.5 / n <= goal
+        ]
+        if not fewer:
+            return tuple(counts)
+        counts[min(fewer, key=lambda j: counts[j])] -= 1
+
+
+def _cells_for(omega: Callable[[float], float], goal: float, geometry: float, tolerance: float) -> int:
+    """The least n (up to a few percent) with ω(1/(2n) + geometry) ≤ goal."""
+    n = 1
+    while omega(0.5 / n + geometry) > goal:
+        n = max(n + 1, math.ceil(n * 1.05))
+        if n > MOST_HEADS:
+            raise InputError(
+                f"cells on which f varies by at most {goal:.3g}",
+                f"none down to 1/{MOST_HEADS:,} of a side (f may jump)",
+                f"a tolerance above {tolerance:g}, or a continuous target",
+            )
+    return n
+
+
+def _sharpness_for(omega: Callable[[float], float], cell: float, dimension: int, goal: float) -> float:
+    sharpness = 1.0
+    while expected_modulus(omega, cell, sharpness, dimension) > goal:
+        sharpness *= 1.25
+        if sharpness > 1e13:
+            raise InputError("a sharpness that reaches the tolerance", "none up to 1e13", "a larger tolerance")
+    return sharpness
+
+
+def expected_modulus(omega: Callable[[float], float], cell: float, sharpness: float, dimension: int) -> float:
+    """An upper bound on E ω(cell + R/β): on each slice of probability, ω at the slice's far end; ω(1) beyond the last."""
+    ratio, p, total = 0.8, 1.0, 0.0
+    while p > 1e-9:
+        tail = p * ratio
+        t = math.log(2 * dimension / tail - 1) * UP
+        total += (p - tail) * omega(min(cell + t / sharpness, 1.0))
+        p = tail
+    return (total + p * omega(1.0)) * UP
+
+
+def memory_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _too_large(target: Target, tolerance: float, units: int, size: int | None) -> tuple[str, str, str]:
+    D = target.dimension
+    fits = memory_bytes() / (5 * 8 * 4 * (D + 3))  # heads whose weights and working copies fit
+    feasible = tolerance * (units / min(fits, MOST_HEADS)) ** (1 / D) * 1.1
+    needs = f"{units:,} heads" + (f", {size / 1e9:.3g} GB of weights" if size else "")
+    return (
+        f"method='representative' at tolerance {tolerance:g}",
+        f"it needs {needs}; this machine has {memory_bytes() / 1e9:.3g} GB",
+        f"method='solved', which needs far fewer heads, or a tolerance of about {feasible:.2g}",
+    )
+
+
+def plan(
+    function: "str | Callable[[Any], Any] | Target",
+    tolerance: float,
+    domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
+    *,
+    method: str | None = None,
+    layout: Layout = "token",
+    share: float | None = None,
+    **about: Any,
+) -> "Plan | Plans":
+    """The forecast of one method, or of every method; nothing is built. Refuses what would not fit in memory."""
+    from .forecast import plan_solved
+
+    target = target_of(function, domain, about)
+    require_tolerance(tolerance)
+    makers: dict[str, Callable[[], Plan]] = {
+        "representative": lambda: plan_representative(target, tolerance, share, layout),
+        "solved": lambda: plan_solved(target, tolerance, layout),
+    }
+    if method is not None:
+        if method not in makers:
+            raise InputError(f"method, one of {', '.join(makers)}", f"{method!r}", "choose one of these")
+        return makers[method]()
+    found: list[Plan] = []
+    refusals: list[str] = []
+    for make in makers.values():
+        try:
+            found.append(make())
+        except InputError as refusal:
+            refusals.append(str(refusal))
+    if not found:
+        raise InputError("a plan", refusals[0], "see above")
+    return Plans(tuple(found), tuple(refusals))
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Forecasts side by side, and why some methods were refused."""
+
+    plans: tuple[Plan, ...]
+    refusals: tuple[str, ...] = ()
+
+    def __getitem__(self, method: str) -> Plan:
+        for p in self.plans:
+            if p.method == method:
+                return p
+        raise KeyError(method)
+
+    def table(self) -> Table:
+        columns = ("method", "units", "parameters", "bytes", "operations", "sharpness", "bound", "")
+        table = Table("Plan", columns)
+        for p in self.plans:
+            kind = "proved" if p.proved else "estimate"
+            size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", f"{p.bound:.4g}", kind))
+        return table
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.table()), *self.refusals])
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def as_json(self) -> dict[str, object]:
+        return {"plans": [p.as_json() for p in self.plans], "refusals": list(self.refusals)}

@@ -1,0 +1,268 @@
+"""method="solved": fixed heads, values by convex optimisation, as many units as the tolerance needs.
+
+An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the rest at the centre) − f(centre)
+with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
+third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
+`hinges` adds feed-forward units that look at x through read heads and correct what the heads leave over.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .errors import InputError
+from .groups import groups_of
+from .heads import Gates, Hinges, Memory, joined, lattice_gates, scattered_memory
+from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from .sample import fitting_points
+from .solve import Problem, Solution, solve
+from .target import Target
+
+STEPS = (1.0, 1.5, 2.0)  # β·step of lattice gates
+SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narrowness and padding of memory tokens
+MOST_FEATURES = 4000
+MOST_UNITS = 1500
+GOAL = 0.9  # of the tolerance, on the pool
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked of a solved layer; `units` None means as many as the tolerance needs."""
+
+    tolerance: float
+    construction: str = "auto"
+    units: int | None = None
+    hinges: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """A group with fixed heads and solved coefficients (the first row is the constant)."""
+
+    heads: Gates | Memory
+    solution: Solution
+
+
+def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = None) -> ScalarLayer | VectorLayer:
+    """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
+    if wishes.units is not None and wishes.units < 1:
+        raise InputError("units ≥ 1", f"units={wishes.units}", "give a positive number, or leave it out")
+    families = ("gates", "memory") if wishes.construction == "auto" else (wishes.construction,)
+    found = []
+    for family in families:
+        parts, groups = _fit_groups(target, wishes, family, progress)
+        observed = sum(part.solution.observed for part in parts)
+        layer = _combined(target, parts, groups, family)
+        if wishes.hinges:
+            layer = _corrected(target, layer, wishes)
+        found.append((observed > GOAL * wishes.tolerance, _cost(layer) if observed <= wishes.tolerance else observed, layer))
+    return min(found, key=lambda entry: entry[:2])[2]
+
+
+def _cost(layer: ScalarLayer | VectorLayer) -> int:
+    """Numbers stored, up to what all layers of this target share."""
+    m = layer.outputs
+    per_unit = layer.dimension + 2 + m if isinstance(layer, VectorLayer) else (2 + 2 * m) * (layer.dimension + 3)
+    return layer.units * per_unit
+
+
+def _fit_groups(
+    target: Target, wishes: Wishes, family: str, progress: Progress | None
+) -> tuple[list[Part], list[tuple[int, ...]]]:
+    whole = tuple(range(target.dimension))
+    groups = [whole] if target.domain.where else groups_of(target) or [whole[:1]]
+    if wishes.units is not None and len(groups) > wishes.units:
+        raise InputError(f"units={wishes.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
+    parts = []
+    for i, group in enumerate(groups):
+        parts.append(_fit(GroupFit(target, group, wishes.seed), wishes, family, len(groups)))
+        if progress:
+            progress(f"solving ({family})", (i + 1) / len(groups))
+    return parts, groups
+
+
+@dataclass(frozen=True)
+class GroupFit:
+    """Samples of one group's function f_g, in normalised coordinates of the whole box."""
+
+    target: Target
+    group: tuple[int, ...]
+    seed: int
+
+    def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        """(points [n, D] in [−½, ½]^D with the other coordinates at 0, values of f_g)."""
+        unit = torch.full((0, self.target.dimension), 0.5, dtype=torch.float64)
+        while len(unit) < count:
+            drawn = fitting_points(count, len(self.group), seed + len(unit))
+            more = torch.full((len(drawn), self.target.dimension), 0.5, dtype=torch.float64)
+            more[:, self.group] = drawn
+            inside = torch.from_numpy(self.target.domain.contains(self.target.domain.points(more.numpy())))
+            if inside.float().mean() < 0.01:
+                raise InputError("a domain with points in it", "fewer than 1% of samples satisfy `where`", "tighten the box")
+            unit = torch.cat([unit, more[inside]])
+        x = self.target.domain.points(unit.numpy())
+        values = torch.from_numpy(self.target(x))
+        if not self.target.domain.where:
+            centre = self.target.domain.points(np.full((1, self.target.dimension), 0.5))
+            values = values - torch.from_numpy(self.target(centre))
+        return unit - 0.5, values
+
+    def problem(self, heads: Gates | Memory, pool: tuple[Tensor, Tensor]) -> Problem:
+        features = features_of(heads)
+        K = features(pool[0][:1]).shape[1]
+        points, values = self.sample(max(500, int(2.5 * K)), 7 + self.seed)
+        return Problem(features, points, values, *pool)
+
+
+def features_of(heads: Gates | Memory) -> Callable[[Tensor], Tensor]:
+    """1, and what the heads offer: full values for gates; weights and x itself (a read) for memory tokens."""
+
+    def features(x: Tensor) -> Tensor:
+        one = torch.ones(len(x), 1, dtype=x.dtype)
+        if isinstance(heads, Gates):
+            return torch.cat([one, heads.features(x, full=True)], dim=1)
+        used = heads.keys.ne(0).any(dim=0)
+        return torch.cat([one, x[:, used], heads.features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
+
+    return features
+
+
+def quick_fit(fit: GroupFit, family: str, units: int, pool: tuple[Tensor, Tensor] | None = None) -> Part:
+    """One least-squares solution for each standard arrangement of so many units; the best of them."""
+    d, D = len(fit.group), fit.target.dimension
+    pool = pool or fit.sample(4000, 99 + fit.seed)
+    heads: list[Gates | Memory]
+    if family == "memory":
+        heads = [scattered_memory(units, fit.group, D, *scatter, fit.seed) for scatter in SCATTERS]
+    else:
+        heads = [lattice_gates(_lattice_counts(units, d), list(fit.group), D, s) for s in STEPS]
+    parts = [Part(h, solve(fit.problem(h, pool), exchanges=0, reweightings=0)) for h in heads]
+    return min(parts, key=lambda part: part.solution.observed)
+
+
+def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
+    """The smallest part whose observed error is within its share of the tolerance, or the best one found."""
+    d = len(fit.group)
+    goal = GOAL * wishes.tolerance / groups
+    pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
+
+    def attempt(units: int) -> Part:
+        best = quick_fit(fit, family, units, pool)
+        if best.solution.observed > 4 * goal and wishes.units is None:
+            return best
+        better = solve(fit.problem(best.heads, pool))
+        return Part(best.heads, better) if better.observed < best.solution.observed else best
+
+    if wishes.units is not None:
+        return attempt(wishes.units // groups)
+    smallest = 2 if family == "memory" or d == 1 else 3**d
+    most = min(MOST_UNITS, MOST_FEATURES // (1 if family == "memory" else d + 2))
+    return _grow(attempt, smallest, most, goal)
+
+
+def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float) -> Part:
+    """Units growing by a third until the goal is met, then the smallest success between the last two sizes."""
+    best, failed, units = attempt(smallest), 0, smallest
+    while best.solution.observed > goal and units < most:
+        far = best.solution.observed > 30 * goal
+        failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
+        tried = attempt(units)
+        best = min(best, tried, key=lambda part: part.solution.observed)
+        if tried.solution.observed <= goal:
+            best = tried
+            break
+    while best.solution.observed <= goal and units - failed > max(1, units // 16):
+        middle = (units + failed) // 2
+        tried = attempt(middle)
+        if tried.solution.observed <= goal:
+            best, units = tried, middle
+        else:
+            failed = middle
+    return best
+
+
+def _lattice_counts(units: int, d: int) -> list[int]:
+    """Nearly equal counts per axis with product at most `units`."""
+    counts = [max(1, math.floor(units ** (1 / d) + 1e-9))] * d
+    for axis in range(d):
+        if math.prod(counts) // counts[axis] * (counts[axis] + 1) <= units:
+            counts[axis] += 1
+    return counts
+
+
+def _combined(
+    target: Target, parts: list[Part], groups: list[tuple[int, ...]], family: str
+) -> ScalarLayer | VectorLayer:
+    """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
+    D, m = target.dimension, target.outputs
+    bias = sum((part.solution.coefficients[0] for part in parts), start=torch.zeros(m, dtype=torch.float64))
+    if not target.domain.where:
+        bias = bias + torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))[0]
+    if family == "gates":
+        banks = [part.heads for part in parts if isinstance(part.heads, Gates)]
+        values = []
+        for bank, part in zip(banks, parts, strict=True):
+            slots = torch.zeros(len(bank), D + 2, m, dtype=torch.float64)
+            slots[bank.slots(full=True)] = part.solution.coefficients[1:]
+            values.append(slots)
+        return scalar_layer(bias, D, (joined(banks), torch.cat(values)))
+    memories = [part.heads for part in parts if isinstance(part.heads, Memory)]
+    linear = torch.zeros(D, m, dtype=torch.float64)
+    token_values = []
+    for group, memory, part in zip(groups, memories, parts, strict=True):
+        used = memory.keys.ne(0).any(dim=0)
+        size = int(used.sum())
+        linear[used] += part.solution.coefficients[1 : 1 + size]
+        token_values.append(torch.cat([torch.zeros(1, m, dtype=torch.float64), part.solution.coefficients[1 + size :]]))
+        assert size == len(group) or len(memory) == 1
+    tokens = Memory(
+        torch.cat([t.keys for t in memories]),
+        torch.cat([t.biases for t in memories]),
+        torch.cat([torch.full((len(t),), g) for g, t in enumerate(memories)]),
+    )
+    return vector_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)
+
+
+def _corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) -> ScalarLayer | VectorLayer:
+    """The layer with hinges solved on what it leaves over, if that lowers the error observed on a pool."""
+    D = target.dimension
+    fit = GroupFit(target, tuple(range(D)), wishes.seed)
+    hinges = spread_hinges(wishes.hinges, D, wishes.seed)
+    centre = torch.zeros(1, target.outputs, dtype=torch.float64)
+    if not target.domain.where:
+        centre = torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))
+    points, values = fit.sample(max(2000, 4 * wishes.hinges), 7 + wishes.seed)
+    pool, pool_values = fit.sample(20_000, 99 + wishes.seed)
+
+    def features(x: Tensor) -> Tensor:
+        return torch.cat([torch.ones(len(x), 1, dtype=x.dtype), hinges.features(x)], dim=1)
+
+    left, pool_left = values + centre - layer(points), pool_values + centre - layer(pool)
+    solution = solve(Problem(features, points, left, pool, pool_left))
+    if solution.observed >= float(pool_left.abs().max()):
+        return layer
+    c = solution.coefficients
+    return replace(layer, hinges=hinges, hinge_values=c[1:], bias=layer.bias + c[0])
+
+
+def spread_hinges(count: int, dimension: int, seed: int) -> Hinges:
+    """Hinges along axes, sums and differences of two axes, and random directions; kinks spread over the box."""
+    generator = torch.Generator().manual_seed(seed)
+    eye = torch.eye(dimension, dtype=torch.float64)
+    pairs = [eye[i] + s * eye[j] for i, j in itertools.combinations(range(dimension), 2) for s in (-1, 1)]
+    named = torch.stack([*eye, *pairs])[: max(count, 1)]
+    random = torch.randn(max(count - len(named), 0), dimension, generator=generator, dtype=torch.float64)
+    directions = torch.cat([named, torch.nn.functional.normalize(random, dim=1)])[:count]
+    spread = directions.abs().sum(dim=1) / 2
+    offsets = (2 * torch.rand(len(directions), generator=generator, dtype=torch.float64) - 1) * spread
+    offsets[: len(named)] = 0.0
+    return Hinges(directions, offsets)
+
+

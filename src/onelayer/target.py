@@ -1,0 +1,193 @@
+"""Target: the function to approximate, its domain, the shapes of its input and output, its modulus.
+
+A function of D variables is a sequence of D scalar tokens; a sequence target of shape (n, d) has D = n·d variables, in
+row order. Internally inputs are [batch, D] and outputs [batch, m], m the number of output entries.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from .domain import Domain, End, domain_of
+from .errors import InputError
+from .formula import Formula, enclose, evaluate, parse
+
+if TYPE_CHECKING:
+    from .modulus import Modulus
+
+Kind = Literal["formula", "callable"]
+OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error"}
+
+
+class Target:
+    """f on a compact domain, from a formula or from a batched callable.
+
+    A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
+    [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
+    the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
+    its answers may be from f. What is declared is believed, and the certificate says so.
+    """
+
+    def __init__(
+        self,
+        function: "str | Callable[[Any], Any] | Target",
+        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain,
+        *,
+        shape: tuple[int, int] | None = None,
+        output_shape: tuple[int, ...] | None = None,
+        lipschitz: float | Sequence[float] | None = None,
+        modulus: Callable[[float], float] | None = None,
+        where: str | None = None,
+        evaluation_error: float = 0.0,
+    ) -> None:
+        self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
+        self.formula: Formula | None = None
+        self.function: Callable[[Any], Any] | None = None
+        self.evaluation_error = float(evaluation_error)
+        self._declared = (lipschitz, modulus)
+        self._speaks: Literal["numpy", "torch"] | None = None
+        self.sequence = shape is not None
+        self.shape = self._sequence_shape(shape)
+        if isinstance(function, str):
+            self.formula = parse(function, self.domain.names)
+        elif callable(function):
+            self.function = function
+        else:
+            raise InputError("a formula or a callable as target", type(function).__name__, "pass text or a function")
+        self.output_shape = self._find_output_shape(output_shape)
+
+    @property
+    def kind(self) -> Kind:
+        return "formula" if self.formula else "callable"
+
+    @property
+    def dimension(self) -> int:
+        return self.domain.dimension
+
+    @property
+    def outputs(self) -> int:
+        """Number of output entries."""
+        return math.prod(self.output_shape)
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """(positions, features) of the output as a sequence; an output without positions is one position."""
+        if len(self.output_shape) >= 2:
+            return self.output_shape[0], math.prod(self.output_shape[1:])
+        return 1, self.outputs
+
+    @property
+    def text(self) -> str:
+        return self.formula.text if self.formula else getattr(self.function, "__qualname__", repr(self.function))
+
+    @cached_property
+    def modulus(self) -> "Modulus":
+        """The modulus of continuity: declared, else derived from the formula, else estimated by sampling."""
+        from .modulus import modulus_of
+
+        return modulus_of(self, *self._declared)
+
+    def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
+        """f at points of the domain, in float64. A point without a finite value is reported."""
+        y = np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
+        bad = ~np.isfinite(y).all(axis=1)
+        if bad.any():
+            point = x[int(bad.argmax())].tolist()
+            raise InputError(
+                "a finite value everywhere in the domain",
+                f"{y[int(bad.argmax())].tolist()} at x = {point}",
+                "shrink the domain, or change the function there",
+            )
+        return y
+
+    def nearest(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Float[np.ndarray, "point out"], float]:
+        """(values, error): f at float points with a proved bound on |value − f|; a callable's is the declared one."""
+        if self.formula is None:
+            return self(x), self.evaluation_error
+        values, error = np.empty((len(x), self.outputs)), 0.0
+        for i, point in enumerate(x.tolist()):
+            for o, ball in enumerate(enclose(self.formula, point)):
+                low, high = ball.lower(), ball.upper()
+                if not (ball.is_finite() and math.isfinite(low) and math.isfinite(high)):
+                    raise InputError("a finite value everywhere in the domain", f"none at x = {point}", "shrink the domain")
+                values[i, o] = (low + high) / 2
+                error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
+        return values, error
+
+    def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
+        D = self.domain.dimension
+        if shape is None:
+            return D, 1
+        if len(shape) != 2 or math.prod(shape) != D or min(shape) < 1:
+            raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
+        return int(shape[0]), int(shape[1])
+
+    def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
+        if self.formula:
+            found: tuple[int, ...] = (len(self.formula.outputs),)
+        else:
+            centre = self.domain.points(np.full((2, self.dimension), 0.5))
+            found = self._shape_of(centre)
+        if given is None:
+            return found
+        if math.prod(given) != math.prod(found) or min(given, default=1) < 1:
+            raise InputError(f"output_shape with {math.prod(found)} entries", f"{tuple(given)}", "make the two agree")
+        return tuple(int(g) for g in given)
+
+    def _shape_of(self, x: np.ndarray) -> tuple[int, ...]:
+        y = self._answer(x)
+        if y.ndim == 0 or len(y) != len(x):
+            raise InputError(
+                f"a batched function: {len(x)} points in, {len(x)} values out",
+                f"output of shape {list(y.shape)}",
+                "return [batch] or [batch, …]",
+            )
+        return y.shape[1:] or (1,)
+
+    def _call(self, x: np.ndarray) -> np.ndarray:
+        y = self._answer(x)
+        if y.shape[:1] != x.shape[:1] or math.prod(y.shape[1:]) != self.outputs:
+            wanted = [len(x), *self.output_shape]
+            raise InputError(f"output of shape {wanted}", f"{list(y.shape)}", "return one value per point")
+        return y.reshape(len(x), -1)
+
+    def _answer(self, x: np.ndarray) -> np.ndarray:
+        """The callable's answer as float64; it is offered NumPy first and torch when that raises a TypeError."""
+        assert self.function is not None
+        batch = x.reshape(len(x), *self.shape) if self.sequence else x
+        if self._speaks != "torch":
+            try:
+                y = self.function(batch)
+                self._speaks = "numpy"
+                return np.asarray(y, dtype=np.float64)
+            except TypeError:
+                if self._speaks == "numpy":
+                    raise
+        import torch
+
+        with torch.no_grad():
+            y = self.function(torch.from_numpy(np.ascontiguousarray(batch)))
+        self._speaks = "torch"
+        return np.asarray(y, dtype=np.float64)
+
+
+def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
+    """A Target as given, or one made from a function, its domain and what else is known about it."""
+    if isinstance(function, Target):
+        if domain is not None or about:
+            raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
+        return function
+    if domain is None:
+        raise InputError("a domain", "none", "give domain=[(low, high), …]")
+    if unknown := sorted(set(about) - OPTIONS):
+        raise InputError(f"options among {', '.join(sorted(OPTIONS))}", ", ".join(unknown), "correct the name")
+    return Target(function, domain, **about)
+
+
+def require_tolerance(tolerance: float) -> None:
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 < tolerance < math.inf:
+        raise InputError("a tolerance above 0", f"{tolerance!r}", "give for instance 1e-3")
