@@ -17,13 +17,18 @@ SOURCE = Path(ol.__file__).parent
 
 def test_public_names():
     assert ol.__all__ == [
+        "Approximation",
         "InputError",
         "LayerConfig",
         "OneLayerError",
         "SingleLayerTransformer",
+        "Target",
         "__version__",
+        "build",
         "from_stock",
         "inspect",
+        "load",
+        "plan",
         "reference",
     ]
     for name in ol.__all__:

@@ -122,7 +122,9 @@ def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
     points = target.domain.points(uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy())
     points = points[target.domain.contains(points)]
     if not len(points):
-        raise InputError("a domain with points in it", f"none of {OBSERVED_POINTS:,} samples satisfies `where`", "widen it")
+        raise InputError(
+            "a domain with points in it", f"none of {OBSERVED_POINTS:,} samples satisfies `where`", "widen it"
+        )
     y = approximation(points).reshape(len(points), -1)
     return float(np.abs(y - target(points)).max()), len(points)
 

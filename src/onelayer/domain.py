@@ -45,16 +45,14 @@ class Domain:
     def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
         """Which points lie in the domain: in the box, and where the condition holds (as floats evaluate it)."""
         inside = ((x >= np.array(self.lower)) & (x <= np.array(self.upper))).all(axis=1)
-        return inside & np.asarray(satisfies(self.where, x)) if self.where else inside
+        return np.logical_and(inside, np.asarray(satisfies(self.where, x))) if self.where else inside
 
     def __str__(self) -> str:
         box = ", ".join(f"{n} in [{a}, {b}]" for n, (a, b) in zip(self.names, self.ends, strict=True))
         return f"{box}, where {self.where.text}" if self.where else box
 
 
-def domain_of(
-    sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]], where: str | None = None
-) -> Domain:
+def domain_of(sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]], where: str | None = None) -> Domain:
     """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high)."""
     if isinstance(sides, Mapping):
         names, pairs = tuple(sides), list(sides.values())
@@ -87,7 +85,9 @@ def _end(name: str, end: End) -> tuple[float, float]:
         ball = enclose(formula, [])[0]
         low, high = (ball.lower(), ball.upper()) if ball.is_finite() else (math.nan, math.nan)
     elif isinstance(end, bool) or not isinstance(end, int | float | np.integer | np.floating):
-        raise InputError(f"a number or a constant formula as an end of {name}", repr(end), "write for instance 1 or '2*pi'")
+        raise InputError(
+            f"a number or a constant formula as an end of {name}", repr(end), "write for instance 1 or '2*pi'"
+        )
     else:
         low = high = float(end)
         if isinstance(end, int) and int(low) != end:  # an integer too long for a float

@@ -12,7 +12,7 @@ from .assemble.vector import vector_config
 from .config import LayerConfig
 from .groups import groups_of
 from .plan import Plan, outputs_of
-from .solved import GOAL, GroupFit, quick_fit
+from .solved import ARRANGEMENTS, GOAL, GroupFit, quick_fits
 from .target import Target
 
 
@@ -42,9 +42,9 @@ def plan_solved(target: Target, tolerance: float, layout: Layout = "token") -> P
 def _units(fit: GroupFit, family: str, goal: float) -> int:
     d = len(fit.group)
     sizes = [4, 8, 16] if d == 1 else [4**d // 2 + 8, 6**2 * d, 8**2 * d]
-    seen = []
+    seen, pool = [], fit.sample(4000, 99)
     for units in sizes:
-        observed = quick_fit(fit, family, units).solution.observed
+        observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed
         if observed <= goal:
             return units
         seen.append((units, max(observed, 1e-300)))
@@ -53,7 +53,9 @@ def _units(fit: GroupFit, family: str, goal: float) -> int:
     return min(math.ceil(b * (last / goal) ** (1 / rate)), 10**9)
 
 
-def _config(target: Target, family: str, counts: list[int], groups: list[tuple[int, ...]], layout: Layout) -> LayerConfig:
+def _config(
+    target: Target, family: str, counts: list[int], groups: list[tuple[int, ...]], layout: Layout
+) -> LayerConfig:
     if family == "memory":
         return vector_config(target.dimension, target.outputs, sum(counts), [len(g) for g in groups], reads=1)
     return scalar_config(target.dimension, outputs_of(target), layout, units=sum(counts), plain=False)

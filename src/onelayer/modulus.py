@@ -153,7 +153,8 @@ class Derivation:
             ]
             return min(width, _up(max(slopes) * (1 + 1e-12)))
 
-        for bound, box in _best_first(oscillation, self._used, self.dimension):
+        for found in _best_first(oscillation, self._used, self.dimension):
+            bound, box = found
             if max(box[i][1] - box[i][0] for i in self._used) <= r / 8:
                 break
         if not math.isfinite(bound):
@@ -213,6 +214,7 @@ def _estimated(target: "Target") -> tuple[float, ...]:
     for j in range(D):
         moved = unit * (1 - step)
         moved[:, j] += step
-        slopes.append(1.5 * float(np.abs(target(target.domain.points(moved)) - base).max()) / step / target.domain.sides[j])
+        slopes.append(
+            1.5 * float(np.abs(target(target.domain.points(moved)) - base).max()) / step / target.domain.sides[j]
+        )
     return tuple(slopes)
-

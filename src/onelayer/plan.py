@@ -104,7 +104,9 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
     if not 0 < eta < 1:
-        raise InputError("a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out")
+        raise InputError(
+            "a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out"
+        )
     goal = tolerance * (1 - SPARE)
     geometry = 8 * 2.0**-53 * (1 + reach_of(target))  # cells and representatives as floats place them
     modulus = target.modulus
@@ -124,7 +126,9 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
     if units > MOST_HEADS:
         raise InputError(*_too_large(target, tolerance, units, None))
     config = scalar_config(D, outputs_of(target), layout, units=units, plain=True)
-    plan = Plan("representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus))
+    plan = Plan(
+        "representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus)
+    )
     if 5 * plan.bytes > memory_bytes():
         raise InputError(*_too_large(target, tolerance, units, plan.bytes))
     return plan

@@ -104,13 +104,24 @@ def _cholesky(A: Tensor, b: Tensor, penalty: float) -> Tensor:
 
 
 def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
-    """Coefficients and the smallest ridge of 1e-16, 1e-14, … that keeps Σ|c| below the cap (the last one, if none does)."""
+    """Coefficients and the smallest ridge, up to a factor of 10, that keeps Σ|c| below the cap (1e-4 if none does)."""
     even = torch.ones(len(phi), dtype=phi.dtype)
-    for exponent in range(-16, -3, 2):
+
+    def fits(exponent: int) -> tuple[Tensor, bool]:
         c = least_squares(phi, y, even, 10.0**exponent)
-        if float(c.abs().sum(dim=0).max()) <= cap:
+        return c, float(c.abs().sum(dim=0).max()) <= cap
+
+    for coarse in range(-16, -3, 3):
+        best, good = fits(coarse)
+        if good or coarse == -4:
             break
-    return c, 10.0**exponent
+    if coarse == -16:
+        return best, 10.0**coarse
+    for finer in (coarse - 2, coarse - 1):
+        c, good = fits(finer)
+        if good:
+            return c, 10.0**finer
+    return best, 10.0**coarse
 
 
 def _pool_errors(problem: Problem, kept: bool) -> Callable[[Tensor], Float[Tensor, " pool"]]:

@@ -3,22 +3,25 @@
 An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the rest at the centre) − f(centre)
 with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
 third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
-`hinges` adds feed-forward units that look at x through read heads and correct what the heads leave over.
+`hinges` adds feed-forward units that look at x through read heads and correct what the heads cannot do well (kinks).
 """
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .assemble.scalar import scalar_config
+from .assemble.vector import vector_config
 from .errors import InputError
 from .groups import groups_of
 from .heads import Gates, Hinges, Memory, joined, lattice_gates, scattered_memory
 from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from .plan import outputs_of
 from .sample import fitting_points
 from .solve import Problem, Solution, solve
 from .target import Target
@@ -29,6 +32,7 @@ MOST_FEATURES = 4000
 MOST_UNITS = 1500
 GOAL = 0.9  # of the tolerance, on the pool
 Progress = Callable[[str, float], None]
+Arrangement = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,24 @@ def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = Non
         layer = _combined(target, parts, groups, family)
         if wishes.hinges:
             layer = _corrected(target, layer, wishes)
-        found.append((observed > GOAL * wishes.tolerance, _cost(layer) if observed <= wishes.tolerance else observed, layer))
+        missed = observed > wishes.tolerance
+        found.append((missed, observed if missed else _cost(target, layer), layer))
     return min(found, key=lambda entry: entry[:2])[2]
 
 
-def _cost(layer: ScalarLayer | VectorLayer) -> int:
-    """Numbers stored, up to what all layers of this target share."""
-    m = layer.outputs
-    per_unit = layer.dimension + 2 + m if isinstance(layer, VectorLayer) else (2 + 2 * m) * (layer.dimension + 3)
-    return layer.units * per_unit
+def _cost(target: Target, layer: ScalarLayer | VectorLayer) -> int:
+    """Numbers that the assembled model stores."""
+    if isinstance(layer, VectorLayer):
+        sizes = [int(layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).sum()) for g in range(layer.memory.groups)]
+        config = vector_config(
+            layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
+        )
+    else:
+        config = scalar_config(
+            layer.dimension, outputs_of(target), "token",
+            units=layer.units, reads=len(layer.reads), hinges=len(layer.hinges), plain=False,
+        )  # fmt: skip
+    return config.parameter_count
 
 
 def _fit_groups(
@@ -105,7 +118,9 @@ class GroupFit:
             more[:, self.group] = drawn
             inside = torch.from_numpy(self.target.domain.contains(self.target.domain.points(more.numpy())))
             if inside.float().mean() < 0.01:
-                raise InputError("a domain with points in it", "fewer than 1% of samples satisfy `where`", "tighten the box")
+                raise InputError(
+                    "a domain with points in it", "fewer than 1% of samples satisfy `where`", "tighten the box"
+                )
             unit = torch.cat([unit, more[inside]])
         x = self.target.domain.points(unit.numpy())
         values = torch.from_numpy(self.target(x))
@@ -134,17 +149,26 @@ def features_of(heads: Gates | Memory) -> Callable[[Tensor], Tensor]:
     return features
 
 
-def quick_fit(fit: GroupFit, family: str, units: int, pool: tuple[Tensor, Tensor] | None = None) -> Part:
-    """One least-squares solution for each standard arrangement of so many units; the best of them."""
+ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
+    "gates": tuple((step, 0.0) for step in STEPS),
+    "memory": SCATTERS,
+}
+
+
+def quick_fits(
+    fit: GroupFit, family: str, units: int, pool: tuple[Tensor, Tensor], arrangements: Sequence[Arrangement]
+) -> list[tuple[Arrangement, Part]]:
+    """One least-squares solution for each arrangement of so many units, the best first."""
     d, D = len(fit.group), fit.target.dimension
-    pool = pool or fit.sample(4000, 99 + fit.seed)
-    heads: list[Gates | Memory]
-    if family == "memory":
-        heads = [scattered_memory(units, fit.group, D, *scatter, fit.seed) for scatter in SCATTERS]
-    else:
-        heads = [lattice_gates(_lattice_counts(units, d), list(fit.group), D, s) for s in STEPS]
-    parts = [Part(h, solve(fit.problem(h, pool), exchanges=0, reweightings=0)) for h in heads]
-    return min(parts, key=lambda part: part.solution.observed)
+    found: list[tuple[Arrangement, Part]] = []
+    for first, second in arrangements:
+        heads: Gates | Memory
+        if family == "memory":
+            heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
+        else:
+            heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
+        found.append(((first, second), Part(heads, solve(fit.problem(heads, pool), exchanges=0, reweightings=0))))
+    return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
 def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
@@ -152,19 +176,25 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     d = len(fit.group)
     goal = GOAL * wishes.tolerance / groups
     pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
+    some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
+
+    def first_fit(units: int) -> Part:
+        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family])[0][1]
+        return Part(part.heads, solve(fit.problem(part.heads, pool), exchanges=0, reweightings=0))
+
+    def refined(part: Part) -> Part:
+        better = solve(fit.problem(part.heads, pool))
+        return Part(part.heads, better) if better.observed < part.solution.observed else part
 
     def attempt(units: int) -> Part:
-        best = quick_fit(fit, family, units, pool)
-        if best.solution.observed > 4 * goal and wishes.units is None:
-            return best
-        better = solve(fit.problem(best.heads, pool))
-        return Part(best.heads, better) if better.observed < best.solution.observed else best
+        part = first_fit(units)
+        return refined(part) if goal < part.solution.observed <= 3 * goal else part
 
     if wishes.units is not None:
-        return attempt(wishes.units // groups)
+        return refined(first_fit(wishes.units // groups))
     smallest = 2 if family == "memory" or d == 1 else 3**d
     most = min(MOST_UNITS, MOST_FEATURES // (1 if family == "memory" else d + 2))
-    return _grow(attempt, smallest, most, goal)
+    return refined(_grow(attempt, smallest, most, goal))
 
 
 def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float) -> Part:
@@ -231,38 +261,62 @@ def _combined(
 
 
 def _corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) -> ScalarLayer | VectorLayer:
-    """The layer with hinges solved on what it leaves over, if that lowers the error observed on a pool."""
+    """The layer with hinges, all values solved anew together, if that lowers the error observed on a pool."""
     D = target.dimension
     fit = GroupFit(target, tuple(range(D)), wishes.seed)
     hinges = spread_hinges(wishes.hinges, D, wishes.seed)
     centre = torch.zeros(1, target.outputs, dtype=torch.float64)
     if not target.domain.where:
         centre = torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))
-    points, values = fit.sample(max(2000, 4 * wishes.hinges), 7 + wishes.seed)
-    pool, pool_values = fit.sample(20_000, 99 + wishes.seed)
+    pool, pool_values = fit.sample(16_000, 99 + wishes.seed)
 
     def features(x: Tensor) -> Tensor:
-        return torch.cat([torch.ones(len(x), 1, dtype=x.dtype), hinges.features(x)], dim=1)
+        one = torch.ones(len(x), 1, dtype=x.dtype)
+        return torch.cat([one, hinges.features(x), _old_features(layer, x)], dim=1)
 
-    left, pool_left = values + centre - layer(points), pool_values + centre - layer(pool)
-    solution = solve(Problem(features, points, left, pool, pool_left))
-    if solution.observed >= float(pool_left.abs().max()):
+    K = features(pool[:1]).shape[1]
+    points, values = fit.sample(max(2000, int(2.5 * K)), 7 + wishes.seed)
+    solution = solve(Problem(features, points, values + centre, pool, pool_values + centre))
+    before = float((pool_values + centre - layer(pool)).abs().max())
+    if solution.observed >= before:
         return layer
-    c = solution.coefficients
-    return replace(layer, hinges=hinges, hinge_values=c[1:], bias=layer.bias + c[0])
+    bias, hinge_values, old = solution.coefficients.split([1, len(hinges), K - 1 - len(hinges)])
+    return replace(_with_values(layer, old), hinges=hinges, hinge_values=hinge_values, bias=bias[0])
+
+
+def _old_features(layer: ScalarLayer | VectorLayer, x: Tensor) -> Tensor:
+    """What the layer's heads offer; one weight of each memory head is redundant (they sum to 1) and left out."""
+    if isinstance(layer, ScalarLayer):
+        return layer.gates.features(x, full=True)
+    return torch.cat([x, layer.memory.features(x)[:, ~_first_of_group(layer.memory)]], dim=1)
+
+
+def _with_values(layer: ScalarLayer | VectorLayer, c: Tensor) -> ScalarLayer | VectorLayer:
+    """The layer with new values, in the order of `_old_features`."""
+    if isinstance(layer, ScalarLayer):
+        slots = torch.zeros_like(layer.gate_values)
+        slots[layer.gates.slots(full=True)] = c
+        return replace(layer, gate_values=slots)
+    values = torch.zeros_like(layer.memory_values)
+    values[~_first_of_group(layer.memory)] = c[layer.dimension :]
+    return replace(layer, linear=c[: layer.dimension], memory_values=values)
+
+
+def _first_of_group(memory: Memory) -> Tensor:
+    earlier = torch.cat([torch.tensor([-1]), memory.group[:-1]])
+    return memory.group.ne(earlier)
 
 
 def spread_hinges(count: int, dimension: int, seed: int) -> Hinges:
-    """Hinges along axes, sums and differences of two axes, and random directions; kinks spread over the box."""
+    """Hinges both ways along differences of two axes, axes, and sums, kink through the centre; then random ones."""
     generator = torch.Generator().manual_seed(seed)
     eye = torch.eye(dimension, dtype=torch.float64)
-    pairs = [eye[i] + s * eye[j] for i, j in itertools.combinations(range(dimension), 2) for s in (-1, 1)]
-    named = torch.stack([*eye, *pairs])[: max(count, 1)]
-    random = torch.randn(max(count - len(named), 0), dimension, generator=generator, dtype=torch.float64)
-    directions = torch.cat([named, torch.nn.functional.normalize(random, dim=1)])[:count]
+    pairs = list(itertools.combinations(range(dimension), 2))
+    named = [eye[i] - eye[j] for i, j in pairs] + list(eye) + [eye[i] + eye[j] for i, j in pairs]
+    both_ways = torch.stack([s * v for v in named for s in (1.0, -1.0)])[:count]
+    random = torch.randn(count - len(both_ways), dimension, generator=generator, dtype=torch.float64)
+    directions = torch.cat([both_ways, torch.nn.functional.normalize(random, dim=1)])
     spread = directions.abs().sum(dim=1) / 2
-    offsets = (2 * torch.rand(len(directions), generator=generator, dtype=torch.float64) - 1) * spread
-    offsets[: len(named)] = 0.0
+    offsets = (2 * torch.rand(count, generator=generator, dtype=torch.float64) - 1) * spread
+    offsets[: len(both_ways)] = 0.0
     return Hinges(directions, offsets)
-
-

@@ -68,8 +68,8 @@ def load(folder: str | Path) -> Approximation:
     shape, output_shape = (int(about["shape"][0]), int(about["shape"][1])), tuple(map(int, about["output_shape"]))
     target = None
     if about["formula"] is not None:
-        sequence = {"shape": shape} if about["sequence"] else {}
-        target = Target(about["formula"], domain, output_shape=output_shape, **sequence)
+        sequence = shape if about["sequence"] else None
+        target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape)
     model, facts = _read_model(folder / FILES[0])
     return Approximation(model, target, Certificate.from_json(record), facts, domain, shape, output_shape)
 
@@ -134,12 +134,16 @@ def _verify(folder: Path, record: dict[str, Any]) -> None:
     claimed = dict(record)
     digest = claimed.pop("digest", None)
     if record.get("schema") != SCHEMA:
-        raise InputError(f"certificate schema {SCHEMA}", f"{record.get('schema')}", "use the version that wrote the folder")
+        raise InputError(
+            f"certificate schema {SCHEMA}", f"{record.get('schema')}", "use the version that wrote the folder"
+        )
     if digest != _digest(_json(claimed).encode()):
         raise InputError("an untouched certificate.json", "its digest does not fit", "build the folder again")
     for name in FILES[:2]:
         if record.get("sha256", {}).get(name) != _digest((folder / name).read_bytes()):
-            raise InputError(f"an untouched {name}", "its digest does not fit the certificate", "build the folder again")
+            raise InputError(
+                f"an untouched {name}", "its digest does not fit the certificate", "build the folder again"
+            )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -156,9 +156,7 @@ def _features(heads: SymmetricHeads):  # type: ignore[no-untyped-def]
     return lambda x: torch.cat([torch.ones(len(x), 1, dtype=x.dtype), heads.features(x)], dim=1)
 
 
-def _useful(
-    heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | None, enough: float
-) -> SymmetricHeads:
+def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | None, enough: float) -> SymmetricHeads:
     """The heads that orthogonal matching picks one after another, until the fit is good `enough` or `units` are used."""
     x, y = sample
     features = heads.features(x)
@@ -200,7 +198,9 @@ def _require_symmetric(target: Target) -> None:
     """One interval for all tokens of one feature, no condition, and equal values at permuted points."""
     d = target.domain
     if target.shape[1] != 1 or d.where or len(set(zip(d.lower, d.upper, strict=True))) != 1:
-        raise InputError("a symmetric target", f"domain {d}", "use one interval for every token, one feature, no `where`")
+        raise InputError(
+            "a symmetric target", f"domain {d}", "use one interval for every token, one feature, no `where`"
+        )
     rng = np.random.default_rng(0)
     x = d.points(rng.random((200, d.dimension)))
     y = target(x)

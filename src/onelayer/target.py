@@ -113,7 +113,9 @@ class Target:
             for o, ball in enumerate(enclose(self.formula, point)):
                 low, high = ball.lower(), ball.upper()
                 if not (ball.is_finite() and math.isfinite(low) and math.isfinite(high)):
-                    raise InputError("a finite value everywhere in the domain", f"none at x = {point}", "shrink the domain")
+                    raise InputError(
+                        "a finite value everywhere in the domain", f"none at x = {point}", "shrink the domain"
+                    )
                 values[i, o] = (low + high) / 2
                 error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
         return values, error

@@ -12,9 +12,9 @@ Let δ_j be the relative error of the j-th exponential. Since ∂F/∂(log e_j) 
 
 Scores: s_0 = 0 is exact, so Δs enters with F Σ_j p_j ≤ F(1−F) ≤ ¼. The subtraction of the largest score costs u·a_j with
 a_j = s_max − s_j, and p_j a_j ≤ a_j e^(−a_j) ≤ 1/e: at most u(D+1)/e. The exponentials cost 2κu·F(1−F) ≤ κu/2. The sum of
-D + 1 terms costs D·u and the division u. Altogether
+D + 1 terms costs D·u and the division at most 2u (a reciprocal and a product). Altogether
 
-    |ΔF| ≤ ¼|β|(e_x + 2.75u) + u(0.37(D+1) + κ/2 + D + 1),
+    |ΔF| ≤ ¼|β|(e_x + 2.75u) + u(0.37(D+1) + κ/2 + D + 2),
 
 with 1% added for the products of small terms. Masked tokens have weight exactly 0 on both sides. The sum over M heads is
 a dot product: it adds Mu/(1−Mu) per unit of Σ|c|. The FFN's identity is exact and the read-out adds one rounding of T.
@@ -46,7 +46,7 @@ class GateRounding:
         if score > 1e-3:
             return math.inf
         D = self.dimension
-        return INFLATION * (score / 4 + U64 * (0.37 * (D + 1) + EXP_ULPS / 2 + D + 1))
+        return INFLATION * (score / 4 + U64 * (0.37 * (D + 1) + EXP_ULPS / 2 + D + 2))
 
     def layer(self, sharpness: float, total: float, heads: int, largest: float) -> float:
         """|ΔT| of Σ_k c_k F_k with Σ|c_k| = total, |T| ≤ largest."""

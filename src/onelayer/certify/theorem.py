@@ -1,10 +1,10 @@
 """The certificate of the repaired theorem: a bound that was known before building, plus what floating point adds.
 
-    sup |T − f| ≤ (a-priori bound of the plan)                       exact T with exact values
-                + (error of the values y_k)                          T averages the y_k
-                + M·D·2^D·u·max|y|                                   mixed differences in floating point
-                + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (see `rounding`)
-                + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
+sup |T − f| ≤ (a-priori bound of the plan)                       exact T with exact values
+            + (error of the values y_k)                          T averages the y_k
+            + M·D·2^D·u·max|y|                                   mixed differences in floating point
+            + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (see `rounding`)
+            + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 
 from ..assemble.scalar import bound_of_outputs

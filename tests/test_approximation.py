@@ -1,0 +1,171 @@
+"""Approximation: kinds and shapes in and out, points outside, explanations that add up, folders that survive."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from onelayer import InputError
+from onelayer.storage import FILES
+
+
+@pytest.fixture(scope="module")
+def sinsum():
+    return ol.build("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1.0, method="representative")
+
+
+@pytest.fixture(scope="module")
+def several():
+    """One approximation of each make."""
+    return [
+        ol.build("x1*x2; x1", [(0, 1)] * 2, 0.5, method="representative", layout=layout)
+        for layout in ("token", "wide", "heads")
+    ] + [
+        ol.build("exp(-x1)*x2", [(0, 1)] * 2, 1e-2, construction="memory"),
+        ol.build("abs(x1-x2)", [(0, 1)] * 2, 1e-2, construction="gates", units=9, hinges=4),
+        ol.build("x1+x2", [(0, 1)] * 2, 1e-2, symmetric=True),
+        ol.build(lambda x: x[:, :, 0] * 2, [(0, 1)] * 4, 1.9, method="representative", lipschitz=2.0, shape=(2, 2)),
+    ]
+
+
+def test_the_same_kind_comes_out(sinsum):
+    x = np.random.default_rng(0).random((4, 2))
+    assert isinstance(sinsum(x), np.ndarray)
+    assert sinsum(x).shape == (4,)
+    assert torch.equal(sinsum(torch.from_numpy(x)), torch.from_numpy(sinsum(x)))
+    assert sinsum(x[0]) == sinsum(x)[0]
+    assert sinsum([0.5, 0.5]) == sinsum(np.array([[0.5, 0.5]]))[0]
+    assert sinsum(np.zeros((0, 2))).shape == (0,)
+    one = ol.build("x1", [(0, 1)], 0.5, method="representative")
+    assert one(0.5).shape == ()
+    assert one(np.linspace(0, 1, 7)).shape == (7,)
+    x_grad = torch.rand(3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.grad(sinsum(x_grad).sum(), x_grad)[0].shape == (3, 2)
+
+
+def test_chunks_do_not_change_values(sinsum, monkeypatch):
+    x = np.random.default_rng(0).random((100, 2)) * 6
+    expected = sinsum(x)
+    monkeypatch.setattr("onelayer.approximation.CHUNK", 5000)
+    np.testing.assert_allclose(sinsum(x), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_wrong_input_gets_one_clear_line(sinsum):
+    for bad in (np.zeros((3, 5)), np.zeros((2, 2, 2, 2)), "text", None, [["a", "b"]]):
+        with pytest.raises(InputError):
+            sinsum(bad)
+
+
+def test_points_outside(sinsum):
+    outside, edge = np.array([-1.0, 2.0]), np.array([0.0, 2.0])
+    assert np.isfinite(sinsum(outside))
+    assert sinsum(outside, outside="clip") == sinsum(edge)
+    with pytest.raises(InputError, match="points in the domain"):
+        sinsum(outside, outside="error")
+    assert sinsum(edge, outside="error") == sinsum(edge)
+
+
+def test_explanations_add_up(several):
+    for approx in several:
+        x = approx.domain.points(np.full((1, approx.domain.dimension), 0.3))
+        seen = approx.explain(x[0])
+        np.testing.assert_allclose(seen.value, np.ravel(approx(x)), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(seen.contributions.sum(axis=0) + seen.rest, seen.value, rtol=0, atol=1e-12)
+        assert len(seen.kinds) == approx.model.config.heads == len(seen.contributions)
+        assert "T(x)" in str(seen)
+        assert "<table>" in seen._repr_html_()
+
+
+def test_gates_explain_everything_but_the_bias(sinsum):
+    seen = sinsum.explain([1.0, 2.0])
+    assert np.abs(seen.rest).max() < 1e-13
+    assert set(seen.kinds) == {"gate"}
+
+
+def test_explaining_one_point_at_a_time(sinsum):
+    with pytest.raises(InputError, match="one point to explain"):
+        sinsum.explain(np.zeros((3, 2)))
+
+
+def test_folders_survive(several, tmp_path):
+    for i, approx in enumerate(several):
+        folder = approx.save(tmp_path / f"deep/er/{i}")
+        assert sorted(p.name for p in folder.iterdir()) == sorted(FILES)
+        back = ol.load(folder)
+        x = approx.domain.points(np.random.default_rng(0).random((20, approx.domain.dimension)))
+        assert np.array_equal(back(x), approx(x))
+        assert back.certificate == approx.certificate or back.certificate.as_json() == json.loads(
+            json.dumps(approx.certificate.as_json())
+        )
+        assert back.facts == approx.facts
+        assert back.domain.lower == approx.domain.lower
+        assert (back.target is None) == (approx.target.kind == "callable")
+        assert repr(back)
+        assert str(back.explain(x[0])) == str(approx.explain(x[0]))
+
+
+def test_saving_again_replaces_and_leaves_nothing_behind(sinsum, tmp_path):
+    sinsum.save(tmp_path / "f")
+    sinsum.save(tmp_path / "f")
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_foreign_folder_is_not_touched(sinsum, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="something else has that name"):
+        sinsum.save(tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_failed_save_leaves_nothing(sinsum, tmp_path, monkeypatch):
+    monkeypatch.setattr("onelayer.storage._target_record", lambda a: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sinsum.save(tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_edit_is_noticed(sinsum, tmp_path, name):
+    folder = sinsum.save(tmp_path / "f")
+    content = bytearray((folder / name).read_bytes())
+    place = content.rindex(b"0") if name != FILES[0] else len(content) - 3
+    content[place] ^= 1
+    (folder / name).write_bytes(bytes(content))
+    with pytest.raises(InputError, match="digest does not fit"):
+        ol.load(folder)
+
+
+def test_a_verdict_is_derived_not_read(sinsum, tmp_path):
+    """Writing CERTIFIED into a record does not make it so."""
+    record = sinsum.certificate.as_json() | {"bound": None, "verdict": "CERTIFIED"}
+    assert type(sinsum.certificate).from_json(record).verdict == "UNDECIDED"
+
+
+@pytest.mark.parametrize("damage", ["missing", "no json", "not an object", "truncated weights"])
+def test_a_damaged_folder_gets_one_clear_line(sinsum, tmp_path, damage):
+    folder = sinsum.save(tmp_path / "f")
+    if damage == "missing":
+        (folder / FILES[1]).unlink()
+    elif damage == "no json":
+        (folder / FILES[2]).write_text("{")
+    elif damage == "not an object":
+        (folder / FILES[2]).write_text("[1]")
+    else:
+        (folder / FILES[0]).write_bytes((folder / FILES[0]).read_bytes()[:50])
+    with pytest.raises(InputError):
+        ol.load(folder)
+
+
+def test_certificate_in_words(sinsum):
+    text = str(sinsum.certificate)
+    assert "CERTIFIED" in text
+    assert "float64" in text
+    assert "none proved" in str(ol.build("x1", [(0, 1)], 0.1).certificate)
+    assert "CERTIFIED" in repr(sinsum)
+    assert "<table>" in sinsum._repr_html_()
+    assert "<table>" in sinsum.certificate._repr_html_()

@@ -1,0 +1,34 @@
+"""Sample points: no holes, faces and corners present, the same by seed, no global randomness."""
+
+import pytest
+import torch
+
+from onelayer.sample import corners, fitting_points, uniform_points
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_no_holes(dimension):
+    """Every cell of a coarse grid holds points: a pool with a hole would hide any error there."""
+    x = fitting_points(16_000, dimension, 99)
+    cells = {1: 200, 2: 30, 3: 10}[dimension]
+    index = (x * cells).long().clamp_max(cells - 1)
+    flat = sum(index[:, j] * cells**j for j in range(dimension))
+    assert len(flat.unique()) == cells**dimension
+
+
+def test_faces_and_corners():
+    x = fitting_points(4000, 3, 0)
+    on_face = ((x == 0) | (x == 1)).any(dim=1)
+    assert 0.2 < on_face.double().mean() < 0.35
+    assert len(corners(3)) == 8
+    assert len(corners(20)) == 4096
+    assert (x >= 0).all()
+    assert (x <= 1).all()
+
+
+def test_deterministic_and_without_global_randomness():
+    before = torch.random.get_rng_state()
+    for draw in (fitting_points, uniform_points):
+        assert torch.equal(draw(100, 2, 5), draw(100, 2, 5))
+        assert not torch.equal(draw(100, 2, 5), draw(100, 2, 6))
+    assert torch.equal(torch.random.get_rng_state(), before)

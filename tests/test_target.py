@@ -1,0 +1,116 @@
+"""Targets and domains: formulas and callables, shapes, outward rounding, and one clear line for everything wrong."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from flint import arb, ctx
+
+from onelayer import InputError, Target
+from onelayer.domain import domain_of
+from onelayer.target import target_of
+
+
+def test_ends_are_rounded_outward():
+    d = domain_of([(0, "2*pi"), ("-sqrt(2)", 0.1), ("1/3", "2/3")])
+    assert d.lower[0] == 0.0
+    with ctx.workprec(200):
+        assert arb(d.upper[0]) > 2 * arb.pi()
+        assert arb(d.lower[1]) < -arb(2).sqrt()
+    assert d.upper[1] == 0.1  # a float is exactly itself
+    assert math.nextafter(d.upper[0], 0.0) < 2 * math.pi + 1e-15
+    assert d.ends[0] == ("0", "2*pi")
+    assert str(d).startswith("x1 in [0, 2*pi], x2 in [-sqrt(2), 0.1]")
+
+
+def test_points_stay_in_the_box():
+    d = domain_of([("-pi", "pi"), (1e6, 1e6 + 1)])
+    x = d.points(np.random.default_rng(0).random((1000, 2)))
+    assert d.contains(x).all()
+    assert d.contains(d.points(np.array([[0.0, 1.0], [1.0, 0.0]]))).all()
+
+
+def test_names_and_conditions():
+    t = Target("p*T", {"T": (280, 350), "p": (1, 10)}, where="p*T <= 1000")
+    np.testing.assert_array_equal(t(np.array([[300.0, 2.0]])), [[600.0]])
+    assert t.domain.contains(np.array([[300.0, 2.0], [300.0, 9.0]])).tolist() == [True, False]
+
+
+def test_a_formula_and_its_callables_agree():
+    x = np.random.default_rng(0).random((50, 2))
+    sides = [(0, 1)] * 2
+    formula = Target("x1*x2; x1 - x2**2", sides)
+    in_numpy = Target(lambda x: np.stack([x[:, 0] * x[:, 1], x[:, 0] - x[:, 1] ** 2], axis=1), sides)
+    in_torch = Target(lambda x: torch.stack([x[:, 0] * x[:, 1], x[:, 0] - x[:, 1] ** 2], dim=1), sides)
+    np.testing.assert_allclose(formula(x), in_numpy(x), rtol=1e-14)
+    np.testing.assert_allclose(formula(x), in_torch(x), rtol=1e-14)
+    assert formula.output_shape == in_numpy.output_shape == in_torch.output_shape == (2,)
+
+
+def test_sequence_shapes():
+    t = Target(lambda x: x.sum(axis=2, keepdims=True) ** 2, [(0, 1)] * 6, shape=(3, 2))
+    assert t.output_shape == (3, 1)
+    assert t.places == (3, 1)
+    np.testing.assert_allclose(t(np.arange(6.0)[None] / 6), [[1 / 36, 25 / 36, 81 / 36]], rtol=1e-14)
+
+
+def test_nearest_values_are_proved():
+    t = Target("exp(x1)/3", [(0, 1)])
+    x = np.random.default_rng(0).random((50, 1))
+    values, error = t.nearest(x)
+    assert error < 1e-15
+    with ctx.workprec(200):
+        for point, value in zip(x[:, 0], values[:, 0], strict=True):
+            assert abs(arb(float(point)).exp() / 3 - arb(float(value))) <= arb(error)
+
+
+def nothing(x):
+    return np.zeros(3)
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize(
+    ("make", "mentions"),
+    [
+        (lambda: Target("sin(x1)", [(1, 0)]), "low < high for x1"),
+        (lambda: Target("sin(x1)", [(0, 0)]), "low < high for x1"),
+        (lambda: Target("sin(x1)", [(float("nan"), 1)]), "a finite end of x1"),
+        (lambda: Target("sin(x1)", [(0, float("inf"))]), "a finite end of x1"),
+        (lambda: Target("sin(x1)", [("1/0", 1)]), "a finite end of x1"),
+        (lambda: Target("sin(x1)", [(0, "x1")]), "x1"),
+        (lambda: Target("sin(x1)", [(0, None)]), "a number or a constant formula"),
+        (lambda: Target("sin(x1)", []), "at least one side"),
+        (lambda: Target("sin(x1)", ["0:1"]), "two ends"),
+        (lambda: Target("sin(x3)", [(0, 1)]), "x3"),
+        (lambda: Target(3, [(0, 1)]), "a formula or a callable"),
+        (lambda: Target("x1", [(0, 1)], shape=(2, 2)), "n·d = 1"),
+        (lambda: Target("x1", [(0, 1)], output_shape=(3,)), "output_shape with 1 entries"),
+        (lambda: Target(nothing, [(0, 1)]), "2 points in, 2 values out"),
+        (lambda: Target("1/x1", [(-1, 1)])(np.array([[0.0]])), "at x = [0.0]"),
+        (lambda: Target("1/x1", [(-1, 1)]).nearest(np.array([[0.0]])), "at x = [0.0]"),
+        (lambda: Target("x1", [(0, 1)], lipschitz=-1).modulus, "lipschitz"),
+        (lambda: Target("x1", [(0, 1)], lipschitz=[1, 2]).modulus, "lipschitz"),
+        (lambda: target_of("x1", None, {}), "a domain"),
+        (lambda: target_of("x1", [(0, 1)], {"lipshitz": 1}), "lipshitz"),
+        (lambda: target_of(Target("x1", [(0, 1)]), [(0, 1)], {}), "a Target alone"),
+    ],
+)
+def test_bad_targets_get_one_clear_line(make, mentions):
+    with pytest.raises(InputError) as caught:
+        make()
+    message = str(caught.value)
+    assert mentions in message
+    assert "\n" not in message
+
+
+def test_a_bad_value_is_reported_with_its_point():
+    t = Target(lambda x: np.where(x[:, 0] > 0.5, np.nan, 1.0), [(0, 1)])
+    with pytest.raises(InputError, match=r"nan.* at x = \[0\.75\]"):
+        t(np.array([[0.25], [0.75]]))
+
+
+def test_a_ragged_answer_is_reported():
+    t = Target(lambda x: np.zeros(2), [(0, 1)])
+    with pytest.raises(InputError, match="output of shape"):
+        t(np.zeros((5, 1)))
