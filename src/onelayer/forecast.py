@@ -50,7 +50,7 @@ def _units(fit: GroupFit, family: str, goal: float) -> int:
         seen.append((units, max(observed, 1e-300)))
     (a, first), (b, last) = seen[0], seen[-1]
     rate = max(math.log(first / last) / math.log(b / a), 0.25)
-    return min(math.ceil(b * (last / goal) ** (1 / rate)), 10**9)
+    return math.ceil(math.exp(min(math.log(b) + (math.log(last) - math.log(goal)) / rate, math.log(10**9))))
 
 
 def _config(

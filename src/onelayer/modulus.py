@@ -90,6 +90,10 @@ class Derivation:
 
     def lipschitz(self) -> tuple[float, ...] | None:
         """L_j ≥ max |∂_j f| over the box and all outputs, in the units of x; None if some slope is not bounded."""
+        for output, used in enumerate(self.formula.output_variables):
+            alone = Formula(self.formula.text, self.formula.names, (self.formula.outputs[output],))
+            if not used and not gradient(alone, self._sides(((0.0, 1.0),) * self.dimension))[0][0].is_finite():
+                raise InputError("a finite value of every output", f"none of output {output + 1}", "correct that output")
         constants = []
         for j in range(self.dimension):
             bound = 0.0

@@ -137,7 +137,9 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
 def _counts(per_side: list[float], goal: float) -> tuple[int, ...]:
     """Cells per coordinate with Σ_j L_j/(2 n_j) ≤ goal and a small product: equal shares, then what rounding up gained."""
     active = [L for L in per_side if L > 0]
-    counts = [max(1, math.ceil(len(active) * L / (2 * goal))) if L > 0 else 1 for L in per_side]
+    counts = [max(1, math.ceil(min(len(active) * L / (2 * goal), 1e300))) if L > 0 else 1 for L in per_side]
+    if max(counts) > MOST_HEADS:  # refused anyway
+        return tuple(counts)
     while True:  # take cells away where that shrinks the product most, as long as the sum allows
         spent = sum(L * 0.5 / n for L, n in zip(per_side, counts, strict=True))
         fewer = [
@@ -192,8 +194,9 @@ def memory_bytes() -> int:
 def _too_large(target: Target, tolerance: float, units: int, size: int | None) -> tuple[str, str, str]:
     D = target.dimension
     fits = memory_bytes() / (5 * 8 * 4 * (D + 3))  # heads whose weights and working copies fit
-    feasible = tolerance * (units / min(fits, MOST_HEADS)) ** (1 / D) * 1.1
-    needs = f"{units:,} heads" + (f", {size / 1e9:.3g} GB of weights" if size else "")
+    feasible = 1.1 * math.exp(math.log(tolerance) + (math.log(units) - math.log(min(fits, MOST_HEADS))) / D)
+    heads = f"{units:,}" if units < 10**15 else f"some 10^{math.log10(units):.0f}"
+    needs = f"{heads} heads" + (f", {size / 1e9:.3g} GB of weights" if size else "")
     return (
         f"method='representative' at tolerance {tolerance:g}",
         f"it needs {needs}; this machine has {memory_bytes() / 1e9:.3g} GB",
@@ -225,15 +228,15 @@ def plan(
             raise InputError(f"method, one of {', '.join(makers)}", f"{method!r}", "choose one of these")
         return makers[method]()
     found: list[Plan] = []
-    refusals: list[str] = []
+    refusals: list[InputError] = []
     for make in makers.values():
         try:
             found.append(make())
         except InputError as refusal:
-            refusals.append(str(refusal))
+            refusals.append(refusal)
     if not found:
-        raise InputError("a plan", refusals[0], "see above")
-    return Plans(tuple(found), tuple(refusals))
+        raise refusals[0]
+    return Plans(tuple(found), tuple(map(str, refusals)))
 
 
 @dataclass(frozen=True)

@@ -43,16 +43,18 @@ class Certificate:
         return "CERTIFIED" if self.bound <= self.tolerance else "UNDECIDED"
 
     def as_json(self) -> dict[str, Any]:
-        """A dictionary for JSON; an infinite bound is null."""
+        """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
         record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict}
-        record["bound"] = self.bound if math.isfinite(self.bound) else None
+        for name in ("bound", "observed"):
+            record[name] = record[name] if math.isfinite(record[name]) else None
         return record
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> "Certificate":
         """The certificate of a record; its verdict is derived again, never read."""
         kept = {k: v for k, v in record.items() if k in Certificate.__dataclass_fields__}
-        kept["bound"] = math.inf if kept.get("bound") is None else float(kept["bound"])
+        for name in ("bound", "observed"):
+            kept[name] = math.inf if kept.get(name) is None else float(kept[name])
         kept["assumptions"] = tuple(kept.get("assumptions", ()))
         kept["witness"] = None if kept.get("witness") is None else tuple(kept["witness"])
         return Certificate(**kept)

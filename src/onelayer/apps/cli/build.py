@@ -1,0 +1,97 @@
+"""`onelayer build`: a formula becomes a model folder."""
+
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...errors import InputError
+from . import options as given
+from .show import print_json, progress_bar
+
+if TYPE_CHECKING:
+    from ...approximation import Approximation
+
+
+def build(
+    formula: given.FormulaText,
+    domain: given.DomainText,
+    eps: given.Eps,
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")],
+    method: Annotated[
+        given.Method, typer.Option(help="The paper's values with a proved bound, or solved values (far fewer units).")
+    ] = given.Method.solved,
+    construction: Annotated[given.Construction, typer.Option(help="What the heads are.")] = given.Construction.auto,
+    layout: given.LayoutChoice = given.Layout.token,
+    units: Annotated[int | None, typer.Option(help="So many units (solved), instead of as many as needed.")] = None,
+    hinges: Annotated[
+        int, typer.Option(min=0, help="Feed-forward units that correct what the heads leave (solved).")
+    ] = 0,
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="No positional codes, for a symmetric target.")
+    ] = False,
+    lipschitz: given.Lipschitz = None,
+    where: given.Where = None,
+    shape: given.Shape = None,
+    output_shape: given.OutputShape = None,
+    share: given.Share = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
+    json: given.Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
+) -> int:
+    """Turn a formula into a single-layer Transformer and write its folder.
+
+    Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
+    """
+    target = given.target_of(formula, domain, eps, lipschitz, where, shape, output_shape)
+    folder = usable(out)
+    import onelayer as ol
+
+    paper = method is given.Method.representative and not symmetric
+    talk = not (json or quiet)
+    if paper and talk:
+        print(ol.plan(target, eps, method=method.value, layout=layout.value, share=share))
+    wishes: dict[str, Any] = {"method": method.value, "construction": construction.value, "layout": layout.value}
+    wishes |= {"units": units, "hinges": hinges, "symmetric": symmetric, "share": share, "seed": seed}
+    with progress_bar(not quiet) as progress:
+        approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
+        folder = approximation.save(folder)
+    if json:
+        print_json(record_of(approximation, folder))
+    elif talk:
+        print(approximation)
+        print(f"written to {out}")
+    return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
+
+
+def record_of(approximation: "Approximation", folder: Path) -> dict[str, Any]:
+    """What was built, for JSON."""
+    about = asdict(approximation.facts)
+    about["heads"] = [{"kind": kind, "count": count} for kind, count in approximation.facts.heads]
+    return {
+        "folder": str(folder),
+        "verdict": approximation.certificate.verdict,
+        "target": approximation.target.text if approximation.target else None,
+        "parameters": approximation.parameters,
+        **about,
+        "plan": approximation.plan.as_json() if approximation.plan else None,
+        "certificate": approximation.certificate.as_json(),
+    }
+
+
+def usable(out: str) -> Path:
+    """The folder's absolute path, once its place has been seen to accept a folder of that name."""
+    folder = Path(out).absolute()
+    if not out.strip() or not folder.name or folder.name == "..":
+        raise InputError("the name of a folder for --out", f"{out!r}", "name a new folder")
+    place = next(parent for parent in folder.parents if parent.exists())
+    try:
+        Path(mkdtemp(prefix=f".{folder.name}.old.", dir=place)).rmdir()
+    except OSError as error:
+        raise InputError(f"a folder {folder}", f"{error.strerror} ({place})", "choose another place or name") from None
+    from ...storage import require_free
+
+    require_free(folder)
+    return folder

@@ -1,0 +1,166 @@
+"""Options that several commands share, and the reading of their text: domains, shapes, lists of numbers."""
+
+import math
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...errors import InputError
+from ...formula import Formula, parse, parse_condition
+
+if TYPE_CHECKING:
+    from ...target import Target
+
+DOMAIN_EXAMPLE = 'a domain such as "0:1", "0:1, -1:2*pi" or "T=280:350, p=1:10"'
+Sides = list[tuple[str, str]] | dict[str, tuple[str, str]]
+
+
+class Method(StrEnum):
+    representative = "representative"
+    solved = "solved"
+
+
+class Construction(StrEnum):
+    auto = "auto"
+    gates = "gates"
+    memory = "memory"
+
+
+class Layout(StrEnum):
+    token = "token"
+    wide = "wide"
+    heads = "heads"
+
+
+class Outside(StrEnum):
+    allow = "allow"
+    error = "error"
+    clip = "clip"
+
+
+FormulaText = Annotated[
+    str, typer.Argument(metavar="FORMULA", help='Such as "sin(x1) + x2**2"; several outputs are separated by ";".')
+]
+DomainText = Annotated[
+    str,
+    typer.Option(
+        "--domain", metavar="LOW:HIGH", help='One interval for all variables, "0:1, -1:2*pi", or "T=280:350, p=1:10".'
+    ),
+]
+Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
+LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
+Share = Annotated[
+    float | None, typer.Option(help="Share of the tolerance that goes to the sharpness (representative), in (0, 1).")
+]
+Lipschitz = Annotated[
+    str | None,
+    typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; believed, and listed as assumed."),
+]
+Where = Annotated[str | None, typer.Option(metavar="CONDITION", help='Part of the box, such as "x1**2 + x2**2 <= 1".')]
+Shape = Annotated[str | None, typer.Option(metavar="n,d", help="The variables as a sequence of n tokens of d numbers.")]
+OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="The outputs as a sequence.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def target_of(
+    formula: str,
+    domain: str,
+    eps: float,
+    lipschitz: str | None,
+    where: str | None,
+    shape: str | None,
+    output_shape: str | None,
+) -> "Target":
+    """The target that the options write down, and a look at the tolerance; bad text is refused before torch is imported."""
+    about: dict[str, Any] = {}
+    if lipschitz is not None:
+        constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
+        about["lipschitz"] = constants[0] if len(constants) == 1 else constants
+    if where is not None:
+        about["where"] = where
+    if shape is not None:
+        about["shape"] = sizes(shape, "--shape")
+        if len(about["shape"]) != 2:
+            raise InputError("--shape n,d", f"{shape!r}", "give two positive numbers such as 3,2")
+    if output_shape is not None:
+        about["output_shape"] = sizes(output_shape, "--output-shape")
+    sides = read_domain(domain)
+    if isinstance(sides, dict):
+        parse(formula, tuple(sides))
+    elif len(sides) == 1:
+        sides *= _variables(parse(formula), where, about.get("shape"))
+    else:
+        parse(formula, tuple(f"x{j + 1}" for j in range(len(sides))))
+    from ...target import Target, require_tolerance
+
+    require_tolerance(eps)
+    return Target(formula, sides, **about)
+
+
+def read_domain(text: str) -> Sides:
+    """(low, high) per variable as text, under names where names are given."""
+    sides: list[tuple[str, str]] = []
+    names: list[str] = []
+    for part in split(text, ","):
+        *named, interval = split(part, "=")
+        ends = list(split(interval, ":"))
+        if len(ends) != 2 or not all(ends) or len(named) > 1 or named == [""]:
+            raise InputError(DOMAIN_EXAMPLE, f"{part!r}", "write every side as low:high or name=low:high")
+        if any(end.lower().lstrip("+-") in ("nan", "inf", "infinity") for end in ends):
+            raise InputError("finite ends low < high", f"{part!r}", "give finite numbers")
+        sides.append((ends[0], ends[1]))
+        names += named or [""]
+    if not any(names):
+        return sides
+    if not all(names) or len(set(names)) < len(names):
+        raise InputError(DOMAIN_EXAMPLE, f"{text!r}", "give every side its own name, or none")
+    return dict(zip(names, sides, strict=True))
+
+
+def split(text: str, separator: str) -> Iterator[str]:
+    """The parts between separators that stand outside all brackets, without outer blanks."""
+    depth, start = 0, 0
+    for i, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == separator and depth == 0:
+            yield text[start:i].strip()
+            start = i + 1
+    yield text[start:].strip()
+
+
+def number(text: str, what: str) -> float:
+    """A finite number from a decimal or a constant formula such as pi/2."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = _constant(text, what)
+    if not math.isfinite(value):
+        raise InputError(f"finite numbers for {what}", f"{text!r}", "give numbers such as 1.5, -2e-3 or pi/2")
+    return value
+
+
+def sizes(text: str, what: str) -> tuple[int, ...]:
+    """Positive integers separated by commas."""
+    parts = list(split(text, ","))
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 and int(part) > 0 for part in parts):
+        raise InputError(f"{what}: positive whole numbers separated by commas", f"{text!r}", "write for instance 2,2")
+    return tuple(map(int, parts))
+
+
+def _constant(text: str, what: str) -> float:
+    formula = parse(text, ())
+    if len(formula.outputs) != 1:
+        raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers by blanks")
+    import numpy as np
+
+    from ...formula import evaluate
+
+    return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
+
+
+def _variables(formula: Formula, where: str | None, shape: tuple[int, int] | None) -> int:
+    """How many sides one interval stands for: the largest index in sight, or the size of the sequence."""
+    condition = parse_condition(where).dimension if where is not None else 0
+    return max(1, formula.dimension, condition, math.prod(shape) if shape else 0)

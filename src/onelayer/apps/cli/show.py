@@ -1,0 +1,41 @@
+"""What the commands print: JSON documents without infinities, and progress on a terminal."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Progress = Callable[[str, float], None]
+
+
+def print_json(record: Any) -> None:
+    """One JSON document on stdout; numbers that are not finite become null."""
+    print(json.dumps(_finite(record), indent=1, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def progress_bar(wanted: bool) -> Iterator[Progress | None]:
+    """A callback that moves a bar on stderr; None where nobody is looking. The bar vanishes at the end."""
+    if not wanted:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("working", total=None)
+        yield lambda text, fraction: bar.update(task, description=text, total=1.0, completed=fraction)
