@@ -39,6 +39,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/forward.py
+	$(BIN)/python benchmarks/sizes.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

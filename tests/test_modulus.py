@@ -60,7 +60,9 @@ def test_no_pair_of_points_beats_the_lipschitz_bound(formula, seed, close):
     assert (gaps <= allowed * (1 + 1e-12) + 1e-13).all()  # f itself is evaluated in floating point
 
 
-@given(st.sampled_from(["sqrt(x1)", "sqrt(x1*x2)", "x1**0.3 + x2", "asin(x1)*x2"]), st.integers(0, 99), st.floats(1e-4, 1))
+@given(
+    st.sampled_from(["sqrt(x1)", "sqrt(x1*x2)", "x1**0.3 + x2", "asin(x1)*x2"]), st.integers(0, 99), st.floats(1e-4, 1)
+)
 def test_no_pair_of_points_beats_omega(formula, seed, r):
     target = on_cube(formula, 2)
     modulus = target.modulus

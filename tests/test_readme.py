@@ -1,14 +1,33 @@
-"""The README's Python blocks run as they stand."""
+"""The README's Python blocks and commands run as they stand."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from onelayer.apps.cli import main
+
 README = (Path(__file__).parent.parent / "README.md").read_text()
+COMMANDS = re.findall(r"^\$ onelayer (.*)$", README, re.MULTILINE)
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 def test_python_block_runs(block, capsys):
     exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("as_user")
+def test_commands_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert len(COMMANDS) >= 3
+    for command in COMMANDS:
+        assert main(shlex.split(command)) == 0, command
+    assert "CERTIFIED" in capsys.readouterr().out
+    assert (tmp_path / "sinsum" / "certificate.json").exists()
+
+
+def test_links_resolve():
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert (Path(__file__).parent.parent / link).exists(), link

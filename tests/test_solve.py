@@ -100,7 +100,13 @@ def test_the_feed_forward_network_corrects_a_kink(construction):
 @pytest.mark.parametrize("layout", ["token", "wide", "heads"])
 def test_solved_sequences_in_every_layout(layout):
     approx = ol.build(
-        "x1*x2; x2*x3; x3*x1", [(0, 1)] * 3, 2e-2, construction="gates", layout=layout, shape=(3, 1), output_shape=(3, 1)
+        "x1*x2; x2*x3; x3*x1",
+        [(0, 1)] * 3,
+        2e-2,
+        construction="gates",
+        layout=layout,
+        shape=(3, 1),
+        output_shape=(3, 1),
     )
     assert approx.certificate.observed <= 2e-2
     assert approx(np.array([[0.5, 0.4, 0.3]])).shape == (1, 3, 1)

@@ -74,24 +74,34 @@ def test_the_model_is_a_monte_carlo_average():
 
 
 CASES = {
-    "1-D": dict(function="sin(3*x1)", domain=[(0, 2)], tolerance=0.2),
-    "2-D": dict(function="sin(x1)+sin(x2)", domain=[(0, "2*pi")] * 2, tolerance=0.5),
-    "3-D": dict(function="x1*x2 - x3**2", domain=[(0, 1)] * 3, tolerance=0.5),
-    "square root": dict(function="sqrt(x1)", domain=[(0, 1)], tolerance=0.1),
-    "disc": dict(function="x1*exp(x2)", domain=[(-1, 1)] * 2, tolerance=0.5, where="x1**2 + x2**2 <= 1"),
-    "two outputs": dict(function="x1*x2; x1 - x2**2", domain=[(0, 1)] * 2, tolerance=0.2),
-    "sequence": dict(
-        function="x1*x3; x2; x1 - x4; max(x2, x3)", domain=[(0, 1)] * 4, tolerance=0.8, shape=(2, 2), output_shape=(2, 2)
-    ),
-    "callable": dict(
-        function=lambda x: np.abs(x[:, 0] - 0.3) + np.sin(x[:, 1]), domain=[(0, 1)] * 2, tolerance=0.2, lipschitz=1.0
-    ),
-    "callable with a modulus": dict(
-        function=lambda x: np.sqrt(np.abs(x[:, 0])), domain=[(-1, 1)], tolerance=0.3, modulus=math.sqrt
-    ),
-    "far from zero": dict(function="(x1 - 1000)**2", domain=[(1000, 1001)], tolerance=0.05),
-    "a flat coordinate": dict(function="cos(x2)", domain=[(0, 1), (0, 3)], tolerance=0.1),
-    "constant": dict(function="7", domain=[(0, 1)], tolerance=0.1),
+    "1-D": {"function": "sin(3*x1)", "domain": [(0, 2)], "tolerance": 0.2},
+    "2-D": {"function": "sin(x1)+sin(x2)", "domain": [(0, "2*pi")] * 2, "tolerance": 0.5},
+    "3-D": {"function": "x1*x2 - x3**2", "domain": [(0, 1)] * 3, "tolerance": 0.5},
+    "square root": {"function": "sqrt(x1)", "domain": [(0, 1)], "tolerance": 0.1},
+    "disc": {"function": "x1*exp(x2)", "domain": [(-1, 1)] * 2, "tolerance": 0.5, "where": "x1**2 + x2**2 <= 1"},
+    "two outputs": {"function": "x1*x2; x1 - x2**2", "domain": [(0, 1)] * 2, "tolerance": 0.2},
+    "sequence": {
+        "function": "x1*x3; x2; x1 - x4; max(x2, x3)",
+        "domain": [(0, 1)] * 4,
+        "tolerance": 0.8,
+        "shape": (2, 2),
+        "output_shape": (2, 2),
+    },
+    "callable": {
+        "function": lambda x: np.abs(x[:, 0] - 0.3) + np.sin(x[:, 1]),
+        "domain": [(0, 1)] * 2,
+        "tolerance": 0.2,
+        "lipschitz": 1.0,
+    },
+    "callable with a modulus": {
+        "function": lambda x: np.sqrt(np.abs(x[:, 0])),
+        "domain": [(-1, 1)],
+        "tolerance": 0.3,
+        "modulus": math.sqrt,
+    },
+    "far from zero": {"function": "(x1 - 1000)**2", "domain": [(1000, 1001)], "tolerance": 0.05},
+    "a flat coordinate": {"function": "cos(x2)", "domain": [(0, 1), (0, 3)], "tolerance": 0.1},
+    "constant": {"function": "7", "domain": [(0, 1)], "tolerance": 0.1},
 }
 
 
@@ -111,7 +121,9 @@ def test_observed_is_below_the_bound_which_is_below_the_tolerance(name):
 
 @pytest.mark.parametrize("name", ["sequence", "two outputs", "2-D"])
 def test_the_three_layouts_agree(name):
-    token, wide, heads = (ol.build(method="representative", layout=k, **CASES[name]) for k in ("token", "wide", "heads"))
+    token, wide, heads = (
+        ol.build(method="representative", layout=k, **CASES[name]) for k in ("token", "wide", "heads")
+    )
     x = token.domain.points(np.random.default_rng(1).random((500, token.domain.dimension)))
     assert np.abs(token(x) - wide(x)).max() <= 1e-9
     assert np.abs(token(x) - heads(x)).max() <= 1e-9
@@ -130,7 +142,7 @@ def test_an_estimated_modulus_never_certifies():
 def test_the_rate_is_the_theorys(D, formula):
     """log observed error against log heads has slope −1/D."""
     heads, errors = [], []
-    for tolerance in (0.8, 0.4, 0.2, 0.1) if D == 2 else (0.4, 0.2, 0.1, 0.05, 0.025):
+    for tolerance in (1.6, 0.8, 0.4, 0.2) if D == 2 else (0.4, 0.2, 0.1, 0.05, 0.025):
         approx = ol.build(formula, [(0, 1)] * D, tolerance, method="representative")
         heads.append(approx.units)
         errors.append(approx.certificate.observed)

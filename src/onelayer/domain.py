@@ -16,6 +16,7 @@ from .errors import InputError
 from .formula import Condition, enclose, parse, parse_condition, satisfies
 
 End = float | int | str
+MOST_VARIABLES = 512
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,17 @@ class Domain:
 
     def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
         """Which points lie in the domain: in the box, and where the condition holds (as floats evaluate it)."""
-        inside = ((x >= np.array(self.lower)) & (x <= np.array(self.upper))).all(axis=1)
-        return np.logical_and(inside, np.asarray(satisfies(self.where, x))) if self.where else inside
+        inside = np.asarray(((x >= np.array(self.lower)) & (x <= np.array(self.upper))).all(axis=1))
+        if self.where:
+            inside = inside & np.asarray(satisfies(self.where, x))
+        return inside
 
     def __str__(self) -> str:
-        box = ", ".join(f"{n} in [{a}, {b}]" for n, (a, b) in zip(self.names, self.ends, strict=True))
+        if len(self.names) > 3 and len(set(self.ends)) == 1:
+            a, b = self.ends[0]
+            box = f"{self.names[0]}, …, {self.names[-1]} in [{a}, {b}]"
+        else:
+            box = ", ".join(f"{n} in [{a}, {b}]" for n, (a, b) in zip(self.names, self.ends, strict=True))
         return f"{box}, where {self.where.text}" if self.where else box
 
 
@@ -61,6 +68,8 @@ def domain_of(sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]], 
         names = tuple(f"x{j + 1}" for j in range(len(pairs)))
     if not pairs:
         raise InputError("a domain with at least one side", "none", "give (low, high) for every variable")
+    if len(pairs) > MOST_VARIABLES:
+        raise InputError(f"at most {MOST_VARIABLES} variables", f"{len(pairs)}", "use fewer variables")
     lower, upper, ends = [], [], []
     for name, pair in zip(names, pairs, strict=True):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:

@@ -6,17 +6,20 @@ differences at random pairs of points that vanish to rounding.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .formula.tree import Negation, Node, Product, Quotient, Sum, variables
-from .target import Target
+
+if TYPE_CHECKING:
+    from .target import Target
 
 PAIRS = 64
 NEGLIGIBLE = 1e-10  # of the range of f
 
 
-def groups_of(target: Target) -> list[tuple[int, ...]]:
+def groups_of(target: "Target") -> list[tuple[int, ...]]:
     """Groups of coordinates (from 0), each sorted, in the order of their first member; unused coordinates are left out."""
     if target.formula is not None:
         links = [v for output in target.formula.outputs for v in terms_of(output)]
@@ -51,7 +54,7 @@ def terms_of(node: Node) -> list[tuple[int, ...]]:
             return [variables(node)]
 
 
-def _observed_links(target: Target) -> list[tuple[int, ...]]:
+def _observed_links(target: "Target") -> list[tuple[int, ...]]:
     """Pairs whose mixed difference f(a) − f(a with b_i) − f(a with b_j) + f(a with b_i, b_j) is not negligible."""
     rng = np.random.default_rng(0)
     D = target.dimension

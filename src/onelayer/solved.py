@@ -74,7 +74,9 @@ def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = Non
 def _cost(target: Target, layer: ScalarLayer | VectorLayer) -> int:
     """Numbers that the assembled model stores."""
     if isinstance(layer, VectorLayer):
-        sizes = [int(layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).sum()) for g in range(layer.memory.groups)]
+        sizes = [
+            int(layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).sum()) for g in range(layer.memory.groups)
+        ]
         config = vector_config(
             layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
         )
@@ -200,10 +202,12 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
 def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float) -> Part:
     """Units growing by a third until the goal is met, then the smallest success between the last two sizes."""
     best, failed, units = attempt(smallest), 0, smallest
-    while best.solution.observed > goal and units < most:
+    history = [best.solution.observed]
+    while best.solution.observed > goal and units < most and not _stuck(history):
         far = best.solution.observed > 30 * goal
         failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
         tried = attempt(units)
+        history.append(tried.solution.observed)
         best = min(best, tried, key=lambda part: part.solution.observed)
         if tried.solution.observed <= goal:
             best = tried
@@ -216,6 +220,11 @@ def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float)
         else:
             failed = middle
     return best
+
+
+def _stuck(history: list[float]) -> bool:
+    """Five sizes in a row brought less than a tenth: a jump, noise, or the floor of rounding."""
+    return len(history) > 8 and min(history[-5:]) > 0.9 * min(history[:-5])
 
 
 def _lattice_counts(units: int, d: int) -> list[int]:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from scipy.special import lambertw
 from torch import Tensor
 
 from .approximation import Approximation, Facts
@@ -57,8 +56,7 @@ class SymmetricHeads:
 
 def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> SymmetricHeads:
     """The mean, one sharp maximum and minimum, and `size` means and gates of moderate sharpness."""
-    shortfall = float(lambertw((tokens - 1) / math.e).real)  # β times what a smooth maximum can fall short by
-    sharp = max(4 * shortfall * spread / tolerance, 1.0)
+    sharp = max(40 * math.log(max(tokens, 2)) * spread / tolerance, 1.0)  # a smooth maximum falls short by < ln(n)/β
     mild = [s * 2.0**k for k in range(-1, size - 1) for s in (-1.0, 1.0)]
     means = [0.0, sharp, -sharp, *mild]
     gates = [(b, o) for b in mild for o in (-0.6, -0.2, 0.2, 0.6)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from .derivation import Derivation
 from .domain import Domain, End, domain_of
 from .errors import InputError
 from .formula import Formula, enclose, evaluate, parse
@@ -54,6 +55,8 @@ class Target:
         self.shape = self._sequence_shape(shape)
         if isinstance(function, str):
             self.formula = parse(function, self.domain.names)
+            if self.domain.where is None:
+                Derivation(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif callable(function):
             self.function = function
         else:

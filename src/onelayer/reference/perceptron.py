@@ -10,13 +10,23 @@ The first is the paper's pair Eq. (9)–(10) with the δ it needs; its recursion
 there is no z^0. Vectors are columns here, as in the paper's Sections II and IV: h = φ(W x + b).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erf, expit
 
 Array = np.ndarray
+
+
+def sigmoid(z: Array) -> Array:
+    """1/(1 + e^(−z)), written with tanh so that nothing overflows."""
+    return 0.5 * (1 + np.tanh(z / 2))
+
+
+def normal_distribution(z: Array) -> Array:
+    """Φ(z), the distribution function of the standard normal law; erfc keeps its small values accurate."""
+    return np.vectorize(lambda t: 0.5 * math.erfc(-t / math.sqrt(2)), otypes=[float])(z)
 
 
 def relu(z: Array) -> Array:
@@ -29,28 +39,28 @@ def relu_slope(z: Array) -> Array:
 
 
 def gelu(z: Array) -> Array:
-    """z Φ(z), Φ the standard normal distribution function."""
-    return z * 0.5 * (1 + erf(z / np.sqrt(2)))
+    """z Φ(z)."""
+    return z * normal_distribution(z)
 
 
 def gelu_slope(z: Array) -> Array:
     """Φ(z) + z Φ'(z)."""
-    return 0.5 * (1 + erf(z / np.sqrt(2))) + z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return normal_distribution(z) + z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
 def silu(z: Array) -> Array:
     """z σ(z), σ the logistic function."""
-    return z * expit(z)
+    return z * sigmoid(z)
 
 
 def silu_slope(z: Array) -> Array:
     """σ + z σ(1 − σ)."""
-    s = expit(z)
+    s = sigmoid(z)
     return s + z * s * (1 - s)
 
 
 def sigmoid_slope(z: Array) -> Array:
-    return expit(z) * (1 - expit(z))
+    return sigmoid(z) * (1 - sigmoid(z))
 
 
 # name → (φ, φ')
@@ -58,7 +68,7 @@ ACTIVATION: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]]
     "relu": (relu, relu_slope),
     "gelu": (gelu, gelu_slope),
     "silu": (silu, silu_slope),
-    "sigmoid": (expit, sigmoid_slope),
+    "sigmoid": (sigmoid, sigmoid_slope),
     "identity": (lambda z: z, np.ones_like),
 }
 
