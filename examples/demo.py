@@ -79,7 +79,7 @@ def paper_example() -> Table:
     for method, tolerance in (("representative", 0.5), ("representative", 0.2), ("solved", 0.2), ("solved", 1e-4)):
         approx = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, tolerance, method=method)
         c = approx.certificate
-        bound = f"{c.bound:.4g}" if np.isfinite(c.bound) else "none yet"
+        bound = f"{c.bound:.4g}" if np.isfinite(c.bound) else "none"
         size = (f"{approx.units:,}", f"{approx.parameters:,}")
         table.rows.append(
             (method, f"{tolerance:g}", *size, bound, f"{c.observed:.2g}", c.verdict, f"{approx.facts.seconds:.1f}")

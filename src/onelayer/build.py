@@ -10,7 +10,11 @@ import torch
 
 from .approximation import Approximation, Facts
 from .assemble import Frame, Layout, assemble
+from .assemble.scalar import bound_of_outputs
+from .certify.analytic import prove
 from .certify.certificate import Certificate
+from .certify.form import form_of
+from .certify.rounding import U64
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
 from .errors import InputError
@@ -47,7 +51,7 @@ def build(
     """A single-layer Transformer for f on a domain, with what is proved about its error.
 
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
-    `method="solved"` keeps such heads and solves for their values: far fewer units, an observed error.
+    `method="solved"` keeps such heads and solves for their values: far fewer units; certified if f is an analytic formula.
     `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error).
     """
     started = time.perf_counter()
@@ -81,12 +85,36 @@ def build(
         model, target, unproved, facts, target.domain, target.shape, target.output_shape, plan
     )
     observed, count = observe(approximation, seed)
-    certificate = (
-        certify_theorem(target, plan, layer, observed, count, evidence["values_error"])
-        if plan is not None and isinstance(layer, ScalarLayer)
-        else Certificate(tolerance, float("inf"), observed, count, "none", str(target.domain))
-    )
+    if plan is not None and isinstance(layer, ScalarLayer):
+        certificate = certify_theorem(target, plan, layer, observed, count, evidence["values_error"])
+    else:
+        certificate = certify_layer(target, layer, layout, tolerance, observed, count, progress)
     return _finished(approximation, certificate, time.perf_counter() - started)
+
+
+def certify_layer(
+    target: Target,
+    layer: ScalarLayer | VectorLayer,
+    layout: Layout,
+    tolerance: float,
+    observed: float,
+    points: int,
+    progress: Callable[[str, float], None] | None = None,
+) -> Certificate:
+    """The analytic certificate of a solved layer, where that applies; otherwise a record of the observed error."""
+    record = Certificate(tolerance, float("inf"), observed, points, "none", str(target.domain))
+    form = form_of(layer)
+    proof = prove(form, target, frame_of(target.domain), tolerance, progress=progress) if form is not None else None
+    if proof is None or not proof.bound < float("inf"):
+        return record
+    selection = 8 * U64 * bound_of_outputs(layer) if layout == "wide" and isinstance(layer, ScalarLayer) else 0.0
+    return replace(
+        record,
+        bound=(proof.bound + selection) * (1 + 1e-12),
+        method="analytic",
+        assumptions=proof.assumptions,
+        evidence=proof.evidence,
+    )
 
 
 def representative_layer(

@@ -6,11 +6,14 @@ differences at random pairs of points that vanish to rounding.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .formula.tree import Negation, Node, Product, Quotient, Sum, variables
+from .formula import Formula
+from .formula.tree import Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
 
 if TYPE_CHECKING:
     from .target import Target
@@ -39,19 +42,66 @@ def components(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def terms_of(node: Node) -> list[tuple[int, ...]]:
-    """The variables of every additive term."""
+    """The variables (from 1) of every additive term."""
+    return [variables(term) for term in additive_terms(node)]
+
+
+def additive_terms(node: Node) -> list[Node]:
+    """Nodes whose sum is the given one: sums are followed through negation, constant factors and constant divisors."""
     match node:
         case Sum(parts):
-            return [v for part in parts for v in terms_of(part)]
+            return [term for part in parts for term in additive_terms(part)]
         case Negation(operand):
-            return terms_of(operand)
+            return [Negation(term) for term in additive_terms(operand)]
         case Product(factors):
-            varying = [factor for factor in factors if variables(factor)]
-            return terms_of(varying[0]) if len(varying) == 1 else [variables(node)]
+            varying = [i for i, factor in enumerate(factors) if variables(factor)]
+            if len(varying) != 1:
+                return [node]
+            before, after = factors[: varying[0]], factors[varying[0] + 1 :]
+            return [Product((*before, term, *after)) for term in additive_terms(factors[varying[0]])]
         case Quotient(dividend, divisor) if not variables(divisor):
-            return terms_of(dividend)
+            return [Quotient(term, divisor) for term in additive_terms(dividend)]
         case _:
-            return [variables(node)]
+            return [node]
+
+
+def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
+    """Formulas f_g of the coordinates of each group with f = Σ_g f_g; terms without variables go to the first.
+
+    Coordinates are renumbered within the group. Every additive term must lie in one group.
+    """
+    found = []
+    for position, group in enumerate(groups):
+        place = {j + 1: i + 1 for i, j in enumerate(group)}
+        outputs = []
+        for output in formula.outputs:
+            terms = [
+                t for t in additive_terms(output) if set(variables(t)) <= set(place) and (variables(t) or not position)
+            ]
+            outputs.append(Sum((Number(Fraction(0)), *(_renumbered(term, place) for term in terms))))
+        names = tuple(formula.names[j] for j in group)
+        found.append(Formula(formula.text, names, tuple(outputs)))
+    return found
+
+
+def _renumbered(node: Node, place: dict[int, int]) -> Node:
+    """The tree with other variable indices; shared subtrees stay shared."""
+    done: dict[int, Any] = {}
+    for tree in postorder((node,)):
+        if isinstance(tree, Variable):
+            done[id(tree)] = Variable(place[tree.index])
+            continue
+        changes: dict[str, Any] = {}
+        for field in fields(tree):
+            value = getattr(tree, field.name)
+            if isinstance(value, tuple):
+                changes[field.name] = tuple(done[id(part)] for part in value)
+            elif id(value) in done:
+                changes[field.name] = done[id(value)]
+        rebuild: Any = replace
+        done[id(tree)] = rebuild(tree, **changes)
+    renumbered: Node = done[id(node)]
+    return renumbered
 
 
 def _observed_links(target: "Target") -> list[tuple[int, ...]]:

@@ -17,7 +17,7 @@ from ..table import Table
 
 SCHEMA = 1
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
-Method = Literal["theorem", "none"]
+Method = Literal["theorem", "analytic", "none"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,175 @@
+"""Numbers with error bounds: a formula at a batch of points in float64, with |value − f| ≤ error for every point.
+
+Running error analysis in NumPy: each operation carries the errors of its operands through its slope and adds its own
+rounding, u = 2^−53 for + − * / and sqrt, and `ULPS` units in the last place for every other function, which is an assumption
+about the libraries (they document or measure 1 to 4). Where no bound is found the error is infinite. Thousands of times
+quicker than balls when there are many points.
+"""
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .expression import Formula
+from .numeric import ArrayAlgebra
+from .tape import Algebra
+
+U = 2.0**-53
+ULPS = 8
+FUNCTION = ULPS * 2.0**-52
+SMALLEST = 2.0**-1074
+INFLATION = 1 + 1e-9  # for the rounding of the error arithmetic itself
+
+Pair = tuple[Any, Any]  # values and errors
+SLOPES = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "atan": 1.0, "erf": 1.13, "sigmoid": 0.25, "abs": 1.0}
+
+
+class BoundedAlgebra(Algebra[Pair, Any]):
+    """Values and absolute errors, as arrays over the batch."""
+
+    key: Hashable = None
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.plain = ArrayAlgebra(np, x)
+
+    def number(self, value: Fraction) -> Pair:
+        v = np.float64(float(value))
+        return v, 0.0 if Fraction(float(v)) == value else U * abs(v) + SMALLEST
+
+    def constant(self, name: str) -> Pair:
+        v = self.plain.constant(name)
+        return v, U * abs(v)
+
+    def variable(self, index: int) -> Pair:
+        return self.plain.variable(index), 0.0
+
+    def sum(self, terms: Sequence[Pair]) -> Pair:
+        return reduce(lambda a, b: _rounded(a[0] + b[0], a[1] + b[1]), terms)
+
+    def negation(self, operand: Pair) -> Pair:
+        return -operand[0], operand[1]
+
+    def product(self, factors: Sequence[Pair]) -> Pair:
+        return reduce(_product, factors)
+
+    def quotient(self, dividend: Pair, divisor: Pair) -> Pair:
+        (a, ea), (b, eb) = dividend, divisor
+        q, least = a / b, np.abs(b) - eb
+        return _rounded(q, np.where(least > 0, (ea + np.abs(q) * (1 + 2 * U) * eb) / least, np.inf))
+
+    def integer_power(self, exponent: int, base: Pair) -> Pair:
+        x, e = base
+        if exponent == 0:
+            return np.ones_like(x), 0.0
+        if exponent > 0:
+            slope = exponent * (np.abs(x) + e) ** (exponent - 1)
+        else:
+            least = np.abs(x) - e
+            slope = np.where(least > 0, -exponent * least ** (exponent - 1.0), np.inf)
+        return _called(x**exponent, _times(slope, e))
+
+    def rational_power(self, exponent: Fraction, base: Pair) -> Pair:
+        x, e = base
+        q = float(exponent)
+        least = x - e
+        slope = np.maximum(np.abs(least) ** (q - 1), (x + e) ** (q - 1)) * abs(q)
+        value = x**q
+        shift = np.abs(value) * np.expm1(U * abs(q) * np.abs(np.log(x)))  # the exponent is rounded too
+        return _called(value, np.where(least > 0, _times(slope, e) + shift, np.inf))
+
+    def power(self, base: Pair, exponent: Pair) -> Pair:
+        (a, ea), (b, eb) = base, exponent
+        least = a - ea
+        relative = (np.abs(b) + eb) * ea / np.where(least > 0, least, 1.0) + (np.abs(np.log(a)) + 1e-15) * eb
+        value = a**b
+        return _called(value, np.where(least > 0, np.abs(value) * np.expm1(relative), np.inf))
+
+    def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
+        values = [v for v, _ in arguments]
+        y = self.plain.call(name, values)
+        if name in ("min", "max"):
+            return y, reduce(np.maximum, [e for _, e in arguments])
+        x, e = arguments[0]
+        if name == "abs":
+            return y, e
+        if name == "sqr":
+            return _product(arguments[0], arguments[0])
+        if name == "sqrt":
+            least = x - e
+            spread = np.where(least > 0, e / np.sqrt(np.where(least > 0, least, 1.0)), np.sqrt(2 * np.abs(e)))
+            return _rounded(y, np.where(x >= 0, np.where(np.equal(e, 0), 0.0, spread), np.inf))
+        return _called(y, _spread(name, x, y, e))
+
+    def where(self, condition: Pair, yes: Pair, no: Pair) -> Pair:
+        truth, sure = condition
+        value = np.where(truth, yes[0], no[0])
+        error = np.where(truth, yes[1], no[1])
+        either = np.maximum(yes[1], no[1]) + np.abs(yes[0] - no[0])
+        return value, np.where(sure, error, either)
+
+    def comparison(self, relation: str, left: Pair, right: Pair) -> Pair:
+        truth = self.plain.comparison(relation, left[0], right[0])
+        exact = np.equal(left[1], 0) & np.equal(right[1], 0)
+        return truth, exact | (np.abs(left[0] - right[0]) > (left[1] + right[1]) * INFLATION)
+
+    def conjunction(self, parts: Sequence[Pair]) -> Pair:
+        return reduce(np.logical_and, [t for t, _ in parts]), reduce(np.logical_and, [s for _, s in parts])
+
+    def disjunction(self, parts: Sequence[Pair]) -> Pair:
+        return reduce(np.logical_or, [t for t, _ in parts]), reduce(np.logical_and, [s for _, s in parts])
+
+    def complement(self, part: Pair) -> Pair:
+        return np.logical_not(part[0]), part[1]
+
+
+def _times(slope: Any, e: Any) -> Any:
+    """slope·e, with 0 where e is 0 (an infinite slope at an exact argument costs nothing)."""
+    return np.where(np.equal(e, 0), 0.0, slope * e)
+
+
+def _rounded(value: Any, error: Any) -> Pair:
+    return value, error + U * np.abs(value) + SMALLEST
+
+
+def _called(value: Any, error: Any) -> Pair:
+    return value, error + FUNCTION * np.abs(value) + SMALLEST
+
+
+def _product(a: Pair, b: Pair) -> Pair:
+    (x, ex), (y, ey) = a, b
+    return _rounded(x * y, _times(np.abs(x), ey) + _times(np.abs(y), ex) + ex * ey)
+
+
+def _spread(name: str, x: Any, y: Any, e: Any) -> Any:
+    """How far f(x) can move when x is off by e."""
+    if name in SLOPES:
+        return SLOPES[name] * e
+    if name == "exp":
+        return (np.abs(y) * (1 + FUNCTION) + SMALLEST) * np.expm1(e)
+    if name in ("sinh", "cosh"):
+        return _times(np.cosh(np.abs(x) + e) * (1 + FUNCTION), e)
+    if name == "log":
+        return np.where(x > e, e / np.where(x > e, x - e, 1.0), np.inf)
+    if name == "tan":
+        least = np.abs(np.cos(x)) - e - FUNCTION
+        return _times(np.where(least > 0, 1 / np.square(np.where(least > 0, least, 1.0)), np.inf), e)
+    if name in ("asin", "acos"):
+        left = 1 - np.square(np.abs(x) + e) * (1 + 4 * U)
+        return _times(np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), np.inf), e)
+    return np.full_like(y, np.inf)
+
+
+def evaluate_bounded(
+    formula: Formula, x: Float[np.ndarray, "point coordinate"]
+) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
+    """(values, errors) of all outputs at every row of x. A value that is not finite has an infinite error."""
+    with np.errstate(all="ignore"):
+        pairs: list[Pair] = formula.tape.run(BoundedAlgebra(x))
+    values = np.stack([np.broadcast_to(v, len(x)) for v, _ in pairs], axis=1).astype(np.float64)
+    errors = np.stack([np.broadcast_to(e, len(x)) for _, e in pairs], axis=1) * INFLATION
+    good = np.isfinite(values) & np.isfinite(errors)
+    return values, np.where(good, errors, np.inf)
