@@ -1,6 +1,7 @@
 """How large one layer is on named targets, by method: prints the table of the README. `python benchmarks/sizes.py`
 
-Representative layers carry a proved bound; solved layers an error observed on 20,000 fresh random points and the corners.
+Representative layers carry an a-priori bound, solved layers the analytic certificate where its budget allows. The observed
+error is the largest on 20,000 fresh random points and the corners.
 """
 
 import numpy as np

@@ -159,7 +159,8 @@ def test_can_fail():
     """One value moved by more than the slack, and CERTIFIED vanishes."""
     from dataclasses import replace
 
-    from onelayer.solved import Wishes, solved_layer
+    from onelayer.solved import solved_layer
+    from onelayer.wishes import Wishes
 
     target = ol.Target("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
     layer = solved_layer(target, Wishes(1e-4, "gates"))

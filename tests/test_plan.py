@@ -55,7 +55,7 @@ def test_a_jump_is_refused():
 @pytest.mark.parametrize("tolerance", [0, -1e-3, float("nan"), float("inf"), "small", True])
 def test_a_bad_tolerance_gets_one_clear_line(tolerance):
     for call in (lambda: make_plan("x1", tolerance, [(0, 1)]), lambda: ol.build("x1", [(0, 1)], tolerance)):
-        with pytest.raises(InputError, match="asked: a tolerance above 0; found: "):
+        with pytest.raises(InputError, match=r"asked: a tolerance above 0 .*; found: "):
             call()
 
 

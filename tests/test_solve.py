@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_layer():
 
 
 def test_refusals():
-    with pytest.raises(InputError, match="units ≥ 1"):
+    with pytest.raises(InputError, match="units, a whole number"):
         ol.build("x1", [(0, 1)], 0.1, units=0)
     with pytest.raises(InputError, match="2 groups"):
         ol.build("x1 + x2", [(0, 1)] * 2, 0.1, units=1)

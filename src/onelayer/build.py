@@ -1,5 +1,6 @@
-"""The whole flow on one screen: target → heads → values → model → certificate → Approximation."""
+"""From a function to a certified layer, in the order in which it happens: the file to read first."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,9 +23,10 @@ from .lattice import Lattice
 from .layer import ScalarLayer, VectorLayer, scalar_layer
 from .plan import Plan, outputs_of, plan_representative
 from .sample import uniform_points
-from .solved import Wishes, solved_layer
+from .solved import solved_layer
 from .symmetric import symmetric_approximation
-from .target import Target, require_tolerance, target_of
+from .target import Target, target_of
+from .wishes import Wishes, require_sense
 
 Method = Literal["representative", "solved"]
 Construction = Literal["auto", "gates", "memory"]
@@ -56,29 +58,28 @@ def build(
     """
     started = time.perf_counter()
     target = target_of(function, domain, about)
-    _check(tolerance, method, construction, layout)
+    wishes = Wishes(tolerance, construction, units, hinges, seed, layout)
+    require_sense(wishes, method, symmetric, share)
     if symmetric:
         return symmetric_approximation(target, tolerance, units=units, seed=seed)
     plan: Plan | None = None
+    layer: ScalarLayer | VectorLayer
+    values_error = 0.0
     if method == "representative":
         plan = plan_representative(target, tolerance, share, layout)
-        layer: ScalarLayer | VectorLayer
         layer, values_error = representative_layer(target, plan, progress)
-        evidence = {"values_error": values_error}
     else:
-        layer = solved_layer(target, Wishes(tolerance, construction, units, hinges, seed), progress)
-        evidence = {}
+        layer = solved_layer(target, wishes, progress)
     model = assemble(layer, frame_of(target.domain), outputs_of(target), layout)
-    heads = head_kinds(layer, layout, target)
     facts = Facts(
         method=method,
         construction="memory" if isinstance(layer, VectorLayer) else "gates",
         layout=layout,
-        heads=heads,
+        heads=head_kinds(layer, layout, target),
         units=layer.units,
         total=total_of(layer),
         seed=seed,
-        places=(0,) if layout == "token" or isinstance(layer, VectorLayer) else outputs_of(target).tokens,
+        places=(0,) if layout == "token" else outputs_of(target).tokens,
     )
     unproved = Certificate(tolerance, float("inf"), float("inf"), 0, "none", str(target.domain))
     approximation = Approximation(
@@ -86,10 +87,19 @@ def build(
     )
     observed, count = observe(approximation, seed)
     if plan is not None and isinstance(layer, ScalarLayer):
-        certificate = certify_theorem(target, plan, layer, observed, count, evidence["values_error"])
+        certificate = certify_theorem(target, plan, layer, observed, count, values_error)
     else:
         certificate = certify_layer(target, layer, layout, tolerance, observed, count, progress)
-    return _finished(approximation, certificate, time.perf_counter() - started)
+    certificate = replace(_believed(certificate), weights=model.fingerprint())
+    return replace(approximation, certificate=certificate, facts=replace(facts, seconds=time.perf_counter() - started))
+
+
+def _believed(certificate: Certificate) -> Certificate:
+    """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
+    if certificate.observed <= certificate.bound:
+        return certificate
+    told = f"contradicted: an error of {certificate.observed:.3g} was observed, above the bound {certificate.bound:.3g}"
+    return replace(certificate, bound=float("inf"), assumptions=(*certificate.assumptions, told))
 
 
 def certify_layer(
@@ -130,11 +140,13 @@ def representative_layer(
         error = max(error, found)
         if progress:
             progress("representatives", stop / lattice.cells)
+    values -= target.centre  # the bias: large offsets of f then cost no rounding
+    error += U64 * float(np.abs(values).max())
     deltas = torch.from_numpy(lattice.differences(values))
     slots = torch.zeros(lattice.cells, target.dimension + 2, target.outputs, dtype=torch.float64)
     slots[:, 0] = deltas
-    zero = torch.zeros(target.outputs, dtype=torch.float64)
-    return scalar_layer(zero, target.dimension, (lattice.gates(plan.sharpness), slots)), error
+    bias = torch.from_numpy(target.centre.copy())
+    return scalar_layer(bias, target.dimension, (lattice.gates(plan.sharpness), slots)), error
 
 
 def frame_of(domain: Domain) -> Frame:
@@ -144,7 +156,7 @@ def frame_of(domain: Domain) -> Frame:
 
 
 def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
-    """(largest |T − f|, number of points) on a fresh random sample of the domain, corners included."""
+    """(largest |T − f|, number of points) on fresh random points of the domain, corners included; NaN if T is not finite."""
     target = approximation.target
     assert target is not None
     points = target.domain.points(uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy())
@@ -153,8 +165,22 @@ def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
         raise InputError(
             "a domain with points in it", f"none of {OBSERVED_POINTS:,} samples satisfies `where`", "widen it"
         )
-    y = approximation(points).reshape(len(points), -1)
-    return float(np.abs(y - target(points)).max()), len(points)
+    rng = np.random.default_rng(seed)
+    largest, count, reach = 0.0, 0, 0.05
+    for _ in range(4):  # then closer and closer around the worst points found
+        errors = np.abs(approximation(points).reshape(len(points), -1) - target(points)).max(axis=1)
+        largest = max(largest, float(errors.max())) if np.isfinite(errors).all() else math.nan
+        count += len(points)
+        if math.isnan(largest):
+            break
+        worst = points[np.argsort(-errors)[:40]]
+        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * rng.normal(
+            size=(25 * len(worst), target.dimension)
+        )
+        points = np.clip(around, target.domain.lower, target.domain.upper)
+        points = np.concatenate([worst[:1], points[target.domain.contains(points)]])
+        reach /= 5
+    return largest, count
 
 
 def total_of(layer: ScalarLayer | VectorLayer) -> float:
@@ -176,21 +202,3 @@ def head_kinds(layer: ScalarLayer | VectorLayer, layout: Layout, target: Target)
         if layout == "heads":
             kinds = [*kinds, ("constant", 1)] * target.places[0]
     return tuple((kind, count) for kind, count in kinds if count)
-
-
-def _check(tolerance: float, method: str, construction: str, layout: str) -> None:
-    require_tolerance(tolerance)
-    for name, value, choices in (
-        ("method", method, ("representative", "solved")),
-        ("construction", construction, ("auto", "gates", "memory")),
-        ("layout", layout, ("token", "wide", "heads")),
-    ):
-        if value not in choices:
-            raise InputError(f"{name}, one of {', '.join(choices)}", f"{value!r}", "choose one of these")
-    if method == "representative" and construction == "memory":
-        raise InputError("method='representative'", "construction='memory'", "use gates, the paper's construction")
-
-
-def _finished(approximation: Approximation, certificate: Certificate, seconds: float) -> Approximation:
-    facts = replace(approximation.facts, seconds=seconds)
-    return replace(approximation, certificate=certificate, facts=facts)

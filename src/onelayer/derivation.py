@@ -138,7 +138,9 @@ class Derivation:
         there numbers are looked at again: a pole shows.
         """
         low, high = np.array(self.lower), np.array(self.upper)
-        x = low + (high - low) * np.random.default_rng(1).random((500, self.dimension))
+        unit = np.random.default_rng(1).random((500, self.dimension))
+        unit[:32] = np.round(unit[:32])  # some corners
+        x = np.clip(low + (high - low) * unit, low, high)
         bad = ~np.isfinite(np.asarray(evaluate(self.formula, x))).all(axis=1)
         if bad.any():
             raise self._not_finite_at(x[int(bad.argmax())])

@@ -75,9 +75,9 @@ def domain_of(sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]], 
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InputError(f"two ends (low, high) for {name}", repr(pair), "write for instance (0, 1) or (0, '2*pi')")
         low, high = (_end(name, end) for end in pair)
-        if not low[1] < high[0]:
+        if not low[1] < high[0] or high[0] - low[1] < 1e-290:
             found = f"low = {pair[0]}, high = {pair[1]}"
-            raise InputError(f"low < high for {name}", found, "swap or widen the ends")
+            raise InputError(f"low < high for {name}, at least 1e-290 apart", found, "swap or widen the ends")
         lower.append(low[0])
         upper.append(high[1])
         ends.append((str(pair[0]), str(pair[1])))
@@ -97,6 +97,8 @@ def _end(name: str, end: End) -> tuple[float, float]:
         raise InputError(
             f"a number or a constant formula as an end of {name}", repr(end), "write for instance 1 or '2*pi'"
         )
+    elif isinstance(end, int) and abs(end) > 10**150:
+        low = high = math.inf
     else:
         low = high = float(end)
         if isinstance(end, int) and int(low) != end:  # an integer too long for a float

@@ -7,6 +7,7 @@ rows, as in the paper: q_i = x_i W^Q. The module knows nothing of where its weig
 Shapes: token = data tokens and special tokens, row = the tokens that are read out, place = output vectors.
 """
 
+import hashlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -202,6 +203,15 @@ class SingleLayerTransformer(nn.Module):
             f"[batch, {c.tokens}, {c.features_in}] → [batch, {c.places}, {c.features_out}], {c.heads} heads"
             f" (d_k={c.d_k}, d_v={c.d_v}), d_model={c.d_model}, ffn_width={c.ffn_width}, {self.parameter_count} numbers"
         )
+
+    def fingerprint(self) -> str:
+        """SHA-256 over names, dtypes, shapes and bytes of all stored tensors."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.state_dict().items()):
+            t = tensor.detach().cpu().contiguous()
+            digest.update(f"{name} {t.dtype} {list(t.shape)}".encode())
+            digest.update(t.numpy().tobytes())
+        return digest.hexdigest()
 
     @property
     def parameter_count(self) -> int:

@@ -11,12 +11,15 @@ Distances r are fractions of the sides of the box (the normalised maximum norm);
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from .derivation import Derivation
 from .errors import InputError
+from .formula import Formula
+from .groups import groups_of, parts_of
 
 if TYPE_CHECKING:
     from .target import Target
@@ -42,18 +45,38 @@ def modulus_of(
     """The declared modulus, else the one derived from the formula, else an estimate."""
     D = target.dimension
     if lipschitz is not None:
-        constants = [float(lipschitz)] * D if isinstance(lipschitz, int | float) else [float(L) for L in lipschitz]
-        if len(constants) != D or not all(math.isfinite(L) and L >= 0 for L in constants):
+        given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
+        if len(given) != D or not all(
+            isinstance(L, Real) and not isinstance(L, bool) and 0 <= L < math.inf for L in given
+        ):
             raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
-        return Modulus("declared", tuple(constants))
+        return Modulus("declared", tuple(float(L) for L in given))
     if omega is not None:
         longest = float(target.domain.sides.max())
         return Modulus("declared", omega=lambda r: _checked(omega, r * longest))
     if target.formula is not None:
-        derivation = Derivation(target.formula, target.domain.lower, target.domain.upper)
-        constants_found = derivation.lipschitz()
-        return Modulus("derived", constants_found, None if constants_found else derivation.omega)
+        return _derived(target, target.formula)
     return Modulus("estimated", _estimated(target))
+
+
+def _derived(target: "Target", formula: Formula) -> Modulus:
+    """Lipschitz constants where all slopes are bounded, else ω; each additive group by itself (their moduli add up)."""
+    groups = groups_of(target) or [(0,)]
+    constants = [0.0] * target.dimension
+    lower, upper, sides = target.domain.lower, target.domain.upper, target.domain.sides
+    rough: list[Derivation] = []
+    for group, part in zip(groups, parts_of(formula, groups), strict=True):
+        derivation = Derivation(part, tuple(lower[j] for j in group), tuple(upper[j] for j in group))
+        found = derivation.lipschitz()
+        if found is None:
+            rough.append(derivation)
+        else:
+            for j, L in zip(group, found, strict=True):
+                constants[j] = L
+    if not rough:
+        return Modulus("derived", tuple(constants))
+    smooth = sum(L * float(s) for L, s in zip(constants, sides, strict=True)) * (1 + 1e-12)
+    return Modulus("derived", omega=lambda r: (smooth * r + sum(d.omega(r) for d in rough)) * (1 + 1e-12))
 
 
 def _checked(omega: Callable[[float], float], r: float) -> float:

@@ -20,6 +20,7 @@ from typing import Any
 
 from .assemble import Layout, Outputs
 from .assemble.scalar import scalar_config
+from .certify.rounding import U64, GateRounding
 from .config import LayerConfig
 from .domain import Domain, End
 from .errors import InputError
@@ -107,31 +108,85 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
         raise InputError(
             "a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out"
         )
-    goal = tolerance * (1 - SPARE)
     geometry = 8 * 2.0**-53 * (1 + reach_of(target))  # cells and representatives as floats place them
-    modulus = target.modulus
-    if modulus.lipschitz is not None:
-        per_side = [L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True)]
-        counts = _counts(per_side, (1 - eta) * goal)
-        cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP
-        sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP
-        bound = (cells + LN4 * sum(per_side) / sharpness) * UP
-    else:
-        assert modulus.omega is not None
-        n = _cells_for(modulus.omega, (1 - eta) * goal, geometry, tolerance)
-        counts = (n,) * D
-        sharpness = _sharpness_for(modulus.omega, 0.5 / n + geometry, D, goal)
-        bound = expected_modulus(modulus.omega, 0.5 / n + geometry, sharpness, D)
-    units = math.prod(counts)
-    if units > MOST_HEADS:
-        raise InputError(*_too_large(target, tolerance, units, None))
+    reserve = SPARE * tolerance  # for rounding
+    for _ in range(8):
+        counts, sharpness, bound, step = _sizes(target, (tolerance - reserve), eta, geometry)
+        units = math.prod(counts)
+        if units > MOST_HEADS:
+            raise InputError(*_too_large(target, tolerance, units, None))
+        rounding = sum(theorem_rounding(target, counts, sharpness, step).values())
+        if bound + rounding <= tolerance:
+            break
+        reserve = 1.1 * rounding + SPARE * tolerance
+        if not reserve < tolerance / 2:
+            raise InputError(
+                f"tolerance {tolerance:g}",
+                f"rounding alone may cost {rounding:.2g} (the box reaches {reach_of(target):.2g} sides away from 0)",
+                "use a larger tolerance, or shift the variables toward 0",
+            )
     config = scalar_config(D, outputs_of(target), layout, units=units, plain=True)
+    modulus = target.modulus
     plan = Plan(
         "representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus)
     )
     if 5 * plan.bytes > memory_bytes():
         raise InputError(*_too_large(target, tolerance, units, plan.bytes))
     return plan
+
+
+def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tuple[int, ...], float, float, float]:
+    """(cells, sharpness, bound, most that f differs between neighbouring cells) with bound ≤ goal."""
+    D, modulus = target.dimension, target.modulus
+    if modulus.lipschitz is not None:
+        per_side = [L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True)]
+        counts = _counts(per_side, (1 - eta) * goal)
+        cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP
+        if not cells < goal:
+            raise InputError(
+                f"cells for a bound of {goal:.3g}", f"{cells:.3g} from the cells alone", "a larger tolerance"
+            )
+        sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP
+        bound = (cells + LN4 * sum(per_side) / sharpness) * UP
+        return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP
+    assert modulus.omega is not None
+    n = _cells_for(modulus.omega, (1 - eta) * goal, geometry, goal)
+    sharpness = _sharpness_for(modulus.omega, 0.5 / n + geometry, D, goal)
+    return (n,) * D, sharpness, expected_modulus(modulus.omega, 0.5 / n + geometry, sharpness, D), modulus.omega(1 / n)
+
+
+def theorem_rounding(
+    target: Target,
+    counts: tuple[int, ...],
+    sharpness: float,
+    step: float,
+    known: tuple[float, float, float] | None = None,
+    wide: float = 0.0,
+) -> dict[str, float]:
+    """What floating point adds to the theorem's bound, term by term.
+
+    Beforehand, with values y_k − f(centre) of size at most R: Σ|Δ_k| ≤ R + M·2^(D−1)·`step`, `step` the most that f differs
+    between neighbouring cells. Afterwards the numbers are `known`: (Σ|Δ_k|, max |y_k − f(centre)|, error of the values).
+    """
+    D, M = target.dimension, math.prod(counts)
+    centre = abs(target.centre).max()
+    if known is None:
+        modulus = target.modulus
+        if modulus.lipschitz is not None:
+            R = sum(L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True))
+        else:
+            assert modulus.omega is not None
+            R = modulus.omega(1.0)
+        total, largest, error = R + M * 2.0 ** (D - 1) * step, R, 4 * U64 * (centre + R) + target.evaluation_error
+    else:
+        total, largest, error = known
+    gates = GateRounding(D, reach_of(target))
+    return {
+        "values": error * UP,
+        "differences": M * D * 2.0**D * U64 * largest * 1.01 + M * D * 2.0**-1073,
+        "evaluation": gates.layer(sharpness, total, M, largest + centre) + M * 2.0**-1073,
+        "selection": 8 * U64 * wide,
+    }
 
 
 def _counts(per_side: list[float], goal: float) -> tuple[int, ...]:
@@ -160,7 +215,7 @@ def _cells_for(omega: Callable[[float], float], goal: float, geometry: float, to
         if n > MOST_HEADS:
             raise InputError(
                 f"cells on which f varies by at most {goal:.3g}",
-                f"none down to 1/{MOST_HEADS:,} of a side (f may jump)",
+                f"none proved down to 1/{MOST_HEADS:,} of a side (f may jump)",
                 f"a tolerance above {tolerance:g}, or a continuous target",
             )
     return n

@@ -8,6 +8,7 @@ third until the error observed on a pool is within the share, then the smallest 
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,7 @@ from .plan import outputs_of
 from .sample import fitting_points
 from .solve import Problem, Solution, solve
 from .target import Target
+from .wishes import Wishes
 
 STEPS = (1.0, 1.5, 2.0)  # β·step of lattice gates
 SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narrowness and padding of memory tokens
@@ -33,17 +35,6 @@ MOST_UNITS = 1500
 GOAL = 0.9  # of the tolerance, on the pool
 Progress = Callable[[str, float], None]
 Arrangement = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the user asked of a solved layer; `units` None means as many as the tolerance needs."""
-
-    tolerance: float
-    construction: str = "auto"
-    units: int | None = None
-    hinges: int = 0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,9 +47,9 @@ class Part:
 
 def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = None) -> ScalarLayer | VectorLayer:
     """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
-    if wishes.units is not None and wishes.units < 1:
-        raise InputError("units ≥ 1", f"units={wishes.units}", "give a positive number, or leave it out")
-    families = ("gates", "memory") if wishes.construction == "auto" else (wishes.construction,)
+    families: tuple[str, ...] = ("gates", "memory") if wishes.construction == "auto" else (wishes.construction,)
+    if wishes.layout != "token":
+        families = ("gates",)
     found = []
     for family in families:
         parts, groups = _fit_groups(target, wishes, family, progress)
@@ -196,14 +187,14 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
         return refined(first_fit(wishes.units // groups))
     smallest = 2 if family == "memory" or d == 1 else 3**d
     most = min(MOST_UNITS, MOST_FEATURES // (1 if family == "memory" else d + 2))
-    return refined(_grow(attempt, smallest, most, goal))
+    return refined(_grow(attempt, smallest, most, goal, time.perf_counter() + wishes.seconds / groups))
 
 
-def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float) -> Part:
+def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float, deadline: float) -> Part:
     """Units growing by a third until the goal is met, then the smallest success between the last two sizes."""
     best, failed, units = attempt(smallest), 0, smallest
     history = [best.solution.observed]
-    while best.solution.observed > goal and units < most and not _stuck(history):
+    while best.solution.observed > goal and units < most and not _stuck(history) and time.perf_counter() < deadline:
         far = best.solution.observed > 30 * goal
         failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
         tried = attempt(units)
@@ -212,7 +203,7 @@ def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float)
         if tried.solution.observed <= goal:
             best = tried
             break
-    while best.solution.observed <= goal and units - failed > max(1, units // 16):
+    while best.solution.observed <= goal and units - failed > max(1, units // 16) and time.perf_counter() < deadline:
         middle = (units + failed) // 2
         tried = attempt(middle)
         if tried.solution.observed <= goal:

@@ -38,10 +38,17 @@ def save(approximation: Approximation, folder: Path) -> Path:
     """Write the folder; an earlier model folder of that name is replaced, anything else is left alone."""
     folder = Path(folder).absolute()
     require_free(folder)
+    if approximation.certificate.weights != approximation.model.fingerprint():
+        raise InputError(
+            "the weights that the certificate speaks of",
+            "a model that was changed after it was certified",
+            "save the model as built, or keep its state_dict yourself",
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         _write_model(approximation, fresh / FILES[0])
+        (fresh / FILES[0]).chmod(0o666 & ~_umask())
         (fresh / FILES[1]).write_text(_json(_target_record(approximation)))
         record = approximation.certificate.as_json() | {"versions": _versions()}
         record["sha256"] = {name: _digest((fresh / name).read_bytes()) for name in FILES[:2]}
@@ -64,19 +71,26 @@ def load(folder: str | Path) -> Approximation:
     record = _read(folder / FILES[2])
     _verify(folder, record)
     about = _read(folder / FILES[1])
-    domain = _domain(about)
-    shape, output_shape = (int(about["shape"][0]), int(about["shape"][1])), tuple(map(int, about["output_shape"]))
-    target = None
-    if about["formula"] is not None:
-        sequence = shape if about["sequence"] else None
-        target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape)
+    try:
+        domain = _domain(about)
+        shape, output_shape = (int(about["shape"][0]), int(about["shape"][1])), tuple(map(int, about["output_shape"]))
+        target = None
+        if about["formula"] is not None:
+            sequence = shape if about["sequence"] else None
+            target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape)
+        certificate = Certificate.from_json(record)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        found = f"{type(error).__name__} {error}"
+        raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
     model, facts = _read_model(folder / FILES[0])
-    return Approximation(model, target, Certificate.from_json(record), facts, domain, shape, output_shape)
+    if certificate.weights != model.fingerprint():
+        raise InputError("the weights that were certified", "other weights", "build the folder again")
+    return Approximation(model, target, certificate, facts, domain, shape, output_shape)
 
 
 def require_free(folder: Path) -> None:
     """Nothing is at the destination, or an earlier model folder (which may be replaced)."""
-    if folder.exists() and not all((folder / name).is_file() for name in FILES):
+    if folder.is_symlink() or (folder.exists() and not all((folder / name).is_file() for name in FILES)):
         raise InputError(f"a new folder {folder.name}", "something else has that name", "choose another name")
 
 
@@ -165,11 +179,11 @@ def _replace(fresh: Path, folder: Path) -> None:
     os.rename(folder, aside / "old")
     try:
         os.rename(fresh, folder)
-    except OSError:
+    except BaseException:  # an interrupt too: the old folder comes back
         os.rename(aside / "old", folder)
+        aside.rmdir()
         raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _umask() -> int:

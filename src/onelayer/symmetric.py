@@ -106,7 +106,9 @@ def symmetric_approximation(
     nothing = Certificate(tolerance, math.inf, math.inf, 0, "none", str(target.domain))
     found = Approximation(model, target, nothing, facts, target.domain, target.shape, target.output_shape)
     observed = float(np.abs(found(points).reshape(len(points), m) - target(points)).max())
-    certificate = Certificate(tolerance, math.inf, observed, len(points), "none", str(target.domain))
+    certificate = Certificate(
+        tolerance, math.inf, observed, len(points), "none", str(target.domain), weights=model.fingerprint()
+    )
     return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape)
 
 

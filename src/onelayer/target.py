@@ -7,6 +7,7 @@ row order. Internally inputs are [batch, D] and outputs [batch, m], m the number
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,7 +31,8 @@ class Target:
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
     the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. What is declared is believed, and the certificate says so.
+    its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it, and
+    the certificate says so.
     """
 
     def __init__(
@@ -45,6 +47,16 @@ class Target:
         where: str | None = None,
         evaluation_error: float = 0.0,
     ) -> None:
+        if isinstance(domain, Domain) and where is not None:
+            raise InputError("one condition", "a Domain and `where` as well", "put the condition into the Domain")
+        if lipschitz is not None and modulus is not None:
+            raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
+        if modulus is not None and not callable(modulus):
+            raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or lipschitz")
+        if not _is_number(evaluation_error) or not 0 <= evaluation_error < math.inf:
+            raise InputError(
+                "evaluation_error, finite and ≥ 0", f"{evaluation_error!r}", "declare how far answers may be off"
+            )
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
         self.formula: Formula | None = None
         self.function: Callable[[Any], Any] | None = None
@@ -88,6 +100,12 @@ class Target:
         return self.formula.text if self.formula else getattr(self.function, "__qualname__", repr(self.function))
 
     @cached_property
+    def centre(self) -> Float[np.ndarray, " out"]:
+        """f at the centre of the box, as floats."""
+        middle = self.domain.points(np.full((1, self.dimension), 0.5))
+        return self.nearest(middle)[0][0]
+
+    @cached_property
     def modulus(self) -> "Modulus":
         """The modulus of continuity: declared, else derived from the formula, else estimated by sampling."""
         from .modulus import modulus_of
@@ -127,7 +145,7 @@ class Target:
         D = self.domain.dimension
         if shape is None:
             return D, 1
-        if len(shape) != 2 or math.prod(shape) != D or min(shape) < 1:
+        if not _is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
             raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
         return int(shape[0]), int(shape[1])
 
@@ -139,8 +157,8 @@ class Target:
             found = self._shape_of(centre)
         if given is None:
             return found
-        if math.prod(given) != math.prod(found) or min(given, default=1) < 1:
-            raise InputError(f"output_shape with {math.prod(found)} entries", f"{tuple(given)}", "make the two agree")
+        if not _is_shape(given) or math.prod(given) != math.prod(found):
+            raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
         return tuple(int(g) for g in given)
 
     def _shape_of(self, x: np.ndarray) -> tuple[int, ...]:
@@ -163,7 +181,7 @@ class Target:
     def _answer(self, x: np.ndarray) -> np.ndarray:
         """The callable's answer as float64; it is offered NumPy first and torch when that raises a TypeError."""
         assert self.function is not None
-        batch = x.reshape(len(x), *self.shape) if self.sequence else x
+        batch = (x.reshape(len(x), *self.shape) if self.sequence else x).copy()  # the function may write into it
         if self._speaks != "torch":
             try:
                 y = self.function(batch)
@@ -194,5 +212,13 @@ def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
 
 
 def require_tolerance(tolerance: float) -> None:
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 < tolerance < math.inf:
-        raise InputError("a tolerance above 0", f"{tolerance!r}", "give for instance 1e-3")
+    if not _is_number(tolerance) or not 1e-290 < tolerance < 1e290:
+        raise InputError("a tolerance above 0 (1e-290 to 1e290)", f"{tolerance!r}", "give for instance 1e-3")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_shape(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(n, Integral) and int(n) >= 1 for n in value) and bool(value)

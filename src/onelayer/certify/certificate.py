@@ -35,12 +35,14 @@ class Certificate:
     assumptions: tuple[str, ...] = ()
     evidence: dict[str, Any] = field(default_factory=dict)
     witness: tuple[float, ...] | None = None
+    weights: str = ""  # digest of the weights that this certificate speaks of
 
     @property
     def verdict(self) -> Verdict:
         if self.witness is not None:
             return "REFUTED"
-        return "CERTIFIED" if self.bound <= self.tolerance else "UNDECIDED"
+        consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
+        return "CERTIFIED" if self.bound <= self.tolerance and consistent else "UNDECIDED"
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""

@@ -9,10 +9,10 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
 
 from ..assemble.scalar import bound_of_outputs
 from ..layer import ScalarLayer
-from ..plan import Plan, reach_of
+from ..plan import Plan, theorem_rounding
 from ..target import Target
 from .certificate import Certificate
-from .rounding import U64, GateRounding
+from .rounding import U64
 
 UP = 1 + 1e-12
 
@@ -21,18 +21,12 @@ def certify_theorem(
     target: Target, plan: Plan, layer: ScalarLayer, observed: float, points: int, values_error: float
 ) -> Certificate:
     """The certificate of a representative layer built after `plan`."""
-    D, M = target.dimension, plan.units
+    M = plan.units
     deltas = layer.gate_values[:, 0]
     total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U64)
-    largest = float(deltas.reshape(*plan.counts, -1).cumsum(0).abs().max()) if D == 1 else total
-    rounding = GateRounding(D, reach_of(target))
-    terms = {
-        "a priori": plan.bound,
-        "values": values_error,
-        "differences": M * D * 2.0**D * U64 * largest * 1.01,
-        "evaluation": rounding.layer(plan.sharpness, total, M, largest),
-        "selection": 8 * U64 * bound_of_outputs(layer) if plan.config.residual else 0.0,
-    }
+    wide = bound_of_outputs(layer) if plan.config.residual else 0.0
+    rounding = theorem_rounding(target, plan.counts, plan.sharpness, 0.0, (total, total, values_error), wide)
+    terms = {"a priori": plan.bound} | rounding
     modulus = target.modulus
     proved = plan.proved
     assumptions = [
@@ -40,7 +34,7 @@ def certify_theorem(
         "explicit softmax attention (other kernels add their own rounding)",
     ]
     if modulus.kind == "declared":
-        assumptions.append(f"the modulus of continuity as declared ({modulus})")
+        assumptions.append(f"the modulus of continuity as declared, on the whole box ({modulus})")
     if target.kind == "callable":
         assumptions.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
     if modulus.kind == "estimated":

@@ -1,0 +1,130 @@
+"""What must never be certified, stored or lost: the finds of a hostile reader."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from onelayer import InputError
+
+
+def test_a_contradicted_declaration_is_not_certified():
+    for f in (lambda x: 10 * x[:, 0], "10*x1"):
+        c = ol.build(f, [(0, 1)], 0.1, method="representative", lipschitz=1.0).certificate
+        assert c.verdict == "UNDECIDED"
+        assert c.bound == math.inf
+        assert any("contradicted" in a for a in c.assumptions)
+
+
+def test_a_modulus_is_declared_on_the_whole_box():
+    def f(x):
+        return np.where((x**2).sum(axis=1) <= 1, x[:, 0], 1000.0)
+
+    c = ol.build(f, [(-1, 1)] * 2, 0.3, method="representative", lipschitz=1.0, where="x1**2+x2**2<=1").certificate
+    assert c.verdict == "UNDECIDED"
+    assert any("on the whole box" in a for a in c.assumptions)
+
+
+def test_a_model_that_answers_nan_is_never_certified():
+    c = ol.build("x1", [(0, 1)], 0.5, method="representative").certificate
+    from dataclasses import replace
+
+    assert c.verdict == "CERTIFIED"
+    assert replace(c, observed=math.nan).verdict == "UNDECIDED"
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ol.build("1e300*x1", [(0, 1e-310)], 0.1, method="representative"),
+        lambda: ol.build("x1", [(0, 10**400)], 0.1),
+        lambda: ol.build("x1", [(0, 1)], 1e-320),
+        lambda: ol.build(np.sin, [(0, 1)], 0.1, evaluation_error=math.nan),
+        lambda: ol.build(np.sin, [(0, 1)], 0.1, evaluation_error="x"),
+        lambda: ol.build("x1", [(0, 1)], 0.1, lipschitz=1.0, modulus=lambda r: r),
+        lambda: ol.Target("x1", ol.Target("x1", [(0, 1)]).domain, where="x1 < 0.5"),
+        lambda: ol.build("x1", [(0, 1)], 0.1, modulus=3),
+        lambda: ol.build("x1", [(0, 1)], 0.1, shape=1),
+        lambda: ol.build("x1", [(0, 1)], 0.1, output_shape=1),
+        lambda: ol.build("x1", [(0, 1)], 0.1, lipschitz="a", method="representative"),
+        lambda: ol.build("x1", [(0, 1)], 0.1, lipschitz=True, method="representative"),
+        lambda: ol.build("x1", [(0, 1)], 0.1, hinges=-1),
+        lambda: ol.build("x1", [(0, 1)], 0.1, units=2.5),
+        lambda: ol.build("x1", [(0, 1)], 0.1, units=10**6),
+        lambda: ol.build("x1", [(0, 1)], 0.1, seed=2**70),
+        lambda: ol.build("x1", [(0, 1)], 0.1, method="representative", units=5),
+        lambda: ol.build("x1", [(0, 1)], 0.1, method="representative", hinges=5),
+        lambda: ol.build("x1", [(0, 1)], 0.1, method="representative", symmetric=True),
+        lambda: ol.build("x1", [(0, 1)], 0.1, share=0.5),
+        lambda: ol.build("x1", [(0, 1)], 0.1, construction="memory", layout="heads"),
+        lambda: ol.build("x1", [(0, 1)], 0.1, symmetric=True, layout="wide"),
+        lambda: ol.plan("x1", 1e-12, [(1e15, 1e15 + 1)], method="representative"),
+    ],
+)
+def test_senseless_wishes_get_one_clear_line(call):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_numpy_numbers_are_welcome():
+    assert ol.build("x1", [(0, 1)], 0.5, lipschitz=np.float64(1), method="representative").certificate.bound <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("formula", "domain", "tolerance"),
+    [
+        ("sin(10*x1)", [(1e8, 1e8 + 1)], 0.2),
+        ("1e9 + abs(x1-0.5)", [(0, 1)], 0.05),
+        ("x1**(1/3) + x2**1.5", [(0, 1)] * 2, 0.5),
+    ],
+)
+def test_what_is_planned_is_certified(formula, domain, tolerance):
+    """Rounding is part of the plan: far from 0, with a large offset, and without Lipschitz constants."""
+    approx = ol.build(formula, domain, tolerance, method="representative")
+    assert approx.certificate.verdict == "CERTIFIED"
+    assert approx.plan.config == approx.model.config
+
+
+def test_a_changed_model_does_not_carry_its_certificate_along(tmp_path):
+    approx = ol.build("x1", [(0, 1)], 0.5, method="representative")
+    with torch.no_grad():
+        approx.model.W_O.zero_()
+    with pytest.raises(InputError, match="changed after it was certified"):
+        approx.save(tmp_path / "f")
+    approx = ol.build("x1", [(0, 1)], 0.5, method="representative")
+    approx.model.float()
+    with pytest.raises(InputError, match="changed after it was certified"):
+        approx.save(tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_replacing_keeps_the_old_folder(tmp_path, monkeypatch):
+    approx = ol.build("x1", [(0, 1)], 0.5, method="representative")
+    approx.save(tmp_path / "f")
+    rename, calls = os.rename, []
+
+    def interrupted(a, b):
+        calls.append(a)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        rename(a, b)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        approx.save(tmp_path / "f")
+    monkeypatch.undo()
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+    assert ol.load(tmp_path / "f").certificate.verdict == "CERTIFIED"
+
+
+def test_a_callable_may_write_into_its_input():
+    def f(x):
+        x -= 0.5
+        return x[:, 0] ** 2
+
+    assert ol.build(f, [(0, 1)], 1e-3).certificate.observed <= 1e-3
