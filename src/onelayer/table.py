@@ -11,7 +11,7 @@ def show(value: object) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table of plain values. In text the first column is left-aligned, the others are right-aligned."""
+    """A titled table of plain values. In text the first column is left-aligned and the others right-aligned (of two columns both are left-aligned)."""
 
     title: str
     columns: tuple[str, ...]
@@ -20,9 +20,10 @@ class Table:
     def __str__(self) -> str:
         lines = [self.columns, *(tuple(show(cell) for cell in row) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = ["  ".join(f"{c:{'<' if i == 0 else '>'}{widths[i]}}" for i, c in enumerate(line)) for line in lines]
+        left = [i == 0 or len(widths) == 2 for i in range(len(widths))]  # two columns are a list of facts
+        text = ["  ".join(f"{c:{'<' if left[i] else '>'}{widths[i]}}" for i, c in enumerate(line)) for line in lines]
         rule = "─" * (sum(widths) + 2 * len(widths) - 2)
-        return "\n".join([self.title, text[0], rule, *text[1:]]) + "\n"
+        return "\n".join(line.rstrip() for line in [self.title, text[0], rule, *text[1:]]) + "\n"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)
