@@ -12,8 +12,9 @@ import onelayer as ol
 from onelayer.assemble import assemble
 from onelayer.build import certify_layer, frame_of
 from onelayer.certify import chebyshev
-from onelayer.certify.analytic import Budget, prove
+from onelayer.certify.analytic import prove
 from onelayer.certify.form import form_of
+from onelayer.certify.part import Budget
 from onelayer.certify.strip import Ellipses, largest
 from onelayer.formula import parse
 from onelayer.formula.bounded import evaluate_bounded

@@ -6,8 +6,8 @@ import torch
 
 import onelayer as ol
 from onelayer import InputError
+from onelayer.corrected import spread_hinges
 from onelayer.solve import Problem, least_squares, solve
-from onelayer.solved import spread_hinges
 
 FRANKE = (
     "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"

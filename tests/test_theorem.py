@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.build import frame_of, representative_layer
+from onelayer.build import frame_of
 from onelayer.lattice import Lattice
-from onelayer.plan import plan_representative
+from onelayer.representative import plan_representative, representative_layer
 
 
 def F(z):

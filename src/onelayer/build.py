@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from .approximation import Approximation, Facts
 from .assemble import Frame, Layout, assemble
@@ -19,9 +18,9 @@ from .certify.rounding import U64
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
 from .errors import InputError
-from .lattice import Lattice
-from .layer import ScalarLayer, VectorLayer, scalar_layer
-from .plan import Plan, outputs_of, plan_representative
+from .layer import ScalarLayer, VectorLayer
+from .plan import Plan, outputs_of
+from .representative import plan_representative, representative_layer
 from .sample import uniform_points
 from .solved import solved_layer
 from .symmetric import symmetric_approximation
@@ -125,28 +124,6 @@ def certify_layer(
         assumptions=proof.assumptions,
         evidence=proof.evidence,
     )
-
-
-def representative_layer(
-    target: Target, plan: Plan, progress: Callable[[str, float], None] | None = None
-) -> tuple[ScalarLayer, float]:
-    """One gate per cell, values from f at the cells' centres; and a bound on the error of those values."""
-    lattice = Lattice(plan.counts)
-    values, error = np.empty((lattice.cells, target.outputs)), 0.0
-    for start in range(0, lattice.cells, EVALUATED_AT_ONCE):
-        stop = min(start + EVALUATED_AT_ONCE, lattice.cells)
-        points = target.domain.points(lattice.representatives(start, stop))
-        values[start:stop], found = target.nearest(points)
-        error = max(error, found)
-        if progress:
-            progress("representatives", stop / lattice.cells)
-    values -= target.centre  # the bias: large offsets of f then cost no rounding
-    error += U64 * float(np.abs(values).max())
-    deltas = torch.from_numpy(lattice.differences(values))
-    slots = torch.zeros(lattice.cells, target.dimension + 2, target.outputs, dtype=torch.float64)
-    slots[:, 0] = deltas
-    bias = torch.from_numpy(target.centre.copy())
-    return scalar_layer(bias, target.dimension, (lattice.gates(plan.sharpness), slots)), error
 
 
 def frame_of(domain: Domain) -> Frame:

@@ -10,9 +10,10 @@ from .assemble import Layout
 from .assemble.scalar import scalar_config
 from .assemble.vector import vector_config
 from .config import LayerConfig
+from .groupfit import GroupFit
 from .groups import groups_of
 from .plan import Plan, outputs_of
-from .solved import ARRANGEMENTS, GOAL, GroupFit, quick_fits
+from .solved import ARRANGEMENTS, GOAL, quick_fits
 from .target import Target
 
 

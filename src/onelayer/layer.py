@@ -6,6 +6,7 @@
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,14 +15,10 @@ from torch import Tensor
 from .heads import Gates, Hinges, Maxima, Memory, Ridges
 
 
-@dataclass(frozen=True)
-class ScalarLayer:
-    """Gates with values (anchor, token 1 … D, slope), maxima, reads (`linear`) and hinges."""
+@dataclass(frozen=True, kw_only=True)
+class _Common:
+    """What both forms have: a bias, a linear part (carried by read heads), hinges."""
 
-    gates: Gates
-    gate_values: Float[Tensor, "gate slot out"]
-    maxima: Maxima
-    max_values: Float[Tensor, "max out"]
     linear: Float[Tensor, "coordinate out"]
     hinges: Hinges
     hinge_values: Float[Tensor, "hinge out"]
@@ -34,6 +31,19 @@ class ScalarLayer:
     @property
     def outputs(self) -> int:
         return self.linear.shape[1]
+
+    def _beside_heads(self, x: Tensor) -> Tensor:
+        return self.bias + x @ self.linear + self.hinges.features(x) @ self.hinge_values
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarLayer(_Common):
+    """Gates with values (anchor, token 1 … D, slope) and maxima."""
+
+    gates: Gates
+    gate_values: Float[Tensor, "gate slot out"]
+    maxima: Maxima
+    max_values: Float[Tensor, "max out"]
 
     @property
     def units(self) -> int:
@@ -59,35 +69,18 @@ class ScalarLayer:
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         w = self.gates.weights(x)
         slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-        return (
-            self.bias
-            + x @ self.linear
-            + torch.einsum("bgs,gso->bo", torch.cat([w, slope], dim=-1), self.gate_values)
-            + self.maxima.features(x) @ self.max_values
-            + self.hinges.features(x) @ self.hinge_values
-        )
+        gates = torch.einsum("bgs,gso->bo", torch.cat([w, slope], dim=-1), self.gate_values)
+        return self._beside_heads(x) + gates + self.maxima.features(x) @ self.max_values
 
 
-@dataclass(frozen=True)
-class VectorLayer:
-    """Memory tokens and ridge gates with values, a linear part, hinges."""
+@dataclass(frozen=True, kw_only=True)
+class VectorLayer(_Common):
+    """Memory tokens and ridge gates with values."""
 
     memory: Memory
     memory_values: Float[Tensor, "token out"]
     ridges: Ridges
     ridge_values: Float[Tensor, "ridge out"]
-    linear: Float[Tensor, "coordinate out"]
-    hinges: Hinges
-    hinge_values: Float[Tensor, "hinge out"]
-    bias: Float[Tensor, " out"]
-
-    @property
-    def dimension(self) -> int:
-        return self.linear.shape[0]
-
-    @property
-    def outputs(self) -> int:
-        return self.linear.shape[1]
 
     @property
     def units(self) -> int:
@@ -99,33 +92,8 @@ class VectorLayer:
         return [0] if len(self.hinges) or self.linear.ne(0).any() else []
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
-        return (
-            self.bias
-            + x @ self.linear
-            + self.memory.features(x) @ self.memory_values
-            + self.ridges.features(x) @ self.ridge_values
-            + self.hinges.features(x) @ self.hinge_values
-        )
-
-
-def no_gates(dimension: int) -> Gates:
-    return Gates(_empty(), _empty(0, dimension), torch.zeros(0, dimension, dtype=torch.bool))
-
-
-def no_maxima(dimension: int) -> Maxima:
-    return Maxima(_empty(), _empty(0, dimension), torch.zeros(0, dimension, dtype=torch.bool))
-
-
-def no_ridges(dimension: int) -> Ridges:
-    return Ridges(_empty(0, dimension), _empty())
-
-
-def no_hinges(dimension: int) -> Hinges:
-    return Hinges(_empty(0, dimension), _empty())
-
-
-def _empty(*shape: int) -> Tensor:
-    return torch.zeros(shape or (0,), dtype=torch.float64)
+        heads = self.memory.features(x) @ self.memory_values + self.ridges.features(x) @ self.ridge_values
+        return self._beside_heads(x) + heads
 
 
 def scalar_layer(
@@ -137,11 +105,11 @@ def scalar_layer(
     hinges: tuple[Hinges, Tensor] | None = None,
 ) -> ScalarLayer:
     """A ScalarLayer from the parts that are there; the others are empty."""
-    m = len(bias)
-    g, gv = gates or (no_gates(dimension), _empty(0, dimension + 2, m))
-    s, sv = maxima or (no_maxima(dimension), _empty(0, m))
-    h, hv = hinges or (no_hinges(dimension), _empty(0, m))
-    return ScalarLayer(g, gv, s, sv, _empty(dimension, m) if linear is None else linear, h, hv, bias)
+    D, m = dimension, len(bias)
+    nobody = torch.zeros(0, D, dtype=torch.bool)
+    g, gv = gates or (Gates(_empty(), _empty(0, D), nobody), _empty(0, D + 2, m))
+    s, sv = maxima or (Maxima(_empty(), _empty(0, D), nobody), _empty(0, m))
+    return ScalarLayer(gates=g, gate_values=gv, maxima=s, max_values=sv, **_common(bias, D, linear, hinges))
 
 
 def vector_layer(
@@ -153,9 +121,21 @@ def vector_layer(
     hinges: tuple[Hinges, Tensor] | None = None,
 ) -> VectorLayer:
     """A VectorLayer from the parts that are there; the others are empty."""
-    m = len(bias)
-    nothing = Memory(_empty(0, dimension), _empty(), torch.zeros(0, dtype=torch.int64))
+    D, m = dimension, len(bias)
+    nothing = Memory(_empty(0, D), _empty(), torch.zeros(0, dtype=torch.int64))
     t, tv = memory or (nothing, _empty(0, m))
-    r, rv = ridges or (no_ridges(dimension), _empty(0, m))
-    h, hv = hinges or (no_hinges(dimension), _empty(0, m))
-    return VectorLayer(t, tv, r, rv, _empty(dimension, m) if linear is None else linear, h, hv, bias)
+    r, rv = ridges or (Ridges(_empty(0, D), _empty()), _empty(0, m))
+    return VectorLayer(memory=t, memory_values=tv, ridges=r, ridge_values=rv, **_common(bias, D, linear, hinges))
+
+
+def _common(
+    bias: Tensor, dimension: int, linear: Tensor | None, hinges: tuple[Hinges, Tensor] | None
+) -> dict[str, Any]:
+    m = len(bias)
+    h, hv = hinges or (Hinges(_empty(0, dimension), _empty()), _empty(0, m))
+    slope = _empty(dimension, m) if linear is None else linear
+    return {"bias": bias, "linear": slope, "hinges": h, "hinge_values": hv}
+
+
+def _empty(*shape: int) -> Tensor:
+    return torch.zeros(shape or (0,), dtype=torch.float64)

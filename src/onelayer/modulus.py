@@ -47,7 +47,7 @@ def modulus_of(
     if lipschitz is not None:
         given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
         if len(given) != D or not all(
-            isinstance(L, Real) and not isinstance(L, bool) and 0 <= L < math.inf for L in given
+            isinstance(L, Real) and not isinstance(L, bool) and 0 <= float(L) < math.inf for L in given
         ):
             raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
         return Modulus("declared", tuple(float(L) for L in given))

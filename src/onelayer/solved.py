@@ -6,11 +6,10 @@ third until the error observed on a pool is within the share, then the smallest 
 `hinges` adds feed-forward units that look at x through read heads and correct what the heads cannot do well (kinks).
 """
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,13 +17,14 @@ from torch import Tensor
 
 from .assemble.scalar import scalar_config
 from .assemble.vector import vector_config
+from .corrected import corrected
 from .errors import InputError
+from .groupfit import GroupFit
 from .groups import groups_of
-from .heads import Gates, Hinges, Memory, joined, lattice_gates, scattered_memory
+from .heads import Gates, Memory, joined, lattice_gates, scattered_memory
 from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 from .plan import outputs_of
-from .sample import fitting_points
-from .solve import Problem, Solution, solve
+from .solve import Solution, solve
 from .target import Target
 from .wishes import Wishes
 
@@ -56,7 +56,7 @@ def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = Non
         observed = sum(part.solution.observed for part in parts)
         layer = _combined(target, parts, groups, family)
         if wishes.hinges:
-            layer = _corrected(target, layer, wishes)
+            layer = corrected(target, layer, wishes)
         missed = observed > wishes.tolerance
         found.append((missed, observed if missed else _cost(target, layer), layer))
     return min(found, key=lambda entry: entry[:2])[2]
@@ -94,41 +94,6 @@ def _fit_groups(
     return parts, groups
 
 
-@dataclass(frozen=True)
-class GroupFit:
-    """Samples of one group's function f_g, in normalised coordinates of the whole box."""
-
-    target: Target
-    group: tuple[int, ...]
-    seed: int
-
-    def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
-        """(points [n, D] in [−½, ½]^D with the other coordinates at 0, values of f_g)."""
-        unit = torch.full((0, self.target.dimension), 0.5, dtype=torch.float64)
-        while len(unit) < count:
-            drawn = fitting_points(count, len(self.group), seed + len(unit))
-            more = torch.full((len(drawn), self.target.dimension), 0.5, dtype=torch.float64)
-            more[:, self.group] = drawn
-            inside = torch.from_numpy(self.target.domain.contains(self.target.domain.points(more.numpy())))
-            if inside.float().mean() < 0.01:
-                raise InputError(
-                    "a domain with points in it", "fewer than 1% of samples satisfy `where`", "tighten the box"
-                )
-            unit = torch.cat([unit, more[inside]])
-        x = self.target.domain.points(unit.numpy())
-        values = torch.from_numpy(self.target(x))
-        if not self.target.domain.where:
-            centre = self.target.domain.points(np.full((1, self.target.dimension), 0.5))
-            values = values - torch.from_numpy(self.target(centre))
-        return unit - 0.5, values
-
-    def problem(self, heads: Gates | Memory, pool: tuple[Tensor, Tensor]) -> Problem:
-        features = features_of(heads)
-        K = features(pool[0][:1]).shape[1]
-        points, values = self.sample(max(500, int(2.5 * K)), 7 + self.seed)
-        return Problem(features, points, values, *pool)
-
-
 def features_of(heads: Gates | Memory) -> Callable[[Tensor], Tensor]:
     """1, and what the heads offer: full values for gates; weights and x itself (a read) for memory tokens."""
 
@@ -160,7 +125,9 @@ def quick_fits(
             heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
-        found.append(((first, second), Part(heads, solve(fit.problem(heads, pool), exchanges=0, reweightings=0))))
+        found.append(
+            ((first, second), Part(heads, solve(fit.problem(features_of(heads), pool), exchanges=0, reweightings=0)))
+        )
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
@@ -173,10 +140,10 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
 
     def first_fit(units: int) -> Part:
         part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family])[0][1]
-        return Part(part.heads, solve(fit.problem(part.heads, pool), exchanges=0, reweightings=0))
+        return Part(part.heads, solve(fit.problem(features_of(part.heads), pool), exchanges=0, reweightings=0))
 
     def refined(part: Part) -> Part:
-        better = solve(fit.problem(part.heads, pool))
+        better = solve(fit.problem(features_of(part.heads), pool))
         return Part(part.heads, better) if better.observed < part.solution.observed else part
 
     def attempt(units: int) -> Part:
@@ -258,65 +225,3 @@ def _combined(
         torch.cat([torch.full((len(t),), g) for g, t in enumerate(memories)]),
     )
     return vector_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)
-
-
-def _corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) -> ScalarLayer | VectorLayer:
-    """The layer with hinges, all values solved anew together, if that lowers the error observed on a pool."""
-    D = target.dimension
-    fit = GroupFit(target, tuple(range(D)), wishes.seed)
-    hinges = spread_hinges(wishes.hinges, D, wishes.seed)
-    centre = torch.zeros(1, target.outputs, dtype=torch.float64)
-    if not target.domain.where:
-        centre = torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))
-    pool, pool_values = fit.sample(16_000, 99 + wishes.seed)
-
-    def features(x: Tensor) -> Tensor:
-        one = torch.ones(len(x), 1, dtype=x.dtype)
-        return torch.cat([one, hinges.features(x), _old_features(layer, x)], dim=1)
-
-    K = features(pool[:1]).shape[1]
-    points, values = fit.sample(max(2000, int(2.5 * K)), 7 + wishes.seed)
-    solution = solve(Problem(features, points, values + centre, pool, pool_values + centre))
-    before = float((pool_values + centre - layer(pool)).abs().max())
-    if solution.observed >= before:
-        return layer
-    bias, hinge_values, old = solution.coefficients.split([1, len(hinges), K - 1 - len(hinges)])
-    return replace(_with_values(layer, old), hinges=hinges, hinge_values=hinge_values, bias=bias[0])
-
-
-def _old_features(layer: ScalarLayer | VectorLayer, x: Tensor) -> Tensor:
-    """What the layer's heads offer; one weight of each memory head is redundant (they sum to 1) and left out."""
-    if isinstance(layer, ScalarLayer):
-        return layer.gates.features(x, full=True)
-    return torch.cat([x, layer.memory.features(x)[:, ~_first_of_group(layer.memory)]], dim=1)
-
-
-def _with_values(layer: ScalarLayer | VectorLayer, c: Tensor) -> ScalarLayer | VectorLayer:
-    """The layer with new values, in the order of `_old_features`."""
-    if isinstance(layer, ScalarLayer):
-        slots = torch.zeros_like(layer.gate_values)
-        slots[layer.gates.slots(full=True)] = c
-        return replace(layer, gate_values=slots)
-    values = torch.zeros_like(layer.memory_values)
-    values[~_first_of_group(layer.memory)] = c[layer.dimension :]
-    return replace(layer, linear=c[: layer.dimension], memory_values=values)
-
-
-def _first_of_group(memory: Memory) -> Tensor:
-    earlier = torch.cat([torch.tensor([-1]), memory.group[:-1]])
-    return memory.group.ne(earlier)
-
-
-def spread_hinges(count: int, dimension: int, seed: int) -> Hinges:
-    """Hinges both ways along differences of two axes, axes, and sums, kink through the centre; then random ones."""
-    generator = torch.Generator().manual_seed(seed)
-    eye = torch.eye(dimension, dtype=torch.float64)
-    pairs = list(itertools.combinations(range(dimension), 2))
-    named = [eye[i] - eye[j] for i, j in pairs] + list(eye) + [eye[i] + eye[j] for i, j in pairs]
-    both_ways = torch.stack([s * v for v in named for s in (1.0, -1.0)])[:count]
-    random = torch.randn(count - len(both_ways), dimension, generator=generator, dtype=torch.float64)
-    directions = torch.cat([both_ways, torch.nn.functional.normalize(random, dim=1)])
-    spread = directions.abs().sum(dim=1) / 2
-    offsets = (2 * torch.rand(count, generator=generator, dtype=torch.float64) - 1) * spread
-    offsets[: len(both_ways)] = 0.0
-    return Hinges(directions, offsets)

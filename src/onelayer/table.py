@@ -11,7 +11,7 @@ def show(value: object) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table of plain values. In text the first column is left-aligned and the others right-aligned (of two columns both are left-aligned)."""
+    """A titled table of plain values. In text the first column is left-aligned (both, if there are two), the others right."""
 
     title: str
     columns: tuple[str, ...]

@@ -9,7 +9,8 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
 
 from ..assemble.scalar import bound_of_outputs
 from ..layer import ScalarLayer
-from ..plan import Plan, theorem_rounding
+from ..plan import Plan
+from ..representative import theorem_rounding
 from ..target import Target
 from .certificate import Certificate
 from .rounding import U64
