@@ -17,9 +17,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from .threads import one_thread
+
 Features = Callable[[Tensor], Tensor]
 MANY = 1500  # features from which the Gram matrix is cheaper than QR
 CHUNK = 2**22  # feature entries evaluated at a time on the pool
+SMALL = 10**6  # entries of the least-squares matrix below which one thread is quicker
 KEPT = 5 * 10**7  # feature entries of the pool that are kept between steps
 
 
@@ -45,6 +48,12 @@ class Solution:
 
 def solve(problem: Problem, *, cap: float = 1e3, exchanges: int = 2, reweightings: int = 6) -> Solution:
     """The best coefficients found: least squares, Lawson steps and exchanges, Σ|c| ≤ cap·range where that is possible."""
+    width = problem.features(problem.points[:1]).shape[1]
+    with one_thread(len(problem.points) * width < SMALL):
+        return _solve(problem, cap, exchanges, reweightings)
+
+
+def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> Solution:
     spread = float(problem.values.max() - problem.values.min()) or 1.0
     points, values = problem.points, problem.values
     on_pool = _pool_errors(problem, kept=bool(exchanges or reweightings))

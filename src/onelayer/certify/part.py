@@ -16,6 +16,7 @@ from ..assemble import Frame
 from ..formula import Formula, enclose_complex, holds, interval
 from ..formula.bounded import evaluate_bounded
 from ..target import Target
+from ..threads import one_thread
 from . import chebyshev
 from .form import Form
 from .rounding import form_rounding
@@ -76,6 +77,10 @@ class Part:
 
     def range(self, tail: float, budget: Budget, progress: Callable[[str, float], None] | None) -> Range:
         """Enclose g on every box of a tiling, splitting where needed; first coarsely, then finely where it matters."""
+        with one_thread(sum(b.biases.numel() for b in self.form.blocks) < 500):
+            return self._range(tail, budget, progress)
+
+    def _range(self, tail: float, budget: Budget, progress: Callable[[str, float], None] | None) -> Range:
         p, rho, counts = self._design(tail)
         if self.target.domain.where is not None:  # boxes across the edge of the domain count in full: keep them small
             counts = [max(count, ALONG_EDGES) for count in counts]
