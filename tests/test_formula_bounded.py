@@ -38,7 +38,10 @@ def test_drawn_formulas_are_within_their_errors(rng):
         "exp(20*sin(5*x1))", "sin(1e5*x1)", "tan(3*x1)", "sqrt(x1)", "sqrt(abs(x1 - 0.1))", "log(x1)", "1/(x1 - x2)",
         "asin(x1)", "acos(0.999*x1)", "atan(50*x1)", "sinh(10*x1) - cosh(10*x1)", "tanh(9*x1)", "erf(3*x1)",
         "sigmoid(30*x1)", "x1**7 - x2**5", "x1**(-3)", "x1**0.3", "x1**x2", "(x1 + 1e8) - 1e8", "0.1*x1 + pi*x2",
-        "max(x1, x2)*min(x1, 0.5)", "where(x1 < x2, x1, x2**2)", "sqr(x1 - x2)*1e10", "exp(-(9*x1-4)**2 - (9*x2-7)**2)",
+        "max(x1, x2)*min(x1, 0.5)",
+        "1e234*(exp((1e13+269.0009)-1e13+0.01*x1))**-2", "1e292*(exp((1e13+269.0009)-1e13+0.01*x1))**-2.5",
+        "1e250*(1e-130*(x1 + 1))*(1e-130*x2 + 1e-131)", "1e290/(1e145*(x1 + 1))**2", "1e300*(1e-100*(x1 + 1))**3",
+        "where(x1 < x2, x1, x2**2)", "sqr(x1 - x2)*1e10", "exp(-(9*x1-4)**2 - (9*x2-7)**2)",
     ],
 )  # fmt: skip
 def test_functions_are_within_their_errors(text):

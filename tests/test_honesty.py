@@ -128,3 +128,40 @@ def test_a_callable_may_write_into_its_input():
         return x[:, 0] ** 2
 
     assert ol.build(f, [(0, 1)], 1e-3).certificate.observed <= 1e-3
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["1e234*(exp((1e13+269.0009)-1e13+0.01*x1))**-2", "1e292*(exp((1e13+269.0009)-1e13+0.01*x1))**-2.5"],
+)
+def test_errors_of_the_formula_do_not_underflow(formula):
+    """f itself is off by 1e-3 in floating point: no certificate may come out below that."""
+    from flint import arb
+
+    from onelayer.formula import enclose
+
+    approx = ol.build(formula, [(0, 1)], 1e-6)
+    x = np.linspace(0, 1, 21)[:, None]
+    true = max(
+        float(abs(enclose(approx.target.formula, p)[0].ball() - arb(t)).lower())
+        for p, t in zip(x.tolist(), approx(x).tolist(), strict=True)
+    )
+    assert true > 1e-3
+    assert approx.certificate.verdict == "UNDECIDED"
+    assert approx.certificate.bound >= true
+
+
+def test_weights_that_are_not_finite_are_never_proved():
+    from dataclasses import replace
+
+    from onelayer.build import certify_layer
+    from onelayer.solved import solved_layer
+    from onelayer.wishes import Wishes
+
+    target = ol.Target("sin(x1)", [(0, 1)])
+    layer = solved_layer(target, Wishes(1e-2, "memory"))
+    for bad in (math.nan, math.inf):
+        keys = layer.memory.keys.clone()
+        keys[0, 0] = bad
+        broken = replace(layer, memory=replace(layer.memory, keys=keys))
+        assert certify_layer(target, broken, "token", 1e-2, 0.0, 0).verdict == "UNDECIDED"

@@ -157,6 +157,9 @@ def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
         points = np.clip(around, target.domain.lower, target.domain.upper)
         points = np.concatenate([worst[:1], points[target.domain.contains(points)]])
         reach /= 5
+    else:  # the worst points once more, with f as exactly as it can be had
+        exact, _ = target.nearest(worst)
+        largest = max(largest, float(np.abs(approximation(worst).reshape(len(worst), -1) - exact).max()))
     return largest, count
 
 

@@ -22,7 +22,9 @@ from .stream import Frame, Layout, Outputs, blank, write_hinges, write_identity
 
 X = 0  # the coordinate that holds x_j
 FLAGS = {"token": 2, "wide": 1, "heads": 2}  # anchor and output token; anchor; anchor and rest token
-EDGE = 0.5 + 1e-9  # |x̂| on the domain, rounding of the normalisation included
+EDGE = (
+    0.5 + 1e-9
+)  # |x̂| on the domain; far from 0 rounding may add more, which the 55 between exp(−745) = 0 and 800 covers
 
 
 def scalar_config(

@@ -48,7 +48,7 @@ def prove(
     progress: Callable[[str, float], None] | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group)."""
-    if target.formula is None:
+    if target.formula is None or not form.is_finite():
         return None
     budget, reach = budget or Budget(), reach_of(target)
     links = [tuple(i - 1 for i in term) for output in target.formula.outputs for term in terms_of(output)]

@@ -5,7 +5,7 @@ Nodes cos θ_k, θ_k = (2k+1)π/(2p+2). At y = cos φ the interpolant is Σ_k B_
     B_k(φ) = (1 + 2 Σ_{j=1}^p cos jφ cos jθ_k)/(p + 1).
 
 Angles are reduced exactly (they are rational multiples of π), so a cosine is off by at most 5u and an entry of B by at
-most (p + 30)u.
+most (2p + 30)u.
 """
 
 import math
@@ -58,5 +58,5 @@ def enlargement(p: int, N: int, dimension: int) -> float:
 def product_rounding(p: int, N: int, dimension: int) -> float:
     """Relative to max |g|: what floating point adds to the interpolant's values at the fine grid."""
     row = float(np.abs(matrix(p, N)).sum(axis=1).max()) * (1 + 1e-9)
-    per_axis = (p + 1) * (p + 30) * U + (p + 3) * U * row
+    per_axis = (p + 1) * (2 * p + 30) * U + (p + 3) * U * row
     return dimension * per_axis * (row + 1e-6) ** (dimension - 1) * 1.01

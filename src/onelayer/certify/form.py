@@ -59,6 +59,15 @@ class Form:
     def heads(self) -> int:
         return sum(len(block.biases) for block in self.blocks)
 
+    def is_finite(self) -> bool:
+        """Whether every number is finite (the bias −∞ of a token that is not there aside)."""
+        own = [self.bias, self.linear]
+        for b in self.blocks:
+            own += [b.keys, b.values, b.slopes, b.biases[b.there]]
+            if b.biases.isnan().any():
+                return False
+        return all(bool(t.isfinite().all()) for t in own)
+
     @property
     def summands(self) -> int:
         """Terms in the longest sum of an evaluation by `__call__`."""

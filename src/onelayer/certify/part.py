@@ -165,7 +165,7 @@ class Part:
         lower, upper = self._sides()
         axes = []
         for a, b, n in zip(lower, upper, counts, strict=True):
-            cuts = np.concatenate([[a], a + (b - a) * np.arange(1, n) / n, [b]])
+            cuts = np.clip(np.concatenate([[a], a + (b - a) * np.arange(1, n) / n, [b]]), a, b)
             axes.append(np.stack([cuts[:-1], cuts[1:]], axis=1))
         index = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, len(counts))
         return np.stack([axes[j][index[:, j]] for j in range(len(counts))], axis=2)
@@ -190,7 +190,8 @@ class Part:
         """[box, out]: truncation error, and what rounded nodes add; ∞ where V is."""
         V = (largest(self.form, self._ellipses(boxes, rho)).numpy() + self._formula_size(boxes, rho)).max(axis=1)
         half = (boxes[:, 1] - boxes[:, 0]) / 2
-        nodes_off = 10 * 2.0**-53 * np.abs(boxes).max(axis=1) / (half * ((rho + 1 / rho) / 2 - 1))
+        with np.errstate(divide="ignore"):
+            nodes_off = 10 * 2.0**-53 * np.abs(boxes).max(axis=1) / (half * ((rho + 1 / rho) / 2 - 1))
         factor = chebyshev.truncation(p, rho, self.dimension)
         amplified = (chebyshev.lebesgue(p) * 1.1) ** self.dimension
         with np.errstate(invalid="ignore"):

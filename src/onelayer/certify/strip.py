@@ -54,6 +54,7 @@ def largest(form: Form, ellipses: Ellipses) -> Float[Tensor, "box coordinate out
     c, A, B = ellipses.centres, ellipses.real, ellipses.imaginary
     D = c.shape[1]
     fixed = form.bias + c @ form.linear  # what stays at its value at the centre
+    sizes = form.bias.abs() + c.abs() @ form.linear.abs()  # for the rounding of `fixed`, whose terms may cancel
     total = (A @ form.linear.abs())[:, None, :].repeat(1, D, 1)
     for block in form.blocks:
         there = block.there
@@ -71,5 +72,6 @@ def largest(form: Form, ellipses: Ellipses) -> Float[Tensor, "box coordinate out
         theta = B[:, None, :] * (high - low)[None] / 2  # [box, head, coordinate]
         factor = torch.where(theta < 1.5, 1 / torch.cos(theta.clamp_max(1.5)), torch.inf)
         fixed = fixed + middle.sum(dim=1)
+        sizes = sizes + middle.abs().sum(dim=1)
         total = total + torch.einsum("bhi,bho->bio", factor, reach)
-    return (fixed.abs()[:, None, :] + total) * (1 + 1e-9)
+    return ((fixed.abs() + 1e-11 * sizes)[:, None, :] + total) * (1 + 1e-9)

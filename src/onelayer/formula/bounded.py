@@ -21,7 +21,7 @@ from .tape import Algebra
 U = 2.0**-53
 ULPS = 8
 FUNCTION = ULPS * 2.0**-52
-SMALLEST = 2.0**-1074
+SMALLEST = 2.0**-1070  # 16 times the smallest number: covers every underflow of one operation
 INFLATION = 1 + 1e-9  # for the rounding of the error arithmetic itself
 
 Pair = tuple[Any, Any]  # values and errors
@@ -65,21 +65,17 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         x, e = base
         if exponent == 0:
             return np.ones_like(x), 0.0
+        value = x**exponent
         if exponent > 0:
-            slope = exponent * (np.abs(x) + e) ** (exponent - 1)
-        else:
-            least = np.abs(x) - e
-            slope = np.where(least > 0, -exponent * least ** (exponent - 1.0), np.inf)
-        return _called(x**exponent, _times(slope, e))
+            return _called(value, _times(exponent * (np.abs(x) + e) ** (exponent - 1), e))
+        return _called(value, _relative_spread(value, np.abs(x) - e, e, float(-exponent)))
 
     def rational_power(self, exponent: Fraction, base: Pair) -> Pair:
         x, e = base
         q = float(exponent)
-        least = x - e
-        slope = np.maximum(np.abs(least) ** (q - 1), (x + e) ** (q - 1)) * abs(q)
         value = x**q
         shift = np.abs(value) * np.expm1(U * abs(q) * np.abs(np.log(x)))  # the exponent is rounded too
-        return _called(value, np.where(least > 0, _times(slope, e) + shift, np.inf))
+        return _called(value, _relative_spread(value, x - e, e, abs(q)) + np.where(x > e, shift, 0.0))
 
     def power(self, base: Pair, exponent: Pair) -> Pair:
         (a, ea), (b, eb) = base, exponent
@@ -129,6 +125,16 @@ class BoundedAlgebra(Algebra[Pair, Any]):
 def _times(slope: Any, e: Any) -> Any:
     """slope·e, with 0 where e is 0 (an infinite slope at an exact argument costs nothing)."""
     return np.where(np.equal(e, 0), 0.0, slope * e)
+
+
+def _relative_spread(value: Any, least: Any, e: Any, exponent: float) -> Any:
+    """How far x^±exponent moves when x > 0 is off by e, x − e = least: a factor (1 + e/least)^exponent at most.
+
+    Relative on purpose: the slope itself can underflow where the value times a large constant does not.
+    """
+    positive = np.where(least > 0, least, 1.0)
+    moved = (np.abs(value) * (1 + FUNCTION) + SMALLEST) * np.expm1(exponent * np.log1p(e / positive))
+    return np.where(least > 0, np.where(np.equal(e, 0), 0.0, moved), np.inf)
 
 
 def _rounded(value: Any, error: Any) -> Pair:
