@@ -165,3 +165,31 @@ def test_weights_that_are_not_finite_are_never_proved():
         keys[0, 0] = bad
         broken = replace(layer, memory=replace(layer.memory, keys=keys))
         assert certify_layer(target, broken, "token", 1e-2, 0.0, 0).verdict == "UNDECIDED"
+
+
+def test_a_large_offset_in_the_layout_heads_is_paid_for():
+    """There the bias is one of the M + 1 summands of a dot product: M·u·|bias| belongs to the bound."""
+    plain, offset = (
+        ol.build(f, [(0, 1)], 0.05, method="representative", layout="heads")
+        for f in ("abs(x1-0.5)", "1e9 + abs(x1-0.5)")
+    )
+    assert offset.certificate.verdict == "CERTIFIED"
+    extra = offset.certificate.evidence["terms"]["evaluation"] - plain.certificate.evidence["terms"]["evaluation"]
+    assert extra >= (offset.units + 1) * 2.0**-53 * 1e9
+
+
+def test_cancelling_offsets_of_groups_are_certified_soundly():
+    c = ol.build("(sin(x1) + 1e6) + (sin(x2) - 1e6)", [(0, 1)] * 2, 1e-4).certificate
+    assert c.verdict == "CERTIFIED"
+    assert c.observed <= c.bound
+
+
+def test_nothing_is_claimed_about_an_empty_domain():
+    target = ol.Target("x1", [(0, 1)], where="x1 > 2")
+    from onelayer.build import frame_of
+    from onelayer.certify.analytic import prove
+    from onelayer.certify.form import form_of
+    from onelayer.layer import scalar_layer
+
+    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), 1)
+    assert prove(form_of(layer), target, frame_of(target.domain), 0.1).bound == math.inf

@@ -30,7 +30,6 @@ from .wishes import Wishes, require_sense
 Method = Literal["representative", "solved"]
 Construction = Literal["auto", "gates", "memory"]
 OBSERVED_POINTS = 20_000
-EVALUATED_AT_ONCE = 4096
 
 
 def build(

@@ -119,7 +119,10 @@ def theorem_rounding(
     return {
         "values": error * UP,
         "differences": M * D * 2.0**D * U64 * largest * 1.01 + M * D * 2.0**-1073,
-        "evaluation": gates.layer(sharpness, total, M, largest + centre) + M * 2.0**-1073,
+        # in the layout "heads" the bias f(centre) is one more summand of the dot product over the heads
+        "evaluation": gates.layer(sharpness, total, M, largest + centre)
+        + 1.01 * (M + 1) * U64 * centre
+        + M * 2.0**-1073,
         "selection": 8 * U64 * wide,
     }
 
