@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .modulus import Modulus
 
 Kind = Literal["formula", "callable"]
-OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error"}
+OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin"}
 
 
 class Target:
@@ -31,7 +31,7 @@ class Target:
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
     the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it, and
+    its answers may be from f. `margin`: the distance kept from jumps of `where(…)` in a formula. What is declared is believed, on the whole box also where `where` cuts a part out of it, and
     the certificate says so.
     """
 
@@ -46,6 +46,7 @@ class Target:
         modulus: Callable[[float], float] | None = None,
         where: str | None = None,
         evaluation_error: float = 0.0,
+        margin: float = 0.0,
     ) -> None:
         if isinstance(domain, Domain) and where is not None:
             raise InputError("one condition", "a Domain and `where` as well", "put the condition into the Domain")
@@ -60,7 +61,10 @@ class Target:
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
         self.formula: Formula | None = None
         self.function: Callable[[Any], Any] | None = None
+        if not _is_number(margin) or not 0 <= margin < math.inf:
+            raise InputError("margin, finite and ≥ 0", f"{margin!r}", "give the distance to keep from jumps")
         self.evaluation_error = float(evaluation_error)
+        self.margin = float(margin)
         self._declared = (lipschitz, modulus)
         self._speaks: Literal["numpy", "torch"] | None = None
         self.sequence = shape is not None
@@ -114,7 +118,7 @@ class Target:
 
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points of the domain, in float64. A point without a finite value is reported."""
-        y = np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
+        y = self.values(x)
         bad = ~np.isfinite(y).all(axis=1)
         if bad.any():
             point = x[int(bad.argmax())].tolist()
@@ -124,6 +128,10 @@ class Target:
                 "shrink the domain, or change the function there",
             )
         return y
+
+    def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
+        """f at points, in float64, finite or not."""
+        return np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
 
     def nearest(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Float[np.ndarray, "point out"], float]:
         """(values, error): f at float points with a proved bound on |value − f|; a callable's is the declared one."""

@@ -1,0 +1,265 @@
+"""The certificate by bisection: branch and bound with Taylor models, for any model and any target with a modulus.
+
+On a box both T and f are enclosed by third-order Taylor models (`taylor`), so g = T − f is known up to O(size⁴); kinks that
+T and f share cancel. The box with the largest bound is halved again and again; the largest bound left is always a valid
+bound on sup |g|, so the search can stop at any time. A callable is enclosed by its value at the centre and its declared
+modulus.
+
+Jumps: with a `margin` μ the claim leaves out every x whose surroundings {y in the box : |y_i − x_i| ≤ μ} contain points on
+both sides of a condition of `where(…)`. A box of half-widths h ≤ μ/2 is dropped once two points y with |y_i − centre_i| ≤ μ − h_i
+are proved to lie on different sides: they belong to the surroundings of every x in the box.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formula.bounded import ULPS
+from ..model import SingleLayerTransformer
+from ..target import Target
+from ..threads import one_thread
+from .analytic import Proof
+from .arithmetic import FLOAT64, Arithmetic
+from .part import Budget
+from .taylor.formula import Enclosed, TaylorAlgebra, condition_on
+from .taylor.kink import merged
+from .taylor.layer import Network
+from .taylor.series import UP, Space, Taylor
+
+AT_ONCE = 2**22  # numbers held at a time
+CLOSE = 1.1  # a bound within this factor of the observed error is not improved further
+ENOUGH = 1.5  # nor is one within this factor that is also within the tolerance
+CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
+
+
+@dataclass
+class Cover:
+    """Boxes that cover what is left of the domain, with a bound on |T − f| and the axis to halve next."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    bound: np.ndarray
+    axis: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def pick(self, rows: np.ndarray) -> "Cover":
+        return Cover(self.lower[rows], self.upper[rows], self.bound[rows], self.axis[rows])
+
+    def with_more(self, other: "Cover") -> "Cover":
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("lower", "upper", "bound", "axis"))
+        return Cover(*(np.concatenate(pair) for pair in pairs))
+
+
+def prove(
+    model: SingleLayerTransformer,
+    target: Target,
+    tolerance: float,
+    observed: float,
+    *,
+    places: tuple[int, ...] | None = None,
+    arithmetic: Arithmetic = FLOAT64,
+    budget: Budget | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Proof | None:
+    """A bound on sup |T − f|; None where nothing can be said (a callable without a declared modulus, weights not finite)."""
+    if target.formula is None and target.modulus.kind == "estimated":
+        return None
+    if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
+        return None
+    search = Search(model, target, places, arithmetic)
+    budget = budget or Budget()
+    with one_thread(True):
+        cover, boxes, interrupted = search.run(tolerance, observed, budget, progress)
+    bound = float(cover.bound.max()) * UP if len(cover) else math.inf  # everything proved outside: nothing is claimed
+    evidence: dict[str, object] = {"boxes": boxes, "left": len(cover), "dropped at jumps": search.dropped, "order": 3}
+    if interrupted:
+        evidence["interrupted"] = True
+    return Proof(bound if math.isfinite(bound) else math.inf, evidence, _assumptions(model, target, arithmetic))
+
+
+def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
+    told = [
+        f"IEEE 754 {arithmetic.name} arithmetic, exp within {arithmetic.exp_units:g} units in the last place",
+        f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
+        "explicit softmax attention (other kernels add their own rounding)",
+    ]
+    if model.config.norm != "none":
+        told.append("LayerNorm's mean within (m + 2)u max|x| and its variance within 4(m + 4)u max x²")
+    if model.config.activation != "relu":
+        told.append(f"{model.config.activation} within 16 units of its argument")
+    if target.formula is None:
+        told.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
+        told.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
+    if target.margin:
+        told.append(f"points within {target.margin:g} of a jump of `where` are left out")
+    return tuple(told)
+
+
+class Search:
+    """Branch and bound for one model and one target."""
+
+    def __init__(
+        self, model: SingleLayerTransformer, target: Target, places: tuple[int, ...] | None, arithmetic: Arithmetic
+    ) -> None:
+        self.network, self.target, self.arithmetic = Network(model, arithmetic), target, arithmetic
+        c = model.config
+        rows = tuple(range(c.places)) if places is None else places
+        self.columns = np.array([r * c.features_out + o for r in rows for o in range(c.features_out)])
+        widest = max(c.d_k, c.d_v) * c.all_tokens * c.heads * (c.read_rows.stop - c.read_rows.start)
+        per_box = 20 * (math.comb(target.dimension + 3, 3)) * (widest + c.all_tokens * (c.d_model + c.ffn_width)) // 8
+        self.at_once = max(1, min(4096, AT_ONCE // per_box))
+        self.dropped = 0
+
+    def run(
+        self, tolerance: float, observed: float, budget: Budget, progress: Callable[[str, float], None] | None
+    ) -> tuple[Cover, int, bool]:
+        """(cover, boxes evaluated, whether interrupted)."""
+        lower, upper = (np.array([end]) for end in (self.target.domain.lower, self.target.domain.upper))
+        cover = self._evaluated(lower, upper, np.array([np.inf]))
+        boxes, within = 1, None
+        try:
+            while len(cover):
+                bound = float(cover.bound.max())
+                elapsed = time.perf_counter() - budget.started
+                if bound <= tolerance and within is None:
+                    within = elapsed
+                if bound <= CLOSE * observed or (bound <= min(tolerance, ENOUGH * observed)):
+                    break
+                if budget.spent(boxes) or (within is not None and elapsed > 2 * within + 1):
+                    break
+                if progress:
+                    progress(f"certifying, bound {bound:.3g}", min(1.0, elapsed / budget.seconds))
+                worst = np.argsort(-cover.bound)[: self.at_once]
+                worst = worst[cover.bound[worst] > max(bound / 4, CLOSE * observed)]
+                chosen, rest = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
+                halves = _halved(chosen)
+                if halves is None:
+                    break  # boxes of a single float: no smaller ones
+                children = self._evaluated(*halves)
+                boxes += len(halves[0])
+                cover = cover.pick(rest).with_more(children)
+        except KeyboardInterrupt:
+            return cover, boxes, True
+        return cover, boxes, False
+
+    def _evaluated(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Cover:
+        """A cover of these boxes, without those proved outside the domain or dropped at jumps; `known` bounds carry over."""
+        parts = []
+        for start in range(0, len(lower), self.at_once):
+            at = slice(start, start + self.at_once)
+            parts.append(self._batch(lower[at], upper[at], known[at]))
+        cover = parts[0]
+        for part in parts[1:]:
+            cover = cover.with_more(part)
+        return cover
+
+    def _batch(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Cover:
+        where = self.target.domain.where
+        if where is not None:
+            keep = ~condition_on(Space(lower, upper), where).no
+            lower, upper, known = lower[keep], upper[keep], known[keep]
+        space = Space(lower, upper)
+        outputs, undecided = self._target_on(space)
+        if self.target.margin and undecided.any():
+            keep = ~self._at_jump(space, undecided)
+            self.dropped += int((~keep).sum())
+            if not keep.all():
+                return self._batch(lower[keep], upper[keep], known[keep])
+        if not len(lower):
+            return Cover(lower, upper, known, np.zeros(0, int))
+        answer = self.network(space)
+        bound = np.zeros(len(lower))
+        smear = np.zeros((space.dimension, len(lower)))
+        for column, f in zip(self.columns.tolist(), outputs, strict=True):
+            T = answer.model[column]
+            g = merged(T - f.model)
+            (low, high), (T_low, T_high) = g.range(), T.range()
+            with np.errstate(all="ignore"):
+                low, high = np.fmax(low, (T_low - f.high) * UP), np.fmin(high, (T_high - f.low) * UP)
+                size = np.maximum(np.abs(low), np.abs(high)) + answer.off[:, column]
+            bound = np.maximum(bound, np.where(np.isnan(size), np.inf, size * UP))
+            smear = np.maximum(smear, _smear(g))
+        sides = (upper - lower) / self.target.domain.sides
+        weight = np.where(np.isfinite(smear), smear, 0.0) * (upper > lower).T
+        longest = np.where(sides.T >= 0.1 * sides.max(axis=1), weight, -1.0)  # no slivers
+        axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
+        return Cover(lower, upper, np.minimum(bound, known), axis)
+
+    def _target_on(self, space: Space) -> tuple[list[Enclosed], np.ndarray]:
+        """(f on the boxes, which boxes have an undecided `where`)."""
+        t = self.target
+        if t.formula is not None:
+            algebra = TaylorAlgebra(space)
+            outputs: list[Enclosed] = t.formula.tape.run(algebra)
+            return outputs, algebra.undecided
+        values = t.values(space.centre)
+        if t.modulus.lipschitz is not None:
+            swing = space.half @ np.array(t.modulus.lipschitz)
+        else:
+            assert t.modulus.omega is not None
+            swing = np.array([t.modulus.omega(float(r)) for r in (space.half / t.domain.sides).max(axis=1) * UP])
+        radius = (swing + t.evaluation_error) * UP
+        outputs = []
+        for value in values.T:
+            good = np.isfinite(value)
+            off = np.where(good, radius, np.inf)
+            middle = np.where(good, value, 0.0)
+            outputs.append(Enclosed(space.constant(middle, off), middle - off * UP, middle + off * UP))
+        return outputs, np.zeros(space.boxes, dtype=bool)
+
+    def _at_jump(self, space: Space, undecided: np.ndarray) -> np.ndarray:
+        """Boxes all of whose points are proved to be within the margin of a jump."""
+        found = np.zeros(space.boxes, dtype=bool)
+        reach = self.target.margin * (1 - 1e-12) - space.half
+        rows = np.flatnonzero(undecided & (space.half <= self.target.margin / 2).all(axis=1))
+        if not len(rows) or self.target.formula is None:
+            return found
+        D = space.dimension
+        turns = [np.zeros(D), *np.eye(D), *-np.eye(D)]
+        if D <= CORNERS:
+            turns += [np.array(signs) for signs in itertools.product((-1.0, 1.0), repeat=D)]
+        yes: list[np.ndarray] = []
+        no: list[np.ndarray] = []
+        for turn in turns:
+            at = np.clip(space.centre[rows] + reach[rows] * turn, self.target.domain.lower, self.target.domain.upper)
+            algebra = TaylorAlgebra(Space(at, at))
+            self.target.formula.tape.run(algebra)
+            here = [(t.yes, t.no) for t in algebra.conditions]
+            yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
+            no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]
+        found[rows] = np.any([a & b for a, b in zip(yes, no, strict=True)], axis=0)
+        return found
+
+
+def _smear(g: Taylor) -> np.ndarray:
+    """[D, box]: how much of g's variation a coordinate is behind, kinks included."""
+    exponents = g.space.monomials.exponents
+    D = g.space.dimension
+    total = np.zeros((D, g.space.boxes))
+    for i in range(D):
+        total[i] = np.abs(g.c[exponents[:, i] > 0]).sum(axis=0)
+    for k, a in g.a.items():
+        kink = g.space.kinks[k]
+        slopes = sum(np.abs(u.c[1 : 1 + D]) for u in kink.arguments)
+        share = slopes / np.maximum(slopes.sum(axis=0), 1e-300)
+        total += np.abs(a) * kink.half * share
+    return total + g.r / D
+
+
+def _halved(cover: Cover) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Both halves of every box along its axis; None if no box can be halved."""
+    rows = np.arange(len(cover))
+    low, high = cover.lower[rows, cover.axis], cover.upper[rows, cover.axis]
+    middle = low + (high - low) / 2
+    if not ((middle > low) & (middle < high)).all():
+        return None
+    left, right = cover.upper.copy(), cover.lower.copy()
+    left[rows, cover.axis], right[rows, cover.axis] = middle, middle
+    lower, upper = np.concatenate([cover.lower, right]), np.concatenate([left, cover.upper])
+    return lower, upper, np.concatenate([cover.bound, cover.bound])

@@ -1,0 +1,1 @@
+"""Taylor models of third order on many boxes at once: formulas, Transformers, kinks."""

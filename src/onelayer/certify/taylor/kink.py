@@ -1,0 +1,132 @@
+"""Kinks: max(u_1, …, u_n) on Taylor models, with a symbol for what is not linear.
+
+On a box where one argument is proved the largest, the maximum is that argument. Elsewhere, with weights λ ≥ 0, Σλ = 1,
+
+    max(u) = Σ_i λ_i u_i + ρ,    0 ≤ ρ ≤ w,    and the symbol is κ = ρ − w/2.
+
+For two arguments with u_1 − u_2 ∈ [l, h], λ_1 = h/(h − l) gives w = −l·h/(h − l), the best linear enclosure; for more
+arguments the contenders have equal weights. If two kinks have arguments v_i − v_1 = s (u_i − u_1) + δ_i, s > 0, |δ_i| ≤ E,
+then their symbols differ by little, and one can replace the other:
+
+    |κ_v − s κ_u| ≤ 2E + s Σ_i |λ'_i − λ_i| max |u_i − u_1| + |w' − s w|/2.
+
+That is how a max-head cancels the max of a formula.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from .series import TINY, UP, Space, Taylor
+
+TIE = 1e-9  # an argument so little (relatively) below the largest still counts as a contender
+PERMUTED = 4  # up to so many arguments are matched in any order
+
+
+@dataclass(frozen=True)
+class Kink:
+    """The symbol of max(u_1, …, u_n): its arguments, their weights [n, box], whether they contend, and w/2."""
+
+    arguments: tuple[Taylor, ...]
+    weights: np.ndarray
+    contends: np.ndarray
+    half: np.ndarray  # [box]; 0 where the maximum is decided
+
+
+def maximum(arguments: list[Taylor]) -> Taylor:
+    """max(u_1, …, u_n) of models of shape [box]."""
+    space = arguments[0].space
+    parts = [u.flat() for u in arguments]
+    ranges = [u.range() for u in parts]
+    low, high = np.stack([r[0] for r in ranges]), np.stack([r[1] for r in ranges])
+    with np.errstate(all="ignore"):
+        floor = low.max(axis=0)
+        size = np.maximum(np.abs(low), np.abs(high)).max(axis=0)
+        contends = high >= floor - TIE * size
+    weights = contends / contends.sum(axis=0)
+    two = contends.sum(axis=0) == 2
+    for i, j in itertools.combinations(range(len(parts)), 2):
+        pair = two & contends[i] & contends[j]
+        if pair.any():
+            l, h = (parts[i] - parts[j]).range()
+            with np.errstate(all="ignore"):
+                share = np.clip(np.where(np.isfinite(h - l) & (h > l), h / (h - l), 0.5), 0.0, 1.0)
+            weights[i] = np.where(pair, share, weights[i])
+            weights[j] = np.where(pair, 1 - weights[i], weights[j])
+    linear = parts[0].times(weights[0])
+    for u, weight in zip(parts[1:], weights[1:], strict=True):
+        linear = linear + u.times(weight)
+    with np.errstate(all="ignore"):
+        above = [np.where(c, (u - linear).range()[1], 0.0) for u, c in zip(parts, contends, strict=True)]
+        width = np.maximum(np.stack(above).max(axis=0), 0.0)
+        linear.r = linear.r + 4e-16 * len(parts) * size  # Σλ = 1 up to rounding
+        decided = weights.max(axis=0) == 1.0  # then the maximum is that argument, up to `width`
+        half = np.where(decided, 0.0, width / 2) * UP
+        lost = ~np.isfinite(width) | ~(linear.r + np.where(decided, width, 0.0) <= (high.max(axis=0) - floor) / 2)
+        half = np.where(lost, 0.0, half)
+        linear.r = linear.r + np.where(decided, width, TINY)
+    if (half > 0).any():
+        space.kinks.append(Kink(tuple(parts), weights, contends, half))
+        linear.c[0] += half
+        linear.r = linear.r + 2.0**-52 * np.abs(linear.c[0])
+        linear.a[len(space.kinks) - 1] = (half > 0).astype(float)
+    return linear.choose(lost, space.between(floor, high.max(axis=0))) if lost.any() else linear
+
+
+def merged(g: Taylor) -> Taylor:
+    """The same function with kinks that are multiples of one another joined, box by box."""
+    names = sorted(g.a)
+    a = {k: g.a[k].copy() for k in names}
+    r = g.r.copy()
+    for k, l in itertools.combinations(names, 2):
+        factor, error = likeness(g.space, k, l)
+        with np.errstate(all="ignore"):
+            before = np.abs(a[k]) * g.space.kinks[k].half + np.abs(a[l]) * g.space.kinks[l].half
+            joined = a[k] + factor * a[l]
+            after = np.abs(joined) * g.space.kinks[k].half + np.abs(a[l]) * error
+            better = after < before
+            slip = np.where(better, np.abs(a[l]) * error + 2.0**-51 * np.abs(joined) * g.space.kinks[k].half, 0.0)
+        a[k], r = np.where(better, joined, a[k]), (r + slip) * UP
+        a[l] = np.where(better, 0.0, a[l])
+    return Taylor(g.space, g.c, r, a)
+
+
+def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
+    """(s, e) per box with |κ_l − s κ_k| ≤ e; e = ∞ where the kinks are unlike."""
+    one, two = space.kinks[k], space.kinks[l]
+    n = len(one.arguments)
+    factor, error = np.zeros(space.boxes), np.full(space.boxes, np.inf)
+    both = (one.half > 0) & (two.half > 0)
+    if len(two.arguments) != n or not both.any():
+        return factor, error
+    orders = list(itertools.permutations(range(n))) if n <= PERMUTED else [tuple(range(n))]
+    with np.errstate(all="ignore"):
+        for order in orders:
+            weights, contends = two.weights[list(order)], two.contends[list(order)]
+            same = both & (contends == one.contends).all(axis=0)
+            if not same.any():
+                continue
+            first = one.contends.argmax(axis=0)
+            base_u, base_v = _picked(one.arguments, first), _picked([two.arguments[i] for i in order], first)
+            du = [u - base_u for u in one.arguments]
+            dv = [two.arguments[i] - base_v for i in order]
+            dot = sum(np.where(c, (u.c * v.c).sum(axis=0), 0.0) for u, v, c in zip(du, dv, contends, strict=True))
+            square = sum(np.where(c, (u.c * u.c).sum(axis=0), 0.0) for u, c in zip(du, contends, strict=True))
+            s = np.where(same & (dot > 0) & (square > 0), dot / square, 0.0)
+            off = [np.where(c, (v - u.times(s)).size(), 0.0) for u, v, c in zip(du, dv, contends, strict=True)]
+            E = np.stack(off).max(axis=0)
+            sizes = np.stack([np.where(c, u.size(), 0.0) for u, c in zip(du, contends, strict=True)])
+            shares = (np.abs(weights - one.weights) * sizes).sum(axis=0) * s
+            e = (2 * E + shares + np.abs(two.half - s * one.half)) * UP + TINY
+            found = same & (s > 0) & (e < error)
+            factor, error = np.where(found, s, factor), np.where(found, e, error)
+    return factor, error
+
+
+def _picked(arguments: "tuple[Taylor, ...] | list[Taylor]", which: np.ndarray) -> Taylor:
+    """Argument which[box] on every box."""
+    picked = arguments[0]
+    for i, u in enumerate(arguments[1:], start=1):
+        picked = picked.choose(which == i, u)
+    return picked
