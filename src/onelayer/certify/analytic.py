@@ -13,6 +13,7 @@ max g = Σ_g max g_g, min g = Σ_g min g_g. So an additive target costs one low-
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,12 +23,14 @@ from ..formula.bounded import ULPS
 from ..groups import parts_of, terms_of
 from ..plan import reach_of
 from ..target import Target
+from .cover import Cover, cover
 from .form import Form, joint_groups
-from .part import DEGREES, Budget, Part
+from .part import MOST_COORDINATES, Budget, Part
 from .rounding import form_rounding
 
 SHARE = 0.01  # of the tolerance, for truncation
 UP = 1 + 1e-9
+Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -45,35 +48,35 @@ def prove(
     frame: Frame,
     tolerance: float,
     budget: Budget | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
+    truncation: float | None = None,
 ) -> Proof | None:
-    """The proof, or None where this method does not apply (no formula, too many coordinates in one group)."""
+    """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
+
+    `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
+    degrees, not the boxes. `progress` gets a stage and the fraction done; once a bound holds the stage names it. An
+    interrupt from the keyboard then ends the refinement, and the bound so far is returned; before that it is raised.
+    """
     if target.formula is None or not form.is_finite():
         return None
     budget, reach = budget or Budget(), reach_of(target)
-    links = [tuple(i - 1 for i in term) for output in target.formula.outputs for term in terms_of(output)]
-    groups = joint_groups(form, links) or [(0,)]
-    if target.domain.where is not None:
-        groups = [tuple(range(target.dimension))]
-    if max(map(len, groups)) > max(DEGREES):
+    groups = _groups(form, target)
+    if max(map(len, groups)) > MOST_COORDINATES:
         return None
-    ranges = []
+    goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
+    covers: list[Cover] = []
     for position, (group, formula) in enumerate(zip(groups, parts_of(target.formula, groups), strict=True)):
         part = Part(form.restricted(group, with_bias=position == 0), formula, target, frame, group, reach)
-        ranges.append(part.range(SHARE * tolerance / len(groups), budget, progress))
-        if progress:
-            progress("certifying", (position + 1) / len(groups))
-    high, low = sum(r.high for r in ranges), sum(r.low for r in ranges)
+        covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
     deployed = form_rounding(form, reach).numpy()
-    adding = (
-        len(ranges) * 2.0**-52 * sum(np.maximum(np.abs(r.high), np.abs(r.low)) for r in ranges)
-    )  # offsets may cancel
-    bound = float((np.maximum(high, -low) * UP + adding + deployed).max()) * UP
+    with suppress(KeyboardInterrupt):  # every box is bounded: what was found so far holds
+        _refine(covers, budget, progress, deployed)
     evidence = {
         "groups": [list(group) for group in groups],
-        "boxes": [r.boxes for r in ranges],
-        "degrees": [r.degree for r in ranges],
-        "ellipses": [r.rho for r in ranges],
+        "boxes": [0 if c.boxes is None else len(c.boxes) for c in covers],
+        "degrees": [0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers],
+        "ellipses": [1.0 if c.boxes is None else float(c.boxes.tiles.rho.min()) for c in covers],
+        "truncation": goal * len(groups),
         "rounding": float(deployed.max()),
     }
     assumptions = (
@@ -81,4 +84,41 @@ def prove(
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
         "explicit softmax attention (other kernels add their own rounding)",
     )
-    return Proof(bound if math.isfinite(bound) else math.inf, evidence, assumptions)
+    return Proof(_bound(covers, deployed), evidence, assumptions)
+
+
+def _groups(form: Form, target: Target) -> list[tuple[int, ...]]:
+    assert target.formula is not None
+    if target.domain.where is not None:
+        return [tuple(range(target.dimension))]
+    links = [tuple(i - 1 for i in term) for output in target.formula.outputs for term in terms_of(output)]
+    return joint_groups(form, links) or [(0,)]
+
+
+def _share(progress: Progress | None, position: int, groups: int) -> Callable[[float], None]:
+    """The progress of one cover among several: the first half of the whole."""
+
+    def report(fraction: float) -> None:
+        if progress:
+            progress("certifying", (position + fraction) / groups / 2)
+
+    return report
+
+
+def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, deployed: np.ndarray) -> None:
+    """The covers in turn, until none can be refined."""
+    busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
+    while busy:
+        busy = [c for c in busy if c.refine(budget, alone=len(covers) == 1)]
+        steps += 1
+        if progress:
+            progress(f"certifying, bound {_bound(covers, deployed):.3g}", 1.0 if not busy else 1 - 0.5 * 0.9**steps)
+
+
+def _bound(covers: list[Cover], deployed: np.ndarray) -> float:
+    """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
+    ranges = [c.range for c in covers]
+    low, high = sum(r[0] for r in ranges), sum(r[1] for r in ranges)
+    adding = len(ranges) * 2.0**-52 * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
+    bound = float((np.maximum(high, -low) * UP + adding + deployed).max()) * UP
+    return bound if math.isfinite(bound) else math.inf

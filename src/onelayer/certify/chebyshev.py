@@ -1,11 +1,10 @@
-"""Chebyshev interpolation of degree p on [−1, 1]: nodes, the matrix to a finer grid, and the constants of its bounds.
+"""Chebyshev interpolation of degree p on [−1, 1]: nodes, coefficients, values, and the constants of its bounds.
 
-Nodes cos θ_k, θ_k = (2k+1)π/(2p+2). At y = cos φ the interpolant is Σ_k B_k(φ) g_k with
+Nodes y_k = cos θ_k, θ_k = (2k+1)π/(2p+2). The interpolant of g is Σ_j a_j T_j(y), T_j(cos φ) = cos jφ, with
 
-    B_k(φ) = (1 + 2 Σ_{j=1}^p cos jφ cos jθ_k)/(p + 1).
+    a_j = (2 − [j = 0])/(p + 1) · Σ_k g(y_k) cos jθ_k.
 
-Angles are reduced exactly (they are rational multiples of π), so a cosine is off by at most 5u and an entry of B by at
-most (2p + 30)u.
+Angles are reduced exactly (they are rational multiples of π), so a computed cosine is off by at most 5u.
 """
 
 import math
@@ -32,12 +31,24 @@ def nodes(p: int) -> np.ndarray:
 
 
 @cache
-def matrix(p: int, N: int) -> np.ndarray:
-    """Values of the interpolant at N Chebyshev points of the first kind, from its p + 1 nodal values."""
-    j = np.arange(1, p + 1)
-    at_fine = cosine(np.outer(2 * np.arange(N) + 1, j), 2 * N)
-    at_nodes = cosine(np.outer(2 * np.arange(p + 1) + 1, j), 2 * (p + 1))
-    return (1 + 2 * at_fine @ at_nodes.T) / (p + 1)
+def coefficients(p: int) -> np.ndarray:
+    """Coefficients of the interpolant from its values at the nodes, [degree, node]; no row sums to more than 2 in size."""
+    found = 2 * cosine(np.outer(np.arange(p + 1), 2 * np.arange(p + 1) + 1), 2 * (p + 1)) / (p + 1)
+    found[0] /= 2
+    return found
+
+
+@cache
+def values(q: int, N: int) -> np.ndarray:
+    """Values at N Chebyshev points of the first kind from coefficients up to degree q, [point, degree]."""
+    return cosine(np.outer(2 * np.arange(N) + 1, np.arange(q + 1)), 2 * N)
+
+
+def along(matrix: np.ndarray, tensor: np.ndarray, dimension: int) -> np.ndarray:
+    """The matrix applied along axes 1 … dimension of the tensor."""
+    for axis in range(1, dimension + 1):
+        tensor = np.moveaxis(np.tensordot(tensor, matrix, axes=([axis], [1])), -1, axis)
+    return tensor
 
 
 def lebesgue(p: int) -> float:
@@ -45,18 +56,17 @@ def lebesgue(p: int) -> float:
     return (1 + 2 / math.pi * math.log(p + 1)) * (1 + 1e-12)
 
 
-def truncation(p: int, rho: float, dimension: int) -> float:
-    """‖g − I_p g‖ ≤ this · V, if |g| ≤ V with one coordinate on its ellipse and the others real."""
-    return sum(lebesgue(p) ** i for i in range(dimension)) * 4 * rho**-p / (rho - 1) * (1 + 1e-9)
+def enlargement(q: int, N: int, dimension: int) -> float:
+    """A polynomial of degree q < N in each variable is at most this times its maximum at N^D points (Ehlich–Zeller)."""
+    return (1 / math.cos(q * math.pi / (2 * N)) * (1 + 1e-12)) ** dimension
 
 
-def enlargement(p: int, N: int, dimension: int) -> float:
-    """A polynomial of degree p < N in each variable is at most this times its maximum at N^D points (Ehlich–Zeller)."""
-    return (1 / math.cos(p * math.pi / (2 * N)) * (1 + 1e-12)) ** dimension
+def rounding(p: int, dimension: int) -> float:
+    """Relative to max |g| at the nodes: what floating point adds to the sum of some computed coefficients' sizes and of the
+    values of the polynomial of the others.
 
-
-def product_rounding(p: int, N: int, dimension: int) -> float:
-    """Relative to max |g|: what floating point adds to the interpolant's values at the fine grid."""
-    row = float(np.abs(matrix(p, N)).sum(axis=1).max()) * (1 + 1e-9)
-    per_axis = (p + 1) * (2 * p + 30) * U + (p + 3) * U * row
-    return dimension * per_axis * (row + 1e-6) ** (dimension - 1) * 1.01
+    Per axis, an exact coefficient is at most 2 max|g|, and computing it is off by at most (2(p + 1) + 16)u max|g|; a
+    value sums at most p + 1 of them, off by (p + 6)u relative to the sum of their sizes. Over D axes the sums have at
+    most (p + 1)^D terms of size 2^D max|g|, each with D(2p + 30)u of error in either step.
+    """
+    return (2 * (p + 1)) ** dimension * dimension * (4 * p + 60) * U * 1.01

@@ -1,0 +1,186 @@
+"""Boxes for the analytic certificate, from the phases of the heads and the singularities of the formula alone.
+
+A box is good if polynomials of moderate degree P would reproduce T − f on it to NOMINAL of the layer's size: for every
+coordinate i there is an ellipse, of a parameter ρ on the ladder RHOS, with V_i·4ρ^(−P)/(ρ − 1) small enough, V_i a bound on
+|T| + |f| with x_i on that ellipse. A box that is not good is halved across the coordinate that asks for the highest degree.
+The layout does not depend on the accuracy that is asked for: that decides the degree on each box, later.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from flint import acb, arb
+
+from ..formula import enclose_complex
+from . import chebyshev
+from .part import Part
+from .strip import Ellipses, largest
+
+NOMINAL = 1e-9
+DEGREE = {1: 32, 2: 26, 3: 16, 4: 12}  # P
+DEGREES = {  # the ladder of degrees in use
+    1: (*range(4, 24, 2), *range(24, 100, 4)),
+    2: (*range(4, 24, 2), *range(24, 66, 3)),
+    3: tuple(range(3, 33)),
+    4: tuple(range(3, 21)),
+}
+RHOS = (1.5, 1.8, 2.2, 2.7, 3.3, 4.1, 5.0, 6.5, 8.5, 12.0)
+PHASE = 1.1  # θ aimed at by the first tiling
+SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
+UP = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Boxes with an ellipse parameter per side and bounds on |T − f| there."""
+
+    boxes: np.ndarray  # [box, 2, coordinate]
+    rho: np.ndarray  # [box, coordinate]
+    sizes: np.ndarray  # V, [box, coordinate, out]
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+    def __getitem__(self, which: np.ndarray | slice) -> "Tiles":
+        return Tiles(*(getattr(self, f.name)[which] for f in fields(self)))
+
+    @staticmethod
+    def joined(parts: list["Tiles"]) -> "Tiles":
+        return Tiles(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Tiles)))
+
+    def degrees(self, goal: float) -> np.ndarray:
+        """The least degree on the ladder whose truncation is at most the goal, or the highest one, [box]."""
+        ladder = DEGREES[self.boxes.shape[2]]
+        found = np.full(len(self), ladder[-1])
+        for p in reversed(ladder):
+            found[self.truncation(p).max(axis=1) <= goal] = p
+        return found
+
+    def truncation(self, p: int) -> np.ndarray:
+        """‖g − I_p g‖ on each box, [box, out]: Σ_i Λ^(i−1)·4 V_i ρ_i^(−p)/(ρ_i − 1)."""
+        per_side = 4 * self.sizes * (self.rho ** float(-p) / (self.rho - 1))[:, :, None]
+        powers = chebyshev.lebesgue(p) ** np.arange(self.boxes.shape[2])
+        return np.nan_to_num(np.einsum("bio,i->bo", per_side, powers) * UP, nan=np.inf, posinf=np.inf)
+
+    def displacement(self, p: int) -> np.ndarray:
+        """What the rounding of the nodes adds, [box, out].
+
+        A node is off by at most 10u·max|x|; the ellipse is half·((ρ + 1/ρ)/2 − 1) away from the side, so by Cauchy that
+        moves a nodal value by V_i times the quotient, and the interpolant by Λ^D times that.
+        """
+        half = (self.boxes[:, 1] - self.boxes[:, 0]) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = 10 * 2.0**-53 * np.abs(self.boxes).max(axis=1) / (half * ((self.rho + 1 / self.rho) / 2 - 1))
+            moved = (self.sizes * off[:, :, None]).sum(axis=1) * (chebyshev.lebesgue(p) * 1.1) ** half.shape[1]
+        return np.where(np.isnan(moved), np.inf, moved) * UP
+
+
+def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None:
+    """Good boxes that cover the part, `least` per side at the least; None if there are too many or they get too small."""
+    pending = _first(part, least)
+    lower, upper = part.sides
+    nominal = NOMINAL * part.size
+    good: list[Tiles] = []
+    while len(pending):
+        if spent(sum(map(len, good)) + len(pending)):
+            return None
+        pending = pending[part.truths(pending) != -1]
+        if not len(pending):
+            break
+        tiles = measured(part, pending)
+        asked = _asked(tiles.rho, tiles.sizes.max(axis=2), nominal)
+        fine = asked.max(axis=1) <= DEGREE[part.dimension]
+        if fine.any():
+            good.append(tiles[fine])
+        bad, asked = pending[~fine], asked[~fine]
+        width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
+        hopeless = np.isinf(asked).any(axis=1) & (width.max(axis=1) < SMALLEST[min(part.dimension, 2)])
+        if hopeless.any() or (width.max(axis=1) < 2.0**-40).any():
+            return None
+        preference = np.where(np.isinf(asked), 1e6 * width * (1 + part.phases), asked)
+        pending = halved(bad, preference.argmax(axis=1))
+    return Tiles.joined(good) if good else None
+
+
+def measured(part: Part, boxes: np.ndarray) -> Tiles:
+    """The boxes with the ellipses that ask for the lowest degree at the nominal accuracy, and the sizes there."""
+    nominal = NOMINAL * part.size
+    layer = np.stack([largest(part.form, _ellipses(part, boxes, rho)).numpy() for rho in RHOS])  # [ρ, box, side, out]
+    ladder = np.array(RHOS)[:, None, None]
+    asked = _asked(ladder, layer.max(axis=3), nominal)
+    best = asked.argmin(axis=0)
+    sizes, rho = _taken(layer, best), np.array(RHOS)[best]
+    sizes = sizes + _formula_sizes(part, boxes, rho)
+    P = DEGREE[part.dimension]
+    missed = (_asked(rho, sizes.max(axis=2), nominal) > P) & (asked.min(axis=0) <= P)
+    if missed.any():  # the formula does not reach that far: the narrowest ellipse that would do for the layer
+        narrow = np.where(missed, (asked <= P).argmax(axis=0), best)
+        rows = (missed & (narrow < best)).any(axis=1)
+        if rows.any():
+            again = _taken(layer[:, rows], narrow[rows])
+            rho[rows] = np.array(RHOS)[narrow[rows]]
+            sizes[rows] = again + _formula_sizes(part, boxes[rows], rho[rows])
+    return Tiles(boxes, rho, np.where(np.isnan(sizes), np.inf, sizes))
+
+
+def _taken(layer: np.ndarray, which: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(layer, which[None, :, :, None], axis=0)[0]
+
+
+def _asked(rho: np.ndarray, sizes: np.ndarray, nominal: float) -> np.ndarray:
+    """The degree p with 4Vρ^(−p)/(ρ − 1) = nominal."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(4 * sizes / (nominal * (rho - 1))) / np.log(rho), 0.0)
+
+
+def _first(part: Part, least: int) -> np.ndarray:
+    """A coarse tiling whose halves of halves fit the sharpest head: boxes [box, 2, D] with shared float faces."""
+    D = part.dimension
+    rho = (8 / NOMINAL) ** (1 / DEGREE[D])
+    needed = np.ceil(part.phases * (rho - 1 / rho) / 2 / (4 * PHASE)).clip(1, 1e15)
+    counts = [max(least, math.ceil(n / 2 ** max(0, math.floor(math.log2(n)) - 1))) for n in needed.tolist()]
+    lower, upper = part.sides
+    axes = []
+    for a, b, n in zip(lower, upper, counts, strict=True):
+        cuts = np.clip(np.concatenate([[a], a + (b - a) * np.arange(1, n) / n, [b]]), a, b)
+        axes.append(np.stack([cuts[:-1], cuts[1:]], axis=1))
+    index = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, D)
+    return np.stack([axes[j][index[:, j]] for j in range(D)], axis=2)
+
+
+def halved(boxes: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """Every box cut in two across the given coordinate."""
+    rows = np.arange(len(boxes))
+    middle = boxes[rows, 0, axis] / 2 + boxes[rows, 1, axis] / 2
+    left, right = boxes.copy(), boxes.copy()
+    left[rows, 1, axis] = middle
+    right[rows, 0, axis] = middle
+    return np.concatenate([left, right])
+
+
+def _ellipses(part: Part, boxes: np.ndarray, rho: float) -> Ellipses:
+    """The boxes in normalised coordinates, a trifle enlarged for the rounding of the normalisation."""
+    shift, scale = part.normalisation
+    centres = (boxes.mean(axis=1) - shift) * scale
+    slack = 1e-14 * (1 + part.reach)
+    halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * (1 + 1e-12) + slack
+    return Ellipses(torch.from_numpy(centres), torch.from_numpy(halves), rho)
+
+
+def _formula_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray:
+    """[box, coordinate, out]: |f| on the rectangle around each ellipse, by complex balls; ∞ where not proved analytic."""
+    D, m = part.dimension, len(part.formula.outputs)
+    found = np.full((len(boxes), D, m), np.inf)
+    real, across = (rho + 1 / rho) / 2 * UP, (rho - 1 / rho) / 2 * UP
+    for b, box in enumerate(boxes):
+        middle, half = (box[0] + box[1]) / 2, (box[1] - box[0]) / 2 * UP + 1e-15 * np.abs(box).max()
+        balls = [acb(arb(c, h)) for c, h in zip(middle.tolist(), half.tolist(), strict=True)]
+        for i in range(D):
+            own = acb(arb(float(middle[i]), float(half[i] * real[b, i])), arb(0, float(half[i] * across[b, i])))
+            for o, value in enumerate(enclose_complex(part.formula, [*balls[:i], own, *balls[i + 1 :]])):
+                size = float(value.abs_upper()) if value.is_finite() else math.inf
+                found[b, i, o] = size * UP if math.isfinite(size) else math.inf
+    return found
