@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from . import reference as reference
     from .approximation import Approximation as Approximation
     from .build import build as build
+    from .certify.decide import certify as certify
     from .config import LayerConfig as LayerConfig
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
@@ -34,6 +35,7 @@ _HOME = {
     "SingleLayerTransformer": "model",
     "Target": "target",
     "build": "build",
+    "certify": "certify.decide",
     "from_stock": "stock",
     "inspect": "inspect",
     "load": "storage",

@@ -1,6 +1,5 @@
 """From a function to a certified layer, in the order in which it happens: the file to read first."""
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,18 +9,12 @@ import numpy as np
 
 from .approximation import Approximation, Facts
 from .assemble import Frame, Layout, assemble
-from .assemble.scalar import bound_of_outputs
-from .certify.analytic import prove
-from .certify.certificate import Certificate
-from .certify.form import form_of
-from .certify.rounding import U64
+from .certify.decide import decide
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
-from .errors import InputError
 from .layer import ScalarLayer, VectorLayer
 from .plan import Plan, outputs_of
 from .representative import plan_representative, representative_layer
-from .sample import uniform_points
 from .solved import solved_layer
 from .symmetric import symmetric_approximation
 from .target import Target, target_of
@@ -29,7 +22,6 @@ from .wishes import Wishes, require_sense
 
 Method = Literal["representative", "solved"]
 Construction = Literal["auto", "gates", "memory"]
-OBSERVED_POINTS = 20_000
 
 
 def build(
@@ -79,87 +71,18 @@ def build(
         seed=seed,
         places=(0,) if layout == "token" else outputs_of(target).tokens,
     )
-    unproved = Certificate(tolerance, float("inf"), float("inf"), 0, "none", str(target.domain))
-    approximation = Approximation(
-        model, target, unproved, facts, target.domain, target.shape, target.output_shape, plan
-    )
-    observed, count = observe(approximation, seed)
+    proved = None
     if plan is not None and isinstance(layer, ScalarLayer):
-        certificate = certify_theorem(target, plan, layer, observed, count, values_error)
-    else:
-        certificate = certify_layer(target, layer, layout, tolerance, observed, count, progress)
-    certificate = replace(_believed(certificate), weights=model.fingerprint())
-    return replace(approximation, certificate=certificate, facts=replace(facts, seconds=time.perf_counter() - started))
-
-
-def _believed(certificate: Certificate) -> Certificate:
-    """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
-    if certificate.observed <= certificate.bound:
-        return certificate
-    told = f"contradicted: an error of {certificate.observed:.3g} was observed, above the bound {certificate.bound:.3g}"
-    return replace(certificate, bound=float("inf"), assumptions=(*certificate.assumptions, told))
-
-
-def certify_layer(
-    target: Target,
-    layer: ScalarLayer | VectorLayer,
-    layout: Layout,
-    tolerance: float,
-    observed: float,
-    points: int,
-    progress: Callable[[str, float], None] | None = None,
-) -> Certificate:
-    """The analytic certificate of a solved layer, where that applies; otherwise a record of the observed error."""
-    record = Certificate(tolerance, float("inf"), observed, points, "none", str(target.domain))
-    form = form_of(layer)
-    proof = prove(form, target, frame_of(target.domain), tolerance, progress=progress) if form is not None else None
-    if proof is None or not proof.bound < float("inf"):
-        return record
-    selection = 8 * U64 * bound_of_outputs(layer) if layout == "wide" and isinstance(layer, ScalarLayer) else 0.0
-    return replace(
-        record,
-        bound=(proof.bound + selection) * (1 + 1e-12),
-        method="analytic",
-        assumptions=proof.assumptions,
-        evidence=proof.evidence,
-    )
+        proved = certify_theorem(target, plan, layer, values_error)
+    certificate = decide(model, target, tolerance, facts.places, seed=seed, progress=progress, proved=proved)
+    facts = replace(facts, seconds=time.perf_counter() - started)
+    return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape, plan)
 
 
 def frame_of(domain: Domain) -> Frame:
     """Normalisation of the box to [−½, ½]^D."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     return Frame(tuple((low + (high - low) / 2).tolist()), tuple((1 / (high - low)).tolist()))
-
-
-def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
-    """(largest |T − f|, number of points) on fresh random points of the domain, corners included; NaN if T is not finite."""
-    target = approximation.target
-    assert target is not None
-    points = target.domain.points(uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy())
-    points = points[target.domain.contains(points)]
-    if not len(points):
-        raise InputError(
-            "a domain with points in it", f"none of {OBSERVED_POINTS:,} samples satisfies `where`", "widen it"
-        )
-    rng = np.random.default_rng(seed)
-    largest, count, reach = 0.0, 0, 0.05
-    for _ in range(4):  # then closer and closer around the worst points found
-        errors = np.abs(approximation(points).reshape(len(points), -1) - target(points)).max(axis=1)
-        largest = max(largest, float(errors.max())) if np.isfinite(errors).all() else math.nan
-        count += len(points)
-        if math.isnan(largest):
-            break
-        worst = points[np.argsort(-errors)[:40]]
-        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * rng.normal(
-            size=(25 * len(worst), target.dimension)
-        )
-        points = np.clip(around, target.domain.lower, target.domain.upper)
-        points = np.concatenate([worst[:1], points[target.domain.contains(points)]])
-        reach /= 5
-    else:  # the worst points once more, with f as exactly as it can be had
-        exact, _ = target.nearest(worst)
-        largest = max(largest, float(np.abs(approximation(worst).reshape(len(worst), -1) - exact).max()))
-    return largest, count
 
 
 def total_of(layer: ScalarLayer | VectorLayer) -> float:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .errors import InputError
+from .jumps import asked
 from .sample import fitting_points
 from .solve import Features, Problem
 from .target import Target
@@ -27,10 +28,10 @@ class GroupFit:
             drawn = fitting_points(count, len(self.group), seed + len(unit))
             more = torch.full((len(drawn), self.target.dimension), 0.5, dtype=torch.float64)
             more[:, self.group] = drawn
-            inside = torch.from_numpy(self.target.domain.contains(self.target.domain.points(more.numpy())))
+            inside = torch.from_numpy(asked(self.target, self.target.domain.points(more.numpy())))
             if inside.float().mean() < 0.01:
                 raise InputError(
-                    "a domain with points in it", "fewer than 1% of samples satisfy `where`", "tighten the box"
+                    "a domain with points in it", "fewer than 1% of samples belong to it", "tighten the box"
                 )
             unit = torch.cat([unit, more[inside]])
         x = self.target.domain.points(unit.numpy())

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..formula.bounded import ULPS
+from ..formula.tree import Where, postorder, variables
 from ..model import SingleLayerTransformer
 from ..target import Target
 from ..threads import one_thread
@@ -31,8 +32,7 @@ from .taylor.layer import Network
 from .taylor.series import UP, Space, Taylor
 
 AT_ONCE = 2**22  # numbers held at a time
-CLOSE = 1.1  # a bound within this factor of the observed error is not improved further
-ENOUGH = 1.5  # nor is one within this factor that is also within the tolerance
+ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
 
 
@@ -90,7 +90,7 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
         "explicit softmax attention (other kernels add their own rounding)",
     ]
     if model.config.norm != "none":
-        told.append("LayerNorm's mean within (m + 2)u max|x| and its variance within 4(m + 4)u max x²")
+        told.append("LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model")
     if model.config.activation != "relu":
         told.append(f"{model.config.activation} within 16 units of its argument")
     if target.formula is None:
@@ -129,14 +129,14 @@ class Search:
                 elapsed = time.perf_counter() - budget.started
                 if bound <= tolerance and within is None:
                     within = elapsed
-                if bound <= CLOSE * observed or (bound <= min(tolerance, ENOUGH * observed)):
+                if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
                     break
                 if budget.spent(boxes) or (within is not None and elapsed > 2 * within + 1):
                     break
                 if progress:
                     progress(f"certifying, bound {bound:.3g}", min(1.0, elapsed / budget.seconds))
                 worst = np.argsort(-cover.bound)[: self.at_once]
-                worst = worst[cover.bound[worst] > max(bound / 4, CLOSE * observed)]
+                worst = worst[cover.bound[worst] >= max(bound / 4, min(tolerance, bound))]
                 chosen, rest = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
                 halves = _halved(chosen)
                 if halves is None:
@@ -164,15 +164,14 @@ class Search:
         if where is not None:
             keep = ~condition_on(Space(lower, upper), where).no
             lower, upper, known = lower[keep], upper[keep], known[keep]
-        space = Space(lower, upper)
-        outputs, undecided = self._target_on(space)
-        if self.target.margin and undecided.any():
-            keep = ~self._at_jump(space, undecided)
+        if self.target.margin:
+            keep = ~self._at_jump(Space(lower, upper))
             self.dropped += int((~keep).sum())
-            if not keep.all():
-                return self._batch(lower[keep], upper[keep], known[keep])
+            lower, upper, known = lower[keep], upper[keep], known[keep]
         if not len(lower):
             return Cover(lower, upper, known, np.zeros(0, int))
+        space = Space(lower, upper)
+        outputs = self._target_on(space)
         answer = self.network(space)
         bound = np.zeros(len(lower))
         smear = np.zeros((space.dimension, len(lower)))
@@ -191,13 +190,12 @@ class Search:
         axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
         return Cover(lower, upper, np.minimum(bound, known), axis)
 
-    def _target_on(self, space: Space) -> tuple[list[Enclosed], np.ndarray]:
-        """(f on the boxes, which boxes have an undecided `where`)."""
+    def _target_on(self, space: Space) -> list[Enclosed]:
+        """f on the boxes, output by output."""
         t = self.target
         if t.formula is not None:
-            algebra = TaylorAlgebra(space)
-            outputs: list[Enclosed] = t.formula.tape.run(algebra)
-            return outputs, algebra.undecided
+            outputs: list[Enclosed] = t.formula.tape.run(TaylorAlgebra(space))
+            return outputs
         values = t.values(space.centre)
         if t.modulus.lipschitz is not None:
             swing = space.half @ np.array(t.modulus.lipschitz)
@@ -211,16 +209,26 @@ class Search:
             off = np.where(good, radius, np.inf)
             middle = np.where(good, value, 0.0)
             outputs.append(Enclosed(space.constant(middle, off), middle - off * UP, middle + off * UP))
-        return outputs, np.zeros(space.boxes, dtype=bool)
+        return outputs
 
-    def _at_jump(self, space: Space, undecided: np.ndarray) -> np.ndarray:
-        """Boxes all of whose points are proved to be within the margin of a jump."""
-        found = np.zeros(space.boxes, dtype=bool)
-        reach = self.target.margin * (1 - 1e-12) - space.half
-        rows = np.flatnonzero(undecided & (space.half <= self.target.margin / 2).all(axis=1))
-        if not len(rows) or self.target.formula is None:
+    def _at_jump(self, space: Space) -> np.ndarray:
+        """Boxes all of whose points are proved to be within the margin of a jump.
+
+        A condition is the same along coordinates that it does not contain: these are left at the centre, however wide.
+        """
+        found, formula, D = np.zeros(space.boxes, dtype=bool), self.target.formula, space.dimension
+        if formula is None:
             return found
-        D = space.dimension
+        wheres = [tree.condition for tree in postorder(formula.outputs) if isinstance(tree, Where)]
+        seen = np.isin(np.arange(1, D + 1), variables(*wheres))
+        half = np.where(seen, space.half, 0.0)
+        box = self.target.domain.lower, self.target.domain.upper
+        around = TaylorAlgebra(Space(*(np.clip(space.centre + s * (space.half + self.target.margin), *box) for s in (-1, 1))))
+        formula.tape.run(around)
+        rows = np.flatnonzero(around.undecided & (half <= self.target.margin / 2).all(axis=1))
+        if not len(rows):
+            return found
+        reach = np.where(seen, self.target.margin * (1 - 1e-12) - space.half, 0.0)
         turns = [np.zeros(D), *np.eye(D), *-np.eye(D)]
         if D <= CORNERS:
             turns += [np.array(signs) for signs in itertools.product((-1.0, 1.0), repeat=D)]
@@ -229,7 +237,7 @@ class Search:
         for turn in turns:
             at = np.clip(space.centre[rows] + reach[rows] * turn, self.target.domain.lower, self.target.domain.upper)
             algebra = TaylorAlgebra(Space(at, at))
-            self.target.formula.tape.run(algebra)
+            formula.tape.run(algebra)
             here = [(t.yes, t.no) for t in algebra.conditions]
             yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
             no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]

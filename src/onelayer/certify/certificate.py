@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from ..table import Table
 
-SCHEMA = 1
+SCHEMA = 2
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
-Method = Literal["theorem", "analytic", "none"]
+Method = Literal["theorem", "analytic", "bisect", "none"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Certificate:
     norm: str = "maximum absolute difference over all output entries"
     assumptions: tuple[str, ...] = ()
     evidence: dict[str, Any] = field(default_factory=dict)
-    witness: tuple[float, ...] | None = None
+    witness: tuple[float, ...] | None = None  # a point of the domain where the error is proved to exceed the tolerance
+    margin: float = 0.0  # distance kept from the jumps of `where(…)`
     weights: str = ""  # digest of the weights that this certificate speaks of
 
     @property
@@ -71,6 +72,8 @@ class Certificate:
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),
+            *([("margin around jumps", f"{self.margin:g}")] if self.margin else []),
+            *([("witness", ", ".join(f"{v!r}" for v in self.witness))] if self.witness is not None else []),
             *(("assumes", a) for a in self.assumptions),
         ]
         return Table("Certificate", ("", "value"), rows)

@@ -84,6 +84,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             ends = np.stack([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
             low, high = ends.min(axis=0), ends.max(axis=0)  # NaN from 0·∞ stays NaN and is dropped
             low, high = low - 2.0**-52 * np.abs(low) - TINY, high + 2.0**-52 * np.abs(high) + TINY
+            same = ((a.low >= 0) & (b.low >= 0)) | ((a.high <= 0) & (b.high <= 0))
+            low = np.where(same, np.maximum(low, 0.0), low)
         for one, other in ((a.model, b.model), (b.model, a.model)):
             if not one.c[1:].any() and not one.a:  # a constant keeps the kinks of the other factor
                 return self._tight(other.times(one.c[0], one.r), low, high)

@@ -88,6 +88,8 @@ def power_bounds(low: np.ndarray, high: np.ndarray, q: float) -> Bounds:
     else:
         good = low >= 0 if q > 0 else low > 0
     least, most = least - slip * np.abs(least) - TINY, most + slip * np.abs(most) + TINY
+    if not whole or q % 2 == 0:
+        least = np.maximum(least, 0.0)
     good = good & np.isfinite(least) & np.isfinite(most)
     return np.where(good, least, -np.inf), np.where(good, most, np.inf)
 

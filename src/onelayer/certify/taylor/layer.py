@@ -208,7 +208,7 @@ class Network:
     def _norm(self, x: Value, which: str) -> Value:
         """LayerNorm: (x − μ)/√(var + eps)·gain + offset.
 
-        Assumed of the deployed kernel: mean within (m + 2)u·max|x|, variance within 4(m + 4)u·max x², whatever its algorithm.
+        Assumed of the deployed kernel: mean within (m + 2)u·mean|x|, variance within 2(m + 4)u·mean x², whatever its algorithm.
         """
         m, u, eps = self.config.d_model, self.arithmetic.u, self.config.norm_eps
         gain, offset = getattr(self.w, f"gain_{which}"), getattr(self.w, f"offset_{which}")
@@ -224,10 +224,10 @@ class Network:
         y = centred * root[..., None]
         with np.errstate(all="ignore"):
             size, away = flat.size() + x.off, centred.size()
-            largest, worst = size.max(axis=-1, keepdims=True), x.off.max(axis=-1, keepdims=True)
-            mean_off = worst + (m + 2) * u * largest
-            apart = (away.max(axis=-1, keepdims=True) + 2 * worst) * 2 * worst  # |Δvar| from the inputs' errors
-            variance_off = apart * 2 + 4 * (m + 4) * u * largest**2
+            mean_off = x.off.mean(axis=-1, keepdims=True) + (m + 2) * u * size.mean(axis=-1, keepdims=True)
+            apart = ((2 * away + x.off) * x.off).mean(axis=-1, keepdims=True)  # var(x + e) − var(x), about the old mean
+            apart = apart + x.off.mean(axis=-1, keepdims=True) ** 2
+            variance_off = (apart + 2 * (m + 4) * u * (size**2).mean(axis=-1, keepdims=True)) * UP
             relative = variance_off / (2 * least[..., None]) * 1.01 + 4 * u
             inverse = 1 / np.sqrt(least)[..., None]
             off = (x.off + mean_off + u * size) * inverse * (1 + relative) + away * inverse * relative

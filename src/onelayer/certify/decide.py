@@ -1,0 +1,209 @@
+"""From a model and a target to a certificate: observe, prove, and if that fails, look for a witness.
+
+A layer of softmax averages with an analytic formula is proved by interpolation (`analytic`), everything else by bisection
+(`bisect`); where the first falls short of the tolerance the second tries as well, and the better bound counts.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from ..approximation import Approximation
+from ..errors import InputError
+from ..formula import Formula
+from ..formula.tree import Call, Where, postorder
+from ..model import SingleLayerTransformer
+from ..observe import Observation, observe
+from ..target import Target, require_tolerance
+from . import analytic, bisect
+from .analytic import Proof
+from .arithmetic import FLOAT32, FLOAT64, Arithmetic
+from .certificate import Certificate, Method
+from .part import Budget
+from .reading import Reading, form_of_model
+from .rounding import U64
+from .witness import witness
+
+Progress = Callable[[str, float], None]
+
+
+def certify(
+    model: SingleLayerTransformer | Approximation,
+    target: Target | None = None,
+    tolerance: float | None = None,
+    *,
+    places: tuple[int, ...] | None = None,
+    seconds: float = 60.0,
+    boxes: int = 200_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Certificate:
+    """What can be proved about sup |T − f| for any single-layer Transformer, trained or constructed.
+
+    The model takes the D = tokens·features_in variables of the target in row order; its outputs at `places` (all of them
+    unless given) are the outputs of the target in row order. An `Approximation` brings target, places and tolerance along.
+    Stops when the bound is good, or after so many seconds or boxes with the best bound so far.
+    """
+    if isinstance(model, Approximation):
+        target = model.target if target is None else target
+        tolerance = model.certificate.tolerance if tolerance is None else tolerance
+        places = model.facts.places if places is None else places
+        model = model.model
+    if not isinstance(model, SingleLayerTransformer):
+        raise InputError("a SingleLayerTransformer", type(model).__name__, "pass a model, or an Approximation")
+    if not isinstance(target, Target):
+        found = "a callable that was not stored" if target is None else type(target).__name__
+        raise InputError("a Target to compare with", found, "pass Target(function, domain)")
+    if tolerance is None:
+        raise InputError("a tolerance", "none", "give for instance 1e-3")
+    require_tolerance(tolerance)
+    _require_budget(seconds, boxes)
+    rows = tuple(range(model.config.places)) if places is None else places
+    _require_fit(model, target, rows)
+    if model.training and model.config.dropout:
+        raise InputError("a model that answers the same each time", "dropout in training mode", "call model.eval()")
+    return decide(model, target, tolerance, rows, Budget(boxes, seconds), seed, progress)
+
+
+def decide(
+    model: SingleLayerTransformer,
+    target: Target,
+    tolerance: float,
+    places: tuple[int, ...],
+    budget: Budget | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    proved: Certificate | None = None,
+) -> Certificate:
+    """The certificate. `proved` is one that is known already (the theorem's): kept if it is within the tolerance."""
+    budget = budget or Budget()
+    arithmetic = FLOAT32 if model.W_E.dtype == torch.float32 else FLOAT64
+    seen = observe(_answer(model, places), target, seed, np.float32 if arithmetic is FLOAT32 else np.float64)
+    record = Certificate(
+        tolerance,
+        math.inf,
+        seen.largest,
+        seen.points,
+        "none",
+        str(target.domain),
+        arithmetic=arithmetic.name,
+        margin=target.margin,
+        weights=model.fingerprint(),
+    )
+    if proved is not None:
+        proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
+    best = proved or record
+    if not math.isnan(seen.largest) and not best.bound <= tolerance:
+        for method in _methods(target):
+            proof = _proof(method, model, target, tolerance, places, arithmetic, seen, budget, progress)
+            if proof is not None and proof.bound < best.bound:
+                best = replace(
+                    record, bound=proof.bound, method=method, assumptions=proof.assumptions, evidence=proof.evidence
+                )
+            if best.bound <= tolerance:
+                break
+    best = believed(best)
+    if best.verdict != "CERTIFIED" and seen.largest > tolerance:
+        found = witness(model, target, tolerance, seen.worst, arithmetic, places)
+        best = replace(best, witness=found)
+    return best
+
+
+def _methods(target: Target) -> list[Method]:
+    """The engines worth trying, in order."""
+    if target.formula is None or target.margin:
+        return ["bisect"]
+    return ["bisect", "analytic"] if _has_kinks(target.formula) else ["analytic", "bisect"]
+
+
+def _has_kinks(formula: Formula) -> bool:
+    kinked = ("abs", "min", "max")
+    return any(isinstance(t, Where) or (isinstance(t, Call) and t.name in kinked) for t in postorder(formula.outputs))
+
+
+def _proof(
+    method: Method,
+    model: SingleLayerTransformer,
+    target: Target,
+    tolerance: float,
+    places: tuple[int, ...],
+    arithmetic: Arithmetic,
+    seen: Observation,
+    budget: Budget,
+    progress: Progress | None,
+) -> Proof | None:
+    if method == "bisect":
+        fresh = Budget(budget.boxes, budget.seconds)
+        return bisect.prove(
+            model,
+            target,
+            tolerance,
+            seen.largest,
+            places=places,
+            arithmetic=arithmetic,
+            budget=fresh,
+            progress=progress,
+        )
+    reading = form_of_model(model, places)
+    if reading is None or len(reading.hinges) or arithmetic is not FLOAT64 or not _normalised(reading, target):
+        return None
+    proof = analytic.prove(reading.form, target, reading.frame, tolerance, budget, progress)
+    more = float((reading.error + 8 * U64 * reading.passed).max())
+    return None if proof is None else replace(proof, bound=(proof.bound + more) * (1 + 1e-12))
+
+
+def _normalised(reading: Reading, target: Target) -> bool:
+    """Whether the model's normalisation takes the domain into [−½, ½]^D, as the analytic engine supposes."""
+    shift, scale = np.array(reading.frame.shift), np.array(reading.frame.scale)
+    ends = [(np.array(end) - shift) * scale for end in (target.domain.lower, target.domain.upper)]
+    return bool((np.abs(ends) <= 0.5 + 1e-10).all())
+
+
+def believed(certificate: Certificate) -> Certificate:
+    """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
+    if certificate.observed <= certificate.bound:
+        return certificate
+    told = f"contradicted: an error of {certificate.observed:.3g} was observed, above the bound {certificate.bound:.3g}"
+    return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, told))
+
+
+def _answer(model: SingleLayerTransformer, places: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """T at points [point, D], in chunks that bound the memory of the attention weights."""
+    c = model.config
+    rows = max(1, 2**22 // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
+
+    def answer(x: np.ndarray) -> np.ndarray:
+        given = torch.from_numpy(x).to(model.W_E.dtype).reshape(len(x), c.tokens, c.features_in)
+        with torch.no_grad():
+            parts = [model(part)[:, list(places)].flatten(1) for part in given.split(rows)]
+        return torch.cat(parts).double().numpy()
+
+    return answer
+
+
+def _require_fit(model: SingleLayerTransformer, target: Target, places: tuple[int, ...]) -> None:
+    c = model.config
+    if c.tokens * c.features_in != target.dimension:
+        raise InputError(
+            f"a model of {target.dimension} variables, as the target has",
+            f"{c.tokens} tokens with {c.features_in} features",
+            "make the two agree",
+        )
+    if not places or not all(isinstance(p, int) and 0 <= p < c.places for p in places):
+        raise InputError(f"places among 0 … {c.places - 1}", f"{places}", "name rows that the model reads out")
+    if len(places) * c.features_out != target.outputs:
+        raise InputError(
+            f"a model with {target.outputs} outputs, as the target has",
+            f"{len(places)} places with {c.features_out} features",
+            "name the places, or give output_shape",
+        )
+
+
+def _require_budget(seconds: float, boxes: int) -> None:
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        raise InputError("seconds above 0", f"{seconds!r}", "give the time that the proof may take")
+    if not (isinstance(boxes, int) and boxes > 0):
+        raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be looked at")
