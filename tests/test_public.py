@@ -25,6 +25,7 @@ def test_public_names():
         "Target",
         "__version__",
         "build",
+        "certify",
         "from_stock",
         "inspect",
         "load",

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import erf, expit
 
 from ...formula.bounded import ULPS
 from .series import TINY, UP, U, Taylor
@@ -49,6 +48,18 @@ def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:
         steepest = np.maximum(np.power(near, q - 4), np.power(far, q - 4))
         fourth = abs(binomial) * 24 * steepest * (1 + SLIP) if binomial else np.zeros_like(c)
         return _composed(u, (a, [np.abs(t) * (1 + abs(q)) for t in a], fourth)).best(*power_bounds(low, high, q))
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf as error_function  # importing it changes the warning filters: only when used
+
+    return np.asarray(error_function(x))
+
+
+def expit(x: np.ndarray) -> np.ndarray:
+    from scipy.special import expit as logistic
+
+    return np.asarray(logistic(x))
 
 
 def _range(u: Taylor, known: Bounds | None) -> Bounds:
