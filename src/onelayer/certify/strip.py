@@ -18,7 +18,7 @@ box with x_i on the ellipse (real half-axis A_i; half-widths h_j of the other si
     s_t(c) − s_r(c) + |keys_ti − keys_ri| A_i + Σ_{j≠i} |keys_tj − keys_rj| h_j.
 
 r is the token with the largest score at the centre c. Tokens are left out of K in the order of these maxima: the sets
-of those above 0, above 1e-9 and so on are tried, and the smallest φ is taken.
+of all and of those above each number of KEPT are tried, and the smallest φ is taken.
 
 A head's output is an average of its values, with weights that sum to 1 also for complex x: for any constant v,
 |Σ_t v_t w_t| ≤ |v| + φ max_t |v_t − v|. With v in the middle of the values this is never worse than the bound 1/sin 2θ on
@@ -33,9 +33,9 @@ from torch import Tensor
 
 from .form import Block, Form
 
-KEPT = (1e-9, 1e-5, 1e-3, 3e-2)  # tokens below are negligible; tried one after the other
+KEPT = (3e-2, 1e-3, 1e-7)  # tokens below are negligible; tried one after the other
 STEEP = 1.5  # θ from which nothing is claimed
-WIDE = 1.0  # θ up to which all tokens may be kept without looking further
+WIDE = 1.0  # θ up to which all tokens are kept
 ROOM = 0.02  # least cos θ − η
 AT_ONCE = 2**21  # numbers held at a time
 UP = 1 + 1e-9
@@ -79,8 +79,11 @@ def spreads(form: Form) -> Float[Tensor, " coordinate"]:
     return widest
 
 
-def largest(form: Form, ellipses: Ellipses) -> Float[Tensor, "box coordinate out"]:
-    """An upper bound on |T_o| with coordinate i on its ellipse and the others real in the box; ∞ where none is found."""
+def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tensor, "box coordinate out"]:
+    """An upper bound on |T_o| with coordinate i on its ellipse and the others real in the box; ∞ where none is found.
+
+    Negligible tokens are looked for only if it is to be done `closely`.
+    """
     c, A = ellipses.centres, ellipses.real
     D = c.shape[1]
     fixed = form.bias + c @ form.linear  # what stays at its value at the centre
@@ -90,9 +93,8 @@ def largest(form: Form, ellipses: Ellipses) -> Float[Tensor, "box coordinate out
         middle, reach = _values(block, c, A)
         fixed = fixed + middle.sum(dim=1)
         sizes = sizes + middle.abs().sum(dim=1)
-        total = total + torch.einsum("bhi,bho->bio", weights_sum(block, ellipses), reach).nan_to_num(
-            nan=torch.inf, posinf=torch.inf
-        )
+        phi = weights_sum(block, ellipses, closely)
+        total = total + torch.einsum("bhi,bho->bio", phi, reach).nan_to_num(nan=torch.inf, posinf=torch.inf)
     return ((fixed.abs() + 1e-11 * sizes)[:, None, :] + total) * UP
 
 
@@ -115,11 +117,13 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
     return middle, reach
 
 
-def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
+def weights_sum(block: Block, ellipses: Ellipses, closely: bool) -> Float[Tensor, "box head coordinate"]:
     """φ ≥ Σ_t |w_t| for every head with coordinate i on its ellipse; ∞ where none is found."""
     low, high = key_ranges(block)
     theta = ellipses.imaginary[:, None, :] * ((high - low) / 2)
     found = _phi(theta, torch.zeros_like(theta))
+    if not closely:
+        return found
     wide = (theta > WIDE).flatten(1).any(dim=1).nonzero().flatten()
     rows = max(1, AT_ONCE // max(1, block.keys.numel()))
     for some in wide.split(rows):
@@ -147,11 +151,15 @@ def _with_negligible(block: Block, ellipses: Ellipses) -> Float[Tensor, "box hea
     common = scores - best[:, :, None] + torch.einsum("bhtd,bd->bht", apart, h) * (1 + 1e-12) + slack
     exponent = common[..., None] + apart * (A - h)[:, None, None, :] * (1 + 1e-12)
     ratio = exponent.clamp_max(600.0).exp() * UP
+    across, keys = ellipses.imaginary[:, None, :], block.keys.expand_as(ratio)
     found = torch.full_like(ratio[:, :, 0], torch.inf)
+    alive = torch.arange(len(c))  # with fewer tokens kept the phases are smallest: if that fails, all fail
     for threshold in KEPT:
-        kept = (ratio > threshold) & there[None, :, :, None]
-        top = block.keys.expand_as(ratio).masked_fill(~kept, -torch.inf).amax(dim=2)
-        bottom = block.keys.expand_as(ratio).masked_fill(~kept, torch.inf).amin(dim=2)
-        eta = ratio.masked_fill(kept, 0.0).sum(dim=2)
-        found = torch.minimum(found, _phi(ellipses.imaginary[:, None, :] * (top - bottom) / 2, eta))
+        kept = (ratio[alive] > threshold) & there[None, :, :, None]
+        top = keys[alive].masked_fill(~kept, -torch.inf).amax(dim=2)
+        bottom = keys[alive].masked_fill(~kept, torch.inf).amin(dim=2)
+        theta = across[alive] * (top - bottom) / 2
+        eta = ratio[alive].masked_fill(kept, 0.0).sum(dim=2)
+        found[alive] = torch.minimum(found[alive], _phi(theta, eta))
+        alive = alive[(theta < STEEP).flatten(1).all(dim=1)]
     return found

@@ -19,15 +19,16 @@ from . import chebyshev
 from .part import Part
 from .strip import Ellipses, largest
 
-NOMINAL = 1e-9
-DEGREE = {1: 32, 2: 26, 3: 16, 4: 12}  # P
+NOMINAL = {1: 1e-10, 2: 1e-9, 3: 1e-7, 4: 1e-6}
+DEGREE = {1: 36, 2: 28, 3: 20, 4: 16}  # P
 DEGREES = {  # the ladder of degrees in use
     1: (*range(4, 24, 2), *range(24, 100, 4)),
     2: (*range(4, 24, 2), *range(24, 66, 3)),
-    3: tuple(range(3, 33)),
-    4: tuple(range(3, 21)),
+    3: tuple(range(3, 41)),
+    4: tuple(range(3, 27)),
 }
 RHOS = (1.5, 1.8, 2.2, 2.7, 3.3, 4.1, 5.0, 6.5, 8.5, 12.0)
+CLOSELY = (3, 6, 9)  # places on the ladder where negligible tokens are looked for
 PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
 UP = 1 + 1e-9
@@ -82,7 +83,7 @@ def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None
     """Good boxes that cover the part, `least` per side at the least; None if there are too many or they get too small."""
     pending = _first(part, least)
     lower, upper = part.sides
-    nominal = NOMINAL * part.size
+    nominal = NOMINAL[part.dimension] * part.size
     good: list[Tiles] = []
     while len(pending):
         if spent(sum(map(len, good)) + len(pending)):
@@ -107,14 +108,18 @@ def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None
 
 def measured(part: Part, boxes: np.ndarray) -> Tiles:
     """The boxes with the ellipses that ask for the lowest degree at the nominal accuracy, and the sizes there."""
-    nominal = NOMINAL * part.size
-    layer = np.stack([largest(part.form, _ellipses(part, boxes, rho)).numpy() for rho in RHOS])  # [ρ, box, side, out]
-    ladder = np.array(RHOS)[:, None, None]
+    nominal = NOMINAL[part.dimension] * part.size
+    P, ladder = DEGREE[part.dimension], np.array(RHOS)[:, None, None]
+    layer = np.stack([_layer_sizes(part, boxes, rho, closely=False) for rho in RHOS])  # [ρ, box, side, out]
+    wide = (_asked(ladder, layer.max(axis=3), nominal).min(axis=0) > P).any(axis=1)
+    for place in CLOSELY:  # from narrow ellipses to wide ones, as long as there is a bound at all
+        if wide.any():
+            layer[place, wide] = _layer_sizes(part, boxes[wide], RHOS[place], closely=True)
+            wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
     asked = _asked(ladder, layer.max(axis=3), nominal)
     best = asked.argmin(axis=0)
     sizes, rho = _taken(layer, best), np.array(RHOS)[best]
     sizes = sizes + _formula_sizes(part, boxes, rho)
-    P = DEGREE[part.dimension]
     missed = (_asked(rho, sizes.max(axis=2), nominal) > P) & (asked.min(axis=0) <= P)
     if missed.any():  # the formula does not reach that far: the narrowest ellipse that would do for the layer
         narrow = np.where(missed, (asked <= P).argmax(axis=0), best)
@@ -139,7 +144,7 @@ def _asked(rho: np.ndarray, sizes: np.ndarray, nominal: float) -> np.ndarray:
 def _first(part: Part, least: int) -> np.ndarray:
     """A coarse tiling whose halves of halves fit the sharpest head: boxes [box, 2, D] with shared float faces."""
     D = part.dimension
-    rho = (8 / NOMINAL) ** (1 / DEGREE[D])
+    rho = (8 / NOMINAL[D]) ** (1 / DEGREE[D])
     needed = np.ceil(part.phases * (rho - 1 / rho) / 2 / (4 * PHASE)).clip(1, 1e15)
     counts = [max(least, math.ceil(n / 2 ** max(0, math.floor(math.log2(n)) - 1))) for n in needed.tolist()]
     lower, upper = part.sides
@@ -161,13 +166,14 @@ def halved(boxes: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return np.concatenate([left, right])
 
 
-def _ellipses(part: Part, boxes: np.ndarray, rho: float) -> Ellipses:
-    """The boxes in normalised coordinates, a trifle enlarged for the rounding of the normalisation."""
+def _layer_sizes(part: Part, boxes: np.ndarray, rho: float, closely: bool) -> np.ndarray:
+    """[box, coordinate, out]: |T| on the ellipses, a trifle enlarged for the rounding of the normalisation."""
     shift, scale = part.normalisation
     centres = (boxes.mean(axis=1) - shift) * scale
     slack = 1e-14 * (1 + part.reach)
     halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * (1 + 1e-12) + slack
-    return Ellipses(torch.from_numpy(centres), torch.from_numpy(halves), rho)
+    ellipses = Ellipses(torch.from_numpy(centres), torch.from_numpy(halves), rho)
+    return largest(part.form, ellipses, closely).numpy()
 
 
 def _formula_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray:
