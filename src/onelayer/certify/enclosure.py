@@ -8,6 +8,7 @@ makes the range infinite.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -110,7 +111,8 @@ def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> 
         V, grow = chebyshev.values(q, N), chebyshev.enlargement(q, N, D)
         own = np.flatnonzero(wanted == q)
         for some in np.array_split(own, 1 + len(own) * N**D * m // AT_ONCE):
-            kept = a[(some, *(slice(q + 1),) * D)]
+            corner: tuple[Any, ...] = (some, *(slice(q + 1),) * D)
+            kept = a[corner]
             values = chebyshev.along(V, kept, D).reshape(len(some), -1, m)
             top, bottom = values.max(axis=1), values.min(axis=1)
             middle = (top + bottom) / 2

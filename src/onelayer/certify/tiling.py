@@ -2,8 +2,9 @@
 
 A box is good if polynomials of moderate degree P would reproduce T − f on it to NOMINAL of the layer's size: for every
 coordinate i there is an ellipse, of a parameter ρ on the ladder RHOS, with V_i·4ρ^(−P)/(ρ − 1) small enough, V_i a bound on
-|T| + |f| with x_i on that ellipse. A box that is not good is halved across the coordinate that asks for the highest degree.
-The layout does not depend on the accuracy that is asked for: that decides the degree on each box, later.
+|T| + |f| with x_i on that ellipse, and V_i is not out of all proportion. A box that is not good is halved across the
+coordinate that asks for the highest degree. The layout does not depend on the accuracy that is asked for: that decides the
+degree on each box, later.
 """
 
 import math
@@ -29,8 +30,11 @@ DEGREES = {  # the ladder of degrees in use
 }
 RHOS = (1.5, 1.8, 2.2, 2.7, 3.3, 4.1, 5.0, 6.5, 8.5, 12.0)
 CLOSELY = (3, 6, 9)  # places on the ladder where negligible tokens are looked for
+GROWTH = 100.0  # |T| + |f| on an ellipse, at most, relative to its size on the domain
 PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
+THINNEST = 2.0**-40  # of a side: nor are these, whatever fails
+AT_ONCE = 512  # boxes measured at a time
 UP = 1 + 1e-9
 
 
@@ -88,22 +92,51 @@ def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None
     while len(pending):
         if spent(sum(map(len, good)) + len(pending)):
             return None
-        pending = pending[part.truths(pending) != -1]
-        if not len(pending):
-            break
-        tiles = measured(part, pending)
+        now, later = pending[:AT_ONCE], pending[AT_ONCE:]
+        now = now[part.truths(now) != -1]
+        pending = later
+        if not len(now):
+            continue
+        tiles = measured(part, now)
         asked = _asked(tiles.rho, tiles.sizes.max(axis=2), nominal)
-        fine = asked.max(axis=1) <= DEGREE[part.dimension]
+        fine = (asked.max(axis=1) <= DEGREE[part.dimension]) & (tiles.sizes.max(axis=(1, 2)) <= GROWTH * part.size)
         if fine.any():
             good.append(tiles[fine])
-        bad, asked = pending[~fine], asked[~fine]
+        bad, asked = now[~fine], asked[~fine]
         width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
-        hopeless = np.isinf(asked).any(axis=1) & (width.max(axis=1) < SMALLEST[min(part.dimension, 2)])
-        if hopeless.any() or (width.max(axis=1) < 2.0**-40).any():
+        calm = (width * part.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
+        small = width.max(axis=1) < SMALLEST[min(part.dimension, 2)]
+        hopeless = np.isinf(asked).any(axis=1) & calm & small
+        if hopeless.any() or (width.max(axis=1) < THINNEST).any():
             return None
         preference = np.where(np.isinf(asked), 1e6 * width * (1 + part.phases), asked)
-        pending = halved(bad, preference.argmax(axis=1))
+        pending = np.concatenate([halved(bad, preference.argmax(axis=1)), later])
     return Tiles.joined(good) if good else None
+
+
+def within_reach(part: Part, tiles: Tiles, goal: float, spent: Callable[[int], bool]) -> Tiles:
+    """Boxes on which even the highest degree misses the goal are halved, as long as that can help.
+
+    Seldom: where the layer is so much larger than the formula that the layout did not look at the latter. Nothing finer
+    than rounding at the size of the layer is aimed at.
+    """
+    goal, highest = max(goal, 1e-15 * part.size), DEGREES[part.dimension][-1]
+    lower, upper = part.sides
+    good: list[Tiles] = []
+    while len(tiles):
+        width = (tiles.boxes[:, 1] - tiles.boxes[:, 0]) / (upper - lower)
+        missed = (tiles.truncation(highest).max(axis=1) > goal) & (width.max(axis=1) > SMALLEST[1])
+        good.append(tiles[~missed])
+        if not missed.any() or spent(sum(map(len, good)) + 2 * int(missed.sum())):
+            good.append(tiles[missed])
+            break
+        bad = tiles[missed]
+        asked = _asked(bad.rho, bad.sizes.max(axis=2), goal)
+        halves = halved(bad.boxes, asked.argmax(axis=1))
+        halves = halves[part.truths(halves) != -1]
+        pieces = [measured(part, halves[i : i + AT_ONCE]) for i in range(0, len(halves), AT_ONCE)]
+        tiles = Tiles.joined(pieces) if pieces else bad[:0]
+    return Tiles.joined(good)
 
 
 def measured(part: Part, boxes: np.ndarray) -> Tiles:
@@ -137,7 +170,7 @@ def _taken(layer: np.ndarray, which: np.ndarray) -> np.ndarray:
 
 def _asked(rho: np.ndarray, sizes: np.ndarray, nominal: float) -> np.ndarray:
     """The degree p with 4Vρ^(−p)/(ρ − 1) = nominal."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return np.maximum(np.log(4 * sizes / (nominal * (rho - 1))) / np.log(rho), 0.0)
 
 
