@@ -70,12 +70,16 @@ def key_ranges(block: Block) -> tuple[Float[Tensor, "head coordinate"], Float[Te
     return low, block.keys.masked_fill(hidden, -torch.inf).amax(dim=1)
 
 
+def _key_spreads(block: Block) -> Float[Tensor, "head coordinate"]:
+    low, high = key_ranges(block)
+    return high - low
+
+
 def spreads(form: Form) -> Float[Tensor, " coordinate"]:
     """The largest max_t keys_ti − min_t keys_ti over all heads, per coordinate."""
     widest = torch.zeros(form.dimension, dtype=torch.float64)
     for block in form.blocks:
-        low, high = key_ranges(block)
-        widest = torch.maximum(widest, (high - low).amax(dim=0))
+        widest = torch.maximum(widest, _key_spreads(block).amax(dim=0))
     return widest
 
 
@@ -93,7 +97,12 @@ def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tenso
         middle, reach = _values(block, c, A)
         fixed = fixed + middle.sum(dim=1)
         sizes = sizes + middle.abs().sum(dim=1)
-        phi = weights_sum(block, ellipses, closely)
+        if closely:
+            phi = weights_sum(block, ellipses)
+        else:  # heads with the same spread of keys have the same φ: their reaches add up
+            widths, which = _key_spreads(block).unique(dim=0, return_inverse=True)
+            phi = _phi(ellipses.imaginary[:, None, :] * widths / 2)
+            reach = torch.zeros(len(c), len(widths), reach.shape[2], dtype=c.dtype).index_add(1, which, reach)
         total = total + torch.einsum("bhi,bho->bio", phi, reach).nan_to_num(nan=torch.inf, posinf=torch.inf)
     return ((fixed.abs() + 1e-11 * sizes)[:, None, :] + total) * UP
 
@@ -110,20 +119,18 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
         reach = (block.values - middle[:, None]).abs().masked_fill(hidden, 0.0).amax(dim=1)
         return middle.expand(len(c), -1, -1), reach.expand(len(c), -1, -1)
     at_centre = block.values + torch.einsum("bd,htdo->bhto", c, block.slopes)
-    swing = torch.einsum("bd,htdo->bhto", A, block.slopes.abs())
+    rounding = 1e-15 * (c.shape[1] + 2) * (block.values.abs() + block.slopes.abs().sum(dim=2))  # |c| < 1
+    swing = torch.einsum("bd,htdo->bhto", A, block.slopes.abs()) + rounding
     top = at_centre.masked_fill(hidden, -torch.inf).amax(dim=2)
     middle = (top + at_centre.masked_fill(hidden, torch.inf).amin(dim=2)) / 2
     reach = ((at_centre - middle[:, :, None]).abs() + swing).masked_fill(hidden, 0.0).amax(dim=2)
     return middle, reach
 
 
-def weights_sum(block: Block, ellipses: Ellipses, closely: bool) -> Float[Tensor, "box head coordinate"]:
+def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
     """φ ≥ Σ_t |w_t| for every head with coordinate i on its ellipse; ∞ where none is found."""
-    low, high = key_ranges(block)
-    theta = ellipses.imaginary[:, None, :] * ((high - low) / 2)
-    found = _phi(theta, torch.zeros_like(theta))
-    if not closely:
-        return found
+    theta = ellipses.imaginary[:, None, :] * _key_spreads(block) / 2
+    found = _phi(theta)
     wide = (theta > WIDE).flatten(1).any(dim=1).nonzero().flatten()
     rows = max(1, AT_ONCE // max(1, block.keys.numel()))
     for some in wide.split(rows):
@@ -131,7 +138,7 @@ def weights_sum(block: Block, ellipses: Ellipses, closely: bool) -> Float[Tensor
     return found
 
 
-def _phi(theta: Tensor, eta: Tensor) -> Tensor:
+def _phi(theta: Tensor, eta: Tensor | float = 0.0) -> Tensor:
     """(1 + η)/(cos θ − η), or ∞."""
     room = torch.cos((theta * (1 + 1e-12)).clamp_max(STEEP)) - eta * UP
     return torch.where((theta < STEEP) & (room > ROOM), (1 + eta) / room, torch.inf) * (1 + 1e-12)
