@@ -22,6 +22,7 @@ from onelayer.certify.part import Budget
 from onelayer.formula import enclose
 from onelayer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from onelayer.model import SingleLayerTransformer
 from onelayer.plan import outputs_of
 
 Layer = ScalarLayer | VectorLayer
@@ -73,18 +74,29 @@ class Find:
     @property
     def violated(self) -> bool:
         if self.case.poisoned:
-            return self.bound < math.inf
-        return not self.observed <= self.bound
+            return self.bound != math.inf
+        return not self.observed <= self.bound  # also if the bound is NaN
+
+    @property
+    def ratio(self) -> float:
+        """bound/observed."""
+        return self.bound / self.observed if self.observed > 0 else math.inf
+
+    @property
+    def telling(self) -> bool:
+        """Whether the ratio says something about the engine: an error that is larger than the accuracy asked for."""
+        return math.isfinite(self.bound) and self.observed >= self.case.tolerance
 
 
 Engine = Callable[[Case], float]
 
 
 def hunt(engine: Engine, cases: Iterable[Case]) -> Iterator[Find]:
-    """Every case with the engine's bound (∞ or NaN-free) and the largest proved error found."""
+    """Every case with the engine's bound and the largest proved error found (0 where there is nothing to contradict)."""
     for one in cases:
         bound = engine(one)
-        yield Find(one, bound, math.nan if one.poisoned else observed(one) if math.isfinite(bound) else 0.0)
+        claimed = bound != math.inf and not one.poisoned
+        yield Find(one, bound, observed(one) if claimed else 0.0)
 
 
 def analytic_engine(seconds: float = 1.0) -> Engine:
@@ -238,8 +250,8 @@ def _poison(layer: Layer, rng: np.random.Generator) -> Layer:
 
 def observed(one: Case, points: int = 1500, rounds: int = 4) -> float:
     """A lower bound on sup |T − f|, proved at the worst points that sampling and closing in on them found; else 0."""
-    target, frame = one.target, frame_of(one.target.domain)
-    model = assemble(one.layer, frame, outputs_of(target))
+    target = one.target
+    model = assemble(one.layer, frame_of(target.domain), outputs_of(target))
     rng = np.random.default_rng(one.seed)
     D = target.dimension
     unit = np.concatenate([rng.random((points, D)), rng.integers(0, 2, size=(4 * D, D)).astype(float)])
@@ -251,37 +263,39 @@ def observed(one: Case, points: int = 1500, rounds: int = 4) -> float:
         x = np.concatenate([x[target.domain.contains(x)], best])
         if not len(x):
             return 0.0
-        gap = np.abs(_deployed(model, x) - np.asarray(target(x)).reshape(len(x), -1)).max(axis=1)
+        gap = np.abs(deployed(one, x, model) - np.asarray(target(x)).reshape(len(x), -1)).max(axis=1)
         gap = np.where(np.isnan(gap), -1.0, gap)
         order = np.argsort(-gap)[:12]
         best = x[order]
         low, side = np.array(target.domain.lower), target.domain.sides
         unit = np.repeat((best - low) / side, 40, axis=0) + step * rng.normal(size=(40 * len(best), D))
         step /= 6
-    return max(proved_error(one, model, frame, x) for x in best[:5].tolist())
+    answers = deployed(one, best[:5], model).tolist()
+    return max(proved_error(one, answer, x) for answer, x in zip(answers, best[:5].tolist(), strict=True))
 
 
-def _deployed(model: torch.nn.Module, x: np.ndarray) -> np.ndarray:
+def deployed(one: Case, x: np.ndarray, model: SingleLayerTransformer | None = None) -> np.ndarray:
+    """What the assembled model answers, [point, out]."""
+    model = model or assemble(one.layer, frame_of(one.target.domain), outputs_of(one.target))
     with torch.no_grad():
         return model(torch.from_numpy(x).reshape(len(x), model.config.tokens, -1)).flatten(1).numpy()
 
 
-def proved_error(one: Case, model: torch.nn.Module, frame: Frame, x: list[float]) -> float:
-    """max |T(x) − f(x)| from below: T as the deployed floats and as the real function, the worse of the two."""
-    assert one.target.formula is not None
+def proved_error(one: Case, answer: list[float], x: list[float]) -> float:
+    """max |T(x) − f(x)| from below: T as the deployed model's answer and as the real function, the worse of the two."""
     form = form_of(one.layer)
+    assert one.target.formula is not None
     assert form is not None
+    worst = 0.0
     with ctx.workprec(200):
         f = enclose(one.target.formula, x, prec=200)
-        floats = _deployed(model, np.array([x]))[0].tolist()
-        real = real_value(form, frame, x)
-        worst = 0.0
-        for value, exact, range_ in zip(floats, real, f, strict=True):
-            if range_.is_finite():
-                for T in (arb(value), exact):
-                    gap = abs(T - range_.ball()).lower()
+        real = real_value(form, frame_of(one.target.domain), x)
+        for given, exact, truth in zip(answer, real, f, strict=True):
+            if truth.is_finite():
+                for T in (arb(given), exact):
+                    gap = abs(T - truth.ball()).lower()
                     worst = max(worst, _below(gap)) if gap.is_finite() else math.inf
-        return worst
+    return worst
 
 
 def _below(value: arb) -> float:
