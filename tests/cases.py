@@ -1,10 +1,12 @@
-"""What several test files draw from: hypothesis strategies for configs, and models with random weights everywhere."""
+"""What several test files draw from: hypothesis strategies for configs, models and layers with random weights everywhere."""
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 
 from onelayer.config import LayerConfig
+from onelayer.heads import Gates, Maxima, Memory, Ridges
+from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 from onelayer.model import SingleLayerTransformer
 
 VARIANTS = [  # every combination of norm, residual and activation
@@ -78,3 +80,23 @@ def plain_config(**changes) -> LayerConfig:
         "projection_bias": True,
     }
     return LayerConfig(**(base | changes))
+
+
+def random_layer(D: int, m: int, seed: int, sharp: float, kind: str) -> ScalarLayer | VectorLayer:
+    """Gates and maxima, or memory tokens and ridge gates, with random numbers everywhere; scores of size `sharp`."""
+    g = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return torch.randn(shape, generator=g, dtype=torch.float64)
+
+    if kind == "gates":
+        kept = torch.rand(6, D, generator=g) < 0.8
+        gates = Gates(normal(6) * sharp, normal(6, D) / 3, kept)
+        reach = torch.rand(2, D, generator=g) < 0.8
+        reach[:, 0] = True
+        maxima = Maxima(normal(2) * sharp, normal(2, D) / 3, reach)
+        values, tops = normal(6, D + 2, m), normal(2, m)
+        return scalar_layer(normal(m), D, (gates, values), (maxima, tops), normal(D, m))
+    memory = Memory(normal(7, D) * sharp, normal(7) * sharp, torch.zeros(7, dtype=torch.int64))
+    ridges = Ridges(normal(3, D) * sharp, normal(3) * sharp)
+    return vector_layer(normal(m), D, (memory, normal(7, m)), (ridges, normal(3, m)), normal(D, m))

@@ -14,13 +14,14 @@ import numpy as np
 from ..threads import one_thread
 from .enclosure import COARSE, FINE, Ranges, enclosed
 from .part import Budget, Part
-from .tiling import Tiles, halved, measured, tiling
+from .tiling import Tiles, halved, measured, tiling, within_reach
 
 ALONG_EDGES = 4  # boxes per side, at least, where a condition cuts the box
 CLOSE = 0.01  # relative to what was seen: refining further is not worth while
 THINNEST = 2.0**-24  # of a side: boxes across the edge of the domain are not halved any further
 BATCH = 64  # boxes refined at a time
 SMALL = 500  # tokens for which one thread is quicker
+NODES, WEIGHTS = 2**19, 2**28  # nodes and attention weights between two looks at the clock
 PATIENCE = 3.0  # a cover that would take so many times the seconds that are left is given up early
 
 
@@ -130,7 +131,7 @@ def bounded(
     work, total = 0.0, float(((degrees + 1.0) ** part.dimension).sum())
     for p in np.unique(degrees).tolist():
         own = np.flatnonzero(degrees == p)
-        rows = max(1, int(2**19 // (p + 1) ** part.dimension))
+        rows = max(1, min(NODES, WEIGHTS // max(part.tokens, 1)) // (p + 1) ** part.dimension)
         for some in np.array_split(own, -(-len(own) // rows)):
             found = enclosed(part, tiles[some], p, COARSE)
             for f in fields(Ranges):
@@ -157,6 +158,6 @@ def cover(part: Part, goal: float, budget: Budget, report: Callable[[float], Non
         tiles = tiling(part, budget.spent, 1 if part.target.domain.where is None else ALONG_EDGES)
         if tiles is None:
             return nothing
-        before = budget.elapsed
+        tiles, before = within_reach(part, tiles, goal, budget.spent), budget.elapsed
         found = bounded(part, tiles, part.truths(tiles.boxes), goal, stop)
     return nothing if found is None else Cover(part, goal, found[0], *found[1])

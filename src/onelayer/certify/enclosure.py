@@ -8,11 +8,12 @@ makes the range infinite.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
-from ..formula.bounded import evaluate_bounded
+from ..formula.bounded import evaluate_bounded_on_grids
 from . import chebyshev
 from .grid import Grids, on_grids
 from .part import Part
@@ -70,23 +71,27 @@ def _enclosed(part: Part, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
 
 def _nodal_values(part: Part, tiles: Tiles, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(g at the nodes [box, node, out], a bound on its error [box, out], which nodes lie in the domain [box, node])."""
-    boxes, D = tiles.boxes, part.dimension
+    boxes = tiles.boxes
     t = chebyshev.nodes(p)
     middle, half = (boxes[:, 0] + boxes[:, 1]) / 2, (boxes[:, 1] - boxes[:, 0]) / 2
     axes = np.clip(middle[:, :, None] + half[:, :, None] * t, boxes[:, 0, :, None], boxes[:, 1, :, None])
-    grids = np.meshgrid(*([np.arange(p + 1)] * D), indexing="ij")
-    x = np.stack([axes[:, j, grids[j].reshape(-1)] for j in range(D)], axis=-1).reshape(-1, D)
-    f, f_error = evaluate_bounded(part.formula, x)
+    f, f_error = evaluate_bounded_on_grids(part.formula, axes)
     shift, scale = part.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
-    T, rounding = on_grids(
-        part.form, Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None])), part.reach
-    )
-    shape = (len(boxes), -1, f.shape[1])
-    inside = np.ones(len(x), dtype=bool) if part.target.domain.where is None else part.target.domain.contains(x)
+    grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
+    T, rounding = on_grids(part.form, grids, part.reach)
     with np.errstate(invalid="ignore"):
-        g = T.numpy() - f.reshape(shape)
-    return g, f_error.reshape(shape).max(axis=1) + rounding.numpy(), inside.reshape(len(boxes), -1)
+        return T.numpy() - f, f_error.max(axis=1) + rounding.numpy(), _inside(part, axes)
+
+
+def _inside(part: Part, axes: np.ndarray) -> np.ndarray:
+    """Which points of the grids lie in the domain, [box, node]."""
+    boxes, D, n = axes.shape
+    if part.target.domain.where is None:
+        return np.ones((boxes, n**D), dtype=bool)
+    index = np.meshgrid(*([np.arange(n)] * D), indexing="ij")
+    x = np.stack([axes[:, j, index[j].reshape(-1)] for j in range(D)], axis=-1)
+    return part.target.domain.contains(x.reshape(-1, D)).reshape(boxes, n**D)
 
 
 def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +111,8 @@ def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> 
         V, grow = chebyshev.values(q, N), chebyshev.enlargement(q, N, D)
         own = np.flatnonzero(wanted == q)
         for some in np.array_split(own, 1 + len(own) * N**D * m // AT_ONCE):
-            kept = a[(some, *(slice(q + 1),) * D)]
+            corner: tuple[Any, ...] = (some, *(slice(q + 1),) * D)
+            kept = a[corner]
             values = chebyshev.along(V, kept, D).reshape(len(some), -1, m)
             top, bottom = values.max(axis=1), values.min(axis=1)
             middle = (top + bottom) / 2

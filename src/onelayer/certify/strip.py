@@ -18,7 +18,7 @@ box with x_i on the ellipse (real half-axis A_i; half-widths h_j of the other si
     s_t(c) − s_r(c) + |keys_ti − keys_ri| A_i + Σ_{j≠i} |keys_tj − keys_rj| h_j.
 
 r is the token with the largest score at the centre c. Tokens are left out of K in the order of these maxima: the sets
-of those above 0, above 1e-9 and so on are tried, and the smallest φ is taken.
+of all and of those above each number of KEPT are tried, and the smallest φ is taken.
 
 A head's output is an average of its values, with weights that sum to 1 also for complex x: for any constant v,
 |Σ_t v_t w_t| ≤ |v| + φ max_t |v_t − v|. With v in the middle of the values this is never worse than the bound 1/sin 2θ on
@@ -33,9 +33,9 @@ from torch import Tensor
 
 from .form import Block, Form
 
-KEPT = (1e-9, 1e-5, 1e-3, 3e-2)  # tokens below are negligible; tried one after the other
+KEPT = (3e-2, 1e-3, 1e-7)  # tokens below are negligible; tried one after the other
 STEEP = 1.5  # θ from which nothing is claimed
-WIDE = 1.0  # θ up to which all tokens may be kept without looking further
+WIDE = 1.0  # θ up to which all tokens are kept
 ROOM = 0.02  # least cos θ − η
 AT_ONCE = 2**21  # numbers held at a time
 UP = 1 + 1e-9
@@ -70,17 +70,24 @@ def key_ranges(block: Block) -> tuple[Float[Tensor, "head coordinate"], Float[Te
     return low, block.keys.masked_fill(hidden, -torch.inf).amax(dim=1)
 
 
+def _key_spreads(block: Block) -> Float[Tensor, "head coordinate"]:
+    low, high = key_ranges(block)
+    return high - low
+
+
 def spreads(form: Form) -> Float[Tensor, " coordinate"]:
     """The largest max_t keys_ti − min_t keys_ti over all heads, per coordinate."""
     widest = torch.zeros(form.dimension, dtype=torch.float64)
     for block in form.blocks:
-        low, high = key_ranges(block)
-        widest = torch.maximum(widest, (high - low).amax(dim=0))
+        widest = torch.maximum(widest, _key_spreads(block).amax(dim=0))
     return widest
 
 
-def largest(form: Form, ellipses: Ellipses) -> Float[Tensor, "box coordinate out"]:
-    """An upper bound on |T_o| with coordinate i on its ellipse and the others real in the box; ∞ where none is found."""
+def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tensor, "box coordinate out"]:
+    """An upper bound on |T_o| with coordinate i on its ellipse and the others real in the box; ∞ where none is found.
+
+    Negligible tokens are looked for only if it is to be done `closely`.
+    """
     c, A = ellipses.centres, ellipses.real
     D = c.shape[1]
     fixed = form.bias + c @ form.linear  # what stays at its value at the centre
@@ -90,9 +97,13 @@ def largest(form: Form, ellipses: Ellipses) -> Float[Tensor, "box coordinate out
         middle, reach = _values(block, c, A)
         fixed = fixed + middle.sum(dim=1)
         sizes = sizes + middle.abs().sum(dim=1)
-        total = total + torch.einsum("bhi,bho->bio", weights_sum(block, ellipses), reach).nan_to_num(
-            nan=torch.inf, posinf=torch.inf
-        )
+        if closely:
+            phi = weights_sum(block, ellipses)
+        else:  # heads with the same spread of keys have the same φ: their reaches add up
+            widths, which = _key_spreads(block).unique(dim=0, return_inverse=True)
+            phi = _phi(ellipses.imaginary[:, None, :] * widths / 2)
+            reach = torch.zeros(len(c), len(widths), reach.shape[2], dtype=c.dtype).index_add(1, which, reach)
+        total = total + torch.einsum("bhi,bho->bio", phi, reach).nan_to_num(nan=torch.inf, posinf=torch.inf)
     return ((fixed.abs() + 1e-11 * sizes)[:, None, :] + total) * UP
 
 
@@ -108,7 +119,8 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
         reach = (block.values - middle[:, None]).abs().masked_fill(hidden, 0.0).amax(dim=1)
         return middle.expand(len(c), -1, -1), reach.expand(len(c), -1, -1)
     at_centre = block.values + torch.einsum("bd,htdo->bhto", c, block.slopes)
-    swing = torch.einsum("bd,htdo->bhto", A, block.slopes.abs())
+    rounding = 1e-15 * (c.shape[1] + 2) * (block.values.abs() + block.slopes.abs().sum(dim=2))  # |c| < 1
+    swing = torch.einsum("bd,htdo->bhto", A, block.slopes.abs()) + rounding
     top = at_centre.masked_fill(hidden, -torch.inf).amax(dim=2)
     middle = (top + at_centre.masked_fill(hidden, torch.inf).amin(dim=2)) / 2
     reach = ((at_centre - middle[:, :, None]).abs() + swing).masked_fill(hidden, 0.0).amax(dim=2)
@@ -117,9 +129,8 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
 
 def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
     """φ ≥ Σ_t |w_t| for every head with coordinate i on its ellipse; ∞ where none is found."""
-    low, high = key_ranges(block)
-    theta = ellipses.imaginary[:, None, :] * ((high - low) / 2)
-    found = _phi(theta, torch.zeros_like(theta))
+    theta = ellipses.imaginary[:, None, :] * _key_spreads(block) / 2
+    found = _phi(theta)
     wide = (theta > WIDE).flatten(1).any(dim=1).nonzero().flatten()
     rows = max(1, AT_ONCE // max(1, block.keys.numel()))
     for some in wide.split(rows):
@@ -127,7 +138,7 @@ def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coo
     return found
 
 
-def _phi(theta: Tensor, eta: Tensor) -> Tensor:
+def _phi(theta: Tensor, eta: Tensor | float = 0.0) -> Tensor:
     """(1 + η)/(cos θ − η), or ∞."""
     room = torch.cos((theta * (1 + 1e-12)).clamp_max(STEEP)) - eta * UP
     return torch.where((theta < STEEP) & (room > ROOM), (1 + eta) / room, torch.inf) * (1 + 1e-12)
@@ -147,11 +158,15 @@ def _with_negligible(block: Block, ellipses: Ellipses) -> Float[Tensor, "box hea
     common = scores - best[:, :, None] + torch.einsum("bhtd,bd->bht", apart, h) * (1 + 1e-12) + slack
     exponent = common[..., None] + apart * (A - h)[:, None, None, :] * (1 + 1e-12)
     ratio = exponent.clamp_max(600.0).exp() * UP
+    across, keys = ellipses.imaginary[:, None, :], block.keys.expand_as(ratio)
     found = torch.full_like(ratio[:, :, 0], torch.inf)
+    alive = torch.arange(len(c))  # with fewer tokens kept the phases are smallest: if that fails, all fail
     for threshold in KEPT:
-        kept = (ratio > threshold) & there[None, :, :, None]
-        top = block.keys.expand_as(ratio).masked_fill(~kept, -torch.inf).amax(dim=2)
-        bottom = block.keys.expand_as(ratio).masked_fill(~kept, torch.inf).amin(dim=2)
-        eta = ratio.masked_fill(kept, 0.0).sum(dim=2)
-        found = torch.minimum(found, _phi(ellipses.imaginary[:, None, :] * (top - bottom) / 2, eta))
+        kept = (ratio[alive] > threshold) & there[None, :, :, None]
+        top = keys[alive].masked_fill(~kept, -torch.inf).amax(dim=2)
+        bottom = keys[alive].masked_fill(~kept, torch.inf).amin(dim=2)
+        theta = across[alive] * (top - bottom) / 2
+        eta = ratio[alive].masked_fill(kept, 0.0).sum(dim=2)
+        found[alive] = torch.minimum(found[alive], _phi(theta, eta))
+        alive = alive[(theta < STEEP).flatten(1).all(dim=1)]
     return found

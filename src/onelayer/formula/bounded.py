@@ -174,8 +174,33 @@ def evaluate_bounded(
 ) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
     """(values, errors) of all outputs at every row of x. A value that is not finite has an infinite error."""
     with np.errstate(all="ignore"):
-        pairs: list[Pair] = formula.tape.run(BoundedAlgebra(x))
-    values = np.stack([np.broadcast_to(v, len(x)) for v, _ in pairs], axis=1).astype(np.float64)
-    errors = np.stack([np.broadcast_to(e, len(x)) for _, e in pairs], axis=1) * INFLATION
+        return _stacked(formula.tape.run(BoundedAlgebra(x)), (len(x),))
+
+
+class GridAlgebra(BoundedAlgebra):
+    """Values and errors on product grids: what depends on some of the coordinates only is computed along those only."""
+
+    def __init__(self, axes: np.ndarray) -> None:
+        self.plain = ArrayAlgebra(np, axes)
+
+    def variable(self, index: int) -> Pair:
+        axes = self.plain.x
+        shape = [axes.shape[2] if i == index - 1 else 1 for i in range(axes.shape[1])]
+        return axes[:, index - 1].reshape(-1, *shape), 0.0
+
+
+def evaluate_bounded_on_grids(
+    formula: Formula, axes: Float[np.ndarray, "grid coordinate point"]
+) -> tuple[Float[np.ndarray, "grid node out"], Float[np.ndarray, "grid node out"]]:
+    """(values, errors) at all points of product grids given by their axes, the last coordinate fastest."""
+    grids, D, n = axes.shape
+    with np.errstate(all="ignore"):
+        values, errors = _stacked(formula.tape.run(GridAlgebra(axes)), (grids, *(n,) * D))
+    return values.reshape(grids, n**D, -1), errors.reshape(grids, n**D, -1)
+
+
+def _stacked(pairs: list[Pair], shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    values = np.stack([np.broadcast_to(v, shape) for v, _ in pairs], axis=-1).astype(np.float64)
+    errors = np.stack([np.broadcast_to(e, shape) for _, e in pairs], axis=-1) * INFLATION
     good = np.isfinite(values) & np.isfinite(errors)
     return values, np.where(good, errors, np.inf)

@@ -1,0 +1,55 @@
+"""No bound below the truth, with zero slack: the short version of `benchmarks/soundness.py`."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hunting
+
+SEEDS = range(5_000_000, 5_000_200)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_bound_is_below_the_truth(part):
+    finds = list(hunting.hunt(hunting.analytic_engine(seconds=0.5), map(hunting.case, SEEDS[part::4])))
+    violations = [f"{f.case}: bound {f.bound!r} < observed {f.observed!r}" for f in finds if f.violated]
+    assert not violations
+    assert sum(math.isfinite(f.bound) for f in finds) > len(finds) / 2  # the hunt is not empty
+    assert np.median([f.ratio for f in finds if f.telling]) < 1.1  # nor are the bounds
+
+
+def test_the_hunt_would_find_a_bound_that_is_too_low():
+    """An engine that claims 1% less than the analytic one is caught, and so is one that ignores NaN."""
+    honest = hunting.analytic_engine(seconds=0.5)
+    cases = [hunting.case(seed) for seed in SEEDS[:40]]
+    assert any(f.violated for f in hunting.hunt(lambda case: 0.95 * honest(case), cases))
+    poisoned = [case for case in map(hunting.case, range(100)) if case.poisoned]
+    assert poisoned
+    assert all(f.violated for f in hunting.hunt(lambda case: 1e9, poisoned))
+
+
+def test_real_and_deployed_values_agree():
+    """The ball of T contains what a plain evaluation gives, up to rounding."""
+    from onelayer.build import frame_of
+    from onelayer.certify.form import form_of
+
+    for seed in range(30):
+        case = hunting.case(seed)
+        if not case.poisoned:
+            x = case.target.domain.points(np.full((1, case.target.dimension), 0.3))
+            real = [
+                float(v) for v in hunting.real_value(form_of(case.layer), frame_of(case.target.domain), x[0].tolist())
+            ]
+            deployed = hunting.deployed(case, x)[0]
+            scale = 1 + sum(float(t.abs().sum()) for t in (case.layer.bias, case.layer.linear))
+            values = getattr(case.layer, "gate_values", getattr(case.layer, "memory_values", None))
+            assert np.abs(np.array(real) - deployed).max() <= 1e-9 * (scale + float(values.abs().sum()))
+
+
+def test_a_case_is_the_same_every_time():
+    a, b = hunting.case(17), hunting.case(17)
+    assert str(a) == str(b)
+    assert (a.layer.bias == b.layer.bias).all()
+    assert replace(a, tolerance=1.0).tolerance != a.tolerance
