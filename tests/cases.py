@@ -4,10 +4,14 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from onelayer.assemble import assemble
+from onelayer.build import frame_of
+from onelayer.certify.decide import certify
 from onelayer.config import LayerConfig
 from onelayer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 from onelayer.model import SingleLayerTransformer
+from onelayer.plan import outputs_of
 
 VARIANTS = [  # every combination of norm, residual and activation
     {"norm": norm, "residual": residual, "activation": activation}
@@ -100,3 +104,9 @@ def random_layer(D: int, m: int, seed: int, sharp: float, kind: str) -> ScalarLa
     memory = Memory(normal(7, D) * sharp, normal(7) * sharp, torch.zeros(7, dtype=torch.int64))
     ridges = Ridges(normal(3, D) * sharp, normal(3) * sharp)
     return vector_layer(normal(m), D, (memory, normal(7, m)), (ridges, normal(3, m)), normal(D, m))
+
+
+def certified(target, layer, tolerance, layout="token"):
+    """The certificate of a layer, assembled."""
+    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout)
+    return certify(model, target, tolerance)

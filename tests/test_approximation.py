@@ -165,7 +165,7 @@ def test_certificate_in_words(sinsum):
     text = str(sinsum.certificate)
     assert "CERTIFIED" in text
     assert "float64" in text
-    assert "none proved" in str(ol.build("abs(x1 - 0.3)", [(0, 1)], 0.1, units=4).certificate)
+    assert "none proved" in str(ol.build(lambda x: abs(x[:, 0] - 0.3), [(0, 1)], 0.1, units=4).certificate)
     assert "CERTIFIED" in repr(sinsum)
     assert "<table>" in sinsum._repr_html_()
     assert "<table>" in sinsum.certificate._repr_html_()

@@ -20,7 +20,7 @@ from onelayer.heads import Gates, Hinges, Memory
 from onelayer.layer import scalar_layer, vector_layer
 from onelayer.model import SingleLayerTransformer
 from onelayer.plan import outputs_of
-from test_analytic import random_layer
+from cases import random_layer
 
 CASES = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 

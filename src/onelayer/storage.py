@@ -77,7 +77,8 @@ def load(folder: str | Path) -> Approximation:
         target = None
         if about["formula"] is not None:
             sequence = shape if about["sequence"] else None
-            target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape)
+            margin = float(about["margin"])
+            target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape, margin=margin)
         certificate = Certificate.from_json(record)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
@@ -133,6 +134,7 @@ def _target_record(approximation: Approximation) -> dict[str, Any]:
         "sequence": t.sequence if t else approximation.shape[1] > 1,
         "shape": list(approximation.shape),
         "output_shape": list(approximation.output_shape),
+        "margin": approximation.certificate.margin,
     }
 
 

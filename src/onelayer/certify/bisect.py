@@ -33,6 +33,7 @@ from .taylor.series import UP, Space, Taylor
 
 AT_ONCE = 2**22  # numbers held at a time
 ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
+FURTHER, MORE = 4, 20_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
 
 
@@ -128,10 +129,10 @@ class Search:
                 bound = float(cover.bound.max())
                 elapsed = time.perf_counter() - budget.started
                 if bound <= tolerance and within is None:
-                    within = elapsed
+                    within = boxes
                 if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
                     break
-                if budget.spent(boxes) or (within is not None and elapsed > 2 * within + 1):
+                if budget.spent(boxes) or (within is not None and boxes > FURTHER * within + MORE):
                     break
                 if progress:
                     progress(f"certifying, bound {bound:.3g}", min(1.0, elapsed / budget.seconds))

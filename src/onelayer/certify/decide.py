@@ -103,8 +103,8 @@ def decide(
                 best = replace(
                     record, bound=proof.bound, method=method, assumptions=proof.assumptions, evidence=proof.evidence
                 )
-            if best.bound <= tolerance:
-                break
+            if best.bound <= tolerance or (seen.largest > tolerance and math.isfinite(best.bound)):
+                break  # certified, or beyond hope with a bound to show
     best = believed(best)
     if best.verdict != "CERTIFIED" and seen.largest > tolerance:
         found = witness(model, target, tolerance, seen.worst, arithmetic, places)

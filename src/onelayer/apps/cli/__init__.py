@@ -14,7 +14,7 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, evaluate, plan
+from . import build, certify, check, evaluate, plan
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -26,6 +26,8 @@ app = typer.Typer(
 )
 app.command("build")(build.build)
 app.command("plan")(plan.plan)
+app.command("certify")(certify.certify)
+app.command("check")(check.check)
 # a negative number is an argument here, not an option
 app.command("eval", context_settings={"ignore_unknown_options": True})(evaluate.evaluate)
 

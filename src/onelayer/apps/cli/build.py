@@ -34,6 +34,7 @@ def build(
     ] = False,
     lipschitz: given.Lipschitz = None,
     where: given.Where = None,
+    margin: given.Margin = 0.0,
     shape: given.Shape = None,
     output_shape: given.OutputShape = None,
     share: given.Share = None,
@@ -45,7 +46,7 @@ def build(
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
-    target = given.target_of(formula, domain, eps, lipschitz, where, shape, output_shape)
+    target = given.target_of(formula, domain, eps, lipschitz, where, shape, output_shape, margin)
     folder = usable(out)
     import onelayer as ol
 

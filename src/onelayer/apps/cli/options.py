@@ -61,6 +61,10 @@ Lipschitz = Annotated[
 Where = Annotated[str | None, typer.Option(metavar="CONDITION", help='Part of the box, such as "x1**2 + x2**2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="The variables as a sequence of n tokens of d numbers.")]
 OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="The outputs as a sequence.")]
+Margin = Annotated[
+    float, typer.Option(help="Distance kept from the jumps of where(…): nothing is claimed closer to them.")
+]
+Seconds = Annotated[float, typer.Option(help="Time that the proof may take.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
@@ -72,9 +76,10 @@ def target_of(
     where: str | None,
     shape: str | None,
     output_shape: str | None,
+    margin: float = 0.0,
 ) -> "Target":
     """The target that the options write down, and a look at the tolerance; bad text is refused before torch is imported."""
-    about: dict[str, Any] = {}
+    about: dict[str, Any] = {"margin": margin}
     if lipschitz is not None:
         constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
         about["lipschitz"] = constants[0] if len(constants) == 1 else constants

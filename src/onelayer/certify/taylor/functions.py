@@ -202,7 +202,7 @@ def _farthest(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return near, np.maximum(np.abs(low), np.abs(high))
 
 
-def _checked(fourth: np.ndarray, good: np.ndarray) -> np.ndarray:
+def _checked(fourth: np.ndarray, good: np.ndarray | bool) -> np.ndarray:
     return np.where(good, fourth * (1 + 1e-9) + TINY, np.inf)
 
 

@@ -1,0 +1,52 @@
+"""`onelayer certify`: a new certificate for the model of a folder."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import InputError
+from . import options as given
+from .build import usable
+from .show import print_json, progress_bar
+
+
+def certify(
+    folder: Annotated[Path, typer.Argument(help="A model folder.")],
+    eps: Annotated[
+        float | None, typer.Option("--eps", "--tolerance", help="The tolerance to prove; that of the folder by default.")
+    ] = None,
+    margin: Annotated[float | None, typer.Option(help="Another distance from jumps than the folder's.")] = None,
+    seconds: given.Seconds = 60.0,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Write the model with its new certificate to this folder.")
+    ] = None,
+    json: given.Json = False,
+) -> int:
+    """Prove again, with another tolerance or more time, how far the model of a folder is from its target.
+
+    Exit status: 0 certified, 1 refuted or undecided, 2 bad input.
+    """
+    import onelayer as ol
+
+    approximation = ol.load(folder)
+    target = approximation.target
+    if target is None:
+        raise InputError("a target to compare with", "a callable, which folders do not store", "use onelayer.certify")
+    if margin is not None:
+        t = target
+        about = {"shape": t.shape if t.sequence else None, "output_shape": t.output_shape, "margin": margin}
+        target = ol.Target(t.text, t.domain, **about)
+    destination = usable(out) if out is not None else None
+    with progress_bar(not json) as progress:
+        certificate = ol.certify(approximation, target, eps, seconds=seconds, progress=progress)
+    if destination is not None:
+        replace(approximation, target=target, certificate=certificate).save(destination)
+    if json:
+        print_json(certificate.as_json())
+    else:
+        print(certificate)
+        if destination is not None:
+            print(f"written to {out}")
+    return 0 if certificate.verdict == "CERTIFIED" else 1

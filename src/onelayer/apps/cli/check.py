@@ -1,0 +1,29 @@
+"""`onelayer check`: the certificate of a folder, verified by the independent checker."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options as given
+from .show import print_json
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(help="A model folder.")],
+    seconds: Annotated[float, typer.Option(help="Time that the check may take.")] = 300.0,
+    json: given.Json = False,
+) -> int:
+    """Check the certificate of a folder in ball arithmetic, with a program that shares nothing with the prover.
+
+    Exit status: 0 valid, 1 invalid or not checkable, 2 no model folder.
+    """
+    from ...checking import check as checked
+
+    verdict = checked(folder, seconds=seconds)
+    if json:
+        print_json(asdict(verdict))
+    else:
+        print(verdict)
+    return 0 if verdict.verdict == "VALID" else 1
