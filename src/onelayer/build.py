@@ -7,13 +7,16 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from .approximation import Approximation, Facts
 from .assemble import Frame, Layout, assemble
 from .assemble.scalar import bound_of_outputs
 from .certify.analytic import prove
+from .certify.arithmetic import FLOAT32, arithmetic_of
 from .certify.certificate import Certificate
 from .certify.form import form_of
+from .certify.model import certify_model
 from .certify.rounding import U64
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
@@ -44,6 +47,7 @@ def build(
     hinges: int = 0,
     symmetric: bool = False,
     share: float | None = None,
+    dtype: "str | torch.dtype" = "float64",
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
     **about: Any,
@@ -52,11 +56,13 @@ def build(
 
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
     `method="solved"` keeps such heads and solves for their values: far fewer units; certified if f is an analytic formula.
+    `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error).
     """
     started = time.perf_counter()
     target = target_of(function, domain, about)
-    wishes = Wishes(tolerance, construction, units, hinges, seed, layout)
+    arithmetic = arithmetic_of(dtype)
+    wishes = Wishes(tolerance, construction, units, hinges, seed, layout, arithmetic=arithmetic.name)
     require_sense(wishes, method, symmetric, share)
     if symmetric:
         return symmetric_approximation(target, tolerance, units=units, seed=seed)
@@ -68,7 +74,7 @@ def build(
         layer, values_error = representative_layer(target, plan, progress)
     else:
         layer = solved_layer(target, wishes, progress)
-    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout)
+    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout).to(arithmetic.dtype)
     facts = Facts(
         method=method,
         construction="memory" if isinstance(layer, VectorLayer) else "gates",
@@ -84,7 +90,9 @@ def build(
         model, target, unproved, facts, target.domain, target.shape, target.output_shape, plan
     )
     observed, count = observe(approximation, seed)
-    if plan is not None and isinstance(layer, ScalarLayer):
+    if arithmetic is FLOAT32:
+        certificate = certify_model(target, model, facts.places, tolerance, observed, count, progress)
+    elif plan is not None and isinstance(layer, ScalarLayer):
         certificate = certify_theorem(target, plan, layer, observed, count, values_error)
     else:
         certificate = certify_layer(target, layer, layout, tolerance, observed, count, progress)
@@ -135,8 +143,9 @@ def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
     """(largest |T − f|, number of points) on fresh random points of the domain, corners included; NaN if T is not finite."""
     target = approximation.target
     assert target is not None
+    dtype = approximation.model.W_E.dtype
     points = target.domain.points(uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy())
-    points = points[target.domain.contains(points)]
+    points = target.domain.representable(points, dtype == torch.float32)
     if not len(points):
         raise InputError(
             "a domain with points in it", f"none of {OBSERVED_POINTS:,} samples satisfies `where`", "widen it"
@@ -154,7 +163,7 @@ def observe(approximation: Approximation, seed: int) -> tuple[float, int]:
             size=(25 * len(worst), target.dimension)
         )
         points = np.clip(around, target.domain.lower, target.domain.upper)
-        points = np.concatenate([worst[:1], points[target.domain.contains(points)]])
+        points = np.concatenate([worst[:1], target.domain.representable(points, dtype == torch.float32)])
         reach /= 5
     else:  # the worst points once more, with f as exactly as it can be had
         exact, _ = target.nearest(worst)

@@ -16,17 +16,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from ..assemble import Frame
 from ..formula.bounded import ULPS
 from ..groups import parts_of, terms_of
 from ..plan import reach_of
 from ..target import Target
+from .arithmetic import FLOAT64
+from .deployed import Deployment, deployed_rounding, edges
 from .form import Form, joint_groups
 from .part import DEGREES, Budget, Part
-from .rounding import form_rounding
 
 SHARE = 0.01  # of the tolerance, for truncation
+ROUNDING = 0.01  # of the tolerance: rounding is not bounded more closely than that
 UP = 1 + 1e-9
 
 
@@ -46,8 +49,12 @@ def prove(
     tolerance: float,
     budget: Budget | None = None,
     progress: Callable[[str, float], None] | None = None,
+    how: Deployment | None = None,
 ) -> Proof | None:
-    """The proof, or None where this method does not apply (no formula, too many coordinates in one group)."""
+    """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
+
+    `how` the model is deployed, if not in float64 with one summand per head and coordinate, the output just read.
+    """
     if target.formula is None or not form.is_finite():
         return None
     budget, reach = budget or Budget(), reach_of(target)
@@ -64,7 +71,10 @@ def prove(
         if progress:
             progress("certifying", (position + 1) / len(groups))
     high, low = sum(r.high for r in ranges), sum(r.low for r in ranges)
-    deployed = form_rounding(form, reach).numpy()
+    how = how or Deployment(FLOAT64, form.heads + form.dimension, 3)
+    ends = (torch.tensor(t, dtype=torch.float64) for t in (target.domain.lower, target.domain.upper))
+    box = edges(*ends, *(torch.tensor(t, dtype=torch.float64) for t in (frame.shift, frame.scale)))
+    deployed = deployed_rounding(form, *box, how, ROUNDING * tolerance).numpy()
     adding = (
         len(ranges) * 2.0**-52 * sum(np.maximum(np.abs(r.high), np.abs(r.low)) for r in ranges)
     )  # offsets may cancel
@@ -77,8 +87,8 @@ def prove(
         "rounding": float(deployed.max()),
     }
     assumptions = (
-        "IEEE 754 float64 arithmetic, exp within 4 units in the last place",
+        *how.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
-        "explicit softmax attention (other kernels add their own rounding)",
+        "explicit softmax attention, or its factored form (other kernels add their own rounding)",
     )
     return Proof(bound if math.isfinite(bound) else math.inf, evidence, assumptions)

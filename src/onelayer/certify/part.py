@@ -71,6 +71,12 @@ class Part:
     def dimension(self) -> int:
         return len(self.group)
 
+    @property
+    def edge(self) -> float:
+        """max |x̂_i| on the part."""
+        shift, scale = (np.array([t[j] for j in self.group]) for t in (self.frame.shift, self.frame.scale))
+        return float(np.abs((np.stack(self._sides()) - shift) * scale).max()) * UP
+
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
         pick = list(self.group)
         return np.array(self.target.domain.lower)[pick], np.array(self.target.domain.upper)[pick]
@@ -224,7 +230,7 @@ class Part:
         pieces = [self.form((part - shift) * scale) for part in torch.from_numpy(x).split(rows)]
         T = torch.cat(pieces).numpy()
         g = (T - f).reshape(len(boxes), *(p + 1,) * D, m)
-        rounding = form_rounding(self.form, self.reach, self.form.summands).numpy()
+        rounding = form_rounding(self.form, self.edge, self.form.summands).numpy()
         nodal = f_error.reshape(len(boxes), -1, m).max(axis=1) + rounding
         nodal = nodal + 2.0**-52 * np.abs(g).reshape(len(boxes), -1, m).max(axis=1)
         B = chebyshev.matrix(p, N)
