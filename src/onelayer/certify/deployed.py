@@ -28,6 +28,7 @@ and since ∂_i z is Σ_t w_t slopes_ti plus the covariance of keys and values, 
 the same bounds. Boxes are halved where the bound is largest, until it is small enough or the budget is spent.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -42,8 +43,8 @@ from .strip import spreads
 UP = 1 + 1e-6
 AT_ONCE = 2**21  # numbers held at a time
 WORK = 5 * 10**7  # numbers computed at most
-HALVED = 64  # boxes halved at a time
-CLOSE = 0.8  # of the largest bound: boxes from here on are halved
+CLOSE = 0.7  # of the largest bound: boxes from here on are halved
+PATIENCE, GAIN = 6, 0.03  # rounds of halving that must bring this much, together
 
 
 @dataclass(frozen=True)
@@ -100,18 +101,18 @@ def deployed_rounding(
 
 def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[Tensor, " out"]:
     """The largest bound over boxes that cover the given one."""
-    size = sum(b.biases.numel() for b in form.blocks) * (form.dimension + 3) * len(form.bias) + 1
-    found, spent = box_rounding(form, boxes, how), size
     width = spreads(form) + 1e-300
+    size = _size(form)
+    found, spent, before = box_rounding(form, boxes, how), size, [torch.inf] * PATIENCE
     while True:
         worst = found.amax(dim=1)
         high = float(worst.max())
-        if high <= enough or spent > WORK:
+        stuck = math.isfinite(high) and high > (1 - GAIN) * before[-PATIENCE]
+        if high <= enough or spent > WORK or stuck:
             return found.amax(dim=0)
-        todo = (worst >= CLOSE * high) | worst.isnan()
-        pick = torch.nonzero(todo).flatten()[:HALVED]
-        if float((boxes.halves[pick] * width).amax()) < 0.02:  # smaller boxes bring nothing
-            return found.amax(dim=0)
+        before.append(high)
+        pick = (-worst).argsort()[: max(1, AT_ONCE // size)]
+        pick = pick[worst[pick] >= CLOSE * high]
         fresh = boxes[pick].halved((boxes.halves[pick] * width).argmax(dim=1))
         values = box_rounding(form, fresh, how)
         spent += size * len(values)
@@ -121,10 +122,14 @@ def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[
         found = torch.cat([found[keep], values])
 
 
+def _size(form: Form) -> int:
+    """Numbers that a box costs, about."""
+    return sum(b.biases.numel() for b in form.blocks) * (form.dimension + 3) * len(form.bias) + 1
+
+
 def box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
     """|computed − T| on every box, but for what is added behind the sum."""
-    size = sum(b.biases.numel() for b in form.blocks) * (form.dimension + 3) * len(form.bias) + 1
-    rows = max(1, AT_ONCE // size)
+    rows = max(1, AT_ONCE // _size(form))
     pieces = [
         _box_rounding(form, Boxes(c, r), how)
         for c, r in zip(boxes.centres.split(rows), boxes.halves.split(rows), strict=True)
@@ -135,7 +140,7 @@ def box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "bo
 def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
     a = how.arithmetic
     X = boxes.reach * (1 + 3 * a.u) + a.smallest
-    e_x = 2 * a.u * (1 + a.u) * X + a.smallest 
+    e_x = 2 * a.u * (1 + a.u) * X + a.smallest
     straight = X @ form.linear.abs()
     total = 4 * a.u * straight + e_x @ form.linear.abs()
     sizes = form.bias.abs() + straight
@@ -177,7 +182,9 @@ def _head_rounding(
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
     added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
     d = a.u * torch.where(n > 0, added, 0.0) + torch.einsum("bd,htd->bht", e_x, keys.abs())
-    top = grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True) + 2 * d.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True)
+    top = grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True) + 2 * d.masked_fill(~there, 0.0).amax(
+        dim=-1, keepdim=True
+    )
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
     E = torch.maximum(
         _off((d + a.u * below) * UP, a.exp_error),

@@ -25,9 +25,7 @@ def certify_model(
 ) -> Certificate:
     """The analytic certificate of a model as it is stored and deployed; a record of the observed error where none applies."""
     arithmetic = arithmetic_of(model.W_E.dtype)
-    record = Certificate(
-        tolerance, math.inf, observed, points, "none", str(target.domain), arithmetic=arithmetic.name
-    )
+    record = Certificate(tolerance, math.inf, observed, points, "none", str(target.domain), arithmetic=arithmetic.name)
     numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
     low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
     edge = float(torch.maximum(low.abs(), high.abs()).max())

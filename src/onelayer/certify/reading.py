@@ -194,9 +194,13 @@ def _output(
     widths = heads.kept[used].sum(axis=1)
     blocks = []
     error = passed.error.copy()
-    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(axis=1) * edge
+    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
+        axis=1
+    ) * edge
     everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
-    flushed = c.all_tokens * SMALLEST[model.W_E.dtype]  # a weight below the smallest normal number may be anything below it
+    flushed = (
+        c.all_tokens * SMALLEST[model.W_E.dtype]
+    )  # a weight below the smallest normal number may be anything below it
     error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
     error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
     error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP
