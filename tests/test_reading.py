@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
+from cases import random_layer
 from exact import added, exact_form, exact_hinges, exact_model, within
 from onelayer.assemble import assemble
 from onelayer.build import frame_of
@@ -20,7 +21,6 @@ from onelayer.heads import Gates, Hinges, Memory
 from onelayer.layer import scalar_layer, vector_layer
 from onelayer.model import SingleLayerTransformer
 from onelayer.plan import outputs_of
-from cases import random_layer
 
 CASES = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 

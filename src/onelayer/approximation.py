@@ -80,7 +80,7 @@ class Approximation:
 
     def explain(self, x: Any) -> Explanation:
         """Which heads fire at one point, what each contributes to T(x), and how they add up."""
-        batch, single = self._batch(torch.as_tensor(np.array(x, dtype=np.float64)))
+        batch, single = self._batch(torch.as_tensor(np.array(x, dtype=np.float64)).to(self.model.W_E.dtype))
         if not single and len(batch) != 1:
             raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
         return explain(self.model, self._as_tokens(batch), self.facts.heads, self.facts.places, self._token_names())
@@ -139,7 +139,8 @@ class Approximation:
                 at = x[int((~inside).argmax())].tolist()
                 raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
         if outside == "clip":
-            low, high = (torch.tensor(t, dtype=x.dtype) for t in (self.domain.lower, self.domain.upper))
+            ends = np.array([self.domain.lower, self.domain.upper])
+            low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x.dtype)
             return x.clamp(low, high)
         return x
 

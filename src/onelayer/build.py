@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from .approximation import Approximation, Facts
 from .assemble import Frame, Layout, assemble
+from .certify.arithmetic import FLOAT64, arithmetic_of
 from .certify.decide import decide
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
@@ -36,6 +38,7 @@ def build(
     hinges: int = 0,
     symmetric: bool = False,
     share: float | None = None,
+    dtype: "str | torch.dtype" = "float64",
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
     **about: Any,
@@ -44,11 +47,13 @@ def build(
 
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
     `method="solved"` keeps such heads and solves for their values: far fewer units; certified if f is an analytic formula.
-    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error).
+    `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
+    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin).
     """
     started = time.perf_counter()
     target = target_of(function, domain, about)
-    wishes = Wishes(tolerance, construction, units, hinges, seed, layout)
+    arithmetic = arithmetic_of(dtype)
+    wishes = Wishes(tolerance, construction, units, hinges, seed, layout, arithmetic=arithmetic.name)
     require_sense(wishes, method, symmetric, share)
     if symmetric:
         return symmetric_approximation(target, tolerance, units=units, seed=seed)
@@ -60,7 +65,7 @@ def build(
         layer, values_error = representative_layer(target, plan, progress)
     else:
         layer = solved_layer(target, wishes, progress)
-    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout)
+    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout).to(arithmetic.dtype)
     facts = Facts(
         method=method,
         construction="memory" if isinstance(layer, VectorLayer) else "gates",
@@ -72,7 +77,7 @@ def build(
         places=(0,) if layout == "token" else outputs_of(target).tokens,
     )
     proved = None
-    if plan is not None and isinstance(layer, ScalarLayer):
+    if plan is not None and isinstance(layer, ScalarLayer) and arithmetic is FLOAT64:
         proved = certify_theorem(target, plan, layer, values_error)
     certificate = decide(model, target, tolerance, facts.places, seed=seed, progress=progress, proved=proved)
     facts = replace(facts, seconds=time.perf_counter() - started)

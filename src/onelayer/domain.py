@@ -43,6 +43,17 @@ class Domain:
         low, high = np.array(self.lower), np.array(self.upper)
         return np.clip(low + (high - low) * unit, low, high)
 
+    def representable(
+        self, x: Float[np.ndarray, "point coordinate"], single: bool
+    ) -> Float[np.ndarray, "inside coordinate"]:
+        """The points that lie in the domain; if `single`, first moved to float32 numbers near them, inside the box."""
+        if single:
+            near = x.astype(np.float32)
+            near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
+            near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
+            x = near.astype(np.float64)
+        return x[self.contains(x)]
+
     def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
         """Which points lie in the domain: in the box, and where the condition holds (as floats evaluate it)."""
         inside = np.asarray(((x >= np.array(self.lower)) & (x <= np.array(self.upper))).all(axis=1))

@@ -46,22 +46,24 @@ class Solution:
     total: float
 
 
-def solve(problem: Problem, *, cap: float = 1e3, exchanges: int = 2, reweightings: int = 6) -> Solution:
-    """The best coefficients found: least squares, Lawson steps and exchanges, Σ|c| ≤ cap·range where that is possible."""
+def solve(
+    problem: Problem, *, cap: float = 1e3, most: float = math.inf, exchanges: int = 2, reweightings: int = 6
+) -> Solution:
+    """The best coefficients found: least squares, Lawson steps and exchanges; Σ|c| ≤ cap·range, ≤ most where possible."""
     width = problem.features(problem.points[:1]).shape[1]
+    spread = float(problem.values.max() - problem.values.min()) or 1.0
     with one_thread(len(problem.points) * width < SMALL):
-        return _solve(problem, cap, exchanges, reweightings)
+        return _solve(problem, min(cap * spread, most), exchanges, reweightings)
 
 
 def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> Solution:
-    spread = float(problem.values.max() - problem.values.min()) or 1.0
     points, values = problem.points, problem.values
     on_pool = _pool_errors(problem, kept=bool(exchanges or reweightings))
     best: Solution | None = None
     for exchange in range(exchanges + 1):
         phi = problem.features(points)
         weights = torch.ones(len(points), dtype=phi.dtype)
-        c, ridge = _smallest_ridge(phi, values, cap * spread)
+        c, ridge = _smallest_ridge(phi, values, cap)
         for step in range(reweightings + 1):
             c = least_squares(phi, values, weights, ridge) if step else c
             residual = (phi @ c - values).abs().amax(dim=1)

@@ -4,6 +4,10 @@ An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f
 with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
 third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
 `hinges` adds feed-forward units that look at x through read heads and correct what the heads cannot do well (kinks).
+
+In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
+u|c|(n + 2T + 9)/2, n heads of T tokens (`certify/deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
+family of heads counts as within the tolerance only if observed error and proved rounding together are.
 """
 
 import math
@@ -17,6 +21,10 @@ from torch import Tensor
 
 from .assemble.scalar import scalar_config
 from .assemble.vector import vector_config
+from .balance import balanced
+from .certify.arithmetic import FLOAT32
+from .certify.deployed import Deployment, deployed_rounding
+from .certify.form import form_of
 from .corrected import corrected
 from .errors import InputError
 from .groupfit import GroupFit
@@ -33,6 +41,7 @@ SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narr
 MOST_FEATURES = 4000
 MOST_UNITS = 1500
 GOAL = 0.9  # of the tolerance, on the pool
+SINGLE = 0.25  # of the tolerance, for rounding in float32
 Progress = Callable[[str, float], None]
 Arrangement = tuple[float, float]
 
@@ -57,9 +66,22 @@ def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = Non
         layer = _combined(target, parts, groups, family)
         if wishes.hinges:
             layer = corrected(target, layer, wishes)
-        missed = observed > wishes.tolerance
+        if wishes.arithmetic == "float32":
+            layer = balanced(layer) if isinstance(layer, ScalarLayer) else layer
+            observed += single_rounding(layer, wishes.tolerance - observed)
+        missed = not observed <= wishes.tolerance
         found.append((missed, observed if missed else _cost(target, layer), layer))
     return min(found, key=lambda entry: entry[:2])[2]
+
+
+def single_rounding(layer: ScalarLayer | VectorLayer, enough: float) -> float:
+    """What rounding can do to the layer in float32, proved for its float64 numbers; infinite with hinges."""
+    form = form_of(layer)
+    if form is None:
+        return math.inf
+    edge = torch.full((layer.dimension,), 0.5 + 1e-6, dtype=torch.float64)
+    how = Deployment(FLOAT32, form.heads + layer.dimension, 1)
+    return float(deployed_rounding(form, -edge, edge, how, max(enough, 0.0)).max())
 
 
 def _cost(target: Target, layer: ScalarLayer | VectorLayer) -> int:
@@ -114,7 +136,12 @@ ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
 
 
 def quick_fits(
-    fit: GroupFit, family: str, units: int, pool: tuple[Tensor, Tensor], arrangements: Sequence[Arrangement]
+    fit: GroupFit,
+    family: str,
+    units: int,
+    pool: tuple[Tensor, Tensor],
+    arrangements: Sequence[Arrangement],
+    most: float = math.inf,
 ) -> list[tuple[Arrangement, Part]]:
     """One least-squares solution for each arrangement of so many units, the best first."""
     d, D = len(fit.group), fit.target.dimension
@@ -125,25 +152,32 @@ def quick_fits(
             heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
-        found.append(
-            ((first, second), Part(heads, solve(fit.problem(features_of(heads), pool), exchanges=0, reweightings=0)))
-        )
+        solution = solve(fit.problem(features_of(heads), pool), most=most, exchanges=0, reweightings=0)
+        found.append(((first, second), Part(heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
 def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     """The smallest part whose observed error is within its share of the tolerance, or the best one found."""
     d = len(fit.group)
-    goal = GOAL * wishes.tolerance / groups
+    single = wishes.arithmetic == "float32"
+    goal = (GOAL - SINGLE * single) * wishes.tolerance / groups
     pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
     some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
 
+    def limit(units: int) -> float:
+        """Σ|c| of this group that leaves rounding its share."""
+        heads, tokens = (groups, 1) if family == "memory" else (units * groups, d + 1)
+        rounding = FLOAT32.u * (heads + 2 * tokens + 9) / 2
+        return SINGLE * wishes.tolerance / groups / rounding if single else math.inf
+
     def first_fit(units: int) -> Part:
-        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family])[0][1]
-        return Part(part.heads, solve(fit.problem(features_of(part.heads), pool), exchanges=0, reweightings=0))
+        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units))[0][1]
+        problem = fit.problem(features_of(part.heads), pool)
+        return Part(part.heads, solve(problem, most=limit(units), exchanges=0, reweightings=0))
 
     def refined(part: Part) -> Part:
-        better = solve(fit.problem(features_of(part.heads), pool))
+        better = solve(fit.problem(features_of(part.heads), pool), most=limit(len(part.heads)))
         return Part(part.heads, better) if better.observed < part.solution.observed else part
 
     def attempt(units: int) -> Part:

@@ -24,6 +24,7 @@ class Wishes:
     seed: int = 0
     layout: str = "token"
     seconds: float = 120.0  # no new size is tried after that
+    arithmetic: str = "float64"  # what the model will run in: in float32 Σ|c| must be small for rounding to be
 
 
 def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | None) -> None:
@@ -52,7 +53,8 @@ def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | N
         _refuse("method='solved'", "use it with method='representative'", share=share is not None)
     other = wishes.layout != "token"
     if symmetric:
-        _refuse("symmetric=True", "leave it out", layout=other, hinges=wishes.hinges > 0)
+        single = wishes.arithmetic != "float64"
+        _refuse("symmetric=True", "leave it out", layout=other, hinges=wishes.hinges > 0, dtype=single)
     if wishes.construction == "memory":
         _refuse("construction='memory'", "use layout='token': there is one data token", layout=other)
 

@@ -17,18 +17,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from ..assemble import Frame
 from ..formula.bounded import ULPS
 from ..groups import parts_of, terms_of
-from ..plan import reach_of
 from ..target import Target
+from .arithmetic import FLOAT64
 from .cover import Cover, cover
+from .deployed import Deployment, deployed_rounding, edges
 from .form import Form, joint_groups
 from .part import MOST_COORDINATES, Budget, Part
-from .rounding import form_rounding
 
 SHARE = 0.01  # of the tolerance, for truncation
+ROUNDING = 0.01  # of the tolerance: rounding is not bounded more closely than that
 UP = 1 + 1e-9
 Progress = Callable[[str, float], None]
 
@@ -50,25 +52,29 @@ def prove(
     budget: Budget | None = None,
     progress: Progress | None = None,
     truncation: float | None = None,
+    how: Deployment | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
     `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
     degrees, not the boxes. `progress` gets a stage and the fraction done; once a bound holds the stage names it. An
     interrupt from the keyboard then ends the refinement, and the bound so far is returned; before that it is raised.
+    `how` the model is deployed, if not in float64 with one summand per head and coordinate, the output just read.
     """
     if target.formula is None or not form.is_finite():
         return None
-    budget, reach = budget or Budget(), reach_of(target)
+    budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
     groups = _groups(form, target)
     if max(map(len, groups)) > MOST_COORDINATES:
         return None
     goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
     covers: list[Cover] = []
     for position, (group, formula) in enumerate(zip(groups, parts_of(target.formula, groups), strict=True)):
-        part = Part(form.restricted(group, with_bias=position == 0), formula, target, frame, group, reach)
+        part = Part(form.restricted(group, with_bias=position == 0), formula, target, frame, group)
         covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
-    deployed = form_rounding(form, reach).numpy()
+    ends = (torch.tensor(t, dtype=torch.float64) for t in (target.domain.lower, target.domain.upper))
+    box = edges(*ends, *(torch.tensor(t, dtype=torch.float64) for t in (frame.shift, frame.scale)))
+    deployed = deployed_rounding(form, *box, how, ROUNDING * tolerance).numpy()
     with suppress(KeyboardInterrupt):  # every box is bounded: what was found so far holds
         _refine(covers, budget, progress, deployed)
     evidence = {
@@ -80,9 +86,9 @@ def prove(
         "rounding": float(deployed.max()),
     }
     assumptions = (
-        "IEEE 754 float64 arithmetic, exp within 4 units in the last place",
+        *how.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
-        "explicit softmax attention (other kernels add their own rounding)",
+        "explicit softmax attention, or its factored form (other kernels add their own rounding)",
     )
     return Proof(_bound(covers, deployed), evidence, assumptions)
 

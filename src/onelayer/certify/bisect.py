@@ -86,7 +86,7 @@ def prove(
 
 def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
     told = [
-        f"IEEE 754 {arithmetic.name} arithmetic, exp within {arithmetic.exp_units:g} units in the last place",
+        *arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
         "explicit softmax attention (other kernels add their own rounding)",
     ]
@@ -187,7 +187,7 @@ class Search:
             smear = np.maximum(smear, _smear(g))
         sides = (upper - lower) / self.target.domain.sides
         weight = np.where(np.isfinite(smear), smear, 0.0) * (upper > lower).T
-        longest = np.where(sides.T >= 0.1 * sides.max(axis=1), weight, -1.0)  # no slivers
+        longest = np.where(0.1 * sides.max(axis=1) <= sides.T, weight, -1.0)  # no slivers
         axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
         return Cover(lower, upper, np.minimum(bound, known), axis)
 

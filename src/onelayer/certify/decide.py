@@ -20,11 +20,11 @@ from ..observe import Observation, observe
 from ..target import Target, require_tolerance
 from . import analytic, bisect
 from .analytic import Proof
-from .arithmetic import FLOAT32, FLOAT64, Arithmetic
+from .arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from .certificate import Certificate, Method
+from .deployed import Deployment, edges
 from .part import Budget
-from .reading import Reading, form_of_model
-from .rounding import U64
+from .reading import form_of_model
 from .witness import witness
 
 Progress = Callable[[str, float], None]
@@ -80,7 +80,7 @@ def decide(
 ) -> Certificate:
     """The certificate. `proved` is one that is known already (the theorem's): kept if it is within the tolerance."""
     budget = budget or Budget()
-    arithmetic = FLOAT32 if model.W_E.dtype == torch.float32 else FLOAT64
+    arithmetic = arithmetic_of(model.W_E.dtype)
     seen = observe(_answer(model, places), target, seed, np.float32 if arithmetic is FLOAT32 else np.float64)
     record = Certificate(
         tolerance,
@@ -147,19 +147,15 @@ def _proof(
             budget=fresh,
             progress=progress,
         )
-    reading = form_of_model(model, places)
-    if reading is None or len(reading.hinges) or arithmetic is not FLOAT64 or not _normalised(reading, target):
+    numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
+    low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
+    edge = float(torch.maximum(low.abs(), high.abs()).max())
+    reading = form_of_model(model, places, edge * (1 + 4 * arithmetic.u)) if math.isfinite(edge) else None
+    if reading is None or len(reading.hinges):
         return None
-    proof = analytic.prove(reading.form, target, reading.frame, tolerance, budget, progress)
-    more = float((reading.error + 8 * U64 * reading.passed).max())
-    return None if proof is None else replace(proof, bound=(proof.bound + more) * (1 + 1e-12))
-
-
-def _normalised(reading: Reading, target: Target) -> bool:
-    """Whether the model's normalisation takes the domain into [−½, ½]^D, as the analytic engine supposes."""
-    shift, scale = np.array(reading.frame.shift), np.array(reading.frame.scale)
-    ends = [(np.array(end) - shift) * scale for end in (target.domain.lower, target.domain.upper)]
-    return bool((np.abs(ends) <= 0.5 + 1e-10).all())
+    error, passed = float(reading.error.max()), float(reading.passed.max())
+    how = Deployment(arithmetic, reading.summands, reading.steps, passed, error)
+    return analytic.prove(reading.form, target, reading.frame, tolerance, budget, progress, how=how)
 
 
 def believed(certificate: Certificate) -> Certificate:

@@ -7,11 +7,11 @@ On a box with centre m and grid points x = (x_1n, …, x_Dn') of a product grid,
 and the common factor on the left cancels in the softmax. Numerators and denominator are matrix products over the tokens:
 D·n exponentials per token instead of n^D, and the rest at the speed of a matrix product.
 
-Rounding, u = 2^−53, for a head with n tokens, S = max_t(Σ_i|keys_ti|/2 + |biases_t|), W = max_t Σ_i |keys_ti − κ_i|,
-normalised coordinates off by e_x, values of size at most V and range R over the box:
+Rounding, u = 2^−53, for a head with n tokens on |x̂| ≤ edge, S = max_t(Σ_i|keys_ti|·edge + |biases_t|),
+W = max_t Σ_i |keys_ti − κ_i|, normalised coordinates off by e_x = 3u·edge, values of size at most V and range R over the box:
 
     q_t               (D + 3)u·S
-    exponents of E    W(e_x + 4u): x_i − m_i ≤ 1 is rounded once, the difference of keys once, the product once
+    exponents of E    W(e_x + 8u·edge): x_i − m_i ≤ 2·edge is rounded once, the difference of keys once, the product once
     exponentials      κu each, D + 1 of them, and D + 1 products
     averaging         all of this is relative, per exponential: R times their sum
     sums              two dot products of n terms, the values, slopes and the quotient: (2n + D + 16)u·V
@@ -29,7 +29,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from .form import Block, Form
-from .rounding import EXP_ULPS, INFLATION, U64, form_rounding, normalisation
+from .rounding import EXP_ULPS, INFLATION, U64, form_rounding
 from .strip import key_ranges
 
 LARGEST_EXPONENT = 300.0
@@ -65,18 +65,18 @@ class Grids:
         return Grids(self.centres[which], self.axes[which])
 
 
-def on_grids(form: Form, grids: Grids, reach: float) -> tuple[Float[Tensor, "box point out"], Float[Tensor, " out"]]:
-    """(T at every point of every grid, a bound on its rounding)."""
+def on_grids(form: Form, grids: Grids, edge: float) -> tuple[Float[Tensor, "box point out"], Float[Tensor, " out"]]:
+    """(T at every point of every grid, a bound on its rounding), |x̂| ≤ edge."""
     boxes, n, D, m = len(grids.axes), grids.axes.shape[2], grids.dimension, len(form.bias)
     y = form.bias.expand(boxes, n ** _left(D), n ** (D - _left(D)), m).clone()
     for i in range(D):
         if form.linear[i].any():
             y += grids.coordinate(i)[..., None] * form.linear[i]
-    rounding = grid_rounding(form, reach)
+    rounding = grid_rounding(form, edge)
     for block in form.blocks:
         if _largest_exponent(block, grids) > LARGEST_EXPONENT:
             y += _pointwise(block, grids).reshape(y.shape)
-            rounding = torch.maximum(rounding, form_rounding(form, reach, form.summands))
+            rounding = torch.maximum(rounding, form_rounding(form, edge, form.summands))
             continue
         columns = 1 + m * (1 + D * bool(block.slopes.any()))
         heads = max(1, AT_ONCE // (n**D * columns + block.biases.shape[1] * n ** math.ceil(D / 2) * columns))
@@ -144,17 +144,16 @@ def _products(block: Block, grids: Grids) -> Float[Tensor, "box left right out"]
     return (above / total[:, :, :, None]).sum(dim=1).transpose(2, 3)
 
 
-def grid_rounding(form: Form, reach: float) -> Float[Tensor, " out"]:
+def grid_rounding(form: Form, edge: float) -> Float[Tensor, " out"]:
     """|ΔT| of `on_grids` by matrix products, per output; ∞ if scores are too large."""
-    e_x, D = normalisation(reach), form.dimension
-    edge = 0.5 + 1e-9
-    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64)
-    sizes = form.bias.abs() + form.linear.abs().sum(dim=0)
+    e_x, D = 3 * U64 * edge, form.dimension
+    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64 * edge)
+    sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
     for block in form.blocks:
         hidden = ~block.there
         S = (block.keys.abs().sum(dim=2) * edge + block.biases.abs()).masked_fill(hidden, 0.0).amax(dim=1)
         W = _relative_keys(block).abs().sum(dim=2).amax(dim=1)
-        relative = W * (e_x + 4 * U64) + (D + 3) * U64 * S + (EXP_ULPS + 1) * (D + 1) * U64
+        relative = W * (e_x + 8 * U64 * edge) + (D + 3) * U64 * S + (EXP_ULPS + 1) * (D + 1) * U64
         if not float(relative.max()) <= 1e-3:
             return torch.full_like(form.bias, torch.inf)
         swing = block.slopes.abs().sum(dim=2)

@@ -18,6 +18,7 @@ from .form import Form
 from .strip import spreads
 
 MOST_COORDINATES = 4  # in one group
+UP = 1 + 1e-9
 PROBES = 200  # points at which the size of f is looked at, to choose boxes
 
 
@@ -46,7 +47,6 @@ class Part:
     target: Target
     frame: Frame
     group: tuple[int, ...]
-    reach: float
 
     @property
     def dimension(self) -> int:
@@ -67,6 +67,17 @@ class Part:
         """(shift, scale) of every coordinate."""
         shift, scale = (np.array([t[j] for j in self.group]) for t in (self.frame.shift, self.frame.scale))
         return shift, scale
+
+    @cached_property
+    def edge(self) -> float:
+        """max |x̂_i| on the part."""
+        shift, scale = self.normalisation
+        return float(np.abs((np.stack(self.sides) - shift) * scale).max()) * UP + 1e-300
+
+    @cached_property
+    def reach(self) -> float:
+        """max |x_i|·scale_i: what rounding of x means in normalised coordinates."""
+        return float((np.abs(np.stack(self.sides)) * self.normalisation[1]).max()) * UP
 
     @cached_property
     def phases(self) -> Float[np.ndarray, " coordinate"]:

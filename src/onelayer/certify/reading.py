@@ -12,7 +12,7 @@ units relu(a·x̂ + b) are hinges. Anything else (LayerNorm, trained weights, qu
 Exactness. Apart from W^K, W^V, W^O and constants, all factors must be 0 or ± powers of two, and every coefficient must
 come about in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
 most one product of two floats. `error` bounds, per output, how far the Form can be from the real function of the stored
-weights: products and sums that are no floats, and the masked tokens (some 1e-320, in general).
+weights: products and sums that are no floats, and the masked tokens (some 1e-300, or 1e-37 in float32).
 """
 
 import math
@@ -29,6 +29,7 @@ from .stream import Stream, feed_forward, powers_of_two, product, summed
 
 EDGE = 0.5 + 1e-9
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
+SMALLEST = {torch.float64: 2.0**-1022, torch.float32: 2.0**-126}
 UNIT = {torch.float64: 2.0**-53, torch.float32: 2.0**-24}
 UP = 1 + 1e-9
 
@@ -43,7 +44,8 @@ class Reading:
     frame: Frame
     error: torch.Tensor
     passed: torch.Tensor  # per output: constants that are added and taken off again on the way, in absolute value
-    steps: int  # additions behind the sum over the heads, at most
+    summands: int  # terms of the sum over the heads, at most
+    steps: int  # additions behind that sum, at most
     edge: float
 
 
@@ -192,8 +194,14 @@ def _output(
     widths = heads.kept[used].sum(axis=1)
     blocks = []
     error = passed.error.copy()
-    spread = reach @ np.abs(A)  # [head, token, out]
-    error += (heads.lost[:, None] * 2 * spread.max(axis=1) * UP).sum(axis=0)
+    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
+        axis=1
+    ) * edge
+    everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
+    flushed = (
+        c.all_tokens * SMALLEST[model.W_E.dtype]
+    )  # a weight below the smallest normal number may be anything below it
+    error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
     error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
     error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP
     for width in np.unique(widths).tolist():
@@ -209,9 +217,9 @@ def _output(
         blocks.append(Block(*(torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)))
     form = Form(torch.from_numpy(passed.constant), torch.from_numpy(passed.linear), tuple(blocks))
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
-    frame = Frame((), ())
-    rest = (torch.from_numpy(t) for t in (error, passed.passed))
-    return Reading(form, hinges, torch.from_numpy(passed.hinge_values), frame, *rest, passed.steps, edge)
+    numbers_of = (torch.from_numpy(passed.hinge_values), Frame((), ()), torch.from_numpy(error))
+    summands = int(used.sum()) + int(stream.terms.max(initial=0))
+    return Reading(form, hinges, *numbers_of, torch.from_numpy(passed.passed), summands, passed.steps, edge)
 
 
 def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
@@ -237,4 +245,5 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
     error, passed = torch.cat([p.error for p in parts]), torch.cat([p.passed for p in parts])
-    return Reading(form, hinges, values, frame, error, passed, max(p.steps for p in parts), edge)
+    summands, steps = max(p.summands for p in parts), max(p.steps for p in parts)
+    return Reading(form, hinges, values, frame, error, passed, summands, steps, edge)

@@ -1,6 +1,5 @@
-"""How far floating point can take the attention form of a layer from the real function it stands for.
+"""How far floating point can take plain gates, as the theorem uses them, and forms at the nodes of a certificate.
 
-First plain gates, as the theorem uses them.
 Write u = 2^−53 for float64. The model computes, for a gate of sharpness β with normalised coordinates in [−½, ½]:
 
     x̂ = fl(fl(x − shift)·scale)        off by at most e_x (below) from the exact normalisation of the box
@@ -28,10 +27,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from .arithmetic import FLOAT64
 from .form import Form
 
-U64 = 2.0**-53
-EXP_ULPS = 4.0  # κ: exp is assumed within κ·u relative; torch and NumPy measure near 1.1
+U64 = FLOAT64.u
+EXP_ULPS = FLOAT64.exp_error / U64  # κ: exp is assumed within κ·u relative; torch and NumPy measure near 1.1
 INFLATION = 1.01
 
 
@@ -61,29 +61,23 @@ class GateRounding:
         return INFLATION * total * (self.gate(sharpness) + dot) + 2 * U64 * largest
 
 
-def normalisation(reach: float) -> float:
-    """e_x of any layer on a box whose ends are at most `reach` sides away from 0."""
-    return GateRounding(1, reach).normalisation
+def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out"]:
+    """|ΔT| of `Form.__call__` in float64 at x̂ = fl(fl(x − shift)·scale), |x̂| ≤ edge, per output; ∞ if scores are too large.
 
-
-def form_rounding(form: Form, reach: float, summands: int | None = None) -> Float[Tensor, " out"]:
-    """|ΔT| of a sum of softmax averages evaluated in float64 at a float x, per output; ∞ if scores are too large.
-
-    For a head with n tokens, scores of size at most S = max_t (Σ_i |keys_ti|/2 + |biases_t|) and values of size at most
-    V and range R (over the box):
+    For a head with n tokens, scores of size at most S = max_t (Σ_i |keys_ti|·edge + |biases_t|) and values of size at most
+    V and range R (over the box), e_x = 3u·edge for the two roundings of x̂:
 
         scores       d_s = Σ_i |keys_ti| e_x + (D + 3)u·S   each exponential is then off by d_s + κu, relative
         averaging    Σ_t w_t |v_t − T| ≤ R/2                so the output moves by at most (d_s + κu)·R
         largest      the shift by the largest score costs u·a_t, and Σ_t w_t a_t ≤ ln n:     u·ln n·R
         sums         normaliser, division, product with the values, the values themselves:  (2n + 12)u·V
 
-    All heads are then added up by one dot product of so many `summands` (the model: one per head and coordinate):
-    (summands + 6)u·ΣV. Slopes and the linear part move with x: e_x each.
+    All products are then added up by one sum of so many `summands`: (summands + 6)u·ΣV. Slopes and the linear part move
+    with x: e_x each. `deployed` has the closer bound for a model.
     """
-    e_x, D = normalisation(reach), form.dimension
-    edge = 0.5 + 1e-9
-    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64)
-    sizes = form.bias.abs() + form.linear.abs().sum(dim=0)
+    e_x, D = 3 * U64 * edge, form.dimension
+    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64 * edge)
+    sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
     for block in form.blocks:
         there = block.there
         weight = block.keys.abs().sum(dim=-1)
@@ -97,9 +91,8 @@ def form_rounding(form: Form, reach: float, summands: int | None = None) -> Floa
         low = (block.values - edge * swing).masked_fill(hidden, torch.inf).amin(dim=1)
         size, spread = torch.maximum(high.abs(), low.abs()), high - low
         n = block.biases.shape[1]
-        relative = (d_s + EXP_ULPS * U64 + U64 * math.log(max(n, 2)))[:, None]
+        relative = (d_s + FLOAT64.exp_error + U64 * math.log(max(n, 2)))[:, None]
         by_head = relative * spread + (2 * n + 12) * U64 * size + swing.masked_fill(hidden, 0.0).amax(dim=1) * e_x
         total = total + by_head.sum(dim=0)
         sizes = sizes + size.sum(dim=0)
-    terms = form.heads + D if summands is None else summands
-    return INFLATION * (total + (terms + 6) * U64 * sizes)
+    return INFLATION * (total + (summands + 6) * U64 * sizes)

@@ -178,7 +178,7 @@ def feed_forward(
     found = _hinges(W_1[:, hinges], b_1[hinges], W_2[hinges] @ W_R, stream, moving)
     if found is None or ((W_2[hinges] != 0).astype(np.int64) @ (W_R != 0).astype(np.int64) > 1).any():
         return None
-    steps = int((inner != 0).sum(axis=0).max(initial=0)) + len(units) + len(hinges) + 6
+    steps = int(count.max(initial=0)) + len(hinges)
     passed = np.where(count > 1, sizes, 0.0)
     return Passed(matrix, constant, stream.linear @ matrix, error * UP, passed, *found, steps)
 

@@ -12,6 +12,7 @@ from ..layer import ScalarLayer
 from ..plan import Plan
 from ..representative import theorem_rounding
 from ..target import Target
+from .arithmetic import FLOAT64
 from .certificate import Certificate
 from .rounding import U64
 
@@ -31,7 +32,7 @@ def certify_theorem(
     modulus = target.modulus
     proved = plan.proved
     assumptions = [
-        "IEEE 754 float64 arithmetic, exp within 4 units in the last place",
+        *FLOAT64.assumptions,
         "explicit softmax attention (other kernels add their own rounding)",
     ]
     if modulus.kind == "declared":

@@ -38,6 +38,7 @@ def build(
     shape: given.Shape = None,
     output_shape: given.OutputShape = None,
     share: given.Share = None,
+    dtype: given.DtypeChoice = given.Dtype.float64,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
     json: given.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
@@ -56,6 +57,7 @@ def build(
         print(ol.plan(target, eps, method=method.value, layout=layout.value, share=share))
     wishes: dict[str, Any] = {"method": method.value, "construction": construction.value, "layout": layout.value}
     wishes |= {"units": units, "hinges": hinges, "symmetric": symmetric, "share": share, "seed": seed}
+    wishes |= {"dtype": dtype.value}
     with progress_bar(not quiet) as progress:
         approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
         folder = approximation.save(folder)

@@ -34,6 +34,11 @@ class Layout(StrEnum):
     heads = "heads"
 
 
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+
+
 class Outside(StrEnum):
     allow = "allow"
     error = "error"
@@ -51,6 +56,7 @@ DomainText = Annotated[
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
+DtypeChoice = Annotated[Dtype, typer.Option(help="Of the weights; a certificate speaks of this arithmetic alone.")]
 Share = Annotated[
     float | None, typer.Option(help="Share of the tolerance that goes to the sharpness (representative), in (0, 1).")
 ]

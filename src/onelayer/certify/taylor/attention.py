@@ -157,7 +157,7 @@ def _rounding(
         largest = gaps.max(axis=-1, keepdims=True)
         own = (off * (gaps == 0)).max(axis=-1, keepdims=True)
         reach = np.where(ceiling < 1, np.minimum(gaps, 800.0), gaps)
-        exponent = off + own + u * (reach + np.where(ceiling < 1, 0.0, largest)) + 2 * arithmetic.exp_units * u
+        exponent = off + own + u * (reach + np.where(ceiling < 1, 0.0, largest)) + 2 * arithmetic.exp_error
         shift = u * np.maximum(apart.range()[1].max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
         epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP, np.inf)
         epsilon = np.where(gaps == 0, 0.0, epsilon)

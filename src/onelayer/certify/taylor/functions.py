@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...formula.bounded import ULPS
-from .series import TINY, UP, U, Taylor
+from .series import TINY, UP, Taylor, U
 
 LIBRARY = ULPS * 2.0**-52
 SLIP = 16 * LIBRARY  # of a derivative, relative to the sum of the sizes of its terms

@@ -15,7 +15,7 @@ from ..arithmetic import Arithmetic
 from .attention import attended
 from .functions import apply, power
 from .kink import Kink
-from .series import TINY, UP, U, Space, Taylor, stack
+from .series import TINY, UP, Space, Taylor, U, stack
 
 MOST_KINKS = 48  # undecided ReLU units per batch that keep symbols of their own
 
