@@ -36,7 +36,9 @@ def test_the_strip_bound_holds_at_complex_points(seed, kind, rho, sharp, width):
     form = form_of(random_layer(2, 1, seed, 10**sharp, kind))
     rng = np.random.default_rng(seed)
     c, r = rng.uniform(-0.4, 0.4, size=(1, 2)), 10**width * rng.uniform(0.1, 1, size=(1, 2))
-    bound = largest(form, Ellipses(torch.from_numpy(c), torch.from_numpy(r), rho)).numpy()[0, :, 0]
+    bound = largest(form, Ellipses(torch.from_numpy(c), torch.from_numpy(r), torch.tensor([[rho]]).double())).numpy()[
+        0, :, 0
+    ]
     for i in range(2):
         if math.isfinite(bound[i]):
             assert np.abs(complex_value(form, on_ellipse(rng, c[0], r[0], rho, i))).max() <= bound[i]
@@ -66,10 +68,15 @@ def test_negligible_tokens_may_turn_as_they_like():
     layer = hunting.scalar_layer(
         torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double())
     )
-    form, far = form_of(layer), Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), 2.0)
+    form, far = (
+        form_of(layer),
+        Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()),
+    )
     assert largest(form, far, closely=False).isinf().all()
     assert 1 <= float(largest(form, far)) < 1.1
-    near = Ellipses(torch.full((1, 1), -0.35).double(), torch.full((1, 1), 0.1).double(), 2.0)
+    near = Ellipses(
+        torch.full((1, 1), -0.35).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()
+    )
     assert largest(form, near).isinf().all()
 
 

@@ -73,10 +73,14 @@ def on_grids(form: Form, grids: Grids, reach: float) -> tuple[Float[Tensor, "box
         if form.linear[i].any():
             y += grids.coordinate(i)[..., None] * form.linear[i]
     rounding = grid_rounding(form, reach)
-    for block in form.blocks:
-        if _largest_exponent(block, grids) > LARGEST_EXPONENT:
+    steep = [not _largest_exponent(block, grids) <= LARGEST_EXPONENT for block in form.blocks]
+    if any(
+        steep
+    ):  # some heads are evaluated this way, some that way: both errors, each for all heads, cover the mixture
+        rounding = rounding + form_rounding(form, reach, form.summands)
+    for block, pointwise in zip(form.blocks, steep, strict=True):
+        if pointwise:
             y += _pointwise(block, grids).reshape(y.shape)
-            rounding = torch.maximum(rounding, form_rounding(form, reach, form.summands))
             continue
         columns = 1 + m * (1 + D * bool(block.slopes.any()))
         heads = max(1, AT_ONCE // (n**D * columns + block.biases.shape[1] * n ** math.ceil(D / 2) * columns))

@@ -43,11 +43,11 @@ UP = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Ellipses:
-    """Boxes with centre c and half-widths h, and Bernstein ellipses of parameter ρ around every side."""
+    """Boxes with centre c and half-widths h, and Bernstein ellipses around every side, a parameter ρ per box."""
 
     centres: Float[Tensor, "box coordinate"]
     halves: Float[Tensor, "box coordinate"]
-    rho: float
+    rho: Float[Tensor, "box 1"]
 
     @property
     def real(self) -> Tensor:
@@ -60,7 +60,7 @@ class Ellipses:
         return self.halves * ((self.rho - 1 / self.rho) / 2)
 
     def __getitem__(self, which: slice | Tensor) -> "Ellipses":
-        return Ellipses(self.centres[which], self.halves[which], self.rho)
+        return Ellipses(self.centres[which], self.halves[which], self.rho[which])
 
 
 def key_ranges(block: Block) -> tuple[Float[Tensor, "head coordinate"], Float[Tensor, "head coordinate"]]:

@@ -34,7 +34,7 @@ GROWTH = 100.0  # |T| + |f| on an ellipse, at most, relative to its size on the 
 PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
 THINNEST = 2.0**-40  # of a side: nor are these, whatever fails
-AT_ONCE = 512  # boxes measured at a time
+AT_ONCE, NUMBERS = 512, 2**22  # boxes measured at a time, numbers held
 UP = 1 + 1e-9
 
 
@@ -89,10 +89,11 @@ def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None
     lower, upper = part.sides
     nominal = NOMINAL[part.dimension] * part.size
     good: list[Tiles] = []
+    rows = _rows(part)
     while len(pending):
         if spent(sum(map(len, good)) + len(pending)):
             return None
-        now, later = pending[:AT_ONCE], pending[AT_ONCE:]
+        now, later = pending[:rows], pending[rows:]
         now = now[part.truths(now) != -1]
         pending = later
         if not len(now):
@@ -120,7 +121,7 @@ def within_reach(part: Part, tiles: Tiles, goal: float, spent: Callable[[int], b
     Seldom: where the layer is so much larger than the formula that the layout did not look at the latter. Nothing finer
     than rounding at the size of the layer is aimed at.
     """
-    goal, highest = max(goal, 1e-15 * part.size), DEGREES[part.dimension][-1]
+    goal, highest, rows = max(goal, 1e-15 * part.size), DEGREES[part.dimension][-1], _rows(part)
     lower, upper = part.sides
     good: list[Tiles] = []
     while len(tiles):
@@ -134,20 +135,27 @@ def within_reach(part: Part, tiles: Tiles, goal: float, spent: Callable[[int], b
         asked = _asked(bad.rho, bad.sizes.max(axis=2), goal)
         halves = halved(bad.boxes, asked.argmax(axis=1))
         halves = halves[part.truths(halves) != -1]
-        pieces = [measured(part, halves[i : i + AT_ONCE]) for i in range(0, len(halves), AT_ONCE)]
+        pieces = [measured(part, halves[i : i + rows]) for i in range(0, len(halves), rows)]
         tiles = Tiles.joined(pieces) if pieces else bad[:0]
     return Tiles.joined(good)
+
+
+def _rows(part: Part) -> int:
+    """How many boxes to measure at a time."""
+    return max(8, min(AT_ONCE, NUMBERS // (len(RHOS) * max(1, part.tokens) * len(part.form.bias))))
 
 
 def measured(part: Part, boxes: np.ndarray) -> Tiles:
     """The boxes with the ellipses that ask for the lowest degree at the nominal accuracy, and the sizes there."""
     nominal = NOMINAL[part.dimension] * part.size
     P, ladder = DEGREE[part.dimension], np.array(RHOS)[:, None, None]
-    layer = np.stack([_layer_sizes(part, boxes, rho, closely=False) for rho in RHOS])  # [ρ, box, side, out]
+    every = np.repeat(RHOS, len(boxes))
+    layer = _layer_sizes(part, np.tile(boxes, (len(RHOS), 1, 1)), every, closely=False)
+    layer = layer.reshape(len(RHOS), len(boxes), *layer.shape[1:])  # [ρ, box, side, out]
     wide = (_asked(ladder, layer.max(axis=3), nominal).min(axis=0) > P).any(axis=1)
     for place in CLOSELY:  # from narrow ellipses to wide ones, as long as there is a bound at all
         if wide.any():
-            layer[place, wide] = _layer_sizes(part, boxes[wide], RHOS[place], closely=True)
+            layer[place, wide] = _layer_sizes(part, boxes[wide], np.full(wide.sum(), RHOS[place]), closely=True)
             wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
     asked = _asked(ladder, layer.max(axis=3), nominal)
     best = asked.argmin(axis=0)
@@ -199,13 +207,13 @@ def halved(boxes: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return np.concatenate([left, right])
 
 
-def _layer_sizes(part: Part, boxes: np.ndarray, rho: float, closely: bool) -> np.ndarray:
+def _layer_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray, closely: bool) -> np.ndarray:
     """[box, coordinate, out]: |T| on the ellipses, a trifle enlarged for the rounding of the normalisation."""
     shift, scale = part.normalisation
     centres = (boxes.mean(axis=1) - shift) * scale
     slack = 1e-14 * (1 + part.reach)
     halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * (1 + 1e-12) + slack
-    ellipses = Ellipses(torch.from_numpy(centres), torch.from_numpy(halves), rho)
+    ellipses = Ellipses(*(torch.from_numpy(t) for t in (centres, halves, rho[:, None])))
     return largest(part.form, ellipses, closely).numpy()
 
 
