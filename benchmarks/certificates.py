@@ -7,6 +7,8 @@ truncation of 1e-12 instead of 1e-6 costs on the very same boxes. Layers are fit
 import sys
 import time
 
+from sizes import FRANKE, GAUSS
+
 import onelayer as ol
 from onelayer.build import frame_of
 from onelayer.certify.analytic import Proof, prove
@@ -14,7 +16,6 @@ from onelayer.certify.form import form_of
 from onelayer.representative import plan_representative, representative_layer
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
-from sizes import FRANKE, GAUSS
 
 UNIT = [(0, 1)] * 2
 DISC = "x1**2 + x2**2 <= 1"

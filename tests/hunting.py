@@ -116,7 +116,7 @@ def case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     tolerance = 10 ** rng.uniform(-16, 0)  # only decides how closely the engine works
     if rng.random() < 0.1:
-        return twin(seed, rng, tolerance)
+        return (twin if rng.random() < 0.6 else cancelled)(seed, rng, tolerance)
     formula, limits = FORMULAS[rng.integers(len(FORMULAS))]
     domain = [_side(rng, a, b) for a, b in limits]
     target = ol.Target(formula, domain, where=_condition(rng, domain) if rng.random() < 0.1 else None)
@@ -144,6 +144,19 @@ def twin(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
     ridges = Ridges(_tensor(a[:, None]), _tensor(b))
     layer = vector_layer(_tensor([bias]), 1, ridges=(ridges, _tensor(c[:, None])), linear=_tensor([[slope]]))
     return Case(seed, target, layer, tolerance)
+
+
+def cancelled(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
+    """Equal gates whose large values sum to exactly 0, against a constant: the model's error is rounding alone."""
+    D, n = int(rng.integers(1, 3)), int(rng.integers(3, 40))
+    c = rng.integers(-(2**20), 2**20, size=n).astype(float) * 2.0 ** int(rng.integers(0, 20))
+    c[-1] -= c.sum()
+    sharpness, offsets = float(rng.normal() * 10 ** rng.uniform(0, 3)), rng.normal(size=D) / 3
+    gates = Gates(torch.full((n,), sharpness).double(), _tensor(np.tile(offsets, (n, 1))), torch.ones(n, D) > 0)
+    values = torch.zeros(n, D + 2, 1, dtype=torch.float64)
+    values[:, 0, 0] = _tensor(c)
+    layer = scalar_layer(_tensor([3.0]), D, (gates, values))
+    return Case(seed, ol.Target("3 + 0*x1" + " + 0*x2" * (D - 1), [(-1, 1)] * D), layer, tolerance)
 
 
 def _tensor(values: object) -> torch.Tensor:
