@@ -19,7 +19,7 @@ from onelayer.build import frame_of
 from onelayer.certify.analytic import prove
 from onelayer.certify.form import Form, form_of
 from onelayer.certify.part import Budget
-from onelayer.formula import enclose
+from onelayer.formula import enclose, holds
 from onelayer.model import SingleLayerTransformer
 from onelayer.plan import outputs_of
 
@@ -65,18 +65,20 @@ class Find:
 Engine = Callable[[Case], float]
 
 
-def hunt(engine: Engine, cases: Iterable[Case]) -> Iterator[Find]:
+def hunt(engine: Engine, cases: Iterable[Case], dtype: torch.dtype = torch.float64) -> Iterator[Find]:
     """Every case with the engine's bound and the largest proved error found (0 where there is nothing to contradict)."""
     for one in cases:
         bound = engine(one)
         claimed = bound != math.inf and not one.poisoned
-        yield Find(one, bound, observed(one) if claimed else 0.0)
+        yield Find(one, bound, observed(one, dtype) if claimed else 0.0)
 
 
-def analytic_engine(seconds: float = 1.0) -> Engine:
-    """The analytic certificate with a small budget."""
+def analytic_engine(seconds: float = 1.0, dtype: torch.dtype = torch.float64) -> Engine:
+    """The analytic certificate with a small budget; it proves nothing about models in float32."""
 
     def bound(one: Case) -> float:
+        if dtype != torch.float64:
+            return math.inf
         form = form_of(one.layer)
         assert form is not None
         proof = prove(form, one.target, frame_of(one.target.domain), one.tolerance, Budget(20_000, seconds))
@@ -85,10 +87,10 @@ def analytic_engine(seconds: float = 1.0) -> Engine:
     return bound
 
 
-def observed(one: Case, points: int = 1500, rounds: int = 4) -> float:
+def observed(one: Case, dtype: torch.dtype = torch.float64, points: int = 1500, rounds: int = 4) -> float:
     """A lower bound on sup |T − f|, proved at the worst points that sampling and closing in on them found; else 0."""
     target = one.target
-    model = assemble(one.layer, frame_of(target.domain), outputs_of(target))
+    model = assemble(one.layer, frame_of(target.domain), outputs_of(target)).to(dtype)
     rng = np.random.default_rng(one.seed)
     D = target.dimension
     unit = np.concatenate([rng.random((points, D)), rng.integers(0, 2, size=(4 * D, D)).astype(float)])
@@ -96,42 +98,48 @@ def observed(one: Case, points: int = 1500, rounds: int = 4) -> float:
     edge[np.arange(len(edge)), rng.integers(0, D, len(edge))] = rng.integers(0, 2, len(edge))
     unit, step, best = np.concatenate([unit, edge]), 0.1, np.zeros((0, D))
     for _ in range(rounds):
-        x = target.domain.points(np.clip(unit, 0, 1))
+        x = torch.from_numpy(target.domain.points(np.clip(unit, 0, 1))).to(dtype).double().numpy()
         x = np.concatenate([x[target.domain.contains(x)], best])
         if not len(x):
             return 0.0
-        gap = np.abs(deployed(one, x, model) - np.asarray(target(x)).reshape(len(x), -1)).max(axis=1)
-        gap = np.where(np.isnan(gap), -1.0, gap)
-        order = np.argsort(-gap)[:12]
-        best = x[order]
+        best = x[np.argsort(-_gaps(deployed(model, x), np.asarray(target(x)).reshape(len(x), -1)))[:12]]
         low, side = np.array(target.domain.lower), target.domain.sides
         unit = np.repeat((best - low) / side, 40, axis=0) + step * rng.normal(size=(40 * len(best), D))
         step /= 6
-    answers = deployed(one, best[:5], model).tolist()
-    return max(proved_error(one, answer, x) for answer, x in zip(answers, best[:5].tolist(), strict=True))
+    where = target.domain.where
+    best = best[[where is None or holds(where, x) is True for x in best.tolist()]][:5]
+    form = form_of(one.layer) if dtype == torch.float64 else None
+    answers = deployed(model, best).tolist() if len(best) else []
+    return max((proved_error(one, form, a, x) for a, x in zip(answers, best.tolist(), strict=True)), default=0.0)
 
 
-def deployed(one: Case, x: np.ndarray, model: SingleLayerTransformer | None = None) -> np.ndarray:
+def _gaps(T: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """max |T − f| per point, where f is finite: ∞ if T is not."""
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(np.isfinite(T), np.abs(T - f), np.inf)
+    return np.where(np.isfinite(f), gaps, -1.0).max(axis=1)
+
+
+def deployed(model: SingleLayerTransformer, x: np.ndarray) -> np.ndarray:
     """What the assembled model answers, [point, out]."""
-    model = model or assemble(one.layer, frame_of(one.target.domain), outputs_of(one.target))
     with torch.no_grad():
-        return model(torch.from_numpy(x).reshape(len(x), model.config.tokens, -1)).flatten(1).numpy()
+        given = torch.from_numpy(x).to(model.W_E.dtype)
+        return model(given.reshape(len(x), model.config.tokens, -1)).flatten(1).double().numpy()
 
 
-def proved_error(one: Case, answer: list[float], x: list[float]) -> float:
-    """max |T(x) − f(x)| from below: T as the deployed model's answer and as the real function, the worse of the two."""
-    form = form_of(one.layer)
+def proved_error(one: Case, form: Form | None, answer: list[float], x: list[float]) -> float:
+    """max |T(x) − f(x)| from below: T as the deployed model's answer and, given its form, as the real function."""
     assert one.target.formula is not None
-    assert form is not None
     worst = 0.0
     with ctx.workprec(200):
         f = enclose(one.target.formula, x, prec=200)
-        real = real_value(form, frame_of(one.target.domain), x)
-        for given, exact, truth in zip(answer, real, f, strict=True):
-            if truth.is_finite():
-                for T in (arb(given), exact):
-                    gap = abs(T - truth.ball()).lower()
-                    worst = max(worst, _below(gap)) if gap.is_finite() else math.inf
+        given = [[arb(v) for v in answer]]
+        if form is not None:
+            given.append(real_value(form, frame_of(one.target.domain), x))
+        for T in given:
+            for value, truth in zip(T, f, strict=True):
+                gap = abs(value - truth.ball()).lower() if truth.is_finite() else arb(0)
+                worst = max(worst, _below(gap) if gap.is_finite() else math.inf)
     return worst
 
 
