@@ -40,6 +40,7 @@ format: setup
 bench: setup
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/sizes.py
+	$(BIN)/python benchmarks/certificates.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

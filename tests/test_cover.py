@@ -20,8 +20,11 @@ from onelayer.certify.form import Block, Form, form_of
 from onelayer.certify.grid import Grids, on_grids
 from onelayer.certify.part import Budget, Part
 from onelayer.certify.strip import Ellipses, largest
-from onelayer.certify.tiling import Tiles, tiling
+from onelayer.certify.tiles import Tiles
+from onelayer.certify.tiling import tiling
 from onelayer.formula.bounded import evaluate_bounded, evaluate_bounded_on_grids
+from onelayer.heads import Gates
+from onelayer.layer import scalar_layer
 from onelayer.plan import reach_of
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
@@ -36,7 +39,9 @@ def test_the_strip_bound_holds_at_complex_points(seed, kind, rho, sharp, width):
     form = form_of(random_layer(2, 1, seed, 10**sharp, kind))
     rng = np.random.default_rng(seed)
     c, r = rng.uniform(-0.4, 0.4, size=(1, 2)), 10**width * rng.uniform(0.1, 1, size=(1, 2))
-    bound = largest(form, Ellipses(torch.from_numpy(c), torch.from_numpy(r), rho)).numpy()[0, :, 0]
+    bound = largest(form, Ellipses(torch.from_numpy(c), torch.from_numpy(r), torch.tensor([[rho]]).double())).numpy()[
+        0, :, 0
+    ]
     for i in range(2):
         if math.isfinite(bound[i]):
             assert np.abs(complex_value(form, on_ellipse(rng, c[0], r[0], rho, i))).max() <= bound[i]
@@ -63,18 +68,21 @@ def complex_value(form, x):
 
 def test_negligible_tokens_may_turn_as_they_like():
     """A gate of sharpness 1,000 far from its offset: no bound if all tokens are kept, |F| near 1 if not."""
-    layer = hunting.scalar_layer(
-        torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double())
+    layer = scalar_layer(torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double()))
+    form, far = (
+        form_of(layer),
+        Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()),
     )
-    form, far = form_of(layer), Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), 2.0)
     assert largest(form, far, closely=False).isinf().all()
     assert 1 <= float(largest(form, far)) < 1.1
-    near = Ellipses(torch.full((1, 1), -0.35).double(), torch.full((1, 1), 0.1).double(), 2.0)
+    near = Ellipses(
+        torch.full((1, 1), -0.35).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()
+    )
     assert largest(form, near).isinf().all()
 
 
 def _gate(sharpness, offset):
-    return hunting.Gates(
+    return Gates(
         torch.tensor([sharpness]).double(), torch.tensor([[offset]]).double(), torch.ones(1, 1, dtype=torch.bool)
     )
 
@@ -120,7 +128,7 @@ def test_interpolation_and_its_constants():
     assert np.abs(through).sum(axis=1).max() <= chebyshev.lebesgue(p)
     rho = 2.0  # 1/(1.3 − y) is analytic in the ellipse
     V = 1 / (1.3 - (rho + 1 / rho) / 2)
-    tiles = Tiles(np.array([[[-1.0], [1.0]]]), np.array([[rho]]), np.array([[[V]]]))
+    tiles = Tiles(np.array([[[-1.0], [1.0]]]), np.array([[rho]]), np.array([[[V]]]), np.zeros((1, 1, 1)))
     off = np.abs(through @ (1 / (1.3 - t)) - 1 / (1.3 - np.cos((2 * np.arange(4000) + 1) * np.pi / 8000))).max()
     assert off <= tiles.truncation(p).item() < 100 * off
 
@@ -133,9 +141,7 @@ def part_of(formula, domain, layer, where=None):
 
 def test_boxes_are_small_where_the_layer_turns():
     """One very sharp gate in the middle: boxes shrink toward it and cover the side without gaps."""
-    layer = hunting.scalar_layer(
-        torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double())
-    )
+    layer = scalar_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
     tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().spent, 1)
     order = np.argsort(tiles.boxes[:, 0, 0])
     low, high = tiles.boxes[order, 0, 0], tiles.boxes[order, 1, 0]

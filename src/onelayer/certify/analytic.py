@@ -1,11 +1,11 @@
 """The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
 
-On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V with one coordinate on its Bernstein ellipse of
-parameter ρ and the others real, the interpolant is within (Σ_{i<D} Λ_p^i)·4Vρ^(−p)/(ρ−1) of g; and the interpolant, being
-a polynomial, is bounded by its values at N^D points (Ehlich–Zeller). V of T comes from the strip bound of its heads, V of
-f from one evaluation of the formula in complex balls, which also proves that f is analytic there. Boxes are as large as
-the sharpest head allows; their number does not depend on ε. Where f has no complex enclosure, or the truncation is too
-large, a box is halved.
+On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
+parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
+being a polynomial, is bounded by finitely many values (Ehlich–Zeller). V of T comes from the strip bound of its heads, V of
+f from one evaluation of the formula in complex balls, which also proves that f is analytic there. In the order in which
+they are used: `form` T as a sum of softmax averages; `part` a group of coordinates; `strip` and `tiling` the boxes, which
+do not depend on ε; `grid` T at the nodes; `enclosure` the range of g on a box; `cover` all boxes, refined where it matters.
 
 If neither T nor f mixes two groups of coordinates, g is a sum over groups and its range is the sum of the ranges:
 max g = Σ_g max g_g, min g = Σ_g min g_g. So an additive target costs one low-dimensional certificate per group.

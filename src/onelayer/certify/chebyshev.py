@@ -65,8 +65,9 @@ def rounding(p: int, dimension: int) -> float:
     """Relative to max |g| at the nodes: what floating point adds to the sum of some computed coefficients' sizes and of the
     values of the polynomial of the others.
 
-    Per axis, an exact coefficient is at most 2 max|g|, and computing it is off by at most (2(p + 1) + 16)u max|g|; a
-    value sums at most p + 1 of them, off by (p + 6)u relative to the sum of their sizes. Over D axes the sums have at
-    most (p + 1)^D terms of size 2^D max|g|, each with D(2p + 30)u of error in either step.
+    Per axis the matrix of the coefficients has row sums of at most 2, off by 14u; so after D axes a coefficient is off by
+    at most 2^D·D(p + 9)u max|g|, and all (p + 1)^D of them together by (2(p + 1))^D·D(p + 9)u max|g|. Values sum them with
+    factors of at most 1, off by 5u, which adds (2(p + 1))^D·D(p + 7)u max|g|. Twice the sum, since the range of the
+    values is enlarged by less than 1.8 (N ≥ 3q, D ≤ 4).
     """
     return (2 * (p + 1)) ** dimension * dimension * (4 * p + 60) * U * 1.01

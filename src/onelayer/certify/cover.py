@@ -14,7 +14,8 @@ import numpy as np
 from ..threads import one_thread
 from .enclosure import COARSE, FINE, Ranges, enclosed
 from .part import Budget, Part
-from .tiling import Tiles, halved, measured, tiling, within_reach
+from .tiles import Tiles
+from .tiling import halved, measured, tiling, within_reach
 
 ALONG_EDGES = 4  # boxes per side, at least, where a condition cuts the box
 CLOSE = 0.01  # relative to what was seen: refining further is not worth while
@@ -90,12 +91,14 @@ class Cover:
         return True
 
     def _bound_finely(self, boxes: Bounded, some: np.ndarray) -> None:
-        for p in np.unique(boxes.degrees[some]).tolist():
-            own = some[boxes.degrees[some] == p]
+        """Closer bounds of the interpolants, and degrees for a tenth of the truncation."""
+        degrees = boxes.tiles[some].degrees(self.goal / 10)
+        for p in np.unique(degrees).tolist():
+            own = some[degrees == p]
             found = enclosed(self.part, boxes.tiles[own], p, FINE)
             boxes.low[own] = np.maximum(boxes.low[own], found.low)
             boxes.high[own] = np.minimum(boxes.high[own], found.high)
-            boxes.done[own] = True
+            boxes.degrees[own], boxes.done[own] = p, True
 
     def _halve(self, boxes: Bounded, some: np.ndarray) -> None:
         lower, upper = self.part.sides

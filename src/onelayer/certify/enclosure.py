@@ -17,7 +17,7 @@ from ..formula.bounded import evaluate_bounded_on_grids
 from . import chebyshev
 from .grid import Grids, on_grids
 from .part import Part
-from .tiling import Tiles
+from .tiles import Tiles
 
 AT_ONCE = 2**22  # numbers held at a time
 UP = 1 + 1e-9

@@ -73,10 +73,12 @@ def on_grids(form: Form, grids: Grids, edge: float) -> tuple[Float[Tensor, "box 
         if form.linear[i].any():
             y += grids.coordinate(i)[..., None] * form.linear[i]
     rounding = grid_rounding(form, edge)
-    for block in form.blocks:
-        if _largest_exponent(block, grids) > LARGEST_EXPONENT:
+    steep = [not _largest_exponent(block, grids) <= LARGEST_EXPONENT for block in form.blocks]
+    if any(steep):  # some heads one way, some the other: both errors, each for all heads, cover the mixture
+        rounding = rounding + form_rounding(form, edge, form.summands)
+    for block, pointwise in zip(form.blocks, steep, strict=True):
+        if pointwise:
             y += _pointwise(block, grids).reshape(y.shape)
-            rounding = torch.maximum(rounding, form_rounding(form, edge, form.summands))
             continue
         columns = 1 + m * (1 + D * bool(block.slopes.any()))
         heads = max(1, AT_ONCE // (n**D * columns + block.biases.shape[1] * n ** math.ceil(D / 2) * columns))

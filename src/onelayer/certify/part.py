@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 
 from ..assemble import Frame
@@ -15,7 +16,7 @@ from ..formula import Formula, holds, interval
 from ..formula.numeric import evaluate
 from ..target import Target
 from .form import Form
-from .strip import spreads
+from .strip import key_spreads, spreads
 
 MOST_COORDINATES = 4  # in one group
 UP = 1 + 1e-9
@@ -97,6 +98,23 @@ class Part:
         with np.errstate(all="ignore"):
             seen = np.abs(np.asarray(evaluate(self.formula, some), dtype=np.float64))
         return max(total + float(np.nanmax(np.where(np.isfinite(seen), seen, 0.0))), 1e-300)
+
+    @cached_property
+    def slopes(self) -> Float[np.ndarray, "coordinate out"]:
+        """Bounds on |∂T/∂x_i| on the real box.
+
+        A head's slope is the average of its values' slopes plus the covariance, under its weights, of values and keys, and
+        a covariance is at most a quarter of the product of the two ranges.
+        """
+        total = self.form.linear.abs()
+        for block in self.form.blocks:
+            hidden = ~block.there[..., None]
+            swing = block.slopes.abs().sum(dim=2) * (0.5 + 1e-9)
+            high = (block.values + swing).masked_fill(hidden, -torch.inf).amax(dim=1)
+            low = (block.values - swing).masked_fill(hidden, torch.inf).amin(dim=1)
+            own = block.slopes.abs().masked_fill(hidden[..., None], 0.0).amax(dim=1)
+            total = total + own.sum(dim=0) + torch.einsum("hi,ho->io", key_spreads(block), high - low) / 4
+        return total.numpy() * self.normalisation[1][:, None] * (1 + 1e-9)
 
     def truths(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Int[np.ndarray, " box"]:
         """The domain's condition on every box: 1 proved, −1 refuted, 0 undecided."""

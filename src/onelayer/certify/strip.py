@@ -43,11 +43,11 @@ UP = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Ellipses:
-    """Boxes with centre c and half-widths h, and Bernstein ellipses of parameter ρ around every side."""
+    """Boxes with centre c and half-widths h, and Bernstein ellipses around every side, a parameter ρ per box."""
 
     centres: Float[Tensor, "box coordinate"]
     halves: Float[Tensor, "box coordinate"]
-    rho: float
+    rho: Float[Tensor, "box 1"]
 
     @property
     def real(self) -> Tensor:
@@ -60,7 +60,7 @@ class Ellipses:
         return self.halves * ((self.rho - 1 / self.rho) / 2)
 
     def __getitem__(self, which: slice | Tensor) -> "Ellipses":
-        return Ellipses(self.centres[which], self.halves[which], self.rho)
+        return Ellipses(self.centres[which], self.halves[which], self.rho[which])
 
 
 def key_ranges(block: Block) -> tuple[Float[Tensor, "head coordinate"], Float[Tensor, "head coordinate"]]:
@@ -70,7 +70,8 @@ def key_ranges(block: Block) -> tuple[Float[Tensor, "head coordinate"], Float[Te
     return low, block.keys.masked_fill(hidden, -torch.inf).amax(dim=1)
 
 
-def _key_spreads(block: Block) -> Float[Tensor, "head coordinate"]:
+def key_spreads(block: Block) -> Float[Tensor, "head coordinate"]:
+    """max_t keys_ti − min_t keys_ti of every head."""
     low, high = key_ranges(block)
     return high - low
 
@@ -79,7 +80,7 @@ def spreads(form: Form) -> Float[Tensor, " coordinate"]:
     """The largest max_t keys_ti − min_t keys_ti over all heads, per coordinate."""
     widest = torch.zeros(form.dimension, dtype=torch.float64)
     for block in form.blocks:
-        widest = torch.maximum(widest, _key_spreads(block).amax(dim=0))
+        widest = torch.maximum(widest, key_spreads(block).amax(dim=0))
     return widest
 
 
@@ -100,7 +101,7 @@ def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tenso
         if closely:
             phi = weights_sum(block, ellipses)
         else:  # heads with the same spread of keys have the same φ: their reaches add up
-            widths, which = _key_spreads(block).unique(dim=0, return_inverse=True)
+            widths, which = key_spreads(block).unique(dim=0, return_inverse=True)
             phi = _phi(ellipses.imaginary[:, None, :] * widths / 2)
             reach = torch.zeros(len(c), len(widths), reach.shape[2], dtype=c.dtype).index_add(1, which, reach)
         total = total + torch.einsum("bhi,bho->bio", phi, reach).nan_to_num(nan=torch.inf, posinf=torch.inf)
@@ -129,7 +130,7 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
 
 def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
     """φ ≥ Σ_t |w_t| for every head with coordinate i on its ellipse; ∞ where none is found."""
-    theta = ellipses.imaginary[:, None, :] * _key_spreads(block) / 2
+    theta = ellipses.imaginary[:, None, :] * key_spreads(block) / 2
     found = _phi(theta)
     wide = (theta > WIDE).flatten(1).any(dim=1).nonzero().flatten()
     rows = max(1, AT_ONCE // max(1, block.keys.numel()))

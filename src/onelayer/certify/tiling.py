@@ -9,78 +9,26 @@ degree on each box, later.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 from flint import acb, arb
 
 from ..formula import enclose_complex
-from . import chebyshev
 from .part import Part
 from .strip import Ellipses, largest
+from .tiles import DEGREES, Tiles
 
 NOMINAL = {1: 1e-10, 2: 1e-9, 3: 1e-7, 4: 1e-6}
 DEGREE = {1: 36, 2: 28, 3: 20, 4: 16}  # P
-DEGREES = {  # the ladder of degrees in use
-    1: (*range(4, 24, 2), *range(24, 100, 4)),
-    2: (*range(4, 24, 2), *range(24, 66, 3)),
-    3: tuple(range(3, 41)),
-    4: tuple(range(3, 27)),
-}
 RHOS = (1.5, 1.8, 2.2, 2.7, 3.3, 4.1, 5.0, 6.5, 8.5, 12.0)
 CLOSELY = (3, 6, 9)  # places on the ladder where negligible tokens are looked for
 GROWTH = 100.0  # |T| + |f| on an ellipse, at most, relative to its size on the domain
 PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
 THINNEST = 2.0**-40  # of a side: nor are these, whatever fails
-AT_ONCE = 512  # boxes measured at a time
+AT_ONCE, NUMBERS = 512, 2**22  # boxes measured at a time, numbers held
 UP = 1 + 1e-9
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Boxes with an ellipse parameter per side and bounds on |T − f| there."""
-
-    boxes: np.ndarray  # [box, 2, coordinate]
-    rho: np.ndarray  # [box, coordinate]
-    sizes: np.ndarray  # V, [box, coordinate, out]
-
-    def __len__(self) -> int:
-        return len(self.boxes)
-
-    def __getitem__(self, which: np.ndarray | slice) -> "Tiles":
-        return Tiles(*(getattr(self, f.name)[which] for f in fields(self)))
-
-    @staticmethod
-    def joined(parts: list["Tiles"]) -> "Tiles":
-        return Tiles(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Tiles)))
-
-    def degrees(self, goal: float) -> np.ndarray:
-        """The least degree on the ladder whose truncation is at most the goal, or the highest one, [box]."""
-        ladder = DEGREES[self.boxes.shape[2]]
-        found = np.full(len(self), ladder[-1])
-        for p in reversed(ladder):
-            found[self.truncation(p).max(axis=1) <= goal] = p
-        return found
-
-    def truncation(self, p: int) -> np.ndarray:
-        """‖g − I_p g‖ on each box, [box, out]: Σ_i Λ^(i−1)·4 V_i ρ_i^(−p)/(ρ_i − 1)."""
-        per_side = 4 * self.sizes * (self.rho ** float(-p) / (self.rho - 1))[:, :, None]
-        powers = chebyshev.lebesgue(p) ** np.arange(self.boxes.shape[2])
-        return np.nan_to_num(np.einsum("bio,i->bo", per_side, powers) * UP, nan=np.inf, posinf=np.inf)
-
-    def displacement(self, p: int) -> np.ndarray:
-        """What the rounding of the nodes adds, [box, out].
-
-        A node is off by at most 10u·max|x|; the ellipse is half·((ρ + 1/ρ)/2 − 1) away from the side, so by Cauchy that
-        moves a nodal value by V_i times the quotient, and the interpolant by Λ^D times that.
-        """
-        half = (self.boxes[:, 1] - self.boxes[:, 0]) / 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            off = 10 * 2.0**-53 * np.abs(self.boxes).max(axis=1) / (half * ((self.rho + 1 / self.rho) / 2 - 1))
-            moved = (self.sizes * off[:, :, None]).sum(axis=1) * (chebyshev.lebesgue(p) * 1.1) ** half.shape[1]
-        return np.where(np.isnan(moved), np.inf, moved) * UP
 
 
 def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None:
@@ -89,10 +37,11 @@ def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None
     lower, upper = part.sides
     nominal = NOMINAL[part.dimension] * part.size
     good: list[Tiles] = []
+    rows = _rows(part)
     while len(pending):
         if spent(sum(map(len, good)) + len(pending)):
             return None
-        now, later = pending[:AT_ONCE], pending[AT_ONCE:]
+        now, later = pending[:rows], pending[rows:]
         now = now[part.truths(now) != -1]
         pending = later
         if not len(now):
@@ -120,7 +69,7 @@ def within_reach(part: Part, tiles: Tiles, goal: float, spent: Callable[[int], b
     Seldom: where the layer is so much larger than the formula that the layout did not look at the latter. Nothing finer
     than rounding at the size of the layer is aimed at.
     """
-    goal, highest = max(goal, 1e-15 * part.size), DEGREES[part.dimension][-1]
+    goal, highest, rows = max(goal, 1e-15 * part.size), DEGREES[part.dimension][-1], _rows(part)
     lower, upper = part.sides
     good: list[Tiles] = []
     while len(tiles):
@@ -134,34 +83,44 @@ def within_reach(part: Part, tiles: Tiles, goal: float, spent: Callable[[int], b
         asked = _asked(bad.rho, bad.sizes.max(axis=2), goal)
         halves = halved(bad.boxes, asked.argmax(axis=1))
         halves = halves[part.truths(halves) != -1]
-        pieces = [measured(part, halves[i : i + AT_ONCE]) for i in range(0, len(halves), AT_ONCE)]
+        pieces = [measured(part, halves[i : i + rows]) for i in range(0, len(halves), rows)]
         tiles = Tiles.joined(pieces) if pieces else bad[:0]
     return Tiles.joined(good)
+
+
+def _rows(part: Part) -> int:
+    """How many boxes to measure at a time."""
+    return max(8, min(AT_ONCE, NUMBERS // (len(RHOS) * max(1, part.tokens) * len(part.form.bias))))
 
 
 def measured(part: Part, boxes: np.ndarray) -> Tiles:
     """The boxes with the ellipses that ask for the lowest degree at the nominal accuracy, and the sizes there."""
     nominal = NOMINAL[part.dimension] * part.size
     P, ladder = DEGREE[part.dimension], np.array(RHOS)[:, None, None]
-    layer = np.stack([_layer_sizes(part, boxes, rho, closely=False) for rho in RHOS])  # [ρ, box, side, out]
+    every = np.repeat(RHOS, len(boxes))
+    layer = _layer_sizes(part, np.tile(boxes, (len(RHOS), 1, 1)), every, closely=False)
+    layer = layer.reshape(len(RHOS), len(boxes), *layer.shape[1:])  # [ρ, box, side, out]
     wide = (_asked(ladder, layer.max(axis=3), nominal).min(axis=0) > P).any(axis=1)
     for place in CLOSELY:  # from narrow ellipses to wide ones, as long as there is a bound at all
         if wide.any():
-            layer[place, wide] = _layer_sizes(part, boxes[wide], RHOS[place], closely=True)
+            layer[place, wide] = _layer_sizes(part, boxes[wide], np.full(wide.sum(), RHOS[place]), closely=True)
             wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
     asked = _asked(ladder, layer.max(axis=3), nominal)
     best = asked.argmin(axis=0)
-    sizes, rho = _taken(layer, best), np.array(RHOS)[best]
-    sizes = sizes + _formula_sizes(part, boxes, rho)
-    missed = (_asked(rho, sizes.max(axis=2), nominal) > P) & (asked.min(axis=0) <= P)
+    own, rho = _taken(layer, best), np.array(RHOS)[best]
+    formula = _formula_sizes(part, boxes, rho)
+    missed = (_asked(rho, (own + formula).max(axis=2), nominal) > P) & (asked.min(axis=0) <= P)
     if missed.any():  # the formula does not reach that far: the narrowest ellipse that would do for the layer
         narrow = np.where(missed, (asked <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
-            again = _taken(layer[:, rows], narrow[rows])
-            rho[rows] = np.array(RHOS)[narrow[rows]]
-            sizes[rows] = again + _formula_sizes(part, boxes[rows], rho[rows])
-    return Tiles(boxes, rho, np.where(np.isnan(sizes), np.inf, sizes))
+            own[rows], rho[rows] = _taken(layer[:, rows], narrow[rows]), np.array(RHOS)[narrow[rows]]
+            formula[rows] = _formula_sizes(part, boxes[rows], rho[rows])
+    half = (boxes[:, 1] - boxes[:, 0])[:, :, None] / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = part.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
+    sizes, slopes = (np.where(np.isnan(t), np.inf, t) for t in (own + formula, slopes))
+    return Tiles(boxes, rho, sizes, slopes)
 
 
 def _taken(layer: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -199,13 +158,13 @@ def halved(boxes: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return np.concatenate([left, right])
 
 
-def _layer_sizes(part: Part, boxes: np.ndarray, rho: float, closely: bool) -> np.ndarray:
+def _layer_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray, closely: bool) -> np.ndarray:
     """[box, coordinate, out]: |T| on the ellipses, a trifle enlarged for the rounding of the normalisation."""
     shift, scale = part.normalisation
     centres = (boxes.mean(axis=1) - shift) * scale
     slack = 1e-14 * (1 + part.reach)
     halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * (1 + 1e-12) + slack
-    ellipses = Ellipses(torch.from_numpy(centres), torch.from_numpy(halves), rho)
+    ellipses = Ellipses(*(torch.from_numpy(t) for t in (centres, halves, rho[:, None])))
     return largest(part.form, ellipses, closely).numpy()
 
 

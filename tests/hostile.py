@@ -1,0 +1,199 @@
+"""Hostile cases: random layers × formulas near branch cuts and poles × boxes of any size and place, each from one integer."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+import onelayer as ol
+from onelayer.build import frame_of
+from onelayer.heads import Gates, Maxima, Memory, Ridges
+from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+
+Layer = ScalarLayer | VectorLayer
+ANY = (-1e6, 1e6)
+FORMULAS = [  # formula, where each variable may lie; boxes like to touch the ends
+    ("sin(3*x1)", [ANY]), ("cos(1e3*x1)", [(-10, 10)]), ("exp(x1)", [(-30, 20)]), ("sqrt(x1)", [(0, 100)]),
+    ("log(x1)", [(1e-9, 100)]), ("asin(x1)", [(-1, 1)]), ("acos(x1)", [(-1, 1)]), ("atan(1e3*x1)", [(-1, 1)]),
+    ("tan(x1)", [(-1.5707, 1.5707)]), ("1/(x1+1e-3)", [(0, 10)]), ("x1**0.3", [(0, 10)]), ("erf(5*x1)", [(-2, 2)]),
+    ("sigmoid(200*x1)", [(-1, 1)]), ("tanh(50*x1)", [(-1, 1)]), ("1e12*x1-1e12*x1", [ANY]),
+    ("1e12*x1-999999999999*x1", [(-10, 10)]), ("(1e8+x1)-1e8", [(-10, 10)]), ("x1**7-x1", [(-2, 2)]),
+    ("exp(-1/x1)", [(1e-3, 3)]), ("cosh(x1)-sinh(x1)", [(-5, 15)]), ("abs(x1)", [(-1, 1)]), ("x1**-2.5", [(1e-2, 5)]),
+    ("sqrt(1-x1**2)", [(-1, 1)]), ("log(1+1e-9*x1)", [(0, 10)]), ("where(x1 < 0.3, x1, x1**2)", [(0, 1)]),
+    ("3*x1+2", [ANY]), ("1e9*(x1+1)**2-1e9*x1**2", [(-3, 3)]), ("max(x1, 0.1)", [(-1, 1)]), ("7", [ANY]),
+    ("sin(3*x1)*x2", [(-5, 5)] * 2), ("exp(x1*x2)", [(-3, 3)] * 2), ("1/(1.1-x1*x2)", [(-1, 1)] * 2),
+    ("sqrt(x1+x2)", [(0, 10)] * 2), ("log(x1)*x2", [(1e-6, 5), (-5, 5)]), ("atan(x2/x1)", [(1e-3, 3), (-3, 3)]),
+    ("x1**x2", [(1e-3, 4), (-3, 3)]), ("sin(x1)+sin(x2)", [ANY] * 2), ("1e9*x1*x2-1e9*x1*x2", [(-3, 3)] * 2),
+    ("x1*x2; x1-x2**2", [(-2, 2)] * 2), ("sin(x1); 1e6*x2; 5", [(-5, 5)] * 2), ("tanh(5*(x1-x2))", [(-1, 1)] * 2),
+    ("(sin(x1)+1e6)+(cos(x2)-1e6)", [(-4, 4)] * 2), ("acos(x1*x2)", [(-1, 1)] * 2),
+    ("x1*x2*x3", [(-2, 2)] * 3), ("sin(x1)+x2*x3", [(-2, 2)] * 3), ("1/(1+x1**2+x2**2+x3**2)", [(-2, 2)] * 3),
+]  # fmt: skip
+CONDITIONS = {1: ["{x} >= {c}"], 2: ["x1 + x2 <= {s}", "(x1-{a})**2 + (x2-{b})**2 <= {r}"]}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer and what it is said to approximate. `poisoned`: some weight is not finite, nothing may be proved."""
+
+    seed: int
+    target: ol.Target
+    layer: Layer
+    tolerance: float
+    poisoned: bool = False
+
+    def __str__(self) -> str:
+        ends = zip(self.target.domain.lower, self.target.domain.upper, strict=True)
+        box = ", ".join(f"[{a!r}, {b!r}]" for a, b in ends)
+        where = f" where {self.target.domain.where.text}" if self.target.domain.where else ""
+        return f"hostile.case({self.seed}): {self.target.text} on {box}{where}, {self.layer.units} units"
+
+
+def case(seed: int) -> Case:
+    """The case of a seed: one in ten is a layer that equals its target up to rounding, one in twenty is poisoned."""
+    rng = np.random.default_rng(seed)
+    tolerance = 10 ** rng.uniform(-16, 0)  # only decides how closely the engine works
+    if rng.random() < 0.1:
+        return (twin if rng.random() < 0.6 else cancelled)(seed, rng, tolerance)
+    formula, limits = FORMULAS[rng.integers(len(FORMULAS))]
+    domain = [_side(rng, a, b) for a, b in limits]
+    target = ol.Target(formula, domain, where=_condition(rng, domain) if rng.random() < 0.1 else None)
+    m = len(target.formula.outputs) if target.formula else 1
+    layer = _layer(rng, len(limits), m)
+    if rng.random() < 0.4:
+        layer = _fitted(layer, target, rng)
+    poisoned = rng.random() < 0.05
+    return Case(seed, target, _poison(layer, rng) if poisoned else layer, tolerance, poisoned)
+
+
+def twin(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
+    """Ridge gates or a linear layer against their own formula: the error is rounding alone, however large the values."""
+    low, side = float(rng.integers(-3, 4)) * 2.0 ** int(rng.integers(0, 20)), 2.0 ** int(rng.integers(-20, 4))
+    shift = repr(low + side / 2)
+    n = int(rng.integers(0, 6))
+    a, b = rng.normal(size=n) * 10 ** rng.uniform(-1, 3), rng.normal(size=n) * 10 ** rng.uniform(-1, 2)
+    c = rng.normal(size=n) * 10 ** rng.uniform(0, 9)
+    slope, bias = (float(v) for v in rng.normal(size=2) * 10 ** rng.uniform(-3, 6))
+    z = f"((x1-({shift}))/{side!r})"
+    terms = [
+        f"({v!r})*sigmoid(({k!r})*{z}+({o!r}))" for v, k, o in zip(c.tolist(), a.tolist(), b.tolist(), strict=True)
+    ]
+    target = ol.Target(" + ".join([f"({bias!r}) + ({slope!r})*{z}", *terms]), [(low, low + side)])
+    ridges = Ridges(_tensor(a[:, None]), _tensor(b))
+    layer = vector_layer(_tensor([bias]), 1, ridges=(ridges, _tensor(c[:, None])), linear=_tensor([[slope]]))
+    return Case(seed, target, layer, tolerance)
+
+
+def cancelled(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
+    """Equal gates whose large values sum to exactly 0, against a constant: the model's error is rounding alone."""
+    D, n = int(rng.integers(1, 3)), int(rng.integers(3, 40))
+    c = rng.integers(-(2**20), 2**20, size=n).astype(float) * 2.0 ** int(rng.integers(0, 20))
+    c[-1] -= c.sum()
+    sharpness, offsets = float(rng.normal() * 10 ** rng.uniform(0, 3)), rng.normal(size=D) / 3
+    gates = Gates(torch.full((n,), sharpness).double(), _tensor(np.tile(offsets, (n, 1))), torch.ones(n, D) > 0)
+    values = torch.zeros(n, D + 2, 1, dtype=torch.float64)
+    values[:, 0, 0] = _tensor(c)
+    layer = scalar_layer(_tensor([3.0]), D, (gates, values))
+    return Case(seed, ol.Target("3 + 0*x1" + " + 0*x2" * (D - 1), [(-1, 1)] * D), layer, tolerance)
+
+
+def _tensor(values: object) -> torch.Tensor:
+    return torch.tensor(np.array(values, dtype=np.float64))
+
+
+def _side(rng: np.random.Generator, low: float, high: float) -> tuple[float, float]:
+    """A side within the limits: of any size from 1e-12 of them up, anywhere or at one of the ends."""
+    width = (high - low) * 10 ** (rng.uniform(-12, 0) if rng.random() < 0.5 else rng.uniform(-3, 0))
+    place = rng.choice(["low", "high", "anywhere", "around 0"])
+    start = {"low": low, "high": high - width, "anywhere": rng.uniform(low, high - width), "around 0": -width / 2}[
+        place
+    ]
+    a = float(min(max(start, low), high))
+    b = float(min(a + width, high))
+    while not b - a > 4e-16 * abs(a) + 1e-280:
+        a, b = max(low, a - 1e-15 * abs(a) - 1e-279), min(high, b + 1e-15 * abs(b) + 1e-279)
+    return a, b
+
+
+def _condition(rng: np.random.Generator, domain: list[tuple[float, float]]) -> str | None:
+    if len(domain) not in CONDITIONS:
+        return None
+    (a, b), middle = domain[0], [(lo + hi) / 2 for lo, hi in domain]
+    radius = min(hi - lo for lo, hi in domain) / 2
+    text = str(rng.choice(CONDITIONS[len(domain)]))
+    return text.format(
+        x="x1", c=repr(a / 2 + b / 2), s=repr(sum(middle)), a=repr(middle[0]), b=repr(middle[-1]), r=repr(radius**2)
+    )
+
+
+def _layer(rng: np.random.Generator, D: int, m: int) -> Layer:
+    """Gates with full values and maxima, or memory tokens and ridge gates; tame to very sharp; sometimes cancelling."""
+    sharp, size = 10 ** rng.uniform(-1, 4 if D == 1 else 2), 10 ** rng.uniform(-4, 3)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return _tensor(rng.normal(size=shape))
+
+    if rng.random() < 0.5:
+        n, k = int(rng.integers(0, 6)), int(rng.integers(0, 3))
+        kept = torch.from_numpy(rng.random((n, D)) < 0.8)
+        gates = Gates(sharp * normal(n), 0.4 * normal(n, D), kept)
+        values = size * normal(n, D + 2, m)
+        if rng.random() < 0.5:
+            values[:, 1:] = 0
+        if n > 1 and rng.random() < 0.3:
+            values[1:2], gates.offsets[1:2], gates.sharpness[1:2] = (
+                -1e9 * values[:1],
+                gates.offsets[:1],
+                gates.sharpness[:1],
+            )
+            values[0] *= 1e9
+            gates.kept[1] = gates.kept[0]
+        some = torch.from_numpy(rng.random((k, D)) < 0.8)
+        some[:, 0] = True
+        maxima = Maxima(sharp * normal(k).abs(), 0.4 * normal(k, D), some)
+        return scalar_layer(size * normal(m), D, (gates, values), (maxima, size * normal(k, m)), size * normal(D, m))
+    n, k = int(rng.integers(1, 12)), int(rng.integers(0, 4))
+    memory = Memory(sharp * normal(n, D), sharp * normal(n), torch.zeros(n, dtype=torch.int64))
+    ridges = Ridges(sharp * normal(k, D), sharp * normal(k))
+    values = size * normal(n, m)
+    if rng.random() < 0.2:
+        values = values * 1e9
+    return vector_layer(size * normal(m), D, (memory, values), (ridges, size * normal(k, m)), size * normal(D, m))
+
+
+def _fitted(layer: Layer, target: ol.Target, rng: np.random.Generator) -> Layer:
+    """The same heads with values, linear part and bias by least squares, if f is finite: errors then are small."""
+    x = target.domain.points(rng.random((300, target.dimension)))
+    with np.errstate(all="ignore"):
+        y = np.asarray(target(x)).reshape(len(x), -1)
+    if not np.isfinite(y).all():
+        return layer
+    z = frame_of(target.domain)(torch.from_numpy(x))
+    if isinstance(layer, VectorLayer):
+        columns = [torch.ones(len(z), 1), z, layer.memory.features(z)[:, 1:], layer.ridges.features(z)]
+    else:
+        columns = [torch.ones(len(z), 1), z, layer.gates.features(z, full=False), layer.maxima.features(z)]
+    sizes = [c.shape[1] for c in columns]
+    solution = np.linalg.lstsq(torch.cat(columns, dim=1).numpy(), y, rcond=1e-14)[0]
+    bias, linear, first, second = torch.from_numpy(solution).split(sizes)
+    common = {"bias": bias[0].contiguous(), "linear": linear}
+    if isinstance(layer, VectorLayer):
+        first = torch.cat([torch.zeros(1, y.shape[1], dtype=torch.float64), first])
+        return replace(layer, memory_values=first, ridge_values=second, **common)
+    values = torch.zeros_like(layer.gate_values)
+    values[:, 0] = first
+    return replace(layer, gate_values=values, max_values=second, **common)
+
+
+def _poison(layer: Layer, rng: np.random.Generator) -> Layer:
+    """One number replaced by NaN or infinity."""
+    bad = float(rng.choice([math.nan, math.inf, -math.inf]))
+    places = {"bias": layer.bias, "linear": layer.linear}
+    if isinstance(layer, VectorLayer):
+        places |= {"memory_values": layer.memory_values}
+    elif len(layer.gates):
+        places |= {"gate_values": layer.gate_values}
+    name = str(rng.choice(sorted(places)))
+    broken = places[name].clone()
+    broken.view(-1)[int(rng.integers(broken.numel()))] = bad
+    return replace(layer, **{name: broken})
