@@ -93,7 +93,9 @@ def test_build_json_is_one_document(run):
 
 
 def test_not_certified_is_status_1_with_a_folder(run):
-    status, out, _ = run("build", "abs(x1)", "--domain=-1:1", "--tolerance", "1e-6", "--units", "3", "--out", "f", "--json")
+    status, out, _ = run(
+        "build", "abs(x1)", "--domain=-1:1", "--tolerance", "1e-6", "--units", "3", "--out", "f", "--json"
+    )
     record = json.loads(out, parse_constant=pytest.fail)
     assert status == 1
     assert record["plan"] is None

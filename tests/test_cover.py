@@ -25,7 +25,6 @@ from onelayer.certify.tiling import tiling
 from onelayer.formula.bounded import evaluate_bounded, evaluate_bounded_on_grids
 from onelayer.heads import Gates
 from onelayer.layer import scalar_layer
-from onelayer.plan import reach_of
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
 
@@ -136,7 +135,7 @@ def test_interpolation_and_its_constants():
 def part_of(formula, domain, layer, where=None):
     target = ol.Target(formula, domain, where=where)
     group = tuple(range(target.dimension))
-    return Part(form_of(layer), target.formula, target, frame_of(target.domain), group, reach_of(target))
+    return Part(form_of(layer), target.formula, target, frame_of(target.domain), group)
 
 
 def test_boxes_are_small_where_the_layer_turns():

@@ -25,6 +25,11 @@ def space_of(box):
     return Space(*(np.array([[side[end] for side in box]]) for end in (0, 1)))
 
 
+def inside(value, low, high):
+    """Whether a ball is not proved to lie outside [low, high]."""
+    return not (value < arb(float(low)) or value > arb(float(high)))
+
+
 @formula_settings
 @given(dice)
 def test_drawn_formulas_are_enclosed(rng):
@@ -42,7 +47,7 @@ def test_drawn_formulas_are_enclosed(rng):
             assert not (np.isfinite(found.low[0]) and np.isfinite(found.high[0])), (formula.text, box)
             continue
         for low, high in ((found.low[0], found.high[0]), (model_low[0], model_high[0])):
-            assert not (value < arb(float(low)) or value > arb(float(high))), (formula.text, box, low, high)
+            assert inside(value, low, high), (formula.text, box, low, high)
 
 
 STEEP = [
@@ -71,13 +76,15 @@ def test_steep_formulas_are_enclosed_on_boxes_down_to_a_billionth(text):
             if value is None or value == "undefined":
                 continue
             for a, z in ((found.low[b], found.high[b]), (low[b], high[b])):
-                assert not (value < arb(float(a)) or value > arb(float(z))), (point, a, z)
+                assert inside(value, a, z), (point, a, z)
 
 
 def test_enclosures_are_of_fourth_order():
     """Halving a box of a smooth formula divides the remainder by about 16."""
     formula = parse("exp(x1)*sin(3*x2)/(1+x1**2)", ("x1", "x2"))
-    rests = [formula.tape.run(TaylorAlgebra(space_of([(0.3, 0.3 + h), (0.4, 0.4 + h)])))[0].model.r[0] for h in (0.1, 0.05)]
+    rests = [
+        formula.tape.run(TaylorAlgebra(space_of([(0.3, 0.3 + h), (0.4, 0.4 + h)])))[0].model.r[0] for h in (0.1, 0.05)
+    ]
     assert 12 < rests[0] / rests[1] < 20
 
 
@@ -113,12 +120,14 @@ def test_any_model_is_enclosed_in_its_own_arithmetic(config, seed, size, sharp, 
         for point, row in zip(points.astype(float), computed, strict=True):
             exact = [value for place in in_balls(model, point.tolist()) for value in place]
             for o, value in enumerate(exact):
-                assert not (value < arb(float(low[b, o])) or value > arb(float(high[b, o])))
+                assert inside(value, low[b, o], high[b, o])
                 assert not abs(value - arb(float(row[o]))) > arb(float(answer.off[b, o]))
 
 
 def test_rounding_of_a_plain_model_is_small():
-    model = random_model(ol.LayerConfig(tokens=2, features_in=1, features_out=1, d_model=4, heads=2, d_k=4, d_v=2, ffn_width=4))
+    model = random_model(
+        ol.LayerConfig(tokens=2, features_in=1, features_out=1, d_model=4, heads=2, d_k=4, d_v=2, ffn_width=4)
+    )
     answer = Network(model, FLOAT64)(Space(np.zeros((1, 2)), np.full((1, 2), 1e-3)))
     assert answer.off.max() < 1e-10
 

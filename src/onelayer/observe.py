@@ -31,11 +31,10 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
 
     Points are numbers of `dtype`, which T sees exactly.
     """
-    points = _placed(target.domain.points(uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy()), target, dtype)
+    unit = uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy()
+    points = _placed(target.domain.points(unit), target, dtype)
     if not len(points):
-        raise InputError(
-            "a domain with points in it", f"none of {OBSERVED_POINTS:,} samples belongs to it", "widen it"
-        )
+        raise InputError("a domain with points in it", f"none of {OBSERVED_POINTS:,} samples belongs to it", "widen it")
     rng = np.random.default_rng(seed)
     largest, count, reach = 0.0, 0, 0.05
     worst = points[:0]

@@ -31,8 +31,9 @@ class Target:
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
     the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. `margin`: the distance kept from jumps of `where(…)` in a formula. What is declared is believed, on the whole box also where `where` cuts a part out of it, and
-    the certificate says so.
+    its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it,
+    and the certificate says so. With a `margin`, nothing is asked within that distance (in the maximum norm, in the units
+    of x) of the jumps of `where(…)` in a formula.
     """
 
     def __init__(

@@ -224,7 +224,9 @@ class Search:
         seen = np.isin(np.arange(1, D + 1), variables(*wheres))
         half = np.where(seen, space.half, 0.0)
         box = self.target.domain.lower, self.target.domain.upper
-        around = TaylorAlgebra(Space(*(np.clip(space.centre + s * (space.half + self.target.margin), *box) for s in (-1, 1))))
+        around = TaylorAlgebra(
+            Space(*(np.clip(space.centre + s * (space.half + self.target.margin), *box) for s in (-1, 1)))
+        )
         formula.tape.run(around)
         rows = np.flatnonzero(around.undecided & (half <= self.target.margin / 2).all(axis=1))
         if not len(rows):

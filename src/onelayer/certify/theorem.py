@@ -19,9 +19,7 @@ from .rounding import U64
 UP = 1 + 1e-12
 
 
-def certify_theorem(
-    target: Target, plan: Plan, layer: ScalarLayer, values_error: float
-) -> Certificate:
+def certify_theorem(target: Target, plan: Plan, layer: ScalarLayer, values_error: float) -> Certificate:
     """The certificate of a representative layer built after `plan`, nothing observed yet."""
     M = plan.units
     deltas = layer.gate_values[:, 0]

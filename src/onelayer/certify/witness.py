@@ -97,10 +97,7 @@ class _Evaluation:
 
     def _sublayers(self, asking: arb_mat, everything: arb_mat) -> arb_mat:
         pre, post = self.config.norm == "pre", self.config.norm == "post"
-        if pre:
-            a = self._attend(self._norm(asking, "1"), self._norm(everything, "1"))
-        else:
-            a = self._attend(asking, everything)
+        a = self._attend(*(self._norm(t, "1") if pre else t for t in (asking, everything)))
         h = asking + a if self.config.residual else a
         h = self._norm(h, "1") if post else h
         f = self._feed_forward(self._norm(h, "2") if pre else h)
@@ -108,7 +105,8 @@ class _Evaluation:
         return self._norm(y, "2") if post else y
 
     def _attend(self, asking: arb_mat, everything: arb_mat) -> arb_mat:
-        c, joined = self.config, [[] for _ in range(asking.nrows())]  # type: ignore[var-annotated]
+        c = self.config
+        joined: list[list[arb]] = [[] for _ in range(asking.nrows())]
         for head in range(c.heads):
             q, k, v = (
                 self._biased(source * self.weight(f"W_{name}", head), name, head)
@@ -120,9 +118,7 @@ class _Evaluation:
                 highest = max(float(s.mid()) for s in raw)
                 e = [(s - highest).exp() for s in raw]
                 total = sum(e, arb(0))
-                joined[row] += [
-                    sum((e[t] * v[t, j] for t in range(len(e))), arb(0)) / total for j in range(v.ncols())
-                ]
+                joined[row] += [sum((e[t] * v[t, j] for t in range(len(e))), arb(0)) / total for j in range(v.ncols())]
         a = arb_mat(joined) * self.weight("W_O")
         return self._plus(a, self.weight("b_O")) if c.projection_bias else a
 

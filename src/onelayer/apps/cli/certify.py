@@ -15,7 +15,8 @@ from .show import print_json, progress_bar
 def certify(
     folder: Annotated[Path, typer.Argument(help="A model folder.")],
     eps: Annotated[
-        float | None, typer.Option("--eps", "--tolerance", help="The tolerance to prove; that of the folder by default.")
+        float | None,
+        typer.Option("--eps", "--tolerance", help="The tolerance to prove; that of the folder by default."),
     ] = None,
     margin: Annotated[float | None, typer.Option(help="Another distance from jumps than the folder's.")] = None,
     seconds: given.Seconds = 60.0,
@@ -35,9 +36,8 @@ def certify(
     if target is None:
         raise InputError("a target to compare with", "a callable, which folders do not store", "use onelayer.certify")
     if margin is not None:
-        t = target
-        about = {"shape": t.shape if t.sequence else None, "output_shape": t.output_shape, "margin": margin}
-        target = ol.Target(t.text, t.domain, **about)
+        shape = target.shape if target.sequence else None
+        target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)
     destination = usable(out) if out is not None else None
     with progress_bar(not json) as progress:
         certificate = ol.certify(approximation, target, eps, seconds=seconds, progress=progress)

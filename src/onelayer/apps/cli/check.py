@@ -19,9 +19,9 @@ def check(
 
     Exit status: 0 valid, 1 invalid or not checkable, 2 no model folder.
     """
-    from ...checking import check as checked
+    from ...checker import check as checked
 
-    verdict = checked(folder, seconds=seconds)
+    verdict = checked(folder, seconds)
     if json:
         print_json(asdict(verdict))
     else:

@@ -97,7 +97,9 @@ def _as_maximum(
         square = np.where(kept, (apart.c**2).sum(axis=0)[..., None], 0.0).sum(axis=3)
         gamma = np.where(square > 0, dot / square, 0.0)  # [box, head, row, width]
         gamma = np.where(np.isfinite(gamma), gamma, 0.0)
-        spread = moved - apart[..., None].broadcast(moved.shape).times(np.broadcast_to(gamma[..., None, :], moved.shape))
+        spread = moved - apart[..., None].broadcast(moved.shape).times(
+            np.broadcast_to(gamma[..., None, :], moved.shape)
+        )
         uneven = np.where(kept, spread.size(), 0.0).max(axis=3)
         dropped = (np.where(kept, 0.0, ceiling) * moved.size()).sum(axis=3) + np.where(kept, 0.0, ceiling).sum(
             axis=3

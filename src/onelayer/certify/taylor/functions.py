@@ -295,7 +295,11 @@ def _erf(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     steep = 2 / SQRT_PI * np.exp(-near * near)
     fourth = steep * far * np.maximum(np.abs(12 - 8 * near**2), np.abs(12 - 8 * far**2))
     spread = d * (1 + c * c)  # the exponent is rounded too
-    return a, [np.abs(a[0]), spread, np.abs(c) * spread, (2 * c * c + 1) * spread / 3], _checked(_at_most(fourth, 20.0), True)
+    return (
+        a,
+        [np.abs(a[0]), spread, np.abs(c) * spread, (2 * c * c + 1) * spread / 3],
+        _checked(_at_most(fourth, 20.0), True),
+    )
 
 
 def _at_most(value: np.ndarray, most: float) -> np.ndarray:

@@ -56,10 +56,7 @@ class Network:
         c = self.config
         data = self._embedding(space)
         special = self._constants(space)
-        if c.readout == "output":
-            asking = special[-c.output_tokens :] if special is not None else data
-        else:
-            asking = data
+        asking = special[-c.output_tokens :] if special is not None and c.readout == "output" else data
         everything = data if special is None else self._joined(data, special)
         y = self._sublayers(asking, everything)
         if c.readout == "mean":
@@ -68,8 +65,12 @@ class Network:
             y = Value(_swapped(total.model), np.swapaxes(total.off, 1, 2))
         out = self.linear(y, self.w.W_R, self.w.b_R)
         shape = (space.boxes, -1)
-        flat = Taylor(space, out.model.c.reshape(len(out.model.c), *shape[:1], -1), out.model.r.reshape(shape),
-                      {k: v.reshape(shape) for k, v in out.model.a.items()})
+        flat = Taylor(
+            space,
+            out.model.c.reshape(len(out.model.c), *shape[:1], -1),
+            out.model.r.reshape(shape),
+            {k: v.reshape(shape) for k, v in out.model.a.items()},
+        )
         return Value(flat, out.off.reshape(shape))
 
     def linear(self, x: Value, W: np.ndarray, bias: np.ndarray | float = 0.0, error: float = 0.0) -> Value:
@@ -94,8 +95,11 @@ class Network:
             moved = space.variable(i) + space.constant(np.full(space.boxes, -shift))
             columns.append(moved.times(np.full(space.boxes, scale)))
         x = stack(columns)
-        x = Taylor(space, x.c.reshape(len(x.c), space.boxes, c.tokens, c.features_in),
-                   x.r.reshape(space.boxes, c.tokens, c.features_in))
+        x = Taylor(
+            space,
+            x.c.reshape(len(x.c), space.boxes, c.tokens, c.features_in),
+            x.r.reshape(space.boxes, c.tokens, c.features_in),
+        )
         hat = Value(x, 2.1 * u * x.size() * UP + self.arithmetic.smallest * np.abs(self.w.scale))
         e = self.linear(hat, self.w.W_E, self.w.b_E)
         if c.code == "none":
@@ -112,16 +116,16 @@ class Network:
 
     @staticmethod
     def _joined(a: Value, b: Value) -> Value:
-        model = Taylor(a.model.space, np.concatenate([a.model.c, b.model.c], axis=2),
-                       np.concatenate([a.model.r, b.model.r], axis=1))
+        model = Taylor(
+            a.model.space,
+            np.concatenate([a.model.c, b.model.c], axis=2),
+            np.concatenate([a.model.r, b.model.r], axis=1),
+        )
         return Value(model, np.concatenate([a.off, b.off], axis=1))
 
     def _sublayers(self, asking: Value, everything: Value) -> Value:
         pre, post = self.config.norm == "pre", self.config.norm == "post"
-        if pre:
-            a = self._attend(self._norm(asking, "1"), self._norm(everything, "1"))
-        else:
-            a = self._attend(asking, everything)
+        a = self._attend(*(self._norm(t, "1") if pre else t for t in (asking, everything)))
         h = self.plus(asking, a) if self.config.residual else a
         h = self._norm(h, "1") if post else h
         f = self._feed_forward(self._norm(h, "2") if pre else h)
@@ -136,9 +140,12 @@ class Network:
         model, off = z  # [box, head, row, d_v] → [box, row, head·d_v]
         rows = model.shape[2]
         order = (0, 1, 3, 2, 4)
-        joined = Taylor(model.space, model.c.transpose(order).reshape(len(model.c), -1, rows, c.heads * c.d_v),
-                        model.r.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v),
-                        {k: a.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v) for k, a in model.a.items()})
+        joined = Taylor(
+            model.space,
+            model.c.transpose(order).reshape(len(model.c), -1, rows, c.heads * c.d_v),
+            model.r.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v),
+            {k: a.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v) for k, a in model.a.items()},
+        )
         concat = Value(joined, off.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v))
         return self.linear(concat, self.w.W_O, self.w.b_O if c.projection_bias else 0.0)
 
@@ -247,7 +254,9 @@ class Network:
 
 
 def _swapped(t: Taylor) -> Taylor:
-    return Taylor(t.space, np.swapaxes(t.c, 2, 3), np.swapaxes(t.r, 1, 2), {k: np.swapaxes(v, 1, 2) for k, v in t.a.items()})
+    return Taylor(
+        t.space, np.swapaxes(t.c, 2, 3), np.swapaxes(t.r, 1, 2), {k: np.swapaxes(v, 1, 2) for k, v in t.a.items()}
+    )
 
 
 def opposite_pairs(W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray) -> tuple[list[int], list[int]]:

@@ -54,7 +54,8 @@ class Monomials:
 @cache
 def monomials(D: int) -> Monomials:
     """The monomials in D variables; t_i is monomial 1 + i."""
-    rows, degrees = [], []
+    rows: list[list[int]] = []
+    degrees: list[slice] = []
     for degree in range(ORDER + 1):
         start = len(rows)
         for chosen in itertools.combinations_with_replacement(range(D), degree):
@@ -248,7 +249,9 @@ class Taylor:
 
     def broadcast(self, shape: tuple[int, ...]) -> "Taylor":
         c = np.broadcast_to(self.c, (len(self.c), *shape))
-        return Taylor(self.space, c, np.broadcast_to(self.r, shape), {k: np.broadcast_to(v, shape) for k, v in self.a.items()})
+        return Taylor(
+            self.space, c, np.broadcast_to(self.r, shape), {k: np.broadcast_to(v, shape) for k, v in self.a.items()}
+        )
 
 
 def stack(parts: list[Taylor], axis: int = -1) -> Taylor:
