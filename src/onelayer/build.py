@@ -56,7 +56,7 @@ def build(
     wishes = Wishes(tolerance, construction, units, hinges, seed, layout, arithmetic=arithmetic.name)
     require_sense(wishes, method, symmetric, share)
     if symmetric:
-        return symmetric_approximation(target, tolerance, units=units, seed=seed)
+        return symmetric_approximation(target, tolerance, units=units, seed=seed, progress=progress)
     plan: Plan | None = None
     layer: ScalarLayer | VectorLayer
     values_error = 0.0

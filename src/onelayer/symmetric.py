@@ -12,7 +12,8 @@ symmetric function could be reached so is not claimed. In floating point permute
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,12 +22,12 @@ from torch import Tensor
 
 from .approximation import Approximation, Facts
 from .assemble.stream import Frame, blank, write_identity
-from .certify.certificate import Certificate
+from .certify.decide import decide
 from .config import LayerConfig
 from .errors import InputError
 from .heads import MASKED
 from .model import SingleLayerTransformer
-from .sample import fitting_points, uniform_points
+from .sample import fitting_points
 from .solve import Problem, Solution, solve
 from .target import Target
 
@@ -67,12 +68,17 @@ def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> 
 
 
 def symmetric_approximation(
-    target: Target, tolerance: float, *, units: int | None = None, seed: int = 0
+    target: Target,
+    tolerance: float,
+    *,
+    units: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
 ) -> Approximation:
     """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
     started = time.perf_counter()
     _require_symmetric(target)
-    D, m = target.dimension, target.outputs
+    D = target.dimension
 
     def sample(count: int, draw_seed: int) -> tuple[Tensor, Tensor]:
         unit = fitting_points(count, D, draw_seed)
@@ -91,7 +97,6 @@ def symmetric_approximation(
     assert best is not None
     heads, solution = best
     model = assemble_symmetric(heads, solution.coefficients, target)
-    points = target.domain.points(uniform_points(20_000, D, 1_000_003 + seed).numpy())
     facts = Facts(
         method="solved",
         construction="symmetric",
@@ -99,16 +104,11 @@ def symmetric_approximation(
         heads=tuple((k, n) for k, n in _kinds(heads) if n),
         units=len(heads),
         total=solution.total,
-        seconds=time.perf_counter() - started,
         seed=seed,
         notes=(NOTE,),
     )
-    nothing = Certificate(tolerance, math.inf, math.inf, 0, "none", str(target.domain))
-    found = Approximation(model, target, nothing, facts, target.domain, target.shape, target.output_shape)
-    observed = float(np.abs(found(points).reshape(len(points), m) - target(points)).max())
-    certificate = Certificate(
-        tolerance, math.inf, observed, len(points), "none", str(target.domain), weights=model.fingerprint()
-    )
+    certificate = decide(model, target, tolerance, facts.places, seed=seed, progress=progress)
+    facts = replace(facts, seconds=time.perf_counter() - started)
     return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape)
 
 
