@@ -47,7 +47,7 @@ POINTS, BRANCHES, SHARP = 100_000, 16, 3000  # most fine points and branches on 
 UP, INF, UNCHECKED = 1 + 1e-12, math.inf, "NOT CHECKABLE"
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = {*["sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh", "atan", "asin", "acos", "sigmoid", "erf", "abs", "sqr"]}
+UNARY = set(re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr"))
 KINKS = ("abs", "min", "max", "where")
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -97,10 +97,11 @@ def read_json(text: bytes, what: str) -> dict[str, Any]:
 
 
 def read_number(record: dict[str, Any], name: str, instead: float | None = None) -> float:
-    found = instead if record.get(name) is None else record[name]
-    need(found is instead or (type(found) in (int, float) and 0 <= found < 1e300), f"{name} is no finite number ≥ 0")
-    need(found is not None, f"{name} is missing")
-    return float(found)  # type: ignore[arg-type]
+    found: Any = record.get(name)
+    if found is None and instead is not None:
+        return instead
+    need(type(found) in (int, float) and 0 <= found < 1e300, f"{name} is no finite number ≥ 0")
+    return float(found)
 
 
 def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[int], Any]], int, str]:
@@ -211,7 +212,7 @@ class Reader:
 def rational(node: Node) -> Any:
     """The exact value of numbers under + − * / and integer powers; None for anything else."""
     kind, operands, extra = node
-    parts = [rational(a) for a in operands] if kind in ("num", "add", "mul", "div", "pow") else [None]
+    parts: list[Any] = [rational(a) for a in operands] if kind in ("num", "add", "mul", "div", "pow") else [None]
     if None in parts:
         return None
     bits = sum(max(int(q.p).bit_length(), int(q.q).bit_length()) for q in parts)
@@ -433,7 +434,7 @@ class Kinks:
         found: list[Terms] = [[] for _ in self.lines]
         for scales, hats in self.known:
             reach = reduce(arb.max, [size(h, self.box) for h in hats])
-            lines = [[const(h[0]), *(("mul", (const(k), ("var", (), i)), None) for i, k in enumerate(h[1:]) if k != 0)]
+            lines = [[const(h[0]), *(("mul", (const(k), ("var", (), i)), None) for i, k in enumerate(h[1:]) if not k.is_zero())]
                      for h in hats]  # fmt: skip
             node: Node = ("max", tuple(("add", tuple(line), None) for line in lines), None)
             for o, s in enumerate(scales):
@@ -796,7 +797,7 @@ def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
 def touched(head: Head) -> set[int]:
     """The coordinates that a head depends on."""
     rows = [combined(s, -1, head.scores[0]) for s in head.scores] + [v for row in head.values for v in row]
-    return {i for row in rows for i, k in enumerate(row[1:]) if k != 0}
+    return {i for row in rows for i, k in enumerate(row[1:]) if not k.is_zero()}
 
 
 class Part:
@@ -866,7 +867,7 @@ class Part:
             return result
 
         def table(left: list[list[Any]], right: list[list[Any]]) -> Any:  # [token][row] × [token][column, head]
-            return arb_mat(len(left), len(rows), sum(left, [])).transpose() * arb_mat(right)
+            return arb_mat(len(left), len(rows), [v for row in left for v in row]).transpose() * arb_mat(right)
 
         for keys, heads in self.families.values():
             H, left, right = (
@@ -888,7 +889,7 @@ class Part:
                         [*tall, left[t]],
                         [*flat, list(map(operator.mul, weighted[t], (at(v, c) for c in columns for v in constant)))],
                     )
-                    for i in (i for i in range(cut) if any(v[i + 1] != 0 for v in own)):
+                    for i in (i for i in range(cut) if not all(v[i + 1].is_zero() for v in own)):
                         tall.append([a * r[i] for a, r in zip(left[t], rows, strict=True)])
                         flat.append(list(map(operator.mul, weighted[t], (v[i + 1] for _ in columns for v in own))))
                 top = table(tall, flat).entries()
@@ -934,7 +935,7 @@ class Part:
         curves = [[[v[o] for v in axis] for axis in strips] for o in outs]
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         loose = [arb(0) for _ in outs]
-        for o, (scale, node) in ((o, term) for o in outs for term in self.terms[o]):
+        for o, (scale, node) in [(p, term) for p in outs for term in self.terms[p]]:
             choices = choices_of(node, x)
             few = 0 < len(choices) * math.prod(len(c) for _, _, c in smooth[o]) <= BRANCHES
             sizes = [[self.sizes(node, c, x, i) for c in choices] for i in range(D)] if few else []
@@ -969,7 +970,7 @@ class Part:
                 low, high = min(low, (top + bottom) / 2 - reach), max(high, (top + bottom) / 2 + reach)
                 leaf.seen[o] = (bottom + slack + tail, top - slack - tail)
             leaf.high[o], leaf.low[o] = up(loose[o] + high), -up(-loose[o] - low)
-            leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o] == 0
+            leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
         if leaf.crude:
             leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
         leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
@@ -1097,7 +1098,8 @@ def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]],
     shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
     wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
     need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
-    places, most = facts.get("places"), c["output_tokens"] if c["readout"] == "output" else n
+    places: Any = facts.get("places")
+    most = c["output_tokens"] if c["readout"] == "output" else n
     good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
     need(good and len(places) * m == outs and n * d == len(box), "model, domain and formula have different shapes")
     return Layer(c, {name: rows for name, (_, rows) in tensors.items()}, places, box, u)
