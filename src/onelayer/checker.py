@@ -43,7 +43,12 @@ MASKED = 745  # a score so far below another has weight ≤ e^−745, and at mos
 DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 10, 12), 4: (2, 3, 4, 6, 8, 10)}
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4), (0.006, 12), (0.001, 32))  # share of the claim for truncation, fine points per degree
-POINTS, BRANCHES, SHARP = 100_000, 16, 3000  # most fine points and branches on a box; heads that would need more boxes
+POINTS, NODES, BRANCHES, SHARP = (
+    100_000,
+    20_000,
+    16,
+    3000,
+)  # at most on a box; a head is sharp if it needs so many boxes
 UP, INF, UNCHECKED = 1 + 1e-12, math.inf, "NOT CHECKABLE"
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
@@ -311,7 +316,10 @@ def truth(node: Node, x: Sequence[Any]) -> set[bool | None]:
     if kind == "not":
         return {None if t is None else not t for t in found[0]}
     stops = kind == "or"  # one True decides `or`, one False decides `and`
-    return {stops if stops in ts else None if None in ts else not stops for ts in product(*found)}
+    result: set[bool | None] = {not stops}
+    for some in found:
+        result = {stops if stops in ts else None if None in ts else not stops for ts in product(result, some)}
+    return result
 
 
 def at(a: Affine, x: Sequence[Any]) -> Any:
@@ -568,7 +576,7 @@ class Layer:
             low, high = (sum(side, zero) for side in zip(*ends, strict=True))
             twin = twins.get((tuple(-v for v in weights), -bias), j)
             paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
-            done |= {twin} if paired else set()
+            done |= {j, twin} if paired else {j}
             linear = paired or low >= 0
             if high <= 0 and not linear:
                 continue
@@ -626,7 +634,8 @@ class Layer:
             head.values[o], total_size = values, total_size + max(abs(low), abs(high))
             head.rest[o] = (2 * n + 12) * u * max(abs(low), abs(high)) + swing * self.e_x
             head.paid[o] = head.rest[o] + (d + u * (4 + exact(math.log(n) + 1e-9))) * (high - low)
-        paid += (self.c["heads"] + D + 6) * u * total_size
+        tiny = fmpq(1, 2 ** (1060 if u < fmpq(1, 2**30) else 140)) * sum(len(scores) for _, scores, _ in averages)
+        paid += ((self.c["heads"] + D + 6) * u + tiny) * total_size  # tiny: weights that underflow
         self.rounding[o] = paid + sum(
             (gain * (off + (len(live) + 2) * u * inputs) for gain, off, inputs in live), fmpq(0)
         )
@@ -947,7 +956,7 @@ class Part:
                 most = [up(abs(scale)) * max(column) for column in zip(*axis, strict=True)]
                 curves[o][i] = list(map(operator.add, curves[o][i], most))
         share, fine = EFFORTS[effort]
-        for p in DEGREES[min(D, 4)]:
+        for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
             growth = 1 + 2 / math.pi * math.log(p + 1)
             tails = [[growth**i * min(4 * v * rho**-p / (rho - 1) for v, rho in zip(curve, RHOS, strict=True)) * UP
                       for i, curve in enumerate(curves[o])] for o in outs]  # fmt: skip
@@ -982,7 +991,7 @@ class Part:
             values = (interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)).transpose().entries()
         found = [float(v) for v in values]
         slack = max(float(v.rad()) for v in values) * UP + 1e-15 * max(map(abs, found))
-        return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (-INF, INF, INF)
+        return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (0.0, 0.0, INF)
 
 
 def groups_of(g: Difference, domain: Domain) -> list[list[int]]:
@@ -1060,7 +1069,7 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
     need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
     box = list[tuple[float, float]]()
     for a, b, pair in zip(*lists[1:], strict=True):
-        good = all(type(v) in (int, float) and abs(v) <= 1e150 for v in (a, b)) and a < b
+        good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
         need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
         box.append((float(a), float(b)))
         for text, own in zip(pair, (a, b), strict=True):
@@ -1187,8 +1196,8 @@ def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, prog
         found = prove(Path(folder), tick)
     except Stop as stop:
         found = stop.found
-    except RecursionError:
-        found = Verdict("INVALID", "the files are nested too deeply")
+    except (RecursionError, UnicodeError):
+        found = Verdict("INVALID", "the files are nested too deeply, or are not text")
     return replace(found, boxes=count, seconds=time.monotonic() - started)
 
 
