@@ -23,9 +23,12 @@ from onelayer.approximation import Approximation, Facts
 from onelayer.assemble import assemble
 from onelayer.build import frame_of, head_kinds, total_of
 from onelayer.certify.certificate import Certificate
+from onelayer.certify.form import form_of
+from onelayer.certify.rounding import INFLATION, form_rounding
 from onelayer.heads import Gates, Hinges, Maxima
 from onelayer.layer import scalar_layer
-from onelayer.plan import outputs_of
+from onelayer.plan import outputs_of, reach_of
+from test_analytic import random_layer
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
 LINES = 1250  # the whole checker, docstrings and all
@@ -320,7 +323,7 @@ def test_gates_at_a_kink_need_small_boxes(tmp_path):
         claim = replace(approx.certificate, bound=factor * approx.certificate.observed, observed=0.0)
         folder = replace(approx, certificate=claim).save(tmp_path / verdict)
         assert check(folder).verdict == verdict
-    plane = ol.build("abs(x1-x2)", SQUARE, 0.05, construction="gates")
+    plane = ol.build("abs(x1-x2)", SQUARE, 0.05, construction="gates", units=9)
     claim = replace(plane.certificate, bound=1.5 * plane.certificate.observed, tolerance=0.1)
     assert check(replace(plane, certificate=claim).save(tmp_path / "plane")).verdict == "VALID"
 
@@ -382,6 +385,26 @@ def test_a_spent_budget_is_said(folders):
     found = check(folders("runge"), boxes=5)
     assert found.verdict == "NOT CHECKABLE"
     assert "not decided within" in found.reason
+
+
+def rounding_of(folder):
+    content = (folder / "model.safetensors").read_bytes()
+    about, tensors, _, _ = checker.read_tensors(content)
+    with checker.ctx.workprec(checker.READING):
+        f, domain = checker.read_target(json.loads((folder / "target.json").read_text()), 0.0)
+        layer = checker.read_layer(about, tensors, domain.box, len(f), checker.fmpq(1, 2**53))
+        return [float(r.lower()) for r in checker.difference(layer, f, domain.box, 1.0, 0).rounding]
+
+
+@pytest.mark.parametrize("kind", ["gates", "memory"])
+@pytest.mark.parametrize("seed", range(3))
+def test_its_rounding_is_not_below_the_library_s(tmp_path, kind, seed):
+    layer = random_layer(2, 2, seed, [0.5, 5.0, 30.0][seed], kind)
+    target = ol.Target("x1; x2", [(seed, seed + 2)] * 2)
+    own = np.array(rounding_of(by_hand(tmp_path / "f", target.text, target.domain, layer, 1.0)))
+    theirs = form_rounding(form_of(layer), reach_of(target)).numpy()
+    assert (own >= theirs / INFLATION).all()
+    assert (own <= 3 * theirs).all()
 
 
 def test_it_runs_alone(folders, tmp_path):

@@ -625,7 +625,7 @@ class Layer:
         paid = 4 * u * abs(self.lines[o][0]) + k * (self.e_x + (D + 6) * u) + fmpq(1, 2**1000)
         for h, scores, values in averages:
             n, moves = len(scores), [self.moving(s) for s in scores]
-            d = max(k * self.e_x + (D + 3) * u * s for k, s in moves)
+            d = max(k for k, _ in moves) * self.e_x + (D + 3) * u * max(s for _, s in moves)
             ends = [span(v, self.box) for v in values]
             low, high, swing = min(a for a, _ in ends), max(b for _, b in ends), max(self.moving(v)[0] for v in values)
             zero = [[[fmpq(0)] * (D + 1)] * n] * outs
