@@ -31,7 +31,7 @@ from onelayer.plan import outputs_of, reach_of
 from test_analytic import random_layer
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
-LINES = 1250  # the whole checker, docstrings and all
+LINES = 1250  # the whole checker, docstrings and all: one file to read
 
 # The checker as its users run it: a file of its own, without the checks of signatures that slow every call down here.
 spec = importlib.util.spec_from_file_location("alone", SOURCE)
@@ -249,6 +249,7 @@ SENSELESS = {
     "number explodes": {"target": lambda t: t | {"formula": "1e999999999*x1"}},
     "condition as value": {"target": lambda t: t | {"formula": "x1 < 2"}},
     "unknown name": {"target": lambda t: t | {"formula": "z"}},
+    "many conditions": {"target": lambda t: t | {"formula": f"where({' and '.join(['x1 < 0.1'] * 400)}, 1, 2)"}},
     "pole": {"target": lambda t: t | {"formula": "1/x1"}},
     "undefined": {"target": lambda t: t | {"formula": "log(x1 - 2)"}},
     "no domain": {"target": lambda t: t | {"names": [], "lower": [], "upper": [], "ends": []}},
@@ -315,6 +316,15 @@ def test_hinges(tmp_path, value, bound, verdict):
     h = Hinges(numbers([1.0, -1.0]), numbers(0.0))
     layer = scalar_layer(numbers(0.0), 2, linear=numbers([-1.0], [1.0]), hinges=(h, numbers([value])))
     assert check(by_hand(tmp_path / "f", "abs(x1-x2)", SQUARE, layer, bound)).verdict == verdict
+
+
+def test_units_are_paired_once(tmp_path):
+    """relu(d) − relu(−d) − relu(−d): the first two make d, the third is left over."""
+    h = Hinges(numbers([1.0, -1.0], [-1.0, 1.0], [-1.0, 1.0]), numbers(0.0, 0.0, 0.0))
+    layer = scalar_layer(numbers(0.0), 2, hinges=(h, numbers([1.0], [-1.0], [-1.0])))
+    formula = "max(x1-x2, 0) - 2*max(x2-x1, 0)"
+    assert check(by_hand(tmp_path / "f", formula, SQUARE, layer, 1e-12)).verdict == "VALID"
+    assert check(by_hand(tmp_path / "g", "2*x1 - 2*x2", SQUARE, layer, 0.5)).verdict == "INVALID"
 
 
 def test_gates_at_a_kink_need_small_boxes(tmp_path):

@@ -42,13 +42,9 @@ SECONDS, BOXES = 300.0, 200_000
 MASKED = 745  # a score so far below another has weight ≤ e^−745, and at most 2^−1074 more in floating point
 DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 10, 12), 4: (2, 3, 4, 6, 8, 10)}
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
-EFFORTS = ((0.05, 4), (0.006, 12), (0.001, 32))  # share of the claim for truncation, fine points per degree
-POINTS, NODES, BRANCHES, SHARP = (
-    100_000,
-    20_000,
-    16,
-    3000,
-)  # at most on a box; a head is sharp if it needs so many boxes
+EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
+NODES, BRANCHES = 20_000, 16  # at most on a box
+SHARP = 3000  # a head that would need so many boxes is sharp
 UP, INF, UNCHECKED = 1 + 1e-12, math.inf, "NOT CHECKABLE"
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
@@ -953,9 +949,9 @@ class Part:
                 continue
             smooth[o].append((scale, node, choices))
             for i, axis in enumerate(sizes):
-                most = [up(abs(scale)) * max(column) for column in zip(*axis, strict=True)]
-                curves[o][i] = list(map(operator.add, curves[o][i], most))
-        share, fine = EFFORTS[effort]
+                larger = [up(abs(scale)) * max(column) for column in zip(*axis, strict=True)]
+                curves[o][i] = list(map(operator.add, curves[o][i], larger))
+        share, fine, most = EFFORTS[effort]
         for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
             growth = 1 + 2 / math.pi * math.log(p + 1)
             tails = [[growth**i * min(4 * v * rho**-p / (rho - 1) for v, rho in zip(curve, RHOS, strict=True)) * UP
@@ -966,7 +962,7 @@ class Part:
         else:
             leaf.axis = worst.index(max(worst))
             return leaf
-        N = max(p + 1, min(fine * p, int(POINTS ** (1 / D))))
+        N = max(p + 1, min(fine * p, int(most ** (1 / D))))
         nodes = [arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
         grid = [[(arb(a) + arb(b)) / 2 + h * t for t in nodes] for (a, b), h in zip(box, halves, strict=True)]
         points = [self.domain.point(self.axes, point) for point in product(*grid)] if any(smooth) else []
@@ -988,9 +984,13 @@ class Part:
     def extremes(self, values: list[Any], p: int, N: int) -> tuple[float, float, float]:
         """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D."""
         for _ in self.axes:
-            values = (interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)).transpose().entries()
+            fine = interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)
+            values = fine.transpose().entries()
+        radii = (
+            arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())
+        )  # their sum, all in one
         found = [float(v) for v in values]
-        slack = max(float(v.rad()) for v in values) * UP + 1e-15 * max(map(abs, found))
+        slack = up(radii[0, 0].abs_upper()) + 1e-15 * max(map(abs, found))
         return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (0.0, 0.0, INF)
 
 
@@ -1037,7 +1037,9 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[], No
             box = [sides[i] for i in sorted(sides)]
             if known and seen + low > bound:
                 raise Stop("INVALID", f"|T − f| ≥ {float(seen + low):.6g} is above the claimed {bound:.6g}", box)
-            if known and seen + error > bound:
+            if (
+                known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound
+            ):  # neither can come
                 raise Stop(UNCHECKED, f"not decided: rounding and readings leave no room below {bound:.6g}", box)
             total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
             proved = max(proved, total)
