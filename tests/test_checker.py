@@ -395,6 +395,7 @@ def test_a_spent_budget_is_said(folders):
     found = check(folders("runge"), boxes=5)
     assert found.verdict == "NOT CHECKABLE"
     assert "not decided within" in found.reason
+    assert len(found.box) == 1
 
 
 def rounding_of(folder):

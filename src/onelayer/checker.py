@@ -1004,7 +1004,7 @@ def groups_of(g: Difference, domain: Domain) -> list[list[int]]:
     return [sorted(group) for group in groups]
 
 
-def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[], None]) -> float:
+def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box], None]) -> float:
     """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
 
     The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
@@ -1015,7 +1015,7 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[], No
     best = [[(-INF, part.box) for _ in range(2 * len(g.lines))] for part in parts]  # attained, and where
 
     def insert(n: int, leaf: Leaf) -> None:
-        tick()
+        tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
         for k, heap in enumerate(heaps[n]):
             o = k // 2
             top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
@@ -1116,7 +1116,7 @@ def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]],
     return Layer(c, {name: rows for name, (_, rows) in tensors.items()}, places, box, u)
 
 
-def prove(folder: Path, tick: Callable[[], None]) -> Verdict:
+def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     """VALID, or Stop is raised."""
     content = []
     for name in FILES:
@@ -1186,13 +1186,13 @@ def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, prog
     """The verdict on a model folder, within so many seconds and boxes."""
     started, count = time.monotonic(), 0
 
-    def tick() -> None:
+    def tick(box: Box) -> None:
         nonlocal count
         count += 1
         if progress and count % 20 == 0:
             print(f"\r{count} boxes, {time.monotonic() - started:.0f} s", end=" ", file=sys.stderr)
         if time.monotonic() - started > seconds or count > boxes:
-            raise Stop(UNCHECKED, f"not decided within {seconds:.0f} s and {boxes} boxes")
+            raise Stop(UNCHECKED, f"not decided within {seconds:.0f} s and {boxes} boxes", box)
 
     try:
         found = prove(Path(folder), tick)
