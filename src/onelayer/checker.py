@@ -1,0 +1,1216 @@
+"""The independent checker: is it true what the certificate of a model folder claims?
+
+Standalone: `python -I checker.py FOLDER`. It needs python-flint and the standard library, nothing of `onelayer`: copy it,
+read it, trust it alone. Evidence in the folder proves nothing to it. It checks that the files fit together, reads T from
+the weights (exactly, in rationals) and f from the text, and proves sup |T − f| ≤ bound in ball arithmetic. With scores and
+values affine in x a head is a softmax average; a ReLU unit is half an identity, linear, or a kink. So, per output,
+
+    g = T − f = affine + Σ_heads Σ_t w_t(x)·v_t(x) + Σ_k a_k max_i u_ki(x) − (the rest of f),    u, v affine.
+
+Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Kinks`), what remains is bounded
+box by box (`Part`), and boxes are split, the worst first, until the claim is proved or refuted (`search`).
+"""
+
+import ast
+import hashlib
+import heapq
+import json
+import math
+import operator
+import re
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache, reduce
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from flint import acb, arb, arb_mat, ctx, fmpq, fmpq_mat
+
+Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: rationals of the layer, later balls
+Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a number, index, condition or relation
+Box = list[tuple[float, float]]
+Terms = list[tuple[Any, Node]]
+
+FILES = ("model.safetensors", "target.json", "certificate.json")
+READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
+SECONDS, BOXES = 300.0, 200_000
+MASKED = 745  # a score so far below another has weight ≤ e^−745, and at most 2^−1074 more in floating point
+DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 10, 12), 4: (2, 3, 4, 6, 8, 10)}
+RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
+EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
+NODES, BRANCHES = 20_000, 16  # at most on a box
+SHARP = 3000  # a head that would need so many boxes is sharp
+UP, INF, UNCHECKED = 1 + 1e-12, math.inf, "NOT CHECKABLE"
+RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
+UNARY = set(re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr"))
+KINKS = ("abs", "min", "max", "where")
+LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """VALID: proved here. INVALID: refuted here, or the files contradict each other. NOT CHECKABLE: neither."""
+
+    verdict: str
+    reason: str
+    box: Box | None = None
+    bound: float = INF  # proved here
+    boxes: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        where = f"\nat {' × '.join(f'[{a!r}, {b!r}]' for a, b in self.box)}" if self.box else ""
+        return f"{self.verdict}: {self.reason} ({self.boxes} boxes, {self.seconds:.1f} s){where}"
+
+
+class Stop(Exception):
+    """The check ends with a verdict."""
+
+    def __init__(self, verdict: str, reason: str, box: Box | None = None) -> None:
+        super().__init__(reason)
+        self.found = Verdict(verdict, reason, box)
+
+
+def need(condition: object, reason: str, verdict: str = "INVALID") -> None:
+    if not condition:
+        raise Stop(verdict, reason)
+
+
+def read_json(text: bytes, what: str) -> dict[str, Any]:
+    """A JSON object without NaN and without a key twice."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        need(len(dict(items)) == len(items), f"{what} has a key twice")
+        return dict(items)
+
+    try:
+        found = json.loads(text, object_pairs_hook=pairs, parse_constant=lambda name: need(False, f"{what} has {name}"))
+    except ValueError as error:
+        raise Stop("INVALID", f"{what} is no JSON: {' '.join(str(error).split())[:80]}") from None
+    need(isinstance(found, dict), f"{what} is no JSON object")
+    return dict(found)
+
+
+def read_number(record: dict[str, Any], name: str, instead: float | None = None) -> float:
+    found: Any = record.get(name)
+    if found is None and instead is not None:
+        return instead
+    need(type(found) in (int, float) and 0 <= found < 1e300, f"{name} is no finite number ≥ 0")
+    return float(found)
+
+
+def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[int], Any]], int, str]:
+    """(metadata, name → (shape, nested lists), bytes of a number, fingerprint) of a safetensors file; all is finite."""
+    length, kinds = int.from_bytes(content[:8], "little"), {"F64": (8, "d"), "F32": (4, "f")}
+    need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
+    header, data = read_json(content[8 : 8 + length], "the header of model.safetensors"), content[8 + length :]
+    about, digest, end, tensors = (
+        header.pop("__metadata__", {}),
+        hashlib.sha256(),
+        0,
+        dict[str, tuple[list[int], Any]](),
+    )
+    need(
+        isinstance(about, dict) and all(isinstance(e, dict) for e in header.values()), "model.safetensors is malformed"
+    )
+    found = {str(entry.get("dtype")) for entry in header.values()}
+    need(len(found) == 1 and found <= set(kinds), "the weights are not all float64, nor all float32")
+    width, letter = kinds[found.pop()]
+    for name, entry in sorted(header.items()):
+        shape, place = entry.get("shape"), entry.get("data_offsets")
+        whole = all(isinstance(t, list) and all(type(n) is int and 0 <= n < 2**40 for n in t) for t in (shape, place))
+        need(whole and len(place) == 2, f"tensor {name} has a malformed shape or place")
+        raw, count = data[place[0] : place[1]], math.prod(shape)
+        need(len(raw) == place[1] - place[0] == count * width, f"tensor {name} lies outside the file")
+        numbers: Any = struct.unpack(f"<{count}{letter}", raw)
+        need(all(map(math.isfinite, numbers)), f"tensor {name} has a number that is not finite")
+        digest.update(f"{name} torch.float{8 * width} {shape}".encode() + raw)
+        for n in reversed(shape[1:]):
+            numbers = [numbers[i : i + n] for i in range(0, len(numbers), n)] if n else []
+        tensors[name], end = (shape, numbers), max(end, place[1])
+    need(end == len(data), "model.safetensors has bytes that belong to no tensor")
+    return about, tensors, width, digest.hexdigest()
+
+
+def const(number: Any) -> Node:
+    return ("num", (), number)
+
+
+def minus(node: Node) -> Node:
+    return ("mul", (const(fmpq(-1)), node), None)
+
+
+class Reader:
+    """Text to nodes over the given names. Python's `ast` reads, a whitelist decides, nothing is executed."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.text = list(names), ""
+
+    def parse(self, text: object, condition: bool = False) -> Node:
+        need(isinstance(text, str) and len(text) <= 10_000, "a formula is no text, or too long")
+        self.text = " ".join(str(text).split())
+        try:
+            tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError):
+            raise Stop("INVALID", f"the formula {self.text[:60]!r} cannot be read") from None
+        return self.condition(tree) if condition else self.node(tree)
+
+    def node(self, t: ast.expr) -> Node:
+        match t:
+            case ast.Constant(value=int() | float()):
+                source = ast.get_source_segment(self.text, t) or ""
+                need(LITERAL.fullmatch(source) and len(source) <= 400, f"the literal {source[:40]!r} is refused")
+                return const(fmpq(*Fraction(source).as_integer_ratio()))
+            case ast.Name(id=name) if name in self.names:
+                return ("var", (), self.names.index(name))
+            case ast.Name(id="pi" | "e" as name):
+                return (name, (), None)
+            case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=a):
+                return self.node(a) if isinstance(op, ast.UAdd) else minus(self.node(a))
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() as op):
+                same, parts = (ast.Mult,) if isinstance(op, ast.Mult) else (ast.Add, ast.Sub), list[Node]()
+                while isinstance(t, ast.BinOp) and isinstance(t.op, same):  # a long chain is one node
+                    parts.append(minus(self.node(t.right)) if isinstance(t.op, ast.Sub) else self.node(t.right))
+                    t = t.left
+                return ("mul" if isinstance(op, ast.Mult) else "add", (self.node(t), *reversed(parts)), None)
+            case ast.BinOp(op=ast.Div(), left=a, right=b):
+                return ("div", (self.node(a), self.node(b)), None)
+            case ast.BinOp(op=ast.Pow(), left=a, right=b):
+                base, exponent = self.node(a), self.node(b)
+                q = rational(exponent)
+                need(q is None or abs(q) <= 1000, "a constant exponent is too large")
+                return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
+            case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
+                return ("where", (self.node(a), self.node(b)), self.condition(test))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if (
+                name in UNARY if len(args) == 1 else name in ("min", "max") and args
+            ):
+                u = tuple(map(self.node, args))
+                rest: Node = ("add", (const(1), ("exp", (minus(u[0]),), None)), None)
+                known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
+                return (known | {"sigmoid": ("div", (const(1), rest), None)}).get(name, (name, u, None))
+        raise Stop("INVALID", f"{(ast.get_source_segment(self.text, t) or '')[:60]!r} is not in the formula language")
+
+    def condition(self, t: ast.expr) -> Node:
+        match t:
+            case ast.Compare(left=first, ops=ops, comparators=others) if all(type(o) in RELATIONS for o in ops):
+                sides = [self.node(s) for s in (first, *others)]
+                links = [("cmp", (a, b), RELATIONS[type(o)]) for o, a, b in zip(ops, sides, sides[1:], strict=False)]
+                return ("and", tuple(links), None)
+            case ast.BoolOp(op=op, values=values):
+                return ("and" if isinstance(op, ast.And) else "or", tuple(map(self.condition, values)), None)
+            case ast.UnaryOp(op=ast.Not(), operand=a):
+                return ("not", (self.condition(a),), None)
+        raise Stop("INVALID", "a condition is no comparison")
+
+
+def rational(node: Node) -> Any:
+    """The exact value of numbers under + − * / and integer powers; None for anything else."""
+    kind, operands, extra = node
+    parts: list[Any] = [rational(a) for a in operands] if kind in ("num", "add", "mul", "div", "pow") else [None]
+    if None in parts:
+        return None
+    bits = sum(max(int(q.p).bit_length(), int(q.q).bit_length()) for q in parts)
+    need(bits * max(1, abs(int(extra.p)) if kind == "pow" else 1) <= 8192, "an exponent is too large")
+    if kind in ("div", "pow"):
+        need(parts[-1] != 0 or (kind == "pow" and extra >= 0), "an exponent divides by zero")
+        return parts[0] / parts[1] if kind == "div" else parts[0] ** int(extra.p)
+    return extra if kind == "num" else sum(parts, fmpq(0)) if kind == "add" else math.prod(parts, start=fmpq(1))
+
+
+class Sides(list[Any]):
+    """Balls around the sides of a box, with the exact box beside them."""
+
+    def __init__(self, box: Box) -> None:
+        super().__init__(arb(a).union(arb(b)) for a, b in box)
+        self.box = box
+
+
+def below(node: Node) -> Iterator[Node]:
+    """Every node of a formula, conditions of `where` left out."""
+    yield node
+    for child in node[1]:
+        yield from below(child)
+
+
+def variables(node: Node) -> set[int]:
+    found = {n[2] for n in below(node) if n[0] == "var"}
+    return found.union(*(variables(n[2]) for n in below(node) if n[0] == "where"))
+
+
+def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) -> Any:
+    """The node at x, real balls or one of them complex. NaN: no value, or not proved analytic.
+
+    A finite complex result proves the formula with the chosen branches of abs, min, max, where to be analytic on the
+    ball: entire functions and quotients are (a pole has no finite enclosure); log and powers are evaluated off their cut,
+    asin, acos and atan off theirs. Without `choice` (real balls) the result covers every branch that is possible.
+    """
+    kind, operands, extra = node
+    if kind == "num":
+        return arb(extra)
+    if kind == "var":
+        return x[extra]
+    if kind in ("pi", "e"):
+        return arb.pi() if kind == "pi" else arb.const_e()
+    if kind == "where":
+        if choice is not None:
+            return value(operands[choice[id(node)]], x, choice)
+        truths = truth(extra, x)
+        return arb.nan() if None in truths else reduce(arb.union, [value(operands[0 if t else 1], x) for t in truths])
+    u = [value(a, x, choice) for a in operands]
+    z = u[0]
+    if kind in KINKS:
+        u = [z, -z] if kind == "abs" else u
+        return u[choice[id(node)]] if choice is not None else reduce(arb.min if kind == "min" else arb.max, u)
+    if kind == "add":
+        return sum(u[1:], z)
+    if kind == "div":
+        return z / u[1]
+    if (kind == "pow" and extra == 2) or (kind == "mul" and len(u) == 2 and operands[0] == operands[1]):
+        wide = isinstance(z, arb) and z.is_finite() and z.contains(0)
+        return arb(0).union(z.abs_upper() ** 2) if wide else z * z
+    if kind in ("mul", "pow"):
+        return math.prod(u[1:], start=z) if kind == "mul" else z ** int(extra.p)
+    if kind == "rpow" and isinstance(z, arb) and extra > 0 and not z > 0:  # 0 at 0
+        if z == 0 or not (isinstance(x, Sides) and nonnegative(operands[0], x)):
+            return arb(0) if z == 0 else arb.nan()
+        return arb(0).union((arb(extra) * z.upper().log()).exp())
+    if kind in ("rpow", "gpow", "log"):
+        log = z.log(analytic=True) if isinstance(z, acb) else z.log()
+        return log if kind == "log" else ((u[1] if kind == "gpow" else arb(extra)) * log).exp()
+    if isinstance(z, acb) and kind in ("asin", "acos", "atan"):
+        along, across = (z.imag, z.real) if kind == "atan" else (z.real, z.imag)  # cuts: |along| ≥ 1, across = 0
+        return getattr(z, kind)() if (along > -1 and along < 1) or not across.contains(0) else arb.nan()
+    return getattr(z, kind)()
+
+
+def nonnegative(node: Node, x: Sides) -> bool:
+    """Whether the node is ≥ 0 on the exact box, which balls around its sides cannot tell."""
+    line = affine(node, len(x))
+    if line is not None:
+        return bool(span(line, x.box)[0] >= 0)
+    if node[0] in ("add", "mul"):
+        return all(nonnegative(a, x) for a in node[1])
+    return node[0] == "abs" or (node[0] == "pow" and int(node[2].p) % 2 == 0)
+
+
+def truth(node: Node, x: Sequence[Any]) -> set[bool | None]:
+    """The truth values that a condition may have on the box; None is undefined."""
+    kind, operands, relation = node
+    if kind == "cmp":
+        left, right = (value(a, x) for a in operands)
+        if not (left.is_finite() and right.is_finite()):
+            return {None}
+        return {True} if relation(left, right) else {False} if CONVERSE[relation](left, right) else {True, False}
+    found = [truth(a, x) for a in operands]
+    if kind == "not":
+        return {None if t is None else not t for t in found[0]}
+    stops = kind == "or"  # one True decides `or`, one False decides `and`
+    result: set[bool | None] = {not stops}
+    for some in found:
+        result = {stops if stops in ts else None if None in ts else not stops for ts in product(result, some)}
+    return result
+
+
+def at(a: Affine, x: Sequence[Any]) -> Any:
+    return sum(map(operator.mul, a[1:], x), a[0])
+
+
+def exact(number: float) -> Any:
+    return fmpq(*number.as_integer_ratio())
+
+
+def span(a: Affine, box: Box) -> tuple[Any, Any]:
+    """(low, high) of an affine function on a box."""
+    sides = [(exact(p), exact(q)) for p, q in box]
+    middle, radius = at(a, [(p + q) / 2 for p, q in sides]), at([0, *map(abs, a[1:])], [(q - p) / 2 for p, q in sides])
+    return middle - radius, middle + radius
+
+
+def size(a: Affine, box: Box) -> Any:
+    """An upper bound on |a| over a box."""
+    low, high = map(abs, span(a, box))
+    return low.max(high) if isinstance(low, arb) else max(low, high)
+
+
+def combined(a: Affine, scale: Any, b: Affine) -> Affine:
+    return [p + scale * q for p, q in zip(a, b, strict=True)]
+
+
+@dataclass
+class Sum:
+    """affine + Σ coefficient·max(affine tuple) + Σ coefficient·node."""
+
+    line: Affine
+    kinks: list[tuple[Any, list[Affine]]] = field(default_factory=list)
+    terms: Terms = field(default_factory=list)
+
+    def add(self, scale: Any, node: Node) -> None:
+        """Add scale·node, taken apart along sums, constant factors and kinks of affine functions."""
+        kind, operands, extra = node
+        moving = [a for a in operands if variables(a)]
+        if kind == "var":
+            self.line[extra + 1] += scale
+        elif kind == "add":
+            for part in operands:
+                self.add(scale, part)
+        elif not variables(node):
+            self.line[0] += scale * value(node, [])
+        elif kind == "mul" and len(moving) == 1:
+            self.add(math.prod((value(a, []) for a in operands if a is not moving[0]), start=scale), moving[0])
+        elif kind == "div" and not variables(operands[1]):
+            self.add(scale / value(operands[1], []), operands[0])
+        else:
+            sign = -1 if kind == "min" else 1
+            branches = maximum(node, sign, len(self.line) - 1) if kind in KINKS else None
+            if branches is None:
+                self.terms.append((scale, node))
+            else:
+                self.kinks.append((sign * scale, branches))
+
+
+def affine(node: Node, D: int) -> Affine | None:
+    found = Sum([arb(0)] * (D + 1))
+    found.add(arb(1), node)
+    return None if found.kinks or found.terms else found.line
+
+
+def maximum(node: Node, sign: int, D: int) -> list[Affine] | None:
+    """Affine functions whose maximum is sign·node, if there are."""
+    inner = node[1][0] if node[0] == "abs" else node
+    line = affine(inner, D) if inner[0] not in KINKS else None
+    if line is not None:
+        return [[sign * k for k in line]] if node[0] != "abs" else [line, [-k for k in line]] if sign == 1 else None
+    parts = [maximum(a, sign, D) for a in node[1]] if node[0] == ("max" if sign == 1 else "min") else [None]
+    return None if None in parts else [u for part in parts for u in part or []]
+
+
+class Kinks:
+    """Σ_k a_k max(u_k1, …, u_kn) for every output, equal ones merged; the affine parts go to `lines`.
+
+    max(u) = mean(u) + λ·max(û), û = (u − mean(u))/λ: û does not change with scale, added affine functions and order, and
+    relu(d), relu(−d), |d| have the same û = {d, −d}/λ. If |û_i − v̂_i| ≤ δ on the domain then |max û − max v̂| ≤ δ.
+    """
+
+    def __init__(self, box: Box, lines: list[Affine]) -> None:
+        self.box, self.lines, self.error = box, lines, [arb(0)] * len(lines)
+        self.known: list[tuple[list[Any], list[Affine]]] = []
+
+    def normal(self, branches: list[Affine]) -> tuple[Affine, Any, list[Affine]]:
+        mean = [sum(column, arb(0)) / len(branches) for column in zip(*branches, strict=True)]
+        apart = [combined(b, -1, mean) for b in branches]
+        scale = max((span([arb(0), *b[1:]], self.box)[1].mid() for b in apart), key=float)
+        return mean, scale, [[k / scale for k in b] for b in apart] if scale > 0 else apart
+
+    def match(self, hats: list[Affine]) -> tuple[int, Any] | None:
+        """(index, δ) of an equal kink."""
+        for index, (_, known) in enumerate(self.known):
+            left, worst = list(known), arb(0)
+            for hat in hats if len(hats) == len(known) else []:
+                place = min(range(len(left)), key=lambda i: float(size(combined(hat, -1, left[i]), self.box)))
+                worst = worst.max(size(combined(hat, -1, left.pop(place)), self.box))
+            if len(hats) == len(known) and worst < 1e-6:
+                return index, worst
+        return None
+
+    def add(self, scales: list[Any], branches: list[Affine]) -> None:
+        """Add scales[o]·max(branches) to every output o."""
+        mean, scale, hats = self.normal(branches)
+        if not scale > 0:  # they differ by constants only
+            mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
+        self.lines[:] = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
+        scaled = [s * scale for s in scales]
+        if found := self.match(hats) if scale > 0 else None:
+            old, known = self.known[found[0]]
+            self.known[found[0]] = [a + b for a, b in zip(old, scaled, strict=True)], known
+            self.error = [e + abs(s) * found[1] for e, s in zip(self.error, scaled, strict=True)]
+        elif scale > 0:
+            self.known.append((scaled, hats))
+
+    def terms(self, trifle: float) -> list[Terms]:
+        """What is left, per output, as nodes; trifles go to the error."""
+        found: list[Terms] = [[] for _ in self.lines]
+        for scales, hats in self.known:
+            reach = reduce(arb.max, [size(h, self.box) for h in hats])
+            lines = [[const(h[0]), *(("mul", (const(k), ("var", (), i)), None) for i, k in enumerate(h[1:]) if not k.is_zero())]
+                     for h in hats]  # fmt: skip
+            node: Node = ("max", tuple(("add", tuple(line), None) for line in lines), None)
+            for o, s in enumerate(scales):
+                if abs(s) * reach <= trifle:
+                    self.error[o] += abs(s) * reach
+                else:
+                    found[o].append((s, node))
+        return found
+
+
+@dataclass
+class Head:
+    """Σ_t softmax_t(scores)·values[output][token]; rounding: `off` of the scores, `paid` per output, `rest` without scores."""
+
+    scores: list[Affine]
+    values: list[list[Affine]]
+    off: Any
+    paid: list[Any]
+    rest: list[Any]
+
+    def as_maximum(self, box: Box) -> tuple[list[Any], list[Any]]:
+        """(γ, residue) per output: values = γ·scores + a common affine function, up to the residue."""
+        apart = [combined(s, -1, self.scores[0]) for s in self.scores]
+        moves = {
+            abs(k) * exact(q - p): (t, i + 1)
+            for t, s in enumerate(apart)
+            for i, (k, (p, q)) in enumerate(zip(s[1:], box, strict=True))
+        }
+        t, i = moves[max(moves)]
+        slopes = [(v[t][i] - v[0][i]) / apart[t][i] if apart[t][i] else fmpq(0) for v in self.values]
+        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zip(v, apart, strict=True)]
+                for v, g in zip(self.values, slopes, strict=True)]  # fmt: skip
+        return slopes, [max(size(gap, box) for gap in row) for row in gaps]
+
+
+class Layer:
+    """T_o = lines[o] + Σ heads + Σ hinges, in rationals; `error`: of what was left out, `rounding`: of the deployed T.
+
+    A token is a matrix E with e = (1, x)·E, so keys, values and, where q or k is constant, scores are affine in x. A token
+    whose score is always 745 below another's is left out. ReLU units: relu(z) − relu(−z) = z; a unit of proved sign is
+    linear or nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P.
+    """
+
+    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
+        self.c, self.w, self.box, self.u, self.D = c, w, box, u, len(box)
+        d, outs, zero = c["features_in"], c["features_out"] * len(places), fmpq(0)
+        self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
+        need(all(self.scale), "a scale is 0")
+        self.lines, self.hinges = [[zero] * (self.D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
+        self.heads, self.error, self.rounding = dict[Any, Head](), zero, [zero] * outs
+        sides = [(exact(a), exact(b)) for a, b in box]
+        self.e_x = u * (3 + 2 * max(max(abs(a), abs(b)) / (b - a) for a, b in sides)) * fmpq(101, 100)
+        middles = [[(a + b) / 2] + [fmpq(i == j) for j in range(self.D)] for i, (a, b) in enumerate(sides)]
+        self.centred = matrix([[fmpq(1)] + [zero] * self.D, *middles]).transpose()  # (1, x) = (1, ξ)·centred
+        self.radii = [fmpq(1)] + [(b - a) / 2 for a, b in sides]
+        weights = [[abs(exact(v)) for row in w[name] for v in row] for name in ("W_O", "W_1", "W_2", "W_R")]
+        self.gain = math.prod((1 + sum(row, zero) for row in weights), start=fmpq(1))  # of every path behind the heads
+        tokens = []
+        for j in range(c["tokens"]):
+            row = [exact(b) + (exact(w["P"][j][m]) if "P" in w else 0) for m, b in enumerate(w["b_E"])]
+            own = range(j * d, j * d + d)
+            reads = [[-self.shift[i] * self.scale[i] for i in own]]
+            reads += [[self.scale[i] if i == n else zero for i in own] for n in range(self.D)]
+            tokens.append(matrix(reads) * rationals(w["W_E"]) + self.first(row))
+        special = [self.first([exact(v) for v in row]) for row in w.get("S", [])]
+        keys, values = ([[self.projected(t, k, h) for t in tokens + special] for h in range(c["heads"])] for k in "KV")
+        for index, place in enumerate(places):
+            asking = special[place - c["output_tokens"]] if c["readout"] == "output" else tokens[place]
+            seen = [self.attended(h, self.projected(asking, "Q", h), keys[h], values[h]) for h in range(c["heads"])]
+            self.fed_forward(asking, seen, index * c["features_out"])
+
+    def first(self, row: list[Any]) -> Any:
+        return matrix([row] + [[fmpq(0)] * len(row)] * self.D)
+
+    def projected(self, token: Any, which: str, h: int) -> Any:
+        found, bias = token * rationals(self.w[f"W_{which}"][h]), self.w.get(f"b_{which}")
+        return found + self.first([exact(v) for v in bias[h]]) if bias else found
+
+    def attended(self, h: int, q: Any, keys: list[Any], values: list[Any]) -> list[tuple[Affine, Any]]:
+        """(score, its part of the stream) of the tokens that head h attends to from query q.
+
+        A score is (1, x)·G·(1, x)ᵀ, G = q·kᵀ/√d_k: affine if the quadratic part is 0.
+        """
+        root, n, zero = math.isqrt(self.c["d_k"]), self.D + 1, fmpq(0)
+        need(root**2 == self.c["d_k"], "√d_k is irrational", UNCHECKED)
+        scores = [q * k.transpose() / fmpq(root) for k in keys]
+
+        def most(G: Any) -> Any:  # an upper bound on the domain
+            shifted = self.centred * G * self.centred.transpose()
+            sizes = [
+                abs(shifted[i, j]) * self.radii[i] * self.radii[j] for i, j in product(range(n), range(n)) if i or j
+            ]
+            return shifted[0, 0] + sum(sizes, zero)
+
+        best = min(scores, key=lambda G: most(G * -1))
+        kept = [t for t, G in enumerate(scores) if not most(G - best) <= -MASKED]
+        square = product(kept, range(1, n), range(1, n))
+        flat = all(scores[t][i, j] + scores[t][j, i] == 0 for t, i, j in square)
+        need(flat, f"scores of head {h} are not affine in x: not a constructed layer", UNCHECKED)
+        out = rationals(self.w["W_O"][h * self.c["d_v"] : (h + 1) * self.c["d_v"]])
+        lost = max(size(column(v, k), self.box) for v in values for k in range(self.c["d_v"]))
+        self.error += lost * len(keys) * fmpq(1, 2**1060) * self.gain
+        affines = {t: [scores[t][0, i] + (scores[t][i, 0] if i else 0) for i in range(n)] for t in kept}
+        return [(affines[t], values[t] * out) for t in kept]
+
+    def fed_forward(self, asking: Any, seen: list[list[tuple[Affine, Any]]], first: int) -> None:
+        """The outputs `first` … of one place."""
+        w, outs, zero = self.w, range(self.c["features_out"]), fmpq(0)
+        stream = asking * fmpq(int(self.c["residual"]))
+        stream += self.first([exact(v) for v in w.get("b_O", [0.0] * self.c["d_model"])])
+        heads = {h: tokens for h, tokens in enumerate(seen) if len(tokens) > 1}
+        stream = sum((tokens[0][1] for tokens in seen if len(tokens) == 1), stream)
+        read = rationals(w["W_R"])
+        worth, P = rationals(w["W_2"]) * read, read * fmpq(int(self.c["residual"]))
+        constant = rationals([w["b_2"]]) * read + rationals([w["b_R"]])
+        units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
+        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[tuple[list[Any], Any, Any]]()
+        large = [size(column(stream, m), self.box) for m in range(self.c["d_model"])]
+        for tokens, m in product(heads.values(), range(self.c["d_model"])):
+            large[m] += max(size(column(C, m), self.box) for _, C in tokens)
+        for j, (weights, bias) in enumerate(units):
+            gain, unit = [worth[j, o] for o in outs], matrix([[exact(v)] for v in weights])
+            if j in done or not any(gain):
+                continue
+            line = column(stream * unit + self.first([exact(bias)]), 0)
+            parts = [[column(C * unit, 0) for _, C in tokens] for tokens in heads.values()]
+            ends = [
+                span(line, self.box),
+                *((min(span(v, self.box)[0] for v in row), max(span(v, self.box)[1] for v in row)) for row in parts),
+            ]
+            low, high = (sum(side, zero) for side in zip(*ends, strict=True))
+            twin = twins.get((tuple(-v for v in weights), -bias), j)
+            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
+            done |= {j, twin} if paired else {j}
+            linear = paired or low >= 0
+            if high <= 0 and not linear:
+                continue
+            if linear:
+                P, constant = P + unit * matrix([gain]), constant + matrix([gain]) * exact(bias)
+            else:
+                alone = not any(k for row in parts for v in row for k in v)
+                need(alone, f"unit {j} of the feed-forward network may switch: not a constructed layer", UNCHECKED)
+                self.hinges.append(([zero] * first + gain + [zero] * (len(self.lines) - first - len(gain)), line))
+            inputs = abs(exact(bias)) + sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), zero)
+            off = (len(weights) - weights.count(0.0) + 2) * self.u * inputs + self.moving(line)[0] * self.e_x * (
+                not linear
+            )
+            live.append(([abs(v) for v in gain], off, inputs))
+        for o in outs:
+            line = column(stream * P, o)
+            self.lines[first + o] = [line[0] + constant[0, o], *line[1:]]
+            averages = [(h, [s for s, _ in t], [column(C * P, o) for _, C in t]) for h, t in heads.items()]
+            self.charge(first + o, averages, [(gain[o], off, inputs) for gain, off, inputs in live if gain[o]])
+
+    def moving(self, a: Affine) -> tuple[Any, Any]:
+        """(Σ|coefficients|, size) of an affine function of the normalised inputs x̂ = (x − shift)·scale."""
+        steps = [abs(k / s) for k, s in zip(a[1:], self.scale, strict=True)]
+        ends = [
+            [abs((exact(v) - s) * q) for v in side] for side, s, q in zip(self.box, self.shift, self.scale, strict=True)
+        ]
+        reach = [max(*pair, fmpq(1, 2)) + fmpq(1, 10**9) for pair in ends]
+        return sum(steps, fmpq(0)), abs(at(a, self.shift)) + sum(map(operator.mul, steps, reach), fmpq(0))
+
+    def charge(
+        self, o: int, averages: list[tuple[int, list[Affine], list[Affine]]], live: list[tuple[Any, Any, Any]]
+    ) -> None:
+        """Add the heads to output o, and what floating point may add to it.
+
+        u is the unit roundoff, e_x = u(3 + 2·reach) the error of x̂, exp is within 4u. A head with n tokens, scores of size S,
+        values of size V and range R, moving by at most k and v per unit of x̂, is off by
+
+            (d + 4u + u·ln n)R + (2n + 12)uV + v·e_x,    d = k·e_x + (D + 3)uS,
+
+        and the sum of all by (heads + D + 6)u·ΣV. Read as a maximum of γ·scores the first term is 2γ(d + 764u): averages
+        of scores that are off by d lie between max − W − 2d and max + d. Units of the FFN: n inputs of total size Z cost
+        (n + 2)uZ, adding them up (units + 2)uZ.
+        """
+        u, D, outs = self.u, self.D, len(self.lines)
+        k, total_size = self.moving(self.lines[o])
+        paid = 4 * u * abs(self.lines[o][0]) + k * (self.e_x + (D + 6) * u) + fmpq(1, 2**1000)
+        for h, scores, values in averages:
+            n, moves = len(scores), [self.moving(s) for s in scores]
+            d = max(k for k, _ in moves) * self.e_x + (D + 3) * u * max(s for _, s in moves)
+            ends = [span(v, self.box) for v in values]
+            low, high, swing = min(a for a, _ in ends), max(b for _, b in ends), max(self.moving(v)[0] for v in values)
+            zero = [[[fmpq(0)] * (D + 1)] * n] * outs
+            new = Head(scores, zero, d, [fmpq(0)] * outs, [fmpq(0)] * outs)
+            head = self.heads.setdefault((h, *map(tuple, scores)), new)
+            head.values[o], total_size = values, total_size + max(abs(low), abs(high))
+            head.rest[o] = (2 * n + 12) * u * max(abs(low), abs(high)) + swing * self.e_x
+            head.paid[o] = head.rest[o] + (d + u * (4 + exact(math.log(n) + 1e-9))) * (high - low)
+        tiny = fmpq(1, 2 ** (1060 if u < fmpq(1, 2**30) else 140)) * sum(len(scores) for _, scores, _ in averages)
+        paid += ((self.c["heads"] + D + 6) * u + tiny) * total_size  # tiny: weights that underflow
+        self.rounding[o] = paid + sum(
+            (gain * (off + (len(live) + 2) * u * inputs) for gain, off, inputs in live), fmpq(0)
+        )
+
+
+def matrix(rows: list[list[Any]]) -> Any:
+    return fmpq_mat(len(rows), len(rows[0]), [v for row in rows for v in row])
+
+
+def rationals(rows: Any) -> Any:
+    return matrix([[exact(v) for v in row] for row in rows])
+
+
+def column(m: Any, j: int) -> Affine:
+    return [m[i, j] for i in range(m.nrows())]
+
+
+@dataclass
+class Difference:
+    """g_o = lines[o] + Σ heads + Σ coefficient·node over terms[o] + something between low[o] and high[o], all balls."""
+
+    lines: list[Affine]
+    heads: list[Head]
+    terms: list[Terms]
+    low: list[Any]
+    high: list[Any]
+    rounding: list[Any]
+    optional: bool = False  # whether a head was read as a maximum that could be left smooth
+
+
+def difference(layer: Layer, f: list[Node], box: Box, bound: float, reading: int) -> Difference:
+    """T − f with equal kinks merged.
+
+    A head whose values are its scores/β is below the maximum of n affine functions, by at most W((n − 1)/e)/β with Lambert's
+    function W. It is read so where boxes would be too small for it (reading ≥ 1) or f has the same kink (reading 2).
+    """
+    D, outs = len(box), range(len(f))
+    kinks, terms = Kinks(box, [balls(line) for line in layer.lines]), list[Terms]()
+    for o, node in enumerate(f):
+        s = Sum([arb(0)] * (D + 1))
+        s.add(arb(-1), node)
+        kinks.lines[o] = combined(kinks.lines[o], 1, s.line)
+        terms.append(s.terms)
+        for scale, branches in s.kinks:
+            kinks.add([scale if p == o else arb(0) for p in outs], branches)
+    for scales, line in layer.hinges:
+        kinks.add(balls(scales), [[arb(0)] * (D + 1), balls(line)])
+    g = Difference(
+        kinks.lines, [], terms, [arb(-layer.error)] * len(f), [arb(layer.error)] * len(f), balls(layer.rounding)
+    )
+    for head in layer.heads.values():
+        slopes, residues = head.as_maximum(box)
+        keys = [[float(s[i]) for s in head.scores] for i in range(1, D + 1)]
+        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, box, strict=True))
+        scores, like = [balls(s) for s in head.scores], reading and all(r <= exact(bound) / 1000 for r in residues)
+        if like and (pieces > SHARP or (reading == 2 and kinks.match(kinks.normal(scores)[2]) is not None)):
+            g.optional |= pieces <= SHARP
+            short = (arb(len(scores) - 1) / arb.const_e()).lambertw()
+            kinks.add(balls(slopes), scores)
+            for o, (slope, residue) in enumerate(zip(slopes, residues, strict=True)):
+                g.lines[o] = combined(g.lines[o], 1, balls(combined(head.values[o][0], -slope, head.scores[0])))
+                g.low[o], g.high[o] = (
+                    g.low[o] - residue - short * max(slope, 0),
+                    g.high[o] + residue - short * min(slope, 0),
+                )
+                g.rounding[o] += head.rest[o] + 2 * abs(slope) * (head.off + 764 * layer.u)
+        else:
+            need(head.off < exact(1e-3), "scores are too large for the rounding analysis", UNCHECKED)
+            g.heads.append(
+                Head([balls(s) for s in head.scores], [[balls(v) for v in row] for row in head.values], 0, [], [])
+            )
+            g.rounding = [r + p for r, p in zip(g.rounding, head.paid, strict=True)]
+    for o, left in enumerate(kinks.terms(bound * 1e-9)):
+        g.terms[o] += left
+        g.low[o], g.high[o] = g.low[o] - kinks.error[o], g.high[o] + kinks.error[o]
+    g.rounding = [r * 1.01 for r in g.rounding]
+    return g
+
+
+def balls(numbers: list[Any]) -> list[Any]:
+    return [arb(v) for v in numbers]
+
+
+@cache
+def interpolation(p: int, N: int) -> Any:
+    """[N, p + 1]: from values of a polynomial at p + 1 Chebyshev points (first kind) to its values at N."""
+    rows = [[2 * arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * N)) for j in range(1, p + 1)] for i in range(N)]
+    columns = [[arb.cos_pi_fmpq(fmpq((2 * k + 1) * j, 2 * p + 2)) for k in range(p + 1)] for j in range(1, p + 1)]
+    return arb_mat(N, p + 1, [(1 + v) / (p + 1) for v in (arb_mat(rows) * arb_mat(columns)).entries()])
+
+
+def up(ball: Any) -> float:
+    """A float above a ball; infinite if there is none."""
+    found = float(ball.upper()) if ball.is_finite() else INF
+    return found + abs(found) * 1e-15 + 1e-307 if math.isfinite(found) else INF
+
+
+@dataclass
+class Leaf:
+    """A box, what is proved of g on it (low, high), what is attained there (seen), and the axis to cut."""
+
+    box: Box
+    effort: int
+    axis: int
+    low: list[float]
+    high: list[float]
+    seen: list[tuple[float, float]]  # g takes a value ≤ the first and one ≥ the second
+    crude: bool = False  # a finer grid would not help
+    alive: bool = True
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The box, the condition that cuts a part out of it, and the margin around jumps about which nothing is claimed."""
+
+    box: Box
+    where: Node | None
+    margin: float
+
+    def whole(self, axes: Sequence[int], own: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+        """A list over all coordinates: `own` on the axes, `rest` elsewhere."""
+        found = dict(zip(axes, own, strict=True))
+        return [found.get(i, other) for i, other in enumerate(rest)]
+
+    def point(self, axes: Sequence[int], own: Sequence[Any]) -> list[Any]:
+        return self.whole(axes, own, [arb.nan()] * len(self.box))
+
+    def excused(self, x: Sides, jumps: list[Node]) -> bool:
+        """Whether no point of the box is claimed: outside the condition, or all within the margin of a jump.
+
+        Two points, each within the margin of every point of the box, on different sides of the condition of a `where`: on
+        the segment between them, which is within the margin too, there is a jump.
+        """
+        if self.where is not None and truth(self.where, x) == {False}:
+            return True
+        for jump in jumps if self.margin else []:
+            axes = sorted(variables(jump))
+            near = [(max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)),
+                     min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF))) for i in axes]  # fmt: skip
+            if all(a <= b for a, b in near) and len(axes) <= 6:
+                claimed = self.where is None or truth(self.where, Sides(self.whole(axes, near, x.box))) == {True}
+                corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
+                found = [truth(jump, self.point(axes, balls(list(corner)))) for corner in corners] if claimed else []
+                if {True} in found and {False} in found:
+                    return True
+        return False
+
+    def claimed(self, x: Sides, jumps: list[Node]) -> bool:
+        """Whether all of the box is claimed for certain."""
+        wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
+        clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
+        return clear and (self.where is None or truth(self.where, x) == {True})
+
+
+def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
+    """The branches that abs, min, max, where may take on a box; none if that is undefined, or they are too many."""
+    options: dict[int, list[int]] = {}
+    for kink in (n for n in below(node) if n[0] in KINKS):
+        truths = truth(kink[2], x) if kink[0] == "where" else set()
+        u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
+        u, worse = [u[0], -u[0]] if kink[0] == "abs" else u, operator.gt if kink[0] == "min" else operator.lt
+        left = [i for i, v in enumerate(u) if not any(worse(v, w) for w in u)]
+        options[id(kink)] = left or ([] if None in truths else [0 if t else 1 for t in truths])
+    many = math.prod(map(len, options.values())) > BRANCHES
+    return [] if many else [dict(zip(options, picks, strict=True)) for picks in product(*options.values())]
+
+
+def touched(head: Head) -> set[int]:
+    """The coordinates that a head depends on."""
+    rows = [combined(s, -1, head.scores[0]) for s in head.scores] + [v for row in head.values for v in row]
+    return {i for row in rows for i, k in enumerate(row[1:]) if not k.is_zero()}
+
+
+class Part:
+    """g on a group of coordinates that neither T nor f mixes with others.
+
+    On a box with half-widths r, g is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its ellipse
+    (half-axes r_i(ρ ± 1/ρ)/2) and the others real, then ‖g − I_p g‖ ≤ Σ_i Λ^i·4V_i ρ^(−p)/(ρ − 1), Λ = 1 + (2/π)ln(p + 1).
+    A polynomial is at most cos(pπ/2N)^(−D) times its maximum over N^D Chebyshev points (Ehlich and Zeller). V of f: complex
+    balls. V of T: on the ellipse the scores of a head have imaginary parts within θ = Im x_i·(max k − min k)/2 of their
+    middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)| and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1:
+    |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. Kinks: at every x, g is one of its branches, so each is bounded on the box.
+    """
+
+    def __init__(self, g: Difference, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+        def local(a: Affine) -> Affine:
+            return [a[0], *(a[i + 1] for i in axes)]
+
+        def mine(touches: set[int]) -> bool:
+            return bool(touches & set(axes)) or (first and not touches)
+
+        self.axes, self.domain, self.share, self.outs = axes, domain, share, range(len(g.lines))
+        self.box = [domain.box[i] for i in axes]
+        self.lines = [local(line) if first else [arb(0), *local(line)[1:]] for line in g.lines]
+        self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
+        self.jumps = [n[2] for row in self.terms for _, node in row for n in below(node) if n[0] == "where"]
+        self.families: dict[Any, tuple[list[Affine], list[Any]]] = {}
+        self.strips: dict[
+            tuple[float, ...], list[Affine]
+        ] = {}  # by spread of keys: |v_t − c|, its growth beyond the domain
+        self.fixed = list(self.lines)
+        for head in (head for head in g.heads if mine(touched(head))):
+            scores, values = [local(s) for s in head.scores], [[local(v) for v in row] for row in head.values]
+            key = tuple((*k.mid().man_exp(), *k.rad().man_exp()) for s in scores for k in s[1:])
+            self.families.setdefault(key, (scores, []))[1].append(([s[0].exp() for s in scores], values))
+            spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
+            reach = self.strips.setdefault(spread, [[arb(0)] * (len(axes) + 1) for _ in self.outs])
+            for o, row in enumerate(values):
+                middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
+                self.fixed[o] = combined(self.fixed[o], 1, middle)
+                apart = [combined(v, -1, middle) for v in row]
+                sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
+                reach[o] = [r + reduce(arb.max, s) for r, s in zip(reach[o], zip(*sizes, strict=True), strict=True)]
+
+    def strip(self, i: int, half: Any, rho: float) -> list[float]:
+        """V_i of T per output."""
+        across, beyond = half * (arb(rho) - 1 / arb(rho)) / 2, half * (arb(rho) + 1 / arb(rho)) / 2
+        found = [size(line, self.box) + abs(line[i + 1]) * beyond for line in self.fixed]
+        for spread, reach in self.strips.items():
+            theta = across * spread[i] / 2
+            if not theta < 1.5:
+                return [INF for _ in self.outs]
+            found = [t + (r[0] + r[i + 1] * beyond) / theta.cos() for t, r in zip(found, reach, strict=True)]
+        return [up(t) for t in found]
+
+    def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
+        """T on a grid, per output: e^(k·x) is a product over the axes, so sums over tokens are matrix products."""
+        cut, powers = (len(grid) + 1) // 2, dict[Any, list[Any]]()
+        rows, columns = ([list(p) for p in product(*part)] for part in (grid[:cut], grid[cut:]))
+        found = [[at(line, r + c) for r in rows for c in columns] for line in self.lines]
+
+        def along(k: Affine, axes: range) -> list[Any]:
+            result = [arb(1)]
+            for i in axes:
+                name = (i, *k[i + 1].mid().man_exp(), *k[i + 1].rad().man_exp())
+                powers[name] = powers.get(name) or [(k[i + 1] * x).exp() for x in grid[i]]
+                result = [a * b for a in result for b in powers[name]]
+            return result
+
+        def table(left: list[list[Any]], right: list[list[Any]]) -> Any:  # [token][row] × [token][column, head]
+            return arb_mat(len(left), len(rows), [v for row in left for v in row]).transpose() * arb_mat(right)
+
+        for keys, heads in self.families.values():
+            H, left, right = (
+                len(heads),
+                [along(k, range(cut)) for k in keys],
+                [along(k, range(cut, len(grid))) for k in keys],
+            )
+            weighted = [[r * e[t] for r in right[t] for e, _ in heads] for t in range(len(keys))]
+            inverse = [1 / d for d in table(left, weighted).entries()]
+            for o in self.outs:
+                worth = [[v[o][t] for _, v in heads] for t in range(len(keys))]
+                tall, flat = (
+                    list[list[Any]](),
+                    list[list[Any]](),
+                )  # values: along the columns, then slopes along each row axis
+                for t, own in enumerate(worth):
+                    constant = [[v[0], *v[cut + 1 :]] for v in own]
+                    tall, flat = (
+                        [*tall, left[t]],
+                        [*flat, list(map(operator.mul, weighted[t], (at(v, c) for c in columns for v in constant)))],
+                    )
+                    for i in (i for i in range(cut) if not all(v[i + 1].is_zero() for v in own)):
+                        tall.append([a * r[i] for a, r in zip(left[t], rows, strict=True)])
+                        flat.append(list(map(operator.mul, weighted[t], (v[i + 1] for _ in columns for v in own))))
+                top = table(tall, flat).entries()
+                sums = (sum(map(operator.mul, top[q : q + H], inverse[q : q + H])) for q in range(0, len(top), H))
+                found[o] = list(map(operator.add, found[o], sums))
+        return found
+
+    def at(self, x: Sequence[Any]) -> list[Any]:
+        """g at a point of these coordinates."""
+        whole, layer = self.domain.point(self.axes, x), self.layer_at([[v] for v in x])
+        return [
+            t[0] + sum((s * value(n, whole) for s, n in row), arb(0)) for t, row in zip(layer, self.terms, strict=True)
+        ]
+
+    def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int) -> list[float]:
+        """V_i of a term for every ρ, with coordinate i in the rectangle around its ellipse."""
+        found, z, (a, b) = [INF] * len(RHOS), list(x), x.box[self.axes[i]]
+        for n, rho in enumerate(RHOS):
+            real, across = ((arb(b) - arb(a)) / 4 * (arb(rho) + s / arb(rho)) * arb(0, 1) for s in (1, -1))
+            z[self.axes[i]] = acb((arb(a) + arb(b)) / 2 + real, across)
+            found[n] = up(value(node, z, choice).abs_upper())
+            if found[n] == INF:
+                break
+        return found
+
+    def enclose(self, box: Box, effort: int) -> Leaf:
+        """What can be proved of g on a box."""
+        D, outs, x = len(box), self.outs, Sides(self.domain.whole(self.axes, box, self.domain.box))
+        widths = [(b - a) / (q - p) for (a, b), (p, q) in zip(box, self.box, strict=True)]
+        leaf = Leaf(
+            box,
+            effort,
+            widths.index(max(widths)),
+            [-INF for _ in outs],
+            [INF for _ in outs],
+            [(INF, -INF) for _ in outs],
+        )
+        if self.domain.excused(x, self.jumps):
+            leaf.low, leaf.high = leaf.high, leaf.low
+            return leaf
+        halves = [(arb(b) - arb(a)) / 2 for a, b in box]
+        strips = [[self.strip(i, half, rho) for rho in RHOS] for i, half in enumerate(halves)]
+        curves = [[[v[o] for v in axis] for axis in strips] for o in outs]
+        smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
+        loose = [arb(0) for _ in outs]
+        for o, (scale, node) in [(p, term) for p in outs for term in self.terms[p]]:
+            choices = choices_of(node, x)
+            few = 0 < len(choices) * math.prod(len(c) for _, _, c in smooth[o]) <= BRANCHES
+            sizes = [[self.sizes(node, c, x, i) for c in choices] for i in range(D)] if few else []
+            if not few or any(curve[0] == INF for axis in sizes for curve in axis):
+                loose[o] += scale * value(node, x)  # not proved analytic: an enclosure
+                continue
+            smooth[o].append((scale, node, choices))
+            for i, axis in enumerate(sizes):
+                larger = [up(abs(scale)) * max(column) for column in zip(*axis, strict=True)]
+                curves[o][i] = list(map(operator.add, curves[o][i], larger))
+        share, fine, most = EFFORTS[effort]
+        for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
+            growth = 1 + 2 / math.pi * math.log(p + 1)
+            tails = [[growth**i * min(4 * v * rho**-p / (rho - 1) for v, rho in zip(curve, RHOS, strict=True)) * UP
+                      for i, curve in enumerate(curves[o])] for o in outs]  # fmt: skip
+            worst = max(tails, key=sum)
+            if sum(worst) <= share * self.share:
+                break
+        else:
+            leaf.axis = worst.index(max(worst))
+            return leaf
+        N = max(p + 1, min(fine * p, int(most ** (1 / D))))
+        nodes = [arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
+        grid = [[(arb(a) + arb(b)) / 2 + h * t for t in nodes] for (a, b), h in zip(box, halves, strict=True)]
+        points = [self.domain.point(self.axes, point) for point in product(*grid)] if any(smooth) else []
+        for o, layer in enumerate(self.layer_at(grid)):
+            columns = [[[s * value(node, y, c) for y in points] for c in choices] for s, node, choices in smooth[o]]
+            tail, grow, low, high = sum(tails[o]) * UP, (UP / math.cos(p * math.pi / (2 * N))) ** D, INF, -INF
+            for branch in product(*columns):
+                bottom, top, slack = self.extremes([sum(v) for v in zip(layer, *branch, strict=True)], p, N)
+                reach = ((top - bottom) / 2 + slack) * grow * UP + tail
+                low, high = min(low, (top + bottom) / 2 - reach), max(high, (top + bottom) / 2 + reach)
+                leaf.seen[o] = (bottom + slack + tail, top - slack - tail)
+            leaf.high[o], leaf.low[o] = up(loose[o] + high), -up(-loose[o] - low)
+            leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
+        if leaf.crude:
+            leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
+        leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
+        return leaf
+
+    def extremes(self, values: list[Any], p: int, N: int) -> tuple[float, float, float]:
+        """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D."""
+        for _ in self.axes:
+            fine = interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)
+            values = fine.transpose().entries()
+        radii = (
+            arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())
+        )  # their sum, all in one
+        found = [float(v) for v in values]
+        slack = up(radii[0, 0].abs_upper()) + 1e-15 * max(map(abs, found))
+        return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (0.0, 0.0, INF)
+
+
+def groups_of(g: Difference, domain: Domain) -> list[list[int]]:
+    """Coordinates that must be looked at together."""
+    groups, links = [{i} for i in range(len(domain.box))], [touched(head) for head in g.heads]
+    links += [variables(node) for row in g.terms for _, node in row]
+    for link in [*links, set(range(len(domain.box)))] if domain.where else links:
+        hit = [group for group in groups if group & link]
+        groups = [group for group in groups if not group & link] + ([set[int]().union(*hit)] if hit else [])
+    return [sorted(group) for group in groups]
+
+
+def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box], None]) -> float:
+    """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
+
+    The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
+    the bottom with its sign changed.
+    """
+    numbers = range(len(parts))
+    heaps: list[list[list[Any]]] = [[[] for _ in range(2 * len(g.lines))] for _ in parts]
+    best = [[(-INF, part.box) for _ in range(2 * len(g.lines))] for part in parts]  # attained, and where
+
+    def insert(n: int, leaf: Leaf) -> None:
+        tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
+        for k, heap in enumerate(heaps[n]):
+            o = k // 2
+            top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
+            heapq.heappush(heap, (-top, id(leaf), leaf))
+            best[n][k] = max(best[n][k], (seen, leaf.box))
+
+    for n in numbers:
+        insert(n, parts[n].enclose(parts[n].box, 0))
+    while True:
+        proved, todo = -INF, None
+        for k in range(2 * len(g.lines)):
+            for n in numbers:
+                while not heaps[n][k][0][2].alive:
+                    heapq.heappop(heaps[n][k])
+            low, high = (-g.high[k // 2], -g.low[k // 2]) if k % 2 else (g.low[k // 2], g.high[k // 2])
+            tops, seen = [-heaps[n][k][0][0] for n in numbers], sum((arb(best[n][k][0]) for n in numbers), arb(0))
+            known, error = min(best[n][k][0] for n in numbers) > -INF, high + g.rounding[k // 2]
+            sides = {i: side for n in numbers for i, side in zip(parts[n].axes, best[n][k][1], strict=True)}
+            box = [sides[i] for i in sorted(sides)]
+            if known and seen + low > bound:
+                raise Stop("INVALID", f"|T − f| ≥ {float(seen + low):.6g} is above the claimed {bound:.6g}", box)
+            if (
+                known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound
+            ):  # neither can come
+                raise Stop(UNCHECKED, f"not decided: rounding and readings leave no room below {bound:.6g}", box)
+            total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
+            proved = max(proved, total)
+            if total > bound and todo is None:
+                todo = max(numbers, key=lambda n: INF if tops[n] == INF else tops[n] - best[n][k][0]), k
+        if todo is None:
+            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)
+            return max(proved, 0.0)
+        n, leaf = todo[0], heaps[todo[0]][todo[1]][0][2]
+        leaf.alive, ((a, b), finer) = False, (leaf.box[leaf.axis], None)
+        if max(leaf.high) < INF and not leaf.crude and leaf.effort + 1 < len(EFFORTS):
+            finer = parts[n].enclose(leaf.box, leaf.effort + 1)
+        if finer is not None and max(finer.high) < INF:
+            finer.low, finer.high = list(map(max, finer.low, leaf.low)), list(map(min, finer.high, leaf.high))
+            insert(n, finer)
+            continue
+        if not a < (a + b) / 2 < b:
+            raise Stop(UNCHECKED, "not decided on a box that cannot be cut further", leaf.box)
+        for side in ((a, (a + b) / 2), ((a + b) / 2, b)):
+            insert(n, parts[n].enclose([*leaf.box[: leaf.axis], side, *leaf.box[leaf.axis + 1 :]], 0))
+
+
+def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Domain]:
+    """Formula and domain; the ends as text lie inside the box, or are the decimals of its floats."""
+    names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
+    lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
+    need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
+    need(all(isinstance(n, str) and n.isidentifier() for n in lists[0]), "a variable has no proper name")
+    need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
+    box = list[tuple[float, float]]()
+    for a, b, pair in zip(*lists[1:], strict=True):
+        good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
+        need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
+        box.append((float(a), float(b)))
+        for text, own in zip(pair, (a, b), strict=True):
+            plain = (
+                isinstance(text, str) and re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
+            )
+            found = arb(own) if plain else value(Reader([]).parse(text), [])
+            need(found >= a and found <= b, f"the end {str(text)[:40]!r} of the domain lies outside its box")
+    reader, shape = Reader(lists[0]), target.get("output_shape")
+    where = None if target.get("where") is None else reader.parse(target["where"], condition=True)
+    f = [reader.parse(part) for part in str(target["formula"]).split(";")]
+    good = isinstance(shape, list) and all(type(n) is int and n > 0 for n in shape) and math.prod(shape) == len(f)
+    need(good, "output_shape does not fit the formula")
+    return f, Domain(box, where, margin)
+
+
+def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], box: Box, outs: int, u: Any) -> Layer:
+    """The layer, if its tensors have the shapes that the configuration says."""
+    c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
+    sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
+    special = ["anchor_tokens", "memory_tokens", "output_tokens"]
+    whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
+    need(
+        whole and all(type(c.get(k)) is bool for k in ("residual", "projection_bias")), "the configuration is malformed"
+    )
+    for name, wanted in (("norm", "none"), ("activation", "relu"), ("attention", "softmax")):
+        need(c.get(name) == wanted, f"{name} {str(c.get(name))[:20]!r}: only {wanted!r} can be checked", UNCHECKED)
+    need(c.get("readout") in ("position", "output"), "the read-out is a mean", UNCHECKED)
+    n, d, m, M, h, k, v, F = (c[name] for name in sizes)
+    extra = sum(c[name] for name in special)
+    shapes = {"shift": [n, d], "scale": [n, d], "W_E": [d, M], "b_E": [M], "W_Q": [h, M, k], "W_K": [h, M, k]}
+    shapes |= {"W_V": [h, M, v], "W_O": [h * v, M], "W_1": [M, F], "b_1": [F], "W_2": [F, M], "b_2": [M]}
+    shapes |= {"W_R": [M, m], "b_R": [m]} | ({"S": [extra, M]} if extra else {})
+    shapes |= {"P": [n, M]} if c.get("code") != "none" else {}
+    shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
+    wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
+    need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
+    places: Any = facts.get("places")
+    most = c["output_tokens"] if c["readout"] == "output" else n
+    good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
+    need(good and len(places) * m == outs and n * d == len(box), "model, domain and formula have different shapes")
+    return Layer(c, {name: rows for name, (_, rows) in tensors.items()}, places, box, u)
+
+
+def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
+    """VALID, or Stop is raised."""
+    content = []
+    for name in FILES:
+        need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
+        content.append((folder / name).read_bytes())
+    target, record = (read_json(c, name) for c, name in zip(content[1:], FILES[1:], strict=True))
+    digest, sums = record.pop("digest", None), record.get("sha256")
+    text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    need(digest == hashlib.sha256(text).hexdigest(), "certificate.json was edited: its digest does not fit")
+    for name, data in zip(FILES[:2], content[:2], strict=True):
+        fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(data).hexdigest()
+        need(fits, f"{name} was edited: its digest does not fit the certificate")
+    need(record.get("schema") in (1, 2), f"schema {str(record.get('schema'))[:20]} is unknown")
+    about, tensors, width, fingerprint = read_tensors(content[0])
+    need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
+    tolerance, margin, witness = (
+        read_number(record, "tolerance"),
+        read_number(record, "margin", 0.0),
+        record.get("witness"),
+    )
+    bound, observed = read_number(record, "bound", INF), read_number(record, "observed", INF)
+    implied = "CERTIFIED" if observed <= bound <= tolerance else "UNDECIDED"
+    implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
+    need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
+    need(implied != "UNDECIDED", "nothing is claimed (UNDECIDED)", UNCHECKED)
+    need(target.get("formula") is not None, "the target is a callable that is not stored", UNCHECKED)
+    arithmetic = "float64" if width == 8 else "float32"
+    need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
+    with ctx.workprec(READING):
+        f, domain = read_target(target, margin)
+        layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
+        if witness is not None:
+            return refuted(layer, f, domain, witness, tolerance)
+        for reading in (2, 1):
+            g = difference(layer, f, domain.box, bound, reading)
+            groups = groups_of(g, domain)
+            need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+            parts = [Part(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
+            try:
+                with ctx.workprec(WORKING):
+                    proved = search(parts, g, bound, tick)
+                return Verdict("VALID", f"sup |T − f| ≤ {bound:.6g} ≤ {tolerance:.6g}", None, proved)
+            except Stop as stop:
+                if reading == 1 or not g.optional or stop.found.verdict != UNCHECKED:
+                    raise
+    raise AssertionError("the last reading returns or raises")
+
+
+def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, tolerance: float) -> Verdict:
+    """VALID if |T(x) − f(x)| > tolerance at the witness, by more than rounding can explain."""
+    good = (
+        isinstance(witness, list) and len(witness) == len(domain.box) and all(type(v) in (int, float) for v in witness)
+    )
+    inside = good and all(a <= v <= b for v, (a, b) in zip(witness, domain.box, strict=True))
+    need(
+        inside and (domain.where is None or truth(domain.where, balls(witness)) == {True}),
+        "the witness is not in the domain",
+    )
+    g = difference(layer, f, domain.box, tolerance, 0)
+    found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
+    far = any(abs(v) - g.high[o] - g.rounding[o] > tolerance for o, v in enumerate(found))
+    need(far, "at the witness the error is not proved to exceed the tolerance")
+    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance:.6g} at {witness}")
+
+
+def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, progress: bool = False) -> Verdict:
+    """The verdict on a model folder, within so many seconds and boxes."""
+    started, count = time.monotonic(), 0
+
+    def tick(box: Box) -> None:
+        nonlocal count
+        count += 1
+        if progress and count % 20 == 0:
+            print(f"\r{count} boxes, {time.monotonic() - started:.0f} s", end=" ", file=sys.stderr)
+        if time.monotonic() - started > seconds or count > boxes:
+            raise Stop(UNCHECKED, f"not decided within {seconds:.0f} s and {boxes} boxes", box)
+
+    try:
+        found = prove(Path(folder), tick)
+    except Stop as stop:
+        found = stop.found
+    except (RecursionError, UnicodeError):
+        found = Verdict("INVALID", "the files are nested too deeply, or are not text")
+    return replace(found, boxes=count, seconds=time.monotonic() - started)
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or not all((Path(arguments[0]) / name).is_file() for name in FILES):
+        print("usage: checker.py FOLDER, a folder with " + ", ".join(FILES), file=sys.stderr)
+        return 2
+    found = check(arguments[0], progress=sys.stderr.isatty())
+    print(found)
+    return 0 if found.verdict == "VALID" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
