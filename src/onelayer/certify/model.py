@@ -8,10 +8,16 @@ import torch
 from ..model import SingleLayerTransformer
 from ..target import Target
 from .analytic import prove
-from .arithmetic import arithmetic_of
+from .arithmetic import Arithmetic, arithmetic_of
 from .certificate import Certificate
 from .deployed import Deployment, edges
-from .reading import form_of_model
+from .reading import Reading, form_of_model
+
+
+def deployment(reading: Reading, arithmetic: Arithmetic) -> Deployment:
+    """How the model of a reading is evaluated."""
+    largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
+    return Deployment(arithmetic, reading.summands, reading.steps, **largest)
 
 
 def certify_model(
@@ -32,9 +38,7 @@ def certify_model(
     reading = form_of_model(model, places, edge * (1 + 4 * arithmetic.u)) if math.isfinite(edge) else None
     if reading is None or len(reading.hinges):
         return record
-    how = Deployment(
-        arithmetic, reading.summands, reading.steps, float(reading.passed.max()), float(reading.error.max())
-    )
+    how = deployment(reading, arithmetic)
     proof = prove(reading.form, target, reading.frame, tolerance, progress=progress, how=how)
     if proof is None or not proof.bound < math.inf:
         return record
