@@ -41,6 +41,8 @@ bench: setup
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/certificates.py
+	$(BIN)/python benchmarks/fast.py
+	$(BIN)/python benchmarks/float32.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -26,6 +26,7 @@ def test_public_names():
         "__version__",
         "build",
         "certify",
+        "check",
         "from_stock",
         "inspect",
         "load",

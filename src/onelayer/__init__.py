@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .approximation import Approximation as Approximation
     from .build import build as build
     from .certify.decide import certify as certify
+    from .checker import check as check
     from .config import LayerConfig as LayerConfig
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
@@ -36,6 +37,7 @@ _HOME = {
     "Target": "target",
     "build": "build",
     "certify": "certify.decide",
+    "check": "checker",
     "from_stock": "stock",
     "inspect": "inspect",
     "load": "storage",

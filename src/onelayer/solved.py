@@ -42,6 +42,7 @@ MOST_FEATURES = 4000
 MOST_UNITS = 1500
 GOAL = 0.9  # of the tolerance, on the pool
 SINGLE = 0.25  # of the tolerance, for rounding in float32
+LEAST = 10  # ranges of f that Σ|c| may always reach
 Progress = Callable[[str, float], None]
 Arrangement = tuple[float, float]
 
@@ -160,16 +161,24 @@ def quick_fits(
 def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     """The smallest part whose observed error is within its share of the tolerance, or the best one found."""
     d = len(fit.group)
-    single = wishes.arithmetic == "float32"
-    goal = (GOAL - SINGLE * single) * wishes.tolerance / groups
     pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
     some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
+    smallest = 2 if family == "memory" or d == 1 else 3**d
+    spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
+    single = wishes.arithmetic == "float32"
+
+    def rounding(units: int) -> float:
+        """Of float32, per unit of Σ|c|, about."""
+        heads, tokens = (groups, 1) if family == "memory" else (units * groups, d + 1)
+        return FLOAT32.u * (heads + 2 * tokens + 9) / 2
+
+    # what float32 can do at best: to aim lower would only add heads, and rounding
+    tolerance = max(wishes.tolerance / groups, LEAST * spread * rounding(smallest) / SINGLE * single)
+    goal = (GOAL - SINGLE * single) * tolerance
 
     def limit(units: int) -> float:
-        """Σ|c| of this group that leaves rounding its share."""
-        heads, tokens = (groups, 1) if family == "memory" else (units * groups, d + 1)
-        rounding = FLOAT32.u * (heads + 2 * tokens + 9) / 2
-        return SINGLE * wishes.tolerance / groups / rounding if single else math.inf
+        """Σ|c| of this group that leaves rounding its share, but not so little that nothing can be made of it."""
+        return max(SINGLE * tolerance / rounding(units), LEAST * spread) if single else math.inf
 
     def first_fit(units: int) -> Part:
         part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units))[0][1]
@@ -186,7 +195,6 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
 
     if wishes.units is not None:
         return refined(first_fit(wishes.units // groups))
-    smallest = 2 if family == "memory" or d == 1 else 3**d
     most = min(MOST_UNITS, MOST_FEATURES // (1 if family == "memory" else d + 2))
     return refined(_grow(attempt, smallest, most, goal, time.perf_counter() + wishes.seconds / groups))
 

@@ -16,6 +16,7 @@ class Arithmetic:
     u: float
     smallest: float  # the smallest normal number: below it errors are absolute, whether or not subnormals are flushed
     largest: float  # exponents beyond ± this overflow or vanish
+    overflow: float  # no number may come near this
     exp_ulps: float = 2.0  # twice what SLEEF, which torch uses, documents; measured near 0.6
 
     @property
@@ -32,8 +33,8 @@ class Arithmetic:
         return (exact,)
 
 
-FLOAT64 = Arithmetic("float64", torch.float64, 2.0**-53, 2.0**-1022, 700.0)
-FLOAT32 = Arithmetic("float32", torch.float32, 2.0**-24, 2.0**-126, 85.0)
+FLOAT64 = Arithmetic("float64", torch.float64, 2.0**-53, 2.0**-1022, 700.0, 2.0**1023)
+FLOAT32 = Arithmetic("float32", torch.float32, 2.0**-24, 2.0**-126, 85.0, 2.0**127)
 ARITHMETICS = {a.name: a for a in (FLOAT64, FLOAT32)}
 
 

@@ -24,7 +24,7 @@ from .arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from .certificate import Certificate, Method
 from .deployed import Deployment, edges
 from .part import Budget
-from .reading import form_of_model
+from .reading import Reading, form_of_model
 from .witness import witness
 
 Progress = Callable[[str, float], None]
@@ -153,9 +153,14 @@ def _proof(
     reading = form_of_model(model, places, edge * (1 + 4 * arithmetic.u)) if math.isfinite(edge) else None
     if reading is None or len(reading.hinges):
         return None
-    error, passed = float(reading.error.max()), float(reading.passed.max())
-    how = Deployment(arithmetic, reading.summands, reading.steps, passed, error)
+    how = deployment(reading, arithmetic)
     return analytic.prove(reading.form, target, reading.frame, tolerance, budget, progress, how=how)
+
+
+def deployment(reading: Reading, arithmetic: Arithmetic) -> Deployment:
+    """How the model of a reading is evaluated."""
+    largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
+    return Deployment(arithmetic, reading.summands, reading.steps, **largest)
 
 
 def believed(certificate: Certificate) -> Certificate:

@@ -73,12 +73,13 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Deployment:
-    """How a form is evaluated: the arithmetic, terms of the sum over the heads, additions behind it, constants passed."""
+    """How a form is evaluated: the arithmetic, terms of the sum over the heads, additions behind it, constants on the way."""
 
     arithmetic: Arithmetic
     summands: int
     steps: int
-    passed: float = 0.0
+    passed: float = 0.0  # constants that are added and taken off again behind the sum, in absolute value
+    constants: float = 0.0  # constants among the summands, in absolute value, where they may cancel
     error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
 
 
@@ -96,7 +97,9 @@ def deployed_rounding(
         part = form.restricted(group, with_bias=position == 0)
         start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * (1 + 1e-12))[None, pick])
         total = total + _largest(part, start, how, enough / len(groups))
-    return (total + how.steps * how.arithmetic.u * how.passed * 2 + how.error) * UP
+    u = how.arithmetic.u
+    beside = 2 * how.steps * u * how.passed + (how.summands + how.steps + 2) * u * how.constants + how.error
+    return (total + beside) * UP if max(how.passed, how.constants) < how.arithmetic.overflow / 8 else total + torch.inf
 
 
 def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[Tensor, " out"]:
@@ -142,7 +145,7 @@ def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "b
     X = boxes.reach * (1 + 3 * a.u) + a.smallest
     e_x = 2 * a.u * (1 + a.u) * X + a.smallest
     straight = X @ form.linear.abs()
-    total = 4 * a.u * straight + e_x @ form.linear.abs()
+    total = 4 * a.u * straight + e_x @ form.linear.abs() + 4 * (form.heads + form.dimension + 1) * a.smallest
     sizes = form.bias.abs() + straight
     for block in form.blocks:
         errors, contribution = _head_rounding(block, boxes, X, e_x, a)
@@ -150,7 +153,8 @@ def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "b
         sizes = sizes + contribution.sum(dim=1)
     terms = (how.summands + how.steps + form.dimension + len(form.blocks) + 2) * a.u
     found = (total + terms / (1 - terms) * (sizes + total)) * UP if terms < 0.1 else total + torch.inf
-    return found.nan_to_num(nan=torch.inf)
+    found = torch.where(4 * (sizes + total) < a.overflow, found, torch.inf)
+    return found.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
 
 def _head_rounding(
@@ -166,7 +170,9 @@ def _head_rounding(
     mean = torch.einsum("bht,htd->bhd", w, keys)
     apart = (keys - mean[:, :, None]).abs()  # [box, head, token, coordinate]
     grow = torch.einsum("bhtd,bd->bht", apart, r)
-    W = (log_w + grow * UP).clamp_max(0.0).exp() * UP
+    own = 2 * sure.amax(dim=-1, keepdim=True) * (c.shape[1] + 4) * FLOAT64.u  # relative rounding of w, and so of k̄
+    grow = grow * UP + 2 * (own + 1e-14) * grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True)
+    W = (log_w + grow).clamp_max(0.0).exp() * UP
     value = block.values + torch.einsum("bd,htdo->bhto", c, block.slopes)
     swing = torch.einsum("bd,htdo->bhto", r, block.slopes.abs())
     z = torch.einsum("bht,bhto->bho", w, value)
@@ -181,7 +187,7 @@ def _head_rounding(
     bias = block.biases.masked_fill(~there, 0.0).abs()
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
     added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
-    d = a.u * torch.where(n > 0, added, 0.0) + torch.einsum("bd,htd->bht", e_x, keys.abs())
+    d = a.u * torch.where(n > 0, added, 0.0) + n * a.smallest + torch.einsum("bd,htd->bht", e_x, keys.abs())
     top = grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True) + 2 * d.masked_fill(~there, 0.0).amax(
         dim=-1, keepdim=True
     )
@@ -199,10 +205,10 @@ def _head_rounding(
     here = z.abs() + osc
     errors = first * UP + (T + 3) * a.u * here + (T + 6) * a.u * torch.einsum("bht,bhto->bho", W, size)
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
-    errors = errors + 2 * T * a.smallest * size.masked_fill(~there[None, :, :, None], 0.0).amax(dim=2)
+    errors = errors + 4 * T * a.smallest * (1 + size.masked_fill(~there[None, :, :, None], 0.0).amax(dim=2))
     errors = errors * (1 + (2 * T + 20) * a.u)
-    trusted = sure.amax(dim=(1, 2)) * (c.shape[1] + 4) * FLOAT64.u < 1e-7  # the scores here are float64, too
-    return torch.where(trusted[:, None, None], errors, torch.inf), here
+    trusted = own < 1e-7  # the scores here are float64, too
+    return torch.where(trusted, errors, torch.inf), here
 
 
 def _off(exponent: Tensor, relative: float) -> Tensor:

@@ -44,6 +44,7 @@ class Reading:
     frame: Frame
     error: torch.Tensor
     passed: torch.Tensor  # per output: constants that are added and taken off again on the way, in absolute value
+    constants: torch.Tensor  # per output: likewise, of heads with one token, which are summands
     summands: int  # terms of the sum over the heads, at most
     steps: int  # additions behind that sum, at most
     edge: float
@@ -219,7 +220,8 @@ def _output(
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
     numbers_of = (torch.from_numpy(passed.hinge_values), Frame((), ()), torch.from_numpy(error))
     summands = int(used.sum()) + int(stream.terms.max(initial=0))
-    return Reading(form, hinges, *numbers_of, torch.from_numpy(passed.passed), summands, passed.steps, edge)
+    beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
+    return Reading(form, hinges, *numbers_of, *beside, summands, passed.steps, edge)
 
 
 def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
@@ -244,6 +246,8 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     )
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    error, passed = torch.cat([p.error for p in parts]), torch.cat([p.passed for p in parts])
+    error, passed, constants = (
+        torch.cat([getattr(p, name) for p in parts]) for name in ("error", "passed", "constants")
+    )
     summands, steps = max(p.summands for p in parts), max(p.steps for p in parts)
-    return Reading(form, hinges, values, frame, error, passed, summands, steps, edge)
+    return Reading(form, hinges, values, frame, error, passed, constants, summands, steps, edge)

@@ -120,7 +120,8 @@ class Passed:
     constant: np.ndarray  # [out]
     linear: np.ndarray  # [coordinate, out]
     error: np.ndarray  # [out]
-    passed: np.ndarray  # [out]
+    passed: np.ndarray  # [out]: constants added and taken off again, in absolute value
+    constants: np.ndarray  # [out]: likewise, of heads with one token
     directions: np.ndarray
     offsets: np.ndarray
     hinge_values: np.ndarray
@@ -180,7 +181,9 @@ def feed_forward(
         return None
     steps = int(count.max(initial=0)) + len(hinges)
     passed = np.where(count > 1, sizes, 0.0)
-    return Passed(matrix, constant, stream.linear @ matrix, error * UP, passed, *found, steps)
+    several = stream.terms > (stream.constant != 0).astype(np.int64) + (stream.linear != 0).sum(axis=0)
+    constants = np.where(several, stream.sizes, 0.0) @ np.abs(matrix) * UP
+    return Passed(matrix, constant, stream.linear @ matrix, error * UP, passed, constants, *found, steps)
 
 
 def _hinges(
