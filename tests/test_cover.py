@@ -17,8 +17,9 @@ from onelayer.build import frame_of
 from onelayer.certify import chebyshev
 from onelayer.certify.analytic import prove
 from onelayer.certify.form import Block, Form, form_of
-from onelayer.certify.grid import Grids, on_grids
+from onelayer.certify.grid import Grids, grid_rounding, on_grids
 from onelayer.certify.part import Budget, Part
+from onelayer.certify.rounding import form_rounding
 from onelayer.certify.strip import Ellipses, largest
 from onelayer.certify.tiles import Tiles
 from onelayer.certify.tiling import tiling
@@ -101,6 +102,15 @@ def test_grids_are_within_their_rounding(seed, kind, D, sharp):
             real = hunting.real_value(form, Frame((0.0,) * D, (1.0,) * D), point)
             for o in range(2):
                 assert abs(arb(T[b, k, o].item()) - real[o]) <= arb(rounding[o].item())
+
+
+def test_some_heads_this_way_some_that_way_pays_for_both():
+    tame, steep = (form_of(random_layer(1, 1, 0, sharp, "memory")) for sharp in (1.0, 3e3))
+    both = Form(tame.bias, tame.linear, (*tame.blocks, *steep.blocks))
+    x = torch.linspace(-0.5, 0.5, 5).double().reshape(1, 1, 5)
+    T, rounding = on_grids(both, Grids(x.mean(dim=2), x), 0.5)
+    assert rounding >= grid_rounding(both, 0.5) + form_rounding(both, 0.5, both.summands)
+    torch.testing.assert_close(T[0], both(x[0].T), rtol=0, atol=1e-11)
 
 
 def test_formulas_on_grids_are_formulas_at_points():

@@ -104,10 +104,11 @@ def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> 
     beyond = np.concatenate([np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][:, 1:], np.zeros((len(a), 1, m))], axis=1)
     enough = beyond.max(axis=2) <= fineness.share * spread[:, None]
     enough[:, -1] = True
-    wanted = np.maximum(enough.argmax(axis=1), 1)
+    side = int(AT_ONCE ** (1 / D))  # points per axis, at most
+    wanted = np.clip(enough.argmax(axis=1), 1, side // 3)
     low, high = np.full((len(a), m), -np.inf), np.full((len(a), m), np.inf)
     for q in np.unique(wanted).tolist():
-        N = max(3 * q, min(fineness.points * q, int(AT_ONCE ** (1 / D))))
+        N = max(3 * q, min(fineness.points * q, side))
         V, grow = chebyshev.values(q, N), chebyshev.enlargement(q, N, D)
         own = np.flatnonzero(wanted == q)
         for some in np.array_split(own, 1 + len(own) * N**D * m // AT_ONCE):
