@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
+from cases import random_layer
 from exact import exact_form, within
 from onelayer.certify.arithmetic import FLOAT32, FLOAT64
+from onelayer.certify.decide import deployment
 from onelayer.certify.deployed import Boxes, box_rounding, deployed_rounding, edges
-from onelayer.certify.model import deployment
 from onelayer.certify.reading import form_of_model
 from onelayer.certify.rounding import form_rounding
 from onelayer.fast import Factored
-from test_analytic import random_layer
 from test_reading import CASES, built
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]

@@ -9,8 +9,6 @@ import torch
 import onelayer as ol
 from onelayer import InputError
 from onelayer.apps.cli import main
-from onelayer.build import observe
-from onelayer.certify.model import certify_model
 
 
 @pytest.mark.parametrize("construction", ["gates", "memory"])
@@ -40,14 +38,12 @@ def test_one_weight_moved_and_certified_vanishes():
     approx = ol.build("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, construction="gates", dtype="float32")
     with torch.no_grad():
         approx.model.W_V[3, 0, 0] += 2e-2
-    observed, count = observe(approx, 0)
-    moved = certify_model(approx.target, approx.model, approx.facts.places, 1e-3, observed, count)
-    assert moved.verdict == "UNDECIDED"
-    assert 1e-3 < observed <= moved.bound < math.inf
+    moved = ol.certify(approx)
+    assert moved.verdict == "REFUTED"
+    assert 1e-3 < moved.observed <= moved.bound < math.inf
     with torch.no_grad():
         approx.model.W_V[3, 0, 0] = math.nan
-    broken = certify_model(approx.target, approx.model, approx.facts.places, 1e-3, 0.0, 0)
-    assert broken.bound == math.inf
+    assert ol.certify(approx).bound == math.inf
 
 
 def test_any_float64_model_is_certified_from_its_weights():
@@ -55,7 +51,7 @@ def test_any_float64_model_is_certified_from_its_weights():
     for layout, about in (("token", {}), ("heads", {"output_shape": (2, 1)}), ("wide", {"output_shape": (2, 1)})):
         approx = ol.build("x1*x2; x1 - x2**2", [(0, 1)] * 2, 1e-3, construction="gates", layout=layout, **about)
         c = approx.certificate
-        again = certify_model(approx.target, approx.model, approx.facts.places, 1e-3, c.observed, c.observed_points)
+        again = ol.certify(approx.model, approx.target, 1e-3, places=approx.facts.places)
         assert again.verdict == "CERTIFIED"
         assert again.bound == pytest.approx(c.bound, rel=1e-6)
 
