@@ -3,7 +3,8 @@
 Random layers (gates with full values, maxima, ridges, memory tokens; scores up to ±1e4; cancelling values of 1e9; masked
 tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxes of any size, near 0 or far from it. Every
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
-with 1 after a violation, with the seed that reproduces it.
+with 1 after a violation, with the seed that reproduces it. With `--cases networks --engine bisect`: any Transformers, LayerNorm
+and smooth activations included.
 """
 
 import argparse
@@ -21,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import hunting
 
-ENGINES = {"analytic": hunting.analytic_engine}
+CASES = {"layers": hunting.case, "networks": hunting.network}
 
 
 def main() -> int:
@@ -29,12 +30,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0, help="cases are numbered from 1,000,000·seed on")
     parser.add_argument("--seconds", type=float, default=1.0, help="budget of one proof")
-    parser.add_argument("--engine", choices=sorted(ENGINES), default="analytic")
+    parser.add_argument("--boxes", type=int, default=20_000, help="budget of one proof")
+    parser.add_argument("--engine", choices=["analytic", "bisect"], default="analytic")
+    parser.add_argument(
+        "--cases", choices=sorted(CASES), default="layers", help="constructed layers, or any Transformers"
+    )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument("--json", type=Path, default=None, help="write the figures here too")
     asked = parser.parse_args()
     dtype = getattr(torch, asked.dtype)
-    engine = ENGINES[asked.engine](asked.seconds, dtype)
+    engine = hunting.engine(asked.engine, asked.seconds, dtype, asked.boxes)
     deadline = time.perf_counter() + 60 * asked.minutes
     kinds: dict[str, list[hunting.Find]] = defaultdict(list)
     violations: list[hunting.Find] = []
@@ -42,7 +47,7 @@ def main() -> int:
     def cases():
         seed = 1_000_000 * asked.seed
         while time.perf_counter() < deadline:
-            yield hunting.case(seed)
+            yield CASES[asked.cases](seed)
             seed += 1
 
     for find in hunting.hunt(engine, cases(), dtype):

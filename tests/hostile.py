@@ -1,5 +1,6 @@
 """Hostile cases: random layers × formulas near branch cuts and poles × boxes of any size and place, each from one integer."""
 
+import copy
 import math
 from dataclasses import dataclass, replace
 
@@ -7,9 +8,12 @@ import numpy as np
 import torch
 
 import onelayer as ol
+from onelayer.assemble import assemble
 from onelayer.build import frame_of
 from onelayer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from onelayer.model import SingleLayerTransformer
+from onelayer.plan import outputs_of
 
 Layer = ScalarLayer | VectorLayer
 ANY = (-1e6, 1e6)
@@ -34,19 +38,29 @@ CONDITIONS = {1: ["{x} >= {c}"], 2: ["x1 + x2 <= {s}", "(x1-{a})**2 + (x2-{b})**
 
 @dataclass(frozen=True)
 class Case:
-    """A layer and what it is said to approximate. `poisoned`: some weight is not finite, nothing may be proved."""
+    """A model and what it is said to approximate. `poisoned`: some weight is not finite, nothing may be proved."""
 
     seed: int
     target: ol.Target
-    layer: Layer
+    layer: Layer | None  # None: any Transformer, not a constructed one
     tolerance: float
     poisoned: bool = False
+    network: SingleLayerTransformer | None = None
+
+    @property
+    def model(self) -> SingleLayerTransformer:
+        """The Transformer, a fresh copy."""
+        if self.network is not None:
+            return copy.deepcopy(self.network)
+        assert self.layer is not None
+        return assemble(self.layer, frame_of(self.target.domain), outputs_of(self.target))
 
     def __str__(self) -> str:
         ends = zip(self.target.domain.lower, self.target.domain.upper, strict=True)
         box = ", ".join(f"[{a!r}, {b!r}]" for a, b in ends)
         where = f" where {self.target.domain.where.text}" if self.target.domain.where else ""
-        return f"hostile.case({self.seed}): {self.target.text} on {box}{where}, {self.layer.units} units"
+        maker, what = ("network", self.model.config) if self.layer is None else ("case", f"{self.layer.units} units")
+        return f"hostile.{maker}({self.seed}): {self.target.text} on {box}{where}, {what}"
 
 
 def case(seed: int) -> Case:
@@ -64,6 +78,47 @@ def case(seed: int) -> Case:
         layer = _fitted(layer, target, rng)
     poisoned = rng.random() < 0.05
     return Case(seed, target, _poison(layer, rng) if poisoned else layer, tolerance, poisoned)
+
+
+def network(seed: int) -> Case:
+    """Any single-layer Transformer with random weights: LayerNorm or none, all activations, mild to sharp."""
+    rng = np.random.default_rng(seed)
+    tolerance = 10 ** rng.uniform(-16, 0)
+    formula, limits = FORMULAS[rng.integers(len(FORMULAS))]
+    target = ol.Target(formula, [_side(rng, a, b) for a, b in limits])
+    D, vector = target.dimension, rng.random() < 0.3
+    choose = lambda *options: str(rng.choice(options))  # noqa: E731
+    config = ol.LayerConfig(
+        tokens=1 if vector else D,
+        features_in=D if vector else 1,
+        features_out=target.outputs,
+        d_model=int(rng.integers(1, 9)),
+        heads=int(rng.integers(1, 4)),
+        d_k=int(rng.integers(1, 5)),
+        d_v=int(rng.integers(1, 4)),
+        ffn_width=int(rng.integers(1, 9)),
+        activation=choose("relu", "gelu", "silu"),
+        code=choose("learned", "sinusoidal"),
+        anchor_tokens=int(rng.integers(0, 2)),
+        output_tokens=1,
+        residual=bool(rng.random() < 0.7),
+        norm=choose("none", "pre", "post"),
+        readout=choose("mean", "output"),
+        projection_bias=bool(rng.random() < 0.5),
+    )
+    model = ol.SingleLayerTransformer(config, seed=seed % 2**31)
+    frame = frame_of(target.domain)
+    poisoned = rng.random() < 0.05
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(_tensor(rng.normal(size=tuple(weight.shape)) * 10 ** rng.uniform(-1, 0.5)))
+        model.W_K.mul_(10 ** rng.uniform(-1, 3))
+        model.W_R.mul_(10 ** rng.uniform(-3, 6))
+        model.shift.copy_(_tensor(frame.shift).reshape(model.shift.shape))
+        model.scale.copy_(_tensor(frame.scale).reshape(model.scale.shape))
+        if poisoned:
+            model.W_V.view(-1)[0] = float(rng.choice([math.nan, math.inf, -math.inf]))
+    return Case(seed, target, None, tolerance, poisoned, model.eval())
 
 
 def twin(seed: int, rng: np.random.Generator, tolerance: float) -> Case:

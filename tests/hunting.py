@@ -2,7 +2,7 @@
 
 `hunt(engine, cases)` asks an engine for a bound on sup |T − f| of every case (`hostile`) and compares it, without any slack,
 with errors that are proved: T is evaluated both as the deployed model (a float, taken as it is) and as the real function
-of the stored weights (balls of 200 bits), f as a ball.
+of the stored weights (balls of 256 bits), f as a ball.
 """
 
 import math
@@ -13,24 +13,26 @@ import numpy as np
 import torch
 from flint import arb, ctx
 
-from hostile import Case, case
-from onelayer.assemble import Frame, assemble
-from onelayer.build import frame_of
-from onelayer.certify.analytic import prove
-from onelayer.certify.form import Form, form_of
+from hostile import Case, case, network
+from onelayer.assemble import Frame
+from onelayer.certify.certificate import Method
+from onelayer.certify.decide import prove_by
+from onelayer.certify.form import Form
 from onelayer.certify.part import Budget
+from onelayer.certify.witness import in_balls
 from onelayer.formula import enclose, holds
 from onelayer.model import SingleLayerTransformer
-from onelayer.plan import outputs_of
+from onelayer.target import Target
 
 __all__ = [
     "Case",
     "Engine",
     "Find",
-    "analytic_engine",
     "case",
     "deployed",
+    "engine",
     "hunt",
+    "network",
     "observed",
     "proved_error",
     "real_value",
@@ -73,15 +75,12 @@ def hunt(engine: Engine, cases: Iterable[Case], dtype: torch.dtype = torch.float
         yield Find(one, bound, observed(one, dtype) if claimed else 0.0)
 
 
-def analytic_engine(seconds: float = 1.0, dtype: torch.dtype = torch.float64) -> Engine:
-    """The analytic certificate with a small budget; it proves nothing about models in float32."""
+def engine(method: Method, seconds: float = 1.0, dtype: torch.dtype = torch.float64, boxes: int = 20_000) -> Engine:
+    """One of the library's engines with a small budget, on the models cast to `dtype`."""
 
     def bound(one: Case) -> float:
-        if dtype != torch.float64:
-            return math.inf
-        form = form_of(one.layer)
-        assert form is not None
-        proof = prove(form, one.target, frame_of(one.target.domain), one.tolerance, Budget(20_000, seconds))
+        budget = Budget(boxes, seconds)
+        proof = prove_by(method, one.model.to(dtype), one.target, one.tolerance, (0,), one.tolerance, budget)
         return math.inf if proof is None else proof.bound
 
     return bound
@@ -90,7 +89,7 @@ def analytic_engine(seconds: float = 1.0, dtype: torch.dtype = torch.float64) ->
 def observed(one: Case, dtype: torch.dtype = torch.float64, points: int = 1500, rounds: int = 4) -> float:
     """A lower bound on sup |T − f|, proved at the worst points that sampling and closing in on them found; else 0."""
     target = one.target
-    model = assemble(one.layer, frame_of(target.domain), outputs_of(target)).to(dtype)
+    model = one.model.to(dtype)
     rng = np.random.default_rng(one.seed)
     D = target.dimension
     unit = np.concatenate([rng.random((points, D)), rng.integers(0, 2, size=(4 * D, D)).astype(float)])
@@ -108,9 +107,8 @@ def observed(one: Case, dtype: torch.dtype = torch.float64, points: int = 1500, 
         step /= 6
     where = target.domain.where
     best = best[[where is None or holds(where, x) is True for x in best.tolist()]][:5]
-    form = form_of(one.layer) if dtype == torch.float64 else None
     answers = deployed(model, best).tolist() if len(best) else []
-    return max((proved_error(one, form, a, x) for a, x in zip(answers, best.tolist(), strict=True)), default=0.0)
+    return max((proved_error(target, model, a, x) for a, x in zip(answers, best.tolist(), strict=True)), default=0.0)
 
 
 def _gaps(T: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -127,16 +125,14 @@ def deployed(model: SingleLayerTransformer, x: np.ndarray) -> np.ndarray:
         return model(given.reshape(len(x), model.config.tokens, -1)).flatten(1).double().numpy()
 
 
-def proved_error(one: Case, form: Form | None, answer: list[float], x: list[float]) -> float:
-    """max |T(x) − f(x)| from below: T as the deployed model's answer and, given its form, as the real function."""
-    assert one.target.formula is not None
+def proved_error(target: Target, model: SingleLayerTransformer, answer: list[float], x: list[float]) -> float:
+    """max |T(x) − f(x)| from below: T as the deployed model's answer and as the real function of the stored weights."""
+    assert target.formula is not None
     worst = 0.0
+    real = [value for place in in_balls(model, x) for value in place]
     with ctx.workprec(200):
-        f = enclose(one.target.formula, x, prec=200)
-        given = [[arb(v) for v in answer]]
-        if form is not None:
-            given.append(real_value(form, frame_of(one.target.domain), x))
-        for T in given:
+        f = enclose(target.formula, x, prec=200)
+        for T in ([arb(v) for v in answer], real):
             for value, truth in zip(T, f, strict=True):
                 gap = abs(value - truth.ball()).lower() if truth.is_finite() else arb(0)
                 worst = max(worst, _below(gap) if gap.is_finite() else math.inf)

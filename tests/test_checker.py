@@ -19,6 +19,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import onelayer as ol
+from cases import random_layer
 from onelayer.approximation import Approximation, Facts
 from onelayer.assemble import assemble
 from onelayer.build import frame_of, head_kinds, total_of
@@ -28,7 +29,6 @@ from onelayer.certify.rounding import INFLATION, form_rounding
 from onelayer.heads import Gates, Hinges, Maxima
 from onelayer.layer import scalar_layer
 from onelayer.plan import outputs_of, reach_of
-from test_analytic import random_layer
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
 LINES = 1250  # the whole checker, docstrings and all: one file to read

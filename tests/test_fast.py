@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import onelayer as ol
+from cases import random_layer
 from onelayer import InputError
 from onelayer.certify.reading import form_of_model
 from onelayer.fast import CHUNK, Factored
 from onelayer.heads import lattice_gates
 from onelayer.layer import scalar_layer
-from test_analytic import random_layer
 from test_reading import CASES, built
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import hunting
 from onelayer.assemble import assemble
@@ -12,21 +13,33 @@ from onelayer.build import frame_of
 from onelayer.certify.form import form_of
 from onelayer.plan import outputs_of
 
-SEEDS = range(5_000_000, 5_000_200)
+SEEDS = range(5_000_000, 5_000_240)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_bound_is_below_the_truth(part):
-    finds = list(hunting.hunt(hunting.analytic_engine(seconds=0.5), map(hunting.case, SEEDS[part::4])))
+@pytest.mark.parametrize(
+    ("method", "maker", "dtype", "seeds"),
+    [
+        ("analytic", hunting.case, torch.float64, SEEDS[:120]),
+        ("analytic", hunting.case, torch.float32, SEEDS[120:160]),
+        ("bisect", hunting.case, torch.float64, SEEDS[160:210]),
+        ("bisect", hunting.case, torch.float32, SEEDS[210:240]),
+        ("bisect", hunting.network, torch.float64, SEEDS[:60]),
+        ("bisect", hunting.network, torch.float32, SEEDS[60:100]),
+    ],
+)
+def test_no_bound_is_below_the_truth(method, maker, dtype, seeds):
+    engine = hunting.engine(method, seconds=0.3, dtype=dtype, boxes=20_000 if method == "analytic" else 200)
+    finds = list(hunting.hunt(engine, map(maker, seeds), dtype))
     violations = [f"{f.case}: bound {f.bound!r} < observed {f.observed!r}" for f in finds if f.violated]
     assert not violations
-    assert sum(math.isfinite(f.bound) for f in finds) > len(finds) / 2  # the hunt is not empty
-    assert np.median([f.ratio for f in finds if f.telling]) < 1.1  # nor are the bounds
+    assert sum(math.isfinite(f.bound) for f in finds) > len(finds) / 3  # the hunt is not empty
+    if dtype == torch.float64 and maker is hunting.case:
+        assert np.median([f.ratio for f in finds if f.telling]) < 1.1  # nor are the bounds
 
 
 def test_the_hunt_would_find_a_bound_that_is_too_low():
     """An engine that claims 1% less than the analytic one is caught, and so is one that ignores NaN."""
-    honest = hunting.analytic_engine(seconds=0.5)
+    honest = hunting.engine("analytic", seconds=0.5)
     cases = [hunting.case(seed) for seed in SEEDS[:40]]
     assert any(f.violated for f in hunting.hunt(lambda case: 0.95 * honest(case), cases))
     poisoned = [case for case in map(hunting.case, range(100)) if case.poisoned]

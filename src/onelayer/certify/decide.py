@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..formula import Formula
 from ..formula.tree import Call, Where, postorder
 from ..model import SingleLayerTransformer
-from ..observe import Observation, observe
+from ..observe import observe
 from ..target import Target, require_tolerance
 from . import analytic, bisect
 from .analytic import Proof
@@ -98,7 +98,7 @@ def decide(
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
         for method in _methods(target):
-            proof = _proof(method, model, target, tolerance, places, arithmetic, seen, budget, progress)
+            proof = prove_by(method, model, target, tolerance, places, seen.largest, budget, progress)
             if proof is not None and proof.bound < best.bound:
                 best = replace(
                     record, bound=proof.bound, method=method, assumptions=proof.assumptions, evidence=proof.evidence
@@ -124,24 +124,25 @@ def _has_kinks(formula: Formula) -> bool:
     return any(isinstance(t, Where) or (isinstance(t, Call) and t.name in kinked) for t in postorder(formula.outputs))
 
 
-def _proof(
+def prove_by(
     method: Method,
     model: SingleLayerTransformer,
     target: Target,
     tolerance: float,
     places: tuple[int, ...],
-    arithmetic: Arithmetic,
-    seen: Observation,
+    observed: float,
     budget: Budget,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> Proof | None:
+    """A proof by one engine, rounding in the arithmetic of the model included; None where it does not apply."""
+    arithmetic = arithmetic_of(model.W_E.dtype)
     if method == "bisect":
         fresh = Budget(budget.boxes, budget.seconds)
         return bisect.prove(
             model,
             target,
             tolerance,
-            seen.largest,
+            observed,
             places=places,
             arithmetic=arithmetic,
             budget=fresh,
