@@ -454,3 +454,36 @@ def test_a_reader_that_leaves_early():
     assert writer.stderr.read() == b""
     writer.stderr.close()
     assert writer.wait() in (0, 1)
+
+
+def test_certify_again_and_check(run):
+    assert (
+        run("build", "abs(x1-x2)", "--domain", "0:1", "--eps", "0.2", "--units", "9", "--out", "f", "--quiet")[0] == 0
+    )
+    status, out, _ = run("certify", "f", "--eps", "0.3", "--json")
+    record = json.loads(out, parse_constant=pytest.fail)
+    assert (status, record["verdict"], record["tolerance"]) == (0, "CERTIFIED", 0.3)
+    status, out, _ = run("certify", "f", "--eps", "1e-6", "--out", "g")
+    assert status == 1
+    assert "REFUTED" in out
+    assert ol.load("g").certificate.verdict == "REFUTED"
+    status, out, _ = run("check", "f")
+    assert (status, out.split(":")[0]) == (0, "VALID")
+    status, out, _ = run("check", "g", "--json")  # a refutation is checked too
+    assert (status, json.loads(out)["verdict"]) == (0, "VALID")
+
+
+def test_certify_and_check_refuse_what_is_no_folder(run):
+    for command in ("certify", "check"):
+        status, _, err = run(command, "nothing")
+        assert (status, err.count("\n")) == (2, 1)
+
+
+def test_a_margin_around_a_jump(run):
+    asked = ("where(x1<0.5,0,1)", "--domain", "0:1", "--eps", "0.05", "--margin", "0.05")
+    assert run("build", *asked, "--out", "f", "--quiet")[0] == 0
+    assert ol.load("f").certificate.margin == ol.load("f").target.margin == 0.05
+    assert run("certify", "f", "--margin", "0.001")[0] == 1
+    for bad in ("-1", "nan", "inf"):
+        status, _, err = run("build", *asked[:-1], bad, "--out", "g")
+        assert (status, err.count("\n")) == (2, 1)
