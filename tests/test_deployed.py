@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from exact import exact_form, within
+from onelayer.certify import deployed as deployed_module
 from onelayer.certify.arithmetic import FLOAT32, FLOAT64
 from onelayer.certify.decide import deployment
 from onelayer.certify.deployed import Boxes, box_rounding, deployed_rounding, edges
 from onelayer.certify.reading import form_of_model
 from onelayer.certify.rounding import form_rounding
 from onelayer.fast import Factored
+from test_fast import lattice_layer
 from test_reading import CASES, built
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]
@@ -22,6 +24,14 @@ STRATEGY = (
     st.sampled_from(CASES), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 300.0, 1e4]),
     st.sampled_from(SIDES), st.sampled_from([1.0, 1e4]),
 )  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _little_work():
+    """Fewer boxes: the bounds are looser, and must hold all the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deployed_module, "WORK", 10**6)
+        yield
 
 
 def loud(layer, size, seed):
@@ -140,3 +150,30 @@ def test_the_bound_is_not_absurdly_large():
 def test_no_bound_is_claimed_where_errors_are_not_small():
     found = deployed(("gates", "token"), 1, 0, 1e9, (0.0, 1.0), 1.0, FLOAT32)
     assert found is None or found[3].isinf().all()
+
+
+@settings(max_examples=20)
+@given(
+    st.sampled_from([(8,), (4, 4), (3, 2, 3)]), st.sampled_from([0.5, 2.0, 8.0]), st.sampled_from([1.0, 1e5]),
+    st.integers(0, 10**6), st.sampled_from([FLOAT32, FLOAT64]),
+)  # fmt: skip
+def test_tables_are_within_the_bound(counts, step, size, seed, arithmetic):
+    """Gates that share their sharpness, so that the factored form is one of tables."""
+    D = len(counts)
+    model, places, _ = built(loud(lattice_layer(counts, step, seed=seed), size, seed), "token", 1, D, (0.0, 1.0))
+    reading = form_of_model(model.to(arithmetic.dtype), places)
+    assert Factored(reading.form, reading.frame).plans[arithmetic.dtype].tables
+    edge = torch.full((D,), 0.5, dtype=torch.float64)
+    bound = deployed_rounding(reading.form, -edge, edge, deployment(reading, arithmetic))
+    points = np.random.default_rng(seed).random((400, D)).astype(np.float32).astype(np.float64)
+    if arithmetic is FLOAT64:
+        points = points[:8]
+    both = answers(model, places, reading, points, arithmetic.dtype)
+    if arithmetic is FLOAT32:
+        true = reading.form(reading.frame(torch.from_numpy(points)))
+        own = form_rounding(reading.form, 0.5, reading.form.summands)
+        assert all(((got - true).abs() - own <= bound).all() for got in both)
+    else:
+        for i, x in enumerate(points):
+            exact = exact_form(reading.form, reading.frame, x)[0]
+            assert all(within(exact, float(got[i, 0]), float(bound)) for got in both)
