@@ -13,7 +13,8 @@ COMMANDS = re.findall(r"^\$ onelayer (.*)$", README, re.MULTILINE)
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-def test_python_block_runs(block, capsys):
+def test_python_block_runs(block, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
     assert capsys.readouterr().out
 

@@ -1,0 +1,160 @@
+"""Taylor coefficients of the functions of one variable: at a centre c, with the fourth derivative on [low, high].
+
+Every function gives four coefficients, the sizes of the terms that they are made of (which bound their rounding, `SLIP`
+relative), and a bound on |φ⁗|; infinite where φ is not smooth on the whole interval.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from .bounds import LIBRARY, erf, expit, same_branch
+from .series import TINY
+
+SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
+SQRT_PI = math.sqrt(math.pi)
+Expansion: TypeAlias = tuple[list[np.ndarray], list[np.ndarray], np.ndarray]  # coefficients, sizes of terms, max |φ⁗|
+
+
+def farthest(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(least, largest) |u| on [low, high]."""
+    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+    return near, np.maximum(np.abs(low), np.abs(high))
+
+
+def _checked(fourth: np.ndarray, good: np.ndarray | bool) -> np.ndarray:
+    return np.where(good, fourth * (1 + 1e-9) + TINY, np.inf)
+
+
+def _exp(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    e = np.exp(c)
+    a = [e, e, e / 2, e / 6]
+    return a, a, np.exp(high) * (1 + SLIP)
+
+
+def _log(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    a = [np.log(c), 1 / c, -1 / (2 * c**2), 1 / (3 * c**3)]
+    return a, [np.abs(t) for t in a], _checked(6 / low**4, low > 0)
+
+
+def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    s = np.sqrt(c)
+    a = [s, 1 / (2 * s), -1 / (8 * s**3), 1 / (16 * s**5)]
+    return a, [np.abs(t) for t in a], _checked(15 / 16 / np.sqrt(low) ** 7, low > 0)
+
+
+def _wave(c: np.ndarray, low: np.ndarray, high: np.ndarray, cosine: bool) -> Expansion:
+    s, k = (np.cos(c), -np.sin(c)) if cosine else (np.sin(c), np.cos(c))
+    one = np.ones_like(c)
+    return [s, k, -s / 2, -k / 6], [np.abs(s), np.abs(k), one, one], one
+
+
+def _tan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    t = np.tan(c)
+    q = 1 + t * t
+    a = [t, q, t * q, q * (1 + 3 * t * t) / 3]
+    far = np.maximum(np.abs(np.tan(low)), np.abs(np.tan(high)))
+    fourth = 8 * far * (1 + far**2) * (2 + 3 * far**2)
+    return a, [np.abs(v) for v in a], _checked(fourth, same_branch(low, high))
+
+
+def _tanh(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """tanh⁗ = 8t(2 − 3t²)(1 − t²), t = tanh u."""
+    t, near, far = np.tanh(c), *(np.tanh(v) for v in farthest(low, high))
+    q = 1 - t * t
+    a = [t, q, -t * q, q * (3 * t * t - 1) / 3]
+    slip = 4 * LIBRARY
+    factor = np.maximum(np.abs(2 - 3 * near**2), np.abs(2 - 3 * far**2)) + slip
+    fourth = 8 * far * factor * (1 - near**2 + slip)
+    return a, [np.abs(t), 1 + t * t, np.abs(t) * (1 + t * t), (1 + t * t) * (3 * t * t + 1) / 3], _checked(fourth, True)
+
+
+def _sigmoid(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """σ(u) = (1 + tanh(u/2))/2."""
+    a, sizes, fourth = _tanh(c / 2, low / 2, high / 2)
+    return (
+        [expit(c), a[1] / 4, a[2] / 8, a[3] / 16],
+        [expit(c), sizes[1] / 4, sizes[2] / 8, sizes[3] / 16],
+        fourth / 32,
+    )
+
+
+def _hyperbolic(c: np.ndarray, low: np.ndarray, high: np.ndarray, even: bool) -> Expansion:
+    s, k = (np.cosh(c), np.sinh(c)) if even else (np.sinh(c), np.cosh(c))
+    a = [s, k, s / 2, k / 6]
+    size = np.cosh(c)
+    return a, [size] * 4, np.cosh(farthest(low, high)[1]) * (1 + SLIP)
+
+
+def _atan(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """atan⁗ = 24u(1 − u²)/(1 + u²)⁴."""
+    q = 1 / (1 + c * c)
+    near, far = farthest(low, high)
+    a = [np.arctan(c), q, -c * q**2, (3 * c * c - 1) * q**3 / 3]
+    fourth = 24 * far * np.maximum(np.abs(1 - near**2), np.abs(1 - far**2)) / (1 + near**2) ** 4
+    return a, [np.abs(a[0]), q, np.abs(a[2]), (3 * c * c + 1) * q**3 / 3], _checked(np.minimum(fourth, 5.0), True)
+
+
+def _asin(c: np.ndarray, low: np.ndarray, high: np.ndarray, sign: float) -> Expansion:
+    """asin⁗ = (9u + 6u³)(1 − u²)^(−7/2); acos = π/2 − asin."""
+    q = (1 - c) * (1 + c)
+    a = [np.arcsin(c), q**-0.5, c * q**-1.5 / 2, (1 + 2 * c * c) * q**-2.5 / 6]
+    far = farthest(low, high)[1]
+    fourth = _checked((9 * far + 6 * far**3) * ((1 - far) * (1 + far)) ** -3.5, far < 1)
+    a = [sign * t for t in a]
+    if sign < 0:
+        a[0] = np.arccos(c)
+    return a, [np.abs(t) for t in a], fourth
+
+
+def _erf(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """erf' = 2/√π e^(−u²), erf⁗ = (12u − 8u³) erf'."""
+    d = 2 / SQRT_PI * np.exp(-c * c)
+    near, far = farthest(low, high)
+    a = [erf(c), d, -c * d, (2 * c * c - 1) * d / 3]
+    steep = 2 / SQRT_PI * np.exp(-near * near)
+    fourth = steep * far * np.maximum(np.abs(12 - 8 * near**2), np.abs(12 - 8 * far**2))
+    spread = d * (1 + c * c)  # the exponent is rounded too
+    return (
+        a,
+        [np.abs(a[0]), spread, np.abs(c) * spread, (2 * c * c + 1) * spread / 3],
+        _checked(_at_most(fourth, 20.0), True),
+    )
+
+
+def _at_most(value: np.ndarray, most: float) -> np.ndarray:
+    return np.minimum(np.where(np.isnan(value), np.inf, value), most)
+
+
+def _gelu_expansion(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """uΦ(u): Φ + uφ, φ(2 − u²), φ(u³ − 4u), φ(−u⁴ + 7u² − 4); the last quartic has an extremum 8.25 at u² = 3.5."""
+    cumulative, density = (1 + erf(c / math.sqrt(2))) / 2, np.exp(-c * c / 2) / math.sqrt(2 * math.pi)
+    near, far = farthest(low, high)
+    a = [c * cumulative, cumulative + c * density, density * (2 - c * c) / 2, density * (c**3 - 4 * c) / 6]
+    quartic = [np.abs(v**4 - 7 * v**2 + 4) for v in (near, far)]
+    largest = np.maximum(np.maximum(*quartic), np.where((near**2 < 3.51) & (far**2 > 3.49), 8.26, 0.0))
+    fourth = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) * largest
+    spread = density * (1 + c * c)
+    sizes = [np.abs(c), 1 + np.abs(c) * spread, spread * (2 + c * c) / 2, spread * (np.abs(c) ** 3 + 4 * np.abs(c)) / 6]
+    return a, sizes, _checked(_at_most(fourth, 2.0), True)
+
+
+EXPANSIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]] = {
+    "exp": _exp,
+    "log": _log,
+    "sqrt": _sqrt,
+    "sin": lambda c, low, high: _wave(c, low, high, cosine=False),
+    "cos": lambda c, low, high: _wave(c, low, high, cosine=True),
+    "tan": _tan,
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "erf": _erf,
+    "sinh": lambda c, low, high: _hyperbolic(c, low, high, even=False),
+    "cosh": lambda c, low, high: _hyperbolic(c, low, high, even=True),
+    "atan": _atan,
+    "asin": lambda c, low, high: _asin(c, low, high, 1.0),
+    "acos": lambda c, low, high: _asin(c, low, high, -1.0),
+    "gelu": _gelu_expansion,
+}
