@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from flint import arb
+from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +30,27 @@ def inside(value, low, high):
     return not (value < arb(float(low)) or value > arb(float(high)))
 
 
+def follows(model, box, point, value):
+    """Whether the polynomial at a point is not proved farther from the value than remainder and kinks allow."""
+    space, c, r = model.space, model.c[:, box], float(model.r[box])
+    if not (np.isfinite(c).all() and np.isfinite(r)):
+        return True
+    total, slack = arb(0), arb(r)
+    with ctx.workprec(300):
+        t = [
+            (arb(x) - arb(m)) / arb(h)
+            for x, m, h in zip(point, space.centre[box].tolist(), space.half[box].tolist(), strict=True)
+        ]
+        for exponents, coefficient in zip(space.monomials.exponents.tolist(), c.tolist(), strict=True):
+            term = arb(coefficient)
+            for base, power in zip(t, exponents, strict=True):
+                term *= base**power
+            total += term
+        for k, a in model.a.items():
+            slack += abs(arb(float(a[box]))) * arb(float(space.kinks[k].half[box]))
+        return not abs(value - total) > slack
+
+
 @formula_settings
 @given(dice)
 def test_drawn_formulas_are_enclosed(rng):
@@ -40,7 +61,8 @@ def test_drawn_formulas_are_enclosed(rng):
     found = formula.tape.run(TaylorAlgebra(space_of(box)))[0]
     model_low, model_high = found.model.range()
     for _ in range(8):
-        value = value_at(formula.outputs[0], draw_point(rng, box))
+        point = draw_point(rng, box)
+        value = value_at(formula.outputs[0], point)
         if value is None:
             continue
         if value == "undefined":
@@ -48,6 +70,7 @@ def test_drawn_formulas_are_enclosed(rng):
             continue
         for low, high in ((found.low[0], found.high[0]), (model_low[0], model_high[0])):
             assert inside(value, low, high), (formula.text, box, low, high)
+        assert follows(found.model, 0, point, value), (formula.text, box, point)
 
 
 STEEP = [
@@ -77,6 +100,7 @@ def test_steep_formulas_are_enclosed_on_boxes_down_to_a_billionth(text):
                 continue
             for a, z in ((found.low[b], found.high[b]), (low[b], high[b])):
                 assert inside(value, a, z), (point, a, z)
+            assert follows(found.model, b, point, value), point
 
 
 def test_enclosures_are_of_fourth_order():

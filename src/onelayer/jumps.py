@@ -15,7 +15,8 @@ def asked(target: Target, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.n
     from .certify.taylor.series import Space
 
     reach = target.margin * (1 + 1e-12)
-    low, high = (np.clip(x + s * reach, target.domain.lower, target.domain.upper) for s in (-1, 1))
+    ends = (np.nextafter(x + s * reach, s * np.inf) for s in (-1, 1))
+    low, high = (np.clip(end, target.domain.lower, target.domain.upper) for end in ends)
     algebra = TaylorAlgebra(Space(low, high))
     target.formula.tape.run(algebra)
     return np.asarray(inside & ~algebra.undecided)

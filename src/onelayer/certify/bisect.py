@@ -33,7 +33,8 @@ from .taylor.series import UP, Space, Taylor
 
 AT_ONCE = 2**22  # numbers held at a time
 ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
-FURTHER, MORE = 4, 20_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
+FURTHER, MORE = 2, 2_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
+MOST_COORDINATES = 12
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
 
 
@@ -48,6 +49,19 @@ class Cover:
 
     def __len__(self) -> int:
         return len(self.bound)
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Where the next cut goes."""
+        rows = np.arange(len(self))
+        low, high = self.lower[rows, self.axis], self.upper[rows, self.axis]
+        return low + (high - low) / 2
+
+    @property
+    def divisible(self) -> np.ndarray:
+        """Boxes that are wider than a single step of floats."""
+        rows, middle = np.arange(len(self)), self.middle
+        return (middle > self.lower[rows, self.axis]) & (middle < self.upper[rows, self.axis])
 
     def pick(self, rows: np.ndarray) -> "Cover":
         return Cover(self.lower[rows], self.upper[rows], self.bound[rows], self.axis[rows])
@@ -68,8 +82,8 @@ def prove(
     budget: Budget | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Proof | None:
-    """A bound on sup |T − f|; None where nothing can be said (a callable without a declared modulus, weights not finite)."""
-    if target.formula is None and target.modulus.kind == "estimated":
+    """A bound on sup |T − f|; None where nothing can be said: no declared modulus, weights not finite, many coordinates."""
+    if target.dimension > MOST_COORDINATES or (target.formula is None and target.modulus.kind == "estimated"):
         return None
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
@@ -97,7 +111,7 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
     if target.formula is None:
         told.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
         told.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
-    if target.margin:
+    if target.margin and target.formula is not None:
         told.append(f"points within {target.margin:g} of a jump of `where` are left out")
     return tuple(told)
 
@@ -136,12 +150,13 @@ class Search:
                     break
                 if progress:
                     progress(f"certifying, bound {bound:.3g}", min(1.0, elapsed / budget.seconds))
-                worst = np.argsort(-cover.bound)[: self.at_once]
-                worst = worst[cover.bound[worst] >= max(bound / 4, min(tolerance, bound))]
+                goal = tolerance if observed <= tolerance < bound else ENOUGH * observed
+                worst = np.flatnonzero((cover.bound >= bound / 4) & (cover.bound > goal) & cover.divisible)
+                worst = worst[np.argsort(-cover.bound[worst])[: self.at_once]]
+                if not len(worst) or bound > cover.bound[worst].max():
+                    break  # the box that decides has no smaller ones
                 chosen, rest = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
                 halves = _halved(chosen)
-                if halves is None:
-                    break  # boxes of a single float: no smaller ones
                 children = self._evaluated(*halves)
                 boxes += len(halves[0])
                 cover = cover.pick(rest).with_more(children)
@@ -173,12 +188,13 @@ class Search:
             return Cover(lower, upper, known, np.zeros(0, int))
         space = Space(lower, upper)
         outputs = self._target_on(space)
+        first = len(space.kinks)
         answer = self.network(space)
         bound = np.zeros(len(lower))
         smear = np.zeros((space.dimension, len(lower)))
         for column, f in zip(self.columns.tolist(), outputs, strict=True):
             T = answer.model[column]
-            g = merged(T - f.model)
+            g = merged(T - f.model, first)
             (low, high), (T_low, T_high) = g.range(), T.range()
             with np.errstate(all="ignore"):
                 low, high = np.fmax(low, (T_low - f.high) * UP), np.fmin(high, (T_high - f.low) * UP)
@@ -238,10 +254,15 @@ class Search:
         yes: list[np.ndarray] = []
         no: list[np.ndarray] = []
         for turn in turns:
-            at = np.clip(space.centre[rows] + reach[rows] * turn, self.target.domain.lower, self.target.domain.upper)
+            at = np.clip(space.centre[rows] + reach[rows] * turn, *box)
             algebra = TaylorAlgebra(Space(at, at))
             formula.tape.run(algebra)
-            here = [(t.yes, t.no) for t in algebra.conditions]
+            # in the surroundings of every point of the box, whatever the rounding of `at`
+            apart = np.maximum(
+                np.nextafter(at - space.lower[rows], np.inf), np.nextafter(space.upper[rows] - at, np.inf)
+            )
+            near = ((apart <= self.target.margin) | ~seen).all(axis=1)
+            here = [(t.yes & near, t.no & near) for t in algebra.conditions]
             yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
             no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]
         found[rows] = np.any([a & b for a, b in zip(yes, no, strict=True)], axis=0)
@@ -263,13 +284,9 @@ def _smear(g: Taylor) -> np.ndarray:
     return total + g.r / D
 
 
-def _halved(cover: Cover) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Both halves of every box along its axis; None if no box can be halved."""
-    rows = np.arange(len(cover))
-    low, high = cover.lower[rows, cover.axis], cover.upper[rows, cover.axis]
-    middle = low + (high - low) / 2
-    if not ((middle > low) & (middle < high)).all():
-        return None
+def _halved(cover: Cover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both halves of every box along its axis, with the bounds of the whole."""
+    rows, middle = np.arange(len(cover)), cover.middle
     left, right = cover.upper.copy(), cover.lower.copy()
     left[rows, cover.axis], right[rows, cover.axis] = middle, middle
     lower, upper = np.concatenate([cover.lower, right]), np.concatenate([left, cover.upper])

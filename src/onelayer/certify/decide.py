@@ -60,9 +60,14 @@ def certify(
     if tolerance is None:
         raise InputError("a tolerance", "none", "give for instance 1e-3")
     require_tolerance(tolerance)
-    _require_budget(seconds, boxes)
+    _require_budget(seconds, boxes, seed)
     rows = tuple(range(model.config.places)) if places is None else places
     _require_fit(model, target, rows)
+    if model.config.attention == "fused":
+        change = "certify a copy with attention='softmax'"
+        raise InputError("explicit softmax attention", "attention='fused', whose rounding is unknown", change)
+    if len({p.dtype for p in model.state_dict().values()}) > 1:
+        raise InputError("weights of one dtype", "several", "convert the model with .double() or .float()")
     if model.training and model.config.dropout:
         raise InputError("a model that answers the same each time", "dropout in training mode", "call model.eval()")
     return decide(model, target, tolerance, rows, Budget(boxes, seconds), seed, progress)
@@ -103,11 +108,12 @@ def decide(
                 best = replace(
                     record, bound=proof.bound, method=method, assumptions=proof.assumptions, evidence=proof.evidence
                 )
-            if best.bound <= tolerance or (seen.largest > tolerance and math.isfinite(best.bound)):
-                break  # certified, or beyond hope with a bound to show
+            close = best.bound <= bisect.ENOUGH * seen.largest
+            if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
+                break  # certified, or as close as can be, or beyond hope with a bound to show
     best = believed(best)
     if best.verdict != "CERTIFIED" and seen.largest > tolerance:
-        found = witness(model, target, tolerance, seen.worst, arithmetic, places)
+        found = witness(model, target, tolerance, seen.worst, places)
         best = replace(best, witness=found)
     return best
 
@@ -137,7 +143,7 @@ def prove_by(
     """A proof by one engine, rounding in the arithmetic of the model included; None where it does not apply."""
     arithmetic = arithmetic_of(model.W_E.dtype)
     if method == "bisect":
-        fresh = Budget(budget.boxes, budget.seconds)
+        fresh = Budget(budget.boxes, max(budget.seconds - budget.elapsed, budget.seconds / 4))
         return bisect.prove(
             model,
             target,
@@ -151,11 +157,28 @@ def prove_by(
     numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
     low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
     edge = float(torch.maximum(low.abs(), high.abs()).max())
-    reading = form_of_model(model, places, edge * (1 + 4 * arithmetic.u)) if math.isfinite(edge) else None
+    if not fits(model, edge, arithmetic):
+        return None
+    reading = form_of_model(model, places, edge * (1 + 4 * arithmetic.u))
     if reading is None or len(reading.hinges):
         return None
     how = deployment(reading, arithmetic)
     return analytic.prove(reading.form, target, reading.frame, tolerance, budget, progress, how=how)
+
+
+def fits(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> bool:
+    """Whether no number on the way can overflow for |x̂| ≤ edge, whatever cancels: absolute values through all the steps."""
+    w = {name: t.detach().double().abs() for name, t in model.state_dict().items()}
+    c = model.config
+    e = edge * w["W_E"].sum(dim=0) + w["b_E"] + (w["P"].amax(dim=0) if "P" in w else 0.0)
+    e = torch.maximum(e, w["S"].amax(dim=0)) if c.special_tokens else e
+    q, k, v = (torch.einsum("m,hmw->hw", e, w[f"W_{name}"]) for name in "QKV")
+    a = v.flatten() @ w["W_O"]
+    h = a + e if c.residual else a
+    u = h @ w["W_1"] + w["b_1"]
+    f = u @ w["W_2"] + w["b_2"] + h
+    sizes = [e, q, k, v, (q * k).sum(dim=1), a, u, f, f @ w["W_R"] + w["b_R"]]
+    return all(bool((t < arithmetic.overflow / 64 / c.all_tokens).all()) for t in sizes)
 
 
 def deployment(reading: Reading, arithmetic: Arithmetic) -> Deployment:
@@ -204,7 +227,9 @@ def _require_fit(model: SingleLayerTransformer, target: Target, places: tuple[in
         )
 
 
-def _require_budget(seconds: float, boxes: int) -> None:
+def _require_budget(seconds: float, boxes: int, seed: int) -> None:
+    if not (isinstance(seed, int) and 0 <= seed < 2**32):
+        raise InputError("a seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise InputError("seconds above 0", f"{seconds!r}", "give the time that the proof may take")
     if not (isinstance(boxes, int) and boxes > 0):

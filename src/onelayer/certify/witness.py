@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from flint import arb, arb_mat, ctx
 
-from ..formula import enclose
+from ..formula import enclose, holds
 from ..model import SingleLayerTransformer
 from ..target import Target
-from .arithmetic import Arithmetic
-from .taylor.layer import Network
-from .taylor.series import Space
 
 PRECISION = 256  # bits
 TRIED = 12  # of the worst points seen
@@ -21,22 +19,24 @@ def witness(
     target: Target,
     tolerance: float,
     points: np.ndarray,
-    arithmetic: Arithmetic,
     places: tuple[int, ...] | None = None,
 ) -> tuple[float, ...] | None:
-    """The first of the points that proves the tolerance wrong, for the real T and for the deployed model; else None."""
+    """The first of the points that proves the tolerance wrong, for the real T and as the model answers; else None."""
     c = model.config
+    where = target.domain.where
     rows = range(c.places) if places is None else places
-    network = Network(model, arithmetic)
     for point in points[:TRIED]:
         x = point.tolist()
-        off = network(Space(point[None], point[None])).off[0].reshape(c.places, -1)
-        T = in_balls(model, x)
-        f = _target_at(target, point)
-        entries = [(T[r][o], float(off[r, o])) for r in rows for o in range(c.features_out)]
-        for (value, slack), expected in zip(entries, f, strict=True):
-            gap = abs(value - expected)
-            if gap.is_finite() and np.isfinite(slack) and gap - arb(slack) > arb(tolerance):
+        if where is not None and holds(where, x) is not True:
+            continue
+        real = in_balls(model, x)
+        with torch.no_grad():
+            given = torch.tensor(x, dtype=model.W_E.dtype).reshape(1, c.tokens, c.features_in)
+            answered = model(given)[0].double().tolist()
+        entries = [(real[r][o], arb(answered[r][o])) for r in rows for o in range(c.features_out)]
+        for pair, expected in zip(entries, _target_at(target, point), strict=True):
+            gaps = [abs(value - expected) for value in pair]
+            if all(gap.is_finite() and gap > arb(tolerance) for gap in gaps):
                 return tuple(x)
     return None
 

@@ -54,7 +54,7 @@ def attended(
         least = np.maximum((ceiling * np.minimum(low, 0)).sum(axis=3) * UP, np.minimum(low.min(axis=3), 0))
     z = ((e[..., None] * moved).sum(-2) * inverse[..., None]).best(least, most)
     z = base + z
-    off = _rounding(s, apart, ceiling[..., 0], (low, high), (least, most), base, (q, k), offs, root, arithmetic)
+    off = _rounding(s, apart, own, ceiling[..., 0], (low, high), (least, most), base, (q, k), offs, root, arithmetic)
     if n > 1:
         z = _as_maximum(z, s, apart, best, base, moved, ceiling)
     return z, off
@@ -132,6 +132,7 @@ def _as_maximum(
 def _rounding(
     s: Taylor,
     apart: Taylor,
+    own: np.ndarray,
     ceiling: np.ndarray,
     moved: tuple[np.ndarray, np.ndarray],
     swing: tuple[np.ndarray, np.ndarray],
@@ -157,16 +158,20 @@ def _rounding(
         off = off + 2.1 * u * s.size() + arithmetic.smallest
         gaps = apart.size()
         largest = gaps.max(axis=-1, keepdims=True)
-        own = (off * (gaps == 0)).max(axis=-1, keepdims=True)
+        at_best = np.where(own, off, 0.0).max(axis=-1, keepdims=True)
         reach = np.where(ceiling < 1, np.minimum(gaps, 800.0), gaps)
-        exponent = off + own + u * (reach + np.where(ceiling < 1, 0.0, largest)) + 2 * arithmetic.exp_error
+        exponent = off + at_best + u * (reach + np.where(ceiling < 1, 0.0, largest)) + 2 * arithmetic.exp_error
         shift = u * np.maximum(apart.range()[1].max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
         epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP, np.inf)
-        epsilon = np.where(gaps == 0, 0.0, epsilon)
+        epsilon = np.where(own, 0.0, epsilon)
         size = np.maximum(np.abs(moved[0]), np.abs(moved[1]))  # [box, head, row, token, width]
         away = np.maximum(np.abs(swing[0]), np.abs(swing[1]))  # [box, head, row, width]
         weighted = (ceiling * epsilon)[..., None]
         moves = (weighted * (size + away[..., None, :])).sum(axis=3)
         mass = np.abs(base.size()) + (ceiling[..., None] * size).sum(axis=3)
         values = v_off.max(axis=2)[:, :, None, :]
-        return (moves * 1.12 + (2 * n + 8) * u * mass + values * (1 + (2 * n + 8) * u)) * UP + n * arithmetic.smallest
+        total = (moves * 1.12 + (2 * n + 8) * u * mass + values * (1 + (2 * n + 8) * u)) * UP + n * arithmetic.smallest
+        fits = ((exact + s.size()).max(axis=-1)[..., None] < arithmetic.overflow / 8) & (
+            n * mass < arithmetic.overflow / 8
+        )
+        return np.where(fits, total, np.inf)

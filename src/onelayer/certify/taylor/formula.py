@@ -102,9 +102,11 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         result = self._power(base, q)
         if Fraction(q) == exponent:
             return result
-        with np.errstate(all="ignore"):  # x^(q + d) = x^q e^(d log x)
-            swing = np.maximum(np.abs(np.log(base.low)), np.abs(np.log(base.high))) * 2.0**-52 * abs(q)
-            off = np.expm1(swing * UP) * np.maximum(np.abs(result.low), np.abs(result.high)) * UP + TINY
+        with np.errstate(all="ignore"):  # x^(q + d) = x^q e^(d log x); x^q |log x| ≤ 1/(e q) on [0, 1]
+            logs = np.maximum(np.abs(np.log(base.low)), np.abs(np.log(base.high)))
+            off = np.expm1(logs * 2.0**-52 * abs(q) * UP) * np.maximum(np.abs(result.low), np.abs(result.high))
+            from_0 = 2.0**-51 * (1 / np.e + q * np.abs(result.high) * np.maximum(np.log(base.high), 0.0))
+            off = np.where((base.low == 0) & (q > 0), from_0, off) * UP + TINY
             off = np.where(np.isfinite(off), off, np.inf)
         r = result.model.r + off
         return self._tight(Taylor(self.space, result.model.c, r, result.model.a), result.low - off, result.high + off)
@@ -134,7 +136,11 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             values = [self.negation(v) for v in values]
         values = [inner for v in values for inner in (v.top or (v,))]
         low, high = (np.stack([getattr(v, end) for v in values]).max(axis=0) for end in ("low", "high"))
-        found = self._tight(maximum([v.model for v in values]), low, high)
+        good = np.all([np.isfinite(v.low) & np.isfinite(v.high) for v in values], axis=0)
+        low, high = np.where(good, low, -np.inf), np.where(good, high, np.inf)  # one argument may be undefined
+        top = maximum([v.model for v in values])
+        top = top if good.all() else top.choose(~good, self.space.between(low, high))
+        found = self._tight(top, low, high)
         found.top = tuple(values)
         return self.negation(found) if sign < 0 else found
 

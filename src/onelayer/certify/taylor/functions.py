@@ -19,7 +19,7 @@ def apply(name: str, u: Taylor, known: Bounds | None = None) -> Taylor:
         low, high = _range(u, known)
         c = u.c[0]
         expansion = EXPANSIONS[name](c, np.minimum(low, c), np.maximum(high, c))
-        return _composed(u, expansion).best(*BOUNDS[name](low, high))
+        return _composed(u, expansion).best(*_defined(low, high, BOUNDS[name](low, high)))
 
 
 def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:
@@ -35,7 +35,16 @@ def power(u: Taylor, q: float, known: Bounds | None = None) -> Taylor:
         near, far = farthest(np.minimum(low, c), np.maximum(high, c))
         steepest = np.maximum(np.power(near, q - 4), np.power(far, q - 4))
         fourth = abs(binomial) * 24 * steepest * (1 + SLIP) if binomial else np.zeros_like(c)
-        return _composed(u, (a, [np.abs(t) * (1 + abs(q)) for t in a], fourth)).best(*power_bounds(low, high, q))
+        if not float(q).is_integer():
+            fourth = np.where(low > 0, fourth, np.inf)
+        sizes = [np.abs(t) * (1 + abs(q)) for t in a]
+        return _composed(u, (a, sizes, fourth)).best(*_defined(low, high, power_bounds(low, high, q)))
+
+
+def _defined(low: np.ndarray, high: np.ndarray, bounds: Bounds) -> Bounds:
+    """No bounds where the argument has none: it may be undefined there, and so is the result."""
+    good = np.isfinite(low) & np.isfinite(high)
+    return np.where(good, bounds[0], -np.inf), np.where(good, bounds[1], np.inf)
 
 
 def _range(u: Taylor, known: Bounds | None) -> Bounds:
@@ -55,6 +64,8 @@ def _composed(u: Taylor, expansion: Expansion) -> Taylor:
         y.c[0] += a[k]
         y.r = y.r + 2 * U * np.abs(y.c[0])
         y = y * away if k else y
-    slips = sum(size * reach**k for k, size in enumerate(sizes)) * SLIP
-    y.r = (y.r + slips + fourth * reach**4 / 24) * UP + TINY
+    slips, cut = np.zeros_like(reach), fourth + TINY
+    for size in reversed(sizes):  # by Horner: a power of the reach alone may underflow
+        slips, cut = slips * reach + size * SLIP + TINY, cut * reach
+    y.r = (y.r + slips + cut / 24) * UP + TINY
     return y

@@ -21,6 +21,7 @@ import numpy as np
 from .series import TINY, UP, Space, Taylor
 
 TIE = 1e-9  # an argument so little (relatively) below the largest still counts as a contender
+FEW = 6  # so many kinks are compared each with each
 PERMUTED = 4  # up to so many arguments are matched in any order
 
 
@@ -74,12 +75,17 @@ def maximum(arguments: list[Taylor]) -> Taylor:
     return linear.choose(lost, space.between(floor, high.max(axis=0))) if lost.any() else linear
 
 
-def merged(g: Taylor) -> Taylor:
-    """The same function with kinks that are multiples of one another joined, box by box."""
+def merged(g: Taylor, first: int = 0) -> Taylor:
+    """The same function with kinks that are multiples of one another joined, box by box.
+
+    With many kinks, only those after the `first` so many (a model's) are joined to these (the target's).
+    """
     names = sorted(g.a)
     a = {k: g.a[k].copy() for k in names}
     r = g.r.copy()
     for k, l in itertools.combinations(names, 2):
+        if len(names) > FEW and not k < first <= l:
+            continue
         factor, error = likeness(g.space, k, l)
         with np.errstate(all="ignore"):
             before = np.abs(a[k]) * g.space.kinks[k].half + np.abs(a[l]) * g.space.kinks[l].half

@@ -73,18 +73,30 @@ class Network:
         )
         return Value(flat, out.off.reshape(shape))
 
-    def linear(self, x: Value, W: np.ndarray, bias: np.ndarray | float = 0.0, error: float = 0.0) -> Value:
-        """x W + bias: a sum of so many products, in any order."""
+    def linear(
+        self,
+        x: Value,
+        W: np.ndarray,
+        bias: np.ndarray | float = 0.0,
+        error: float = 0.0,
+        more: np.ndarray | float = 0.0,
+    ) -> Value:
+        """x W + bias: a sum of so many products, in any order. `more`: |x| may be that much larger than its model."""
         u, terms = self.arithmetic.u, len(W) + 2
         with np.errstate(all="ignore"):
-            size = (x.model.size() + x.off) @ np.abs(W) + np.abs(bias)
+            size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
             off = (x.off @ np.abs(W) + (terms * u * 1.01 + error) * size) * UP + self.arithmetic.smallest * terms
-        return Value(x.model.linear(W, bias, error), off)
+        return Value(x.model.linear(W, bias, error), self._without_overflow(size, off))
+
+    def _without_overflow(self, size: np.ndarray, off: np.ndarray) -> np.ndarray:
+        """`off`, or ∞ where a number of this size, or a sum of such, might overflow."""
+        return np.where(size < self.arithmetic.overflow / 8, off, np.inf)
 
     def plus(self, x: Value, y: Value) -> Value:
         model = x.model + y.model
         off = (x.off + y.off) * UP
-        return Value(model, (off + self.arithmetic.u * (model.size() + off)) * UP)
+        size = x.model.size() + y.model.size() + off
+        return Value(model, self._without_overflow(size, (off + self.arithmetic.u * size) * UP))
 
     def _embedding(self, space: Space) -> Value:
         """[box, token, d_model]: x̂ = (x − shift)·scale, x̂ W^E + b^E + p."""
@@ -183,7 +195,7 @@ class Network:
         low, high = flat.range()
         with np.errstate(all="ignore"):
             share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
-            width = np.where((low < 0) & (high > 0), -low * high / (high - low), 0.0)
+            width = np.where((low < 0) & (high > 0), -low * (high / (high - low)) + TINY, 0.0)
             share, width = np.where(np.isfinite(width), share, 0.0), np.where(np.isfinite(width), width, np.inf)
         share[..., first], width[..., first] = 1.0, 0.0
         share[..., second], width[..., second] = 0.0, 0.0
@@ -199,7 +211,7 @@ class Network:
         y.r = y.r + symbols
         off = u.off.copy()
         off[..., second] = 0.0
-        result = self.linear(Value(y, off), W_2, self.w.b_2)
+        result = self.linear(Value(y, off), W_2, self.w.b_2, more=half)
         for row, unit in own:
             here = half[:, row, unit]
             here = np.where(np.isfinite(here), here, 0.0)
@@ -234,11 +246,12 @@ class Network:
             mean_off = x.off.mean(axis=-1, keepdims=True) + (m + 2) * u * size.mean(axis=-1, keepdims=True)
             apart = ((2 * away + x.off) * x.off).mean(axis=-1, keepdims=True)  # var(x + e) − var(x), about the old mean
             apart = apart + x.off.mean(axis=-1, keepdims=True) ** 2
-            variance_off = (apart + 2 * (m + 4) * u * (size**2).mean(axis=-1, keepdims=True)) * UP
+            square = (size**2).mean(axis=-1, keepdims=True)
+            variance_off = (apart + 2 * (m + 4) * u * square) * UP + (m + 2) * self.arithmetic.smallest
             relative = variance_off / (2 * least[..., None]) * 1.01 + 4 * u
             inverse = 1 / np.sqrt(least)[..., None]
             off = (x.off + mean_off + u * size) * inverse * (1 + relative) + away * inverse * relative
-            off = np.where(variance_off < 0.01 * least[..., None], off, np.inf)
+            off = np.where(variance_off < 0.01 * least[..., None], self._without_overflow(m * square, off), np.inf)
         bound = math.sqrt(m)  # |x − μ| ≤ √(m·var)
         return self.linear_diagonal(Value(y.best(*(np.full(y.shape, s * bound) for s in (-1, 1))), off), gain, offset)
 

@@ -64,9 +64,8 @@ def monomials(D: int) -> Monomials:
     place = {tuple(row): k for k, row in enumerate(rows)}
     pairs = []
     for i, a in enumerate(rows):
-        for j, b in enumerate(rows):
-            if sum(a) + sum(b) <= ORDER:
-                pairs.append((i, j, place[tuple(p + q for p, q in zip(a, b, strict=True))]))
+        for j in range(degrees[ORDER - sum(a)].stop):
+            pairs.append((i, j, place[tuple(p + q for p, q in zip(a, rows[j], strict=True))]))
     return Monomials(np.array(rows), tuple(pairs), tuple(degrees))
 
 
@@ -110,7 +109,7 @@ class Space:
         """Nothing but bounds."""
         with np.errstate(all="ignore"):
             middle = low + (high - low) / 2
-            radius = np.maximum(high - middle, middle - low) * UP + TINY
+            radius = np.maximum(np.maximum(high - middle, middle - low), 0.0) * UP + TINY
         good = np.isfinite(middle) & np.isfinite(radius)
         return self.constant(np.where(good, middle, 0.0), np.where(good, radius, np.inf))
 
@@ -161,8 +160,8 @@ class Taylor:
         c, D = flat.c, self.space.dimension
         with np.errstate(all="ignore"):
             a, b = np.abs(c[1 : 1 + D]), c[m.squares]
-            top = np.where(a < -2 * b, -(a * a) / np.where(b < 0, 4 * b, -1.0), a + b).sum(axis=0)
-            bottom = np.where(a < 2 * b, -(a * a) / np.where(b > 0, 4 * b, 1.0), b - a).sum(axis=0)
+            top = np.where(a < -2 * b, -a * (a / np.where(b < 0, 4 * b, -1.0)), a + b).sum(axis=0)
+            bottom = np.where(a < 2 * b, -a * (a / np.where(b > 0, 4 * b, 1.0)), b - a).sum(axis=0)
             rest = np.abs(c[m.mixed]).sum(axis=0) + flat.r
             sizes = np.abs(c).sum(axis=0)
             slack = rest * UP + (len(m) + 8) * U * sizes + TINY

@@ -1,0 +1,184 @@
+"""The edges of floating point, where a bound is easily lost: underflow, overflow, undefined values, huge coordinates."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from flint import arb
+
+import onelayer as ol
+from onelayer.certify import bisect
+from onelayer.certify.arithmetic import FLOAT32, FLOAT64, arithmetic_of
+from onelayer.certify.taylor.formula import TaylorAlgebra
+from onelayer.certify.taylor.layer import Network
+from onelayer.certify.taylor.series import Space
+from onelayer.certify.witness import in_balls
+from onelayer.formula import enclose, holds, parse
+from onelayer.jumps import asked
+
+
+def blank(D=1, dtype=torch.float64, **changes):
+    """A model whose weights are all 0."""
+    shape = {"d_model": D + 1, "heads": 1, "d_k": 1, "d_v": 1, "ffn_width": 1, "readout": "mean"} | changes
+    model = ol.SingleLayerTransformer(ol.LayerConfig(tokens=D, features_in=1, features_out=1, **shape), dtype=dtype)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+    return model.eval()
+
+
+def enclosed(text, low, high):
+    found = parse(text, ("x1",)).tape.run(TaylorAlgebra(Space(np.array([[low]]), np.array([[high]]))))[0]
+    return found.low[0], found.high[0], *(end[0] for end in found.model.range())
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("1e150*x1**-2.5", 0.9e60, 1.1e60),
+        ("1e42*sqrt(x1)", 8e-85, 1.2e-84),
+        ("1e24*x1**0.3", 8e-83, 1.2e-82),
+        ("1e162*(1e-162*x1*(1-x1))", 0.0, 0.7),
+        ("1e300*(1e-200*x1)*(1e-100*x1)", 0.5, 1.0),
+        ("exp(-1e3*x1)*1e300", 0.5, 1.5),
+    ],
+)
+def test_nothing_is_lost_to_underflow(text, low, high):
+    found = enclosed(text, low, high)
+    for x in np.linspace(low, high, 41):
+        ball = enclose(parse(text, ("x1",)), [float(np.clip(x, low, high))])[0].ball()
+        for a, b in (found[:2], found[2:]):
+            assert not ball < arb(float(a))
+            assert not ball > arb(float(b))
+
+
+def test_a_peak_too_narrow_to_be_seen_is_not_certified_below_its_height():
+    """Sampling misses the peak, so the bound alone must hold there."""
+    model = blank()
+    with torch.no_grad():
+        model.b_R.fill_(1.0)
+    peak = "1e150*(1e60*max(0.5,min(1.5,1.1-0.2*(x1-0.5)*16777216)))**-2.5"
+    target = ol.Target(f"where(x1<0.5,1,where(x1>=0.500000059604644775390625,1,{peak}))", [(0, 1)])
+    assert ol.certify(model, target, 0.2975).bound >= 0.301348
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [(torch.float32, 3.4028234e38), (torch.float64, 1.797693134862e308)])
+def test_overflow_on_the_way_is_never_certified(dtype, largest):
+    """A unit of no consequence overflows in a narrow bump: 0·∞ is NaN."""
+    model = blank(1, dtype, d_model=3, heads=2, anchor_tokens=1, output_tokens=1, readout="output", residual=False)
+    with torch.no_grad():
+        model.W_E[0, 0] = 1
+        model.S[0] = torch.tensor([0.0, 1.0, 0.0])
+        model.S[1] = torch.tensor([0.0, 1.0, -7.5])
+        model.W_Q[:, 1, 0] = 1
+        model.W_K[0, 0, 0], model.W_K[1, 0, 0] = 1000, -1000
+        model.W_V[:, 1, 0] = 1
+        model.W_O[:, 2] = 15
+        model.W_1[2, 0] = 0.4 * largest
+    target = ol.Target("0*x1", [(-1, 1.3)])
+    proof = bisect.prove(model, target, 1e-3, 0.0, arithmetic=arithmetic_of(dtype))
+    assert proof.bound == math.inf
+    assert ol.certify(model, target, 1e-3, seconds=5.0).verdict == "UNDECIDED"
+
+
+def test_a_hinge_in_tiny_numbers_stays_a_hinge():
+    model = blank(1, code="none", d_model=1, residual=False)
+    with torch.no_grad():
+        model.W_E.fill_(1e-170)
+        model.W_2.fill_(1e170)
+        for weight in (model.W_V, model.W_O, model.W_1, model.W_R):
+            weight.fill_(1.0)
+    assert bisect.prove(model, ol.Target("0*x1", [(-1, 1)]), 1e-3, 1e-9).bound >= 1
+    assert bisect.prove(model, ol.Target("x1/2", [(-1, 1)]), 1e-3, 1e-9).bound >= 0.5
+
+
+@pytest.mark.parametrize("size", [1e-21, 3e-22, 1e-20])
+def test_layer_norm_of_tiny_numbers(size):
+    model = blank(1, torch.float32, norm="pre", code="none", d_model=3, norm_eps=1e-44)
+    with torch.no_grad():
+        model.gain_1.fill_(1)
+        model.gain_2.fill_(1)
+        model.W_E[0, 0], model.b_E[1], model.W_V[0, 0, 0], model.W_O[0, 2], model.W_R[2, 0] = 1, size, 1, 1, 1
+        x = float(torch.tensor(0.7 * size, dtype=torch.float32))
+        deployed = float(model(torch.tensor([[[x]]], dtype=torch.float32)))
+    off = Network(model, FLOAT32)(Space(np.array([[x]]), np.array([[x]]))).off[0, 0]
+    assert not abs(in_balls(model, [x])[0][0] - deployed) > arb(float(off))
+
+
+def test_a_witness_lies_in_the_domain():
+    """In floats the condition seems to hold where it does not."""
+    where = "(1e16+10*x1)-1e16 >= 9.5"
+    target = ol.Target("where(x1<0.945, x1-0.4, 0)*1", [(0.5, 1)], where=where)
+    c = ol.certify(blank(), target, 0.1)
+    assert c.witness is None or holds(target.domain.where, list(c.witness)) is True
+
+
+@pytest.mark.parametrize("margin", [0.83, 0.7, 0.95, 0.58, 0.33, 0.45])
+def test_margins_at_huge_coordinates(margin):
+    """No box is dropped that holds a point farther from the jump; no point is asked about that is closer."""
+    jump = 1e15 + 50
+    target = ol.Target("where(x1<1000000000000050,0,1)", [(1e15, 1e15 + 100)], margin=margin)
+    ends = jump + np.arange(-12, 13) * 0.125
+    dropped = bisect.Search(blank(), target, None, FLOAT64)._at_jump(Space(ends[:-1, None], ends[1:, None]))
+    farthest = np.maximum(np.abs(ends[:-1] - jump), np.abs(ends[1:] - jump))
+    assert (farthest[dropped] <= margin).all()
+    wanted = asked(target, ends[:, None])
+    assert (np.abs(ends[wanted] - jump) >= margin).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("tanh(sqrt(x1))", -1.0, 1.0), ("erf(1/x1)", -1.0, 1.0), ("sin(x1/x1)", 0.0, 0.0), ("x1**4.5", -1e-12, 1.0),
+        ("min(5, max(1, log(x1)))", -1.0, 1.0), ("min(abs(1/x1), 5)", -1.0, 1.0), ("0*log(x1)", -1.0, 1.0),
+        ("where(sin(1/x1) < 2, 1, 0)", -1.0, 1.0), ("(1/x1)**0", -1.0, 1.0), ("exp(-1/x1**2)", -1.0, 1.0),
+    ],
+)  # fmt: skip
+def test_what_is_undefined_somewhere_has_no_bounds(text, low, high):
+    found = enclosed(text, low, high)
+    assert not np.isfinite(found[:2]).all()
+
+
+def test_undefined_formulas_are_not_certified_on_parts_of_boxes():
+    model = blank()
+    for text, domain, where in (
+        ("sin(1/x1)", [(-1, 1)], "x1 > -2"),
+        ("x1**4.5", [(-1e-12, 1)], "x1 > -0.9e-12"),
+    ):
+        assert ol.certify(model, ol.Target(text, domain, where=where), 1.6, seconds=3.0).verdict != "CERTIFIED"
+
+
+def test_roots_at_0_have_bounds():
+    assert ol.build("x1**(1/3)", [(0, 1)], 0.2).certificate.verdict == "CERTIFIED"
+    assert np.isfinite(enclosed("x1**(1/3)", 0.0, 1.0)).all()
+
+
+def test_many_coordinates_are_left_alone():
+    target = ol.Target("+".join(f"x{i}" for i in range(1, 41)), [(0, 1)] * 40)
+    assert bisect.prove(blank(40), target, 0.1, 0.1) is None
+    assert ol.certify(blank(40), target, 0.1).verdict == "REFUTED"
+
+
+@pytest.mark.usefixtures("as_user")
+def test_odd_requests_are_refused_in_one_line():
+    target = ol.Target("x1", [(0, 1)])
+    fused, mixed = blank(attention="fused"), blank()
+    mixed.W_R.data = mixed.W_R.data.float()
+    for call in (
+        lambda: ol.certify(fused, target, 0.1),
+        lambda: ol.certify(mixed, target, 0.1),
+        lambda: ol.certify(blank(), target, 0.1, seed=-5),
+        lambda: ol.certify(blank(), target, 0.1, seed="a"),
+        lambda: ol.certify(blank(), target, -1.0),
+        lambda: ol.certify(blank(), target, 0.1, places=(7,)),
+        lambda: ol.certify(blank(2), target, 0.1),
+        lambda: ol.certify(blank(), "x1", 0.1),
+        lambda: ol.certify(None, target, 0.1),
+        lambda: ol.certify(blank(), target, 0.1, seconds=0),
+        lambda: ol.certify(blank(dropout=0.5).train(), target, 0.1),
+        lambda: ol.Target("x1", [(0, 1)], margin=-1.0),
+    ):
+        with pytest.raises(ol.InputError) as refused:
+            call()
+        assert "\n" not in str(refused.value)
