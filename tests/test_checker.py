@@ -19,16 +19,21 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import onelayer as ol
+from cases import random_layer
+from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.assemble import assemble
 from onelayer.build import frame_of, head_kinds, total_of
+from onelayer.certify.arithmetic import FLOAT32
 from onelayer.certify.certificate import Certificate
-from onelayer.certify.form import form_of
-from onelayer.certify.rounding import INFLATION, form_rounding
+from onelayer.certify.decide import deployment
+from onelayer.certify.deployed import deployed_rounding
+from onelayer.certify.reading import form_of_model
 from onelayer.heads import Gates, Hinges, Maxima
 from onelayer.layer import scalar_layer
-from onelayer.plan import outputs_of, reach_of
-from test_analytic import random_layer
+from onelayer.plan import outputs_of
+from test_deployed import loud
+from test_reading import built
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
 LINES = 1250  # the whole checker, docstrings and all: one file to read
@@ -398,24 +403,88 @@ def test_a_spent_budget_is_said(folders):
     assert len(found.box) == 1
 
 
-def rounding_of(folder):
+def rounding_of(folder, enough):
+    """The checker's own bound on the rounding of a folder's model, per output; boxes are halved until it is `enough`."""
     content = (folder / "model.safetensors").read_bytes()
-    about, tensors, _, _ = checker.read_tensors(content)
+    about, tensors, width, _ = checker.read_tensors(content)
     with checker.ctx.workprec(checker.READING):
-        f, domain = checker.read_target(json.loads((folder / "target.json").read_text()), 0.0)
-        layer = checker.read_layer(about, tensors, domain.box, len(f), checker.fmpq(1, 2**53))
-        return [float(r.lower()) for r in checker.difference(layer, f, domain.box, 1.0, 0).rounding]
+        f, domain, _ = checker.read_target(json.loads((folder / "target.json").read_text()), 0.0)
+        layer = checker.read_layer(about, tensors, domain.box, len(f), checker.fmpq(1, 2 ** (53 if width == 8 else 24)))
+        g = checker.difference(layer, f, domain.box, 1.0, 0)
+        part = checker.Part(g, range(len(domain.box)), True, domain, enough)
+        beside = part.rounding(layer, lambda box: None)
+        return [float((a + b + c).lower()) for a, b, c in zip(g.rounding, beside, g.high, strict=True)]
+
+
+ROUNDED = [
+    (kind, layout, D, seed, sharp, side, size)
+    for seed, (kind, layout, D, sharp, side, size) in enumerate(
+        [
+            ("gates", "token", 1, 0.5, (-1.0, 2.0), 1.0),
+            ("gates", "token", 2, 10.0, (0.0, 1.0), 1e4),
+            ("gates", "token", 2, 300.0, (1000.0, 1001.0), 1.0),
+            ("gates", "wide", 2, 10.0, (0.0, 1.0), 1.0),
+            ("gates", "heads", 2, 10.0, (0.0, 1.0), 1e4),
+            ("gates", "token", 3, 1e4, (0.1, 0.1003), 1.0),
+            ("memory", "token", 1, 300.0, (0.0, 1.0), 1e4),
+            ("memory", "token", 2, 0.5, (-1.0, 2.0), 1.0),
+            ("memory", "token", 2, 10.0, (1e6, 1e6 + 1), 1.0),
+            ("memory", "token", 3, 10.0, (0.0, 1.0), 1e4),
+        ]
+    )
+]
+
+
+def deployed(folder, kind, layout, D, seed, sharp, side, size, dtype):
+    """(folder, model, places, points): a random layer whose values cancel, with points that its arithmetic has."""
+    m = D if layout != "token" else 1
+    layer = loud(random_layer(D, m, seed, sharp, kind), size, seed)
+    model, places, target = built(layer, layout, m, D, side)
+    model = model.to(dtype)
+    claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
+    facts = Facts("solved", "gates", layout, head_kinds(layer, layout, target), layer.units, total_of(layer), places=places)
+    Approximation(model, target, claim, facts, target.domain, target.shape, target.output_shape).save(folder)
+    rng = np.random.default_rng(seed)
+    unit = np.concatenate([rng.random((60, D)), rng.integers(0, 2, size=(8, D))])
+    return model, places, target.domain.representable(target.domain.points(unit), dtype == torch.float32)
+
+
+def answers(model, places, points):
+    x = torch.from_numpy(points).to(model.W_E.dtype).reshape(len(points), model.config.tokens, -1)
+    with torch.no_grad():
+        return model(x)[:, list(places)].flatten(1).double().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("case", ROUNDED, ids=lambda c: f"{c[0]} {c[1]} {c[2]} {c[4]:g}")
+def test_its_rounding_covers_the_deployed_model(tmp_path, case, dtype):
+    """|model − T| ≤ rounding with zero slack, against T in 400 bits."""
+    model, places, points = deployed(tmp_path / "f", *case, dtype)
+    bound = rounding_of(tmp_path / "f", 1e-300)
+    for x, row in zip(points, answers(model, places, points), strict=True):
+        for got, true, most in zip(row, exact_model(model, x, places), bound, strict=True):
+            assert within(true, got, most)
+
+
+def test_that_comparison_can_fail(tmp_path):
+    """A hundredth of the bound is violated."""
+    model, places, points = deployed(tmp_path / "f", *ROUNDED[1], torch.float32)
+    bound = rounding_of(tmp_path / "f", 1e-300)
+    pairs = zip(points, answers(model, places, points), strict=True)
+    assert not all(within(exact_model(model, x, places)[0], row[0], bound[0] / 100) for x, row in pairs)
 
 
 @pytest.mark.parametrize("kind", ["gates", "memory"])
 @pytest.mark.parametrize("seed", range(3))
-def test_its_rounding_is_not_below_the_library_s(tmp_path, kind, seed):
-    layer = random_layer(2, 2, seed, [0.5, 5.0, 30.0][seed], kind)
-    target = ol.Target("x1; x2", [(seed, seed + 2)] * 2)
-    own = np.array(rounding_of(by_hand(tmp_path / "f", target.text, target.domain, layer, 1.0)))
-    theirs = form_rounding(form_of(layer), reach_of(target)).numpy()
-    assert (own >= theirs / INFLATION).all()
-    assert (own <= 3 * theirs).all()
+def test_its_rounding_is_close_to_the_library_s(tmp_path, kind, seed):
+    """Other code, the same mathematics: within a factor of 2 of each other."""
+    case = (kind, "token", 2, seed, [0.5, 5.0, 30.0][seed], (0.0, 1.0), 1.0)
+    model, places, _ = deployed(tmp_path / "f", *case, torch.float32)
+    own = np.array(rounding_of(tmp_path / "f", 1e-300))
+    reading, box = form_of_model(model, places), torch.full((2,), 0.5, dtype=torch.float64)
+    theirs = deployed_rounding(reading.form, -box, box, deployment(reading, FLOAT32)).numpy()
+    assert (own <= 2 * theirs).all()
+    assert (theirs <= 2 * own).all()
 
 
 def test_it_runs_alone(folders, tmp_path):
