@@ -36,7 +36,7 @@ from test_deployed import loud
 from test_reading import built
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
-LINES = 1250  # the whole checker, docstrings and all: one file to read
+LINES = 1266  # the whole checker, docstrings and all: one file to read
 
 # The checker as its users run it: a file of its own, without the checks of signatures that slow every call down here.
 spec = importlib.util.spec_from_file_location("alone", SOURCE)
@@ -64,6 +64,15 @@ TRUE = {
     "additive": (" + ".join(f"sin({i}*x{i})" for i in range(1, 9)), [(0, 1)] * 8, 3e-2, {}),
     "far from 0": ("sin(x1)", [(1e6, 1e6 + 1)], 1e-3, {}),
     "decimal ends": ("exp(t)", {"t": (0.1, 0.7)}, 1e-3, {}),
+    "float32": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32"}),
+    "float32 memory": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32", "construction": "memory"}),
+    "float32 bump": (
+        "exp(-4*(x1-0.4)**2-4*(x2-0.5)**2)",
+        SQUARE,
+        3e-3,
+        {"dtype": "float32", "construction": "memory"},
+    ),
+    "float32 wide": ("x1*x2; x1-x2**2", SQUARE, 1e-2, {"dtype": "float32", "layout": "wide", "construction": "gates"}),
 }
 
 
@@ -155,6 +164,17 @@ EDITS = {
     "read-out": {"weights": nudge("W_R", 1e-3)},
     "identity": {"weights": nudge("W_1", 1e-3)},
     "places": {"target": lambda t: t | {"output_shape": [2]}},
+    "domain text": {"certificate": lambda r: r | {"domain": r["domain"].replace("2*pi", "3*pi")}},
+    "margin": {"certificate": lambda r: r | {"margin": 0.1}},
+}
+SINGLE = {  # of a float32 folder: its claim is mostly rounding, so the edits are larger
+    "bound": {"certificate": lambda r: r | {"bound": 0.5 * r["observed"], "observed": 0.0}},
+    "formula": EDITS["formula"],
+    "arithmetic": {"certificate": lambda r: r | {"arithmetic": "float64"}},
+    "one value": {"weights": nudge("W_V", 1e-2)},
+    "one key": {"weights": lambda t: t["W_K"][0, 0].mul_(1.05)},
+    "normalisation": EDITS["normalisation"],
+    "read-out": EDITS["read-out"],
 }
 
 
@@ -168,13 +188,26 @@ def test_an_edit_is_found(folders, tmp_path, edit, stale):
     assert "\n" not in found.reason
 
 
+@pytest.mark.parametrize("name", ["float32", "float32 memory"])
+@pytest.mark.parametrize("edit", SINGLE)
+def test_an_edit_of_a_float32_folder_is_found(folders, tmp_path, edit, name):
+    found = check(forged(folders(name), tmp_path / "f", **SINGLE[edit]), seconds=60.0)
+    assert found.verdict == "INVALID", str(found)
+
+
+def test_a_claim_below_the_rounding_is_not_confirmed(folders, tmp_path):
+    """Between the largest error of T itself and that plus all rounding nothing can be decided: the model may do better."""
+    low = forged(folders("float32"), tmp_path / "f", lambda r: r | {"bound": 1.5 * r["observed"]})
+    assert check(low).verdict == "NOT CHECKABLE"
+
+
 def test_a_looser_claim_is_still_true(folders, tmp_path):
     loose = forged(folders("runge"), tmp_path / "f", lambda r: r | {"bound": r["tolerance"]})
     assert check(loose).verdict == "VALID"
 
 
-def test_undecided_and_callables_are_not_checkable(tmp_path):
-    folder = ol.build("abs(x1-x2)", SQUARE, 0.5, units=9).save(tmp_path / "f")
+def test_undecided_and_callables_are_not_checkable(folders, tmp_path):
+    folder = forged(folders("runge"), tmp_path / "f", lambda r: r | {"bound": None, "verdict": "UNDECIDED"})
     assert check(folder).verdict == "NOT CHECKABLE"
     folder = ol.build(lambda x: x[:, 0], [(0, 1)], 0.5, method="representative", lipschitz=1.0).save(tmp_path / "g")
     assert json.loads((folder / "certificate.json").read_text())["verdict"] == "CERTIFIED"
@@ -370,7 +403,10 @@ def test_the_margin_of_a_jump_is_left_out(tmp_path):
     assert check(plain).verdict == "INVALID"
     for margin, verdict in ((0.02, "VALID"), (0.001, "INVALID")):
         edit = {"schema": 2, "margin": margin}
-        assert check(forged(plain, tmp_path / str(margin), lambda r, e=edit: r | e)).verdict == verdict
+        both = {"certificate": lambda r, e=edit: r | e, "target": lambda t, e=edit: t | e}
+        assert check(forged(plain, tmp_path / str(margin), **both)).verdict == verdict
+        one = check(forged(plain, tmp_path / f"one {margin}", both["certificate"]))
+        assert (one.verdict, "margins" in one.reason) == ("INVALID", True)
 
 
 def test_part_of_a_box(tmp_path):
@@ -410,7 +446,7 @@ def rounding_of(folder, enough):
     with checker.ctx.workprec(checker.READING):
         f, domain, _ = checker.read_target(json.loads((folder / "target.json").read_text()), 0.0)
         layer = checker.read_layer(about, tensors, domain.box, len(f), checker.fmpq(1, 2 ** (53 if width == 8 else 24)))
-        g = checker.difference(layer, f, domain.box, 1.0, 0)
+        g = checker.Difference(layer, f, domain.box, 1.0, 0)
         part = checker.Part(g, range(len(domain.box)), True, domain, enough)
         beside = part.rounding(layer, lambda box: None)
         return [float((a + b + c).lower()) for a, b, c in zip(g.rounding, beside, g.high, strict=True)]
@@ -442,7 +478,9 @@ def deployed(folder, kind, layout, D, seed, sharp, side, size, dtype):
     model, places, target = built(layer, layout, m, D, side)
     model = model.to(dtype)
     claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
-    facts = Facts("solved", "gates", layout, head_kinds(layer, layout, target), layer.units, total_of(layer), places=places)
+    facts = Facts(
+        "solved", "gates", layout, head_kinds(layer, layout, target), layer.units, total_of(layer), places=places
+    )
     Approximation(model, target, claim, facts, target.domain, target.shape, target.output_shape).save(folder)
     rng = np.random.default_rng(seed)
     unit = np.concatenate([rng.random((60, D)), rng.integers(0, 2, size=(8, D))])

@@ -7,7 +7,7 @@ values affine in x a head is a softmax average; a ReLU unit is half an identity,
 
     g = T − f = affine + Σ_heads Σ_t w_t(x)·v_t(x) + Σ_k a_k max_i u_ki(x) − (the rest of f),    u, v affine.
 
-Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Kinks`), what remains is bounded
+Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
 box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
 the worst first, until the claim is proved or refuted (`search`).
 """
@@ -49,8 +49,9 @@ SHARP = 3000  # a head that would need so many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = set("sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr".split())
+UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr")
 KINKS = ("abs", "min", "max", "where")
+ONE: Node = ("num", (), fmpq(1))
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -124,12 +125,8 @@ def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[i
     return about, tensors, width, digest.hexdigest()
 
 
-def const(number: Any) -> Node:
-    return ("num", (), number)
-
-
 def minus(node: Node) -> Node:
-    return ("mul", (const(fmpq(-1)), node), None)
+    return ("mul", (("num", (), fmpq(-1)), node), None)
 
 
 class Reader:
@@ -152,7 +149,7 @@ class Reader:
             case ast.Constant(value=int() | float()):
                 source = ast.get_source_segment(self.text, t) or ""
                 need(LITERAL.fullmatch(source) and len(source) <= 400, f"the literal {source[:40]!r} is refused")
-                return const(fmpq(*Fraction(source).as_integer_ratio()))
+                return ("num", (), fmpq(*Fraction(source).as_integer_ratio()))
             case ast.Name(id=name) if name in self.names:
                 return ("var", (), self.names.index(name))
             case ast.Name(id="pi" | "e" as name):
@@ -178,10 +175,11 @@ class Reader:
                 name in ("min", "max") if more else name in {*UNARY, "min", "max"}
             ):
                 u = tuple(map(self.node, args))
-                rest: Node = ("add", (const(1), ("exp", (minus(u[0]),), None)), None)
+                rest: Node = ("add", (ONE, ("exp", (minus(u[0]),), None)), None)
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
-                return (known | {"sigmoid": ("div", (const(1), rest), None)}).get(name, (name, u, None))
-        raise Verdict("INVALID", f"{(ast.get_source_segment(self.text, t) or '')[:60]!r} is not in the formula language")
+                return (known | {"sigmoid": ("div", (ONE, rest), None)}).get(name, (name, u, None))
+        said = (ast.get_source_segment(self.text, t) or "")[:60]
+        raise Verdict("INVALID", f"{said!r} is not in the formula language")
 
     def condition(self, t: ast.expr) -> Node:
         match t:
@@ -377,70 +375,15 @@ def maximum(node: Node, sign: int, D: int) -> list[Affine] | None:
     return None if None in parts else [u for part in parts for u in part or []]
 
 
-class Kinks:
-    """Σ_k a_k max(u_k1, …, u_kn) for every output, equal ones merged; the affine parts go to `lines`.
-
-    max(u) = mean(u) + λ·max(û), û = (u − mean(u))/λ: û does not change with scale, added affine functions and order, and
-    relu(d), relu(−d), |d| have the same û = {d, −d}/λ. If |û_i − v̂_i| ≤ δ on the domain then |max û − max v̂| ≤ δ.
-    """
-
-    def __init__(self, box: Box, lines: list[Affine]) -> None:
-        self.box, self.lines, self.error = box, lines, [arb(0)] * len(lines)
-        self.known: list[tuple[list[Any], list[Affine]]] = []
-
-    def normal(self, branches: list[Affine]) -> tuple[Affine, Any, list[Affine]]:
-        mean = [sum(column, arb(0)) / len(branches) for column in zip(*branches, strict=True)]
-        apart = [combined(b, -1, mean) for b in branches]
-        scale = max((span([arb(0), *b[1:]], self.box)[1].mid() for b in apart), key=float)
-        return mean, scale, [[k / scale for k in b] for b in apart] if scale > 0 else apart
-
-    def match(self, hats: list[Affine]) -> tuple[int, Any] | None:
-        """(index, δ) of an equal kink."""
-        for index, (_, known) in enumerate(self.known):
-            left, worst = list(known), arb(0)
-            for hat in hats if len(hats) == len(known) else []:
-                place = min(range(len(left)), key=lambda i: float(size(combined(hat, -1, left[i]), self.box)))
-                worst = worst.max(size(combined(hat, -1, left.pop(place)), self.box))
-            if len(hats) == len(known) and worst < 1e-6:
-                return index, worst
-        return None
-
-    def add(self, scales: list[Any], branches: list[Affine]) -> None:
-        """Add scales[o]·max(branches) to every output o."""
-        mean, scale, hats = self.normal(branches)
-        if not scale > 0:  # they differ by constants only
-            mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
-        self.lines[:] = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
-        scaled = [s * scale for s in scales]
-        if found := self.match(hats) if scale > 0 else None:
-            old, known = self.known[found[0]]
-            self.known[found[0]] = [a + b for a, b in zip(old, scaled, strict=True)], known
-            self.error = [e + abs(s) * found[1] for e, s in zip(self.error, scaled, strict=True)]
-        elif scale > 0:
-            self.known.append((scaled, hats))
-
-    def terms(self, trifle: float) -> list[Terms]:
-        """What is left, per output, as nodes; trifles go to the error."""
-        found: list[Terms] = [[] for _ in self.lines]
-        for scales, hats in self.known:
-            reach, lines = reduce(arb.max, [size(h, self.box) for h in hats]), list[Node]()
-            for h in hats:
-                moving = [("mul", (const(k), ("var", (), i)), None) for i, k in enumerate(h[1:]) if not k.is_zero()]
-                lines.append(("add", (const(h[0]), *moving), None))
-            for o, s in enumerate(scales):
-                if abs(s) * reach <= trifle:
-                    self.error[o] += abs(s) * reach
-                else:
-                    found[o].append((s, ("max", tuple(lines), None)))
-        return found
-
-
 class Computed(NamedTuple):
     """An affine function A of x̂ as floating point computes it: off by at most u(R(|x̂|) + own·|A(x̂)|), u the unit roundoff."""
 
     A: Affine
     R: Affine
     own: int
+
+    def ball(self) -> "Computed":
+        return Computed(balls(self.A), balls(self.R), self.own)
 
 
 def binary(number: Any) -> bool:
@@ -501,8 +444,8 @@ class Head:
 
         If exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average z = Σ w_t v_t moves by exactly
         Σ w_t η_t(v_t − z)/(1 + Σ w_t η_t): nothing where a weight is 0 or 1. x̂ itself is off by 2u|x̂|, exp by 4u, so
-        E_t = e^(d_t + u·a_t)(1 + 4u) − 1 with d_t the error of a score and a_t = max s − s_t, which is subtracted first; or
-        e^(3uΣ|k_i x̂_i|)(1 + 4u)²(1 + u)³ − 1 where e^(k_i x_i) and e^b are multiplied. Of n tokens, normaliser and sum cost
+        E_t = e^y − 1 ≤ y + y² with y = d_t + u(a_t + 4), d_t the error of a score and a_t = max s − s_t, which is subtracted
+        first; or y = u(3Σ|k_i x̂_i| + 11) where e^(k_i x_i) and e^b are multiplied. Of n tokens, normaliser and sum cost
         (n + 2)u|z| + (n + 4)u Σ w_t|v_t|, besides the errors of the values. On the box, with k̄ and z̄ the averages at c,
 
             w_t(x) ≤ W_t = w_t(c)·e^(g_t),  g_t = Σ_i |k_ti − k̄_i| r_i    (Jensen),    |v_t − z̄| ≤ dev_t,
@@ -523,12 +466,13 @@ class Head:
         g = [at([arb(0), *map(abs, map(operator.sub, t.A[1:], mean))], r) for t in self.computed]
         W = [(v * grow.exp()).min(arb(1)) for v, grow in zip(w, g, strict=True)]
         far = top + reduce(arb.max, g) + 2 * reduce(arb.max, d)
-        soft = [(p + u * (far - v + grow)).exp() * (1 + 4 * u) - 1 for p, v, grow in zip(d, s, g, strict=True)]
-        E = [p.max((3 * u * q).exp() * (1 + 4 * u) ** 2 * (1 + u) ** 3 - 1) for p, q in zip(soft, P, strict=True)]
+        logs = [(p + u * (far - v + grow + 4)).max(u * (3 * q + 11)) for p, v, grow, q in zip(d, s, g, P, strict=True)]
+        E = [y + y * y if y < 1 else y.exp() for y in logs]
         WE, Wg = list(map(operator.mul, W, E)), list(map(operator.mul, W, g))
         share = sum(WE, arb(0))
-        known = [arb(0)] * len(self.values) if slopes is None else [2 * abs(v) * (reduce(arb.max, d) + 764 * u) for v in slopes]
-        if slopes is None and n > 1 and not share < 0.5:
+        known = [2 * abs(v) * (reduce(arb.max, d) + 764 * u) for v in slopes or [arb(0)] * len(self.values)]
+        smooth = slopes is None and n > 1
+        if smooth and not share < 0.5:
             return [arb("inf")] * len(self.values)
         for column, gain, cost in self.columns.values():
             v, swing = [at(t.A, c) for t in column], [at([arb(0), *map(abs, t.A[1:])], r) for t in column]
@@ -537,7 +481,7 @@ class Head:
             off = [u * (at(t.R, X) + (t.own + many) * p + 2 * at([arb(0), *map(abs, t.A[1:])], X))
                    for t, p in zip(column, large, strict=True)]  # fmt: skip
             here, error = reduce(arb.max, large), reduce(arb.max, off)
-            if slopes is None and n > 1:
+            if smooth:
                 z = sum(map(operator.mul, w, v), arb(0))
                 dev = [abs(p - z) + q for p, q in zip(v, swing, strict=True)]
                 around = sum(map(operator.mul, W, dev), arb(0))
@@ -638,9 +582,10 @@ class Layer:
 
     def fed_forward(self, asking: dict[int, Computed], seen: list[Any], first: int) -> None:
         """The outputs `first` … of one place; seen: (scores, values) of the tokens that every head attends to."""
-        c, w, u, n, outs, d_v = self.c, self.w, self.u, range(self.c["d_model"]), range(self.c["features_out"]), self.c["d_v"]
-        own, b_O, read = asking if c["residual"] else {}, w.get("b_O", [0.0] * len(n)), rationals(w["W_R"])
-        parts = [[self.written(v, d_v) * rationals(w["W_O"][h * d_v : (h + 1) * d_v]) for v in values]
+        c, w, u, d_v = self.c, self.w, self.u, self.c["d_v"]
+        n, outs, zeros = range(c["d_model"]), range(c["features_out"]), [ZERO] * (self.D + 1)
+        own, b_O, read = asking if c["residual"] else {}, w.get("b_O", [0.0] * len(n)), matrix(w["W_R"])
+        parts = [[self.written(v, d_v) * matrix(w["W_O"][h * d_v : (h + 1) * d_v]) for v in values]
                  for h, (_, values) in enumerate(seen)]  # fmt: skip
         heads = {h: matrices for h, matrices in enumerate(parts) if len(matrices) > 1}
         stream = sum((p[0] for p in parts if len(p) == 1), self.written(own, len(n)) + self.first(b_O))
@@ -649,19 +594,19 @@ class Layer:
         for (h, i), row in columns.items():
             most = max(self.large(v[i]) for v in seen[h][1] if i in v)
             large = [s + abs(exact(a)) * most if a else s for s, a in zip(large, row, strict=True)]
-        worth, P = rationals(w["W_2"]) * read, read * fmpq(int(c["residual"]))
-        paths, constant = absolute(P), rationals([w["b_2"]]) * read + rationals([w["b_R"]])
-        beside = absolute(rationals([w["b_2"]])) * absolute(read) + absolute(rationals([w["b_R"]]))
+        worth, P = matrix(w["W_2"]) * read, read * fmpq(int(c["residual"]))
+        paths, constant = absolute(P), matrix([w["b_2"]]) * read + matrix([w["b_R"]])
+        beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
         units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
         twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[int]()
         for j, (weights, bias) in enumerate(units):
-            gain, unit = [worth[j, o] for o in outs], rationals([[v] for v in weights])
+            gain, unit = [worth[j, o] for o in outs], matrix([[v] for v in weights])
             if j in done or not any(gain):
                 continue
-            line, averages = column(stream * unit + self.first([bias]), 0), [[column(C * unit, 0) for C in t] for t in heads.values()]
-            ends = [[span(v, self.sides) for v in row] for row in averages]
-            low, high = span(line, self.sides)
-            low, high = low + sum((min(e)[0] for e in ends), ZERO), high + sum((max(b for _, b in e) for e in ends), ZERO)
+            line = column(stream * unit + self.first([bias]), 0)
+            averages = [[line], *([column(C * unit, 0) for C in t] for t in heads.values())]
+            ends = [list(zip(*(span(v, self.sides) for v in row), strict=True)) for row in averages]
+            low, high = sum((min(e[0]) for e in ends), ZERO), sum((max(e[1]) for e in ends), ZERO)
             twin = twins.get((tuple(-v for v in weights), -bias), j)
             paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
             done |= {j, twin} if paired else {j}
@@ -673,13 +618,14 @@ class Layer:
             if paired or low >= 0:
                 P, constant = P + unit * matrix([gain]), constant + matrix([gain]) * exact(bias)
             elif high > 0:
-                alone = not any(k for row in averages for v in row for k in v)
+                alone = not any(k for row in averages[1:] for v in row for k in v)
                 need(alone, f"unit {j} of the feed-forward network may switch: not a constructed layer", UNCHECKED)
                 before, after = [ZERO] * first, [ZERO] * (len(self.lines) - first - len(outs))
                 self.hinges.append((before + gain + after, self.real(line)))
         sums = [additions([row[m] for row in columns.values()], (m in own) + bool(b_O[m])) for m in n]
         steps = max((2 * additions(units[j][0], bool(units[j][1])) for j in live), default=0)
-        steps += max(additions([w["W_2"][j][m] for j in live], bool(w["b_2"][m]) + bool(large[m] and c["residual"])) for m in n)
+        added = [bool(w["b_2"][m]) + bool(large[m] and c["residual"]) for m in n]
+        steps += max(additions([w["W_2"][j][m] for j in live], added[m]) for m in n)
         steps += max(additions([row[o] for row in w["W_R"]], bool(w["b_R"][o])) for o in outs)
         costs = matrix([[u * (sums[m] + steps) * paths[m, o] for o in outs] for m in n])
         for o in outs:
@@ -688,14 +634,14 @@ class Layer:
             self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
             self.fixed[first + o] = sum(off, ZERO) + sum(held, ZERO) + u * steps * beside[0, o]
         for h, (scores, values) in enumerate(seen):
-            empty, nothing = [[[ZERO] * (self.D + 1)] * len(scores)] * len(self.lines), Computed([ZERO] * (self.D + 1), [ZERO] * (self.D + 1), 0)
-            new = Head([self.real(s.A) for s in scores], empty, [in_balls(s) for s in scores])
+            empty = [[zeros] * len(scores)] * len(self.lines)
+            new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores])
             head = self.heads.setdefault((h, *((*s.A, *s.R, s.own) for s in scores)), new)
             for o in outs if len(scores) > 1 else []:
                 head.values[first + o] = [self.real(column(C * P, o)) for C in parts[h]]
             for i in (i for g, i in columns if g == h):
-                row, none = absolute(rationals([columns[h, i]])), [arb(0)] * len(self.lines)
-                own_column = [in_balls(v.get(i, nothing)) for v in values]
+                row, none = absolute(matrix([columns[h, i]])), [arb(0)] * len(self.lines)
+                own_column = [v.get(i, Computed(zeros, zeros, 0)).ball() for v in values]
                 _, gain, cost = head.columns.setdefault(i, (own_column, list(none), list(none)))
                 for target, by in ((gain, row * paths), (cost, row * costs)):
                     target[first : first + len(outs)] = [arb(by[0, o]) for o in outs]
@@ -719,11 +665,7 @@ class Layer:
         return matrix([[token[m].A[i] if m in token else ZERO for m in range(width)] for i in range(self.D + 1)])
 
     def first(self, row: Sequence[float]) -> Any:
-        return rationals([row] + [[0.0] * len(row)] * self.D)
-
-
-def in_balls(v: Computed) -> Computed:
-    return Computed(balls(v.A), balls(v.R), v.own)
+        return matrix([row] + [[0.0] * len(row)] * self.D)
 
 
 def additions(numbers: Sequence[float], more: int) -> int:
@@ -732,12 +674,8 @@ def additions(numbers: Sequence[float], more: int) -> int:
     return max(len(used) + more - 1, 0) + (not all(map(binary, used)))
 
 
-def matrix(rows: list[list[Any]]) -> Any:
-    return fmpq_mat(len(rows), len(rows[0]), [v for row in rows for v in row])
-
-
-def rationals(rows: Any) -> Any:
-    return matrix([[exact(v) for v in row] for row in rows])
+def matrix(rows: Any) -> Any:
+    return fmpq_mat(len(rows), len(rows[0]), [exact(v) for row in rows for v in row])
 
 
 def absolute(m: Any) -> Any:
@@ -748,60 +686,100 @@ def column(m: Any, j: int) -> Affine:
     return [m[i, j] for i in range(m.nrows())]
 
 
-@dataclass
 class Difference:
-    """g_o = lines[o] + Σ heads + Σ coefficient·node over terms[o] + something between low[o] and high[o], all balls."""
+    """g_o = lines[o] + Σ heads + Σ coefficient·node over terms[o] + something between low[o] and high[o], all balls.
 
-    lines: list[Affine]
-    terms: list[Terms]
-    low: list[Any]
-    high: list[Any]
-    rounding: list[Any]  # of all but the heads
-    heads: list[Head] = field(default_factory=list)
-    optional: bool = False  # whether a head was read as a maximum that could be left smooth
-
-
-def difference(layer: Layer, f: list[Node], box: Box, bound: float, reading: int) -> Difference:
-    """T − f with equal kinks merged.
-
-    A head whose values are its scores/β is below the maximum of n affine functions, by at most W((n − 1)/e)/β with Lambert's
-    function W. It is read so where boxes would be too small for it (reading ≥ 1) or f has the same kink (reading 2).
+    Σ_k a_k max(u_k1, …, u_kn): equal kinks of T and f are merged. max(u) = mean(u) + λ·max(û), û = (u − mean(u))/λ: û does
+    not change with scale, added affine functions and order, and relu(d), relu(−d), |d| have the same û = {d, −d}/λ. If
+    |û_i − v̂_i| ≤ δ on the domain then |max û − max v̂| ≤ δ. A head whose values are its scores/β is below the maximum of n
+    affine functions, by at most W((n − 1)/e)/β with Lambert's function W. It is read so where boxes would be too small for
+    it (reading ≥ 1) or f has the same kink (reading 2; then `optional` tells whether it could be left smooth).
     """
-    D, outs, tiny = len(box), range(len(f)), arb(layer.tiny)
-    kinks, terms = Kinks(box, [balls(line) for line in layer.lines]), list[Terms]()
-    for o, node in enumerate(f):
-        s = Sum([arb(0)] * (D + 1))
-        s.add(arb(-1), node)
-        kinks.lines[o] = combined(kinks.lines[o], 1, s.line)
-        terms.append(s.terms)
-        for scale, branches in s.kinks:
-            kinks.add([scale if p == o else arb(0) for p in outs], branches)
-    for scales, line in layer.hinges:
-        kinks.add(balls(scales), [[arb(0)] * (D + 1), balls(line)])
-    fixed = balls([layer.rise * r for r in layer.fixed])
-    g = Difference(kinks.lines, terms, [-tiny for _ in f], [tiny for _ in f], fixed)
-    for head in (head for head in layer.heads.values() if head.columns):
-        slopes, residues = head.as_maximum(box)
-        keys = [[float(s[i]) for s in head.scores] for i in range(1, D + 1)]
-        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, box, strict=True))
-        scores, like = [balls(s) for s in head.scores], reading and all(r <= exact(bound) / 1000 for r in residues)
+
+    def __init__(self, layer: Layer, f: list[Node], box: Box, bound: float, reading: int) -> None:
+        self.box, self.outs, self.optional, zeros = box, range(len(f)), False, [arb(0)] * (len(box) + 1)
+        self.lines, self.heads = [balls(line) for line in layer.lines], list[Head]()
+        self.low, self.high = [-arb(layer.tiny) for _ in f], [arb(layer.tiny) for _ in f]
+        self.rounding = balls([layer.rise * r for r in layer.fixed])  # of all but the heads
+        self.known: list[tuple[list[Any], list[Affine]]] = []  # (a_k per output, û_k)
+        sums = [Sum(list(zeros)) for _ in f]
+        for o, (s, node) in enumerate(zip(sums, f, strict=True)):
+            s.add(arb(-1), node)
+            self.lines[o] = combined(self.lines[o], 1, s.line)
+            for scale, branches in s.kinks:
+                self.add([scale if p == o else arb(0) for p in self.outs], branches)
+        for scales, line in layer.hinges:
+            self.add(balls(scales), [zeros, balls(line)])
+        for head in (head for head in layer.heads.values() if head.columns):
+            self.add_head(layer, head, bound, reading)
+        self.terms = [s.terms for s in sums]
+        for scales, hats in self.known:
+            lines, reach = list[Node](), reduce(arb.max, [size(h, box) for h in hats])
+            for h in hats:
+                moving = [(k, ("var", (), i)) for i, k in enumerate(h[1:]) if not k.is_zero()]
+                parts = [("mul", (("num", (), k), x), None) for k, x in moving]
+                lines.append(("add", (("num", (), h[0]), *parts), None))
+            for o, s in enumerate(scales):
+                if abs(s) * reach <= bound * 1e-9:
+                    self.widen(o, abs(s) * reach)
+                else:
+                    self.terms[o].append((s, ("max", tuple(lines), None)))
+
+    def widen(self, o: int, below: Any, above: Any = None) -> None:
+        self.low[o], self.high[o] = self.low[o] - below, self.high[o] + (below if above is None else above)
+
+    def normal(self, branches: list[Affine]) -> tuple[Affine, Any, list[Affine]]:
+        """(mean, λ, û)."""
+        mean = [sum(column, arb(0)) / len(branches) for column in zip(*branches, strict=True)]
+        apart = [combined(b, -1, mean) for b in branches]
+        scale = max((span([arb(0), *b[1:]], self.box)[1].mid() for b in apart), key=float)
+        return mean, scale, [[k / scale for k in b] for b in apart] if scale > 0 else apart
+
+    def match(self, hats: list[Affine]) -> tuple[int, Any] | None:
+        """(index, δ) of an equal kink."""
+        for index, known in ((i, hs) for i, (_, hs) in enumerate(self.known) if len(hs) == len(hats)):
+            left, worst = list(known), arb(0)
+            for hat in hats:
+                place = min(range(len(left)), key=lambda i: float(size(combined(hat, -1, left[i]), self.box)))
+                worst = worst.max(size(combined(hat, -1, left.pop(place)), self.box))
+            if worst < 1e-6:
+                return index, worst
+        return None
+
+    def add(self, scales: list[Any], branches: list[Affine]) -> None:
+        """Add scales[o]·max(branches) to every output o."""
+        mean, scale, hats = self.normal(branches)
+        if not scale > 0:  # they differ by constants only
+            mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
+        self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
+        scaled = [s * scale for s in scales]
+        if found := self.match(hats) if scale > 0 else None:
+            old, known = self.known[found[0]]
+            self.known[found[0]] = combined(old, 1, scaled), known
+            for o, s in enumerate(scaled):
+                self.widen(o, abs(s) * found[1])
+        elif scale > 0:
+            self.known.append((scaled, hats))
+
+    def add_head(self, layer: Layer, head: Head, bound: float, reading: int) -> None:
+        """Add a head to all outputs: affine, as a maximum, or as it is."""
+        scores, (slopes, residues) = [balls(s) for s in head.scores], head.as_maximum(self.box)
+        keys = [[float(k) for k in column] for column in list(zip(*head.scores, strict=True))[1:]]
+        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, self.box, strict=True))
+        like = reading and all(r <= exact(bound) / 1000 for r in residues)
         if len(scores) == 1:
-            g.rounding = list(map(operator.add, g.rounding, layer.rounding(box, head)))
-        elif like and (pieces > SHARP or (reading == 2 and kinks.match(kinks.normal(scores)[2]) is not None)):
-            g.optional |= pieces <= SHARP
+            self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head))
+        elif like and (pieces > SHARP or (reading == 2 and self.match(self.normal(scores)[2]) is not None)):
+            self.optional |= pieces <= SHARP
             short = (arb(len(scores) - 1) / arb.const_e()).lambertw()
-            kinks.add(balls(slopes), scores)
+            self.add(balls(slopes), scores)
             for o, (slope, residue) in enumerate(zip(slopes, residues, strict=True)):
-                g.lines[o] = combined(g.lines[o], 1, balls(combined(head.values[o][0], -slope, head.scores[0])))
-                g.low[o] -= residue + short * max(slope, 0)
-                g.high[o] += residue - short * min(slope, 0)
-            g.rounding = list(map(operator.add, g.rounding, layer.rounding(box, head, balls(slopes))))
+                rest = combined(head.values[o][0], -slope, head.scores[0])
+                self.lines[o] = combined(self.lines[o], 1, balls(rest))
+                self.widen(o, residue + short * max(slope, 0), residue - short * min(slope, 0))
+            self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head, balls(slopes)))
         else:
-            g.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
-    for o, left in enumerate(kinks.terms(bound * 1e-9)):
-        g.terms[o] += left
-        g.low[o], g.high[o] = g.low[o] - kinks.error[o], g.high[o] + kinks.error[o]
-    return g
+            self.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
 
 
 @cache
@@ -918,13 +896,12 @@ class Part:
         self.lines = [local(line) if first else [arb(0), *local(line)[1:]] for line in g.lines]
         self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
         self.jumps = [n[2] for row in self.terms for _, node in row for n in below(node) if n[0] == "where"]
-        self.families: dict[Any, tuple[list[Affine], list[Any]]] = {}
-        self.strips: dict[tuple[float, ...], list[Affine]] = {}  # spread of keys → |v_t − c|, its growth beyond the domain
+        self.strips = dict[tuple[float, ...], list[Affine]]()  # spread of keys → |v_t − c|, its growth outside
+        self.averages = list[tuple[list[Affine], list[list[Affine]]]]()
         self.fixed, self.heads = list(self.lines), [head for head in g.heads if mine(touched(head))]
         for head in self.heads:
             scores, values = [local(s) for s in head.scores], [[local(v) for v in row] for row in head.values]
-            key = tuple((*k.mid().man_exp(), *k.rad().man_exp()) for s in scores for k in s[1:])
-            self.families.setdefault(key, (scores, []))[1].append(([s[0].exp() for s in scores], values))
+            self.averages.append((scores, values))
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
             reach = self.strips.setdefault(spread, [[arb(0)] * (len(axes) + 1) for _ in self.outs])
             for o, row in enumerate(values):
@@ -970,40 +947,20 @@ class Part:
         return [up(t) for t in found]
 
     def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
-        """T on a grid, per output: e^(k·x) is a product over the axes, so sums over tokens are matrix products."""
-        cut, powers = (len(grid) + 1) // 2, dict[Any, list[Any]]()
-        rows, columns = ([list(p) for p in product(*part)] for part in (grid[:cut], grid[cut:]))
-        found = [[at(line, r + c) for r in rows for c in columns] for line in self.lines]
-
-        def along(k: Affine, axes: range) -> list[Any]:
-            result = [arb(1)]
-            for i in axes:
-                name = (i, *k[i + 1].mid().man_exp(), *k[i + 1].rad().man_exp())
-                powers[name] = powers.get(name) or [(k[i + 1] * x).exp() for x in grid[i]]
-                result = [a * b for a in result for b in powers[name]]
-            return result
-
-        def table(left: list[list[Any]], right: list[list[Any]]) -> Any:  # [token][row] × [token][column, head]
-            return arb_mat(len(left), len(rows), [v for row in left for v in row]).transpose() * arb_mat(right)
-
-        for keys, heads in self.families.values():
-            H = len(heads)
-            left, right = ([along(k, axes) for k in keys] for axes in (range(cut), range(cut, len(grid))))
-            weighted = [[r * e[t] for r in right[t] for e, _ in heads] for t in range(len(keys))]
-            inverse = [1 / d for d in table(left, weighted).entries()]
-            for o in self.outs:
-                tall, flat = list[list[Any]](), list[list[Any]]()  # values along the columns, then slopes along each row axis
-                for t in range(len(keys)):
-                    own = [v[o][t] for _, v in heads]
-                    there = (at([v[0], *v[cut + 1 :]], c) for c in columns for v in own)
-                    tall.append(left[t])
-                    flat.append(list(map(operator.mul, weighted[t], there)))
-                    for i in (i for i in range(cut) if not all(v[i + 1].is_zero() for v in own)):
-                        tall.append([a * r[i] for a, r in zip(left[t], rows, strict=True)])
-                        flat.append(list(map(operator.mul, weighted[t], (v[i + 1] for _ in columns for v in own))))
-                top = table(tall, flat).entries()
-                sums = (sum(map(operator.mul, top[q : q + H], inverse[q : q + H])) for q in range(0, len(top), H))
-                found[o] = list(map(operator.add, found[o], sums))
+        """T on a grid, per output: e^(k·x) is a product over the axes."""
+        points = [list(x) for x in product(*grid)]
+        found = [[at(line, x) for x in points] for line in self.lines]
+        for scores, values in self.averages:
+            powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
+            first = [s[0].exp() for s in scores]
+            tokens = ([math.prod(e, start=a) for e in product(*t)] for a, t in zip(first, powers, strict=True))
+            weights = list(zip(*tokens, strict=True))
+            inverse = [1 / sum(e, arb(0)) for e in weights]
+            for o, row in enumerate(values):
+                fixed = [all(k.is_zero() for k in v[1:]) for v in row]
+                worth = ([v[0] if c else at(v, x) for v, c in zip(row, fixed, strict=True)] for x in points)
+                tops = [sum(map(operator.mul, e, v), arb(0)) for e, v in zip(weights, worth, strict=True)]
+                found[o] = [f + t * q for f, t, q in zip(found[o], tops, inverse, strict=True)]
         return found
 
     def at(self, x: Sequence[Any]) -> list[Any]:
@@ -1052,7 +1009,8 @@ class Part:
         for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
             ends = [(1 + 2 / math.pi * math.log(p + 1)) ** i * UP for i in range(D)]
             factors = [4 * rho**-p / (rho - 1) for rho in RHOS]
-            tails = [[e * min(map(operator.mul, v, factors)) for e, v in zip(ends, curves[o], strict=True)] for o in outs]
+            least = [[min(map(operator.mul, curve, factors)) for curve in curves[o]] for o in outs]
+            tails = [list(map(operator.mul, ends, row)) for row in least]
             worst = max(tails, key=sum)
             if sum(worst) <= share * self.share:
                 break
@@ -1079,11 +1037,11 @@ class Part:
         return leaf
 
     def extremes(self, values: list[Any], p: int, N: int) -> tuple[float, float, float]:
-        """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D."""
+        """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D; slack ≥ Σ radii."""
         for _ in self.axes:
             fine = interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)
             values = fine.transpose().entries()
-        radii = arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())  # their sum, all in one
+        radii = arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())
         found = [float(v) for v in values]
         slack = up(radii[0, 0].abs_upper()) + 1e-15 * max(map(abs, found))
         return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (0.0, 0.0, INF)
@@ -1229,9 +1187,9 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     need(record.get("schema") in (1, 2), f"schema {str(record.get('schema'))[:20]} is unknown")
     about, tensors, width, fingerprint = read_tensors(content[0])
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
-    tolerance, margin, witness = read_number(record, "tolerance"), read_number(record, "margin", 0.0), record.get("witness")
+    tolerance, margin = read_number(record, "tolerance"), read_number(record, "margin", 0.0)
     need(read_number(target, "margin", 0.0) == margin, "target and certificate have different margins")
-    bound, observed = read_number(record, "bound", INF), read_number(record, "observed", INF)
+    bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")
     implied = "CERTIFIED" if observed <= bound <= tolerance else "UNDECIDED"
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
@@ -1246,7 +1204,7 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
         if witness is not None:
             return refuted(layer, f, domain, witness, tolerance)
         for reading in (2, 1):
-            g = difference(layer, f, domain.box, bound, reading)
+            g = Difference(layer, f, domain.box, bound, reading)
             groups = groups_of(g, domain)
             need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             parts = [Part(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
@@ -1264,11 +1222,12 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
 
 def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, tolerance: float) -> Verdict:
     """VALID if |T(x) − f(x)| > tolerance at the witness, by more than rounding can explain."""
-    good = isinstance(witness, list) and len(witness) == len(domain.box) and all(type(v) in (int, float) for v in witness)
+    good = isinstance(witness, list) and all(type(v) in (int, float) for v in witness)
+    good = good and len(witness) == len(domain.box)
     inside = good and all(a <= v <= b for v, (a, b) in zip(witness, domain.box, strict=True))
     claimed = inside and (domain.where is None or truth(domain.where, balls(witness)) == {True})
     need(claimed, "the witness is not in the domain")
-    g = difference(layer, f, domain.box, tolerance, 0)
+    g = Difference(layer, f, domain.box, tolerance, 0)
     found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
     rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
     rounding = [sum(column) for column in zip(g.high, g.rounding, *rows, strict=True)]
