@@ -382,6 +382,14 @@ class Computed(NamedTuple):
     R: Affine
     own: int
 
+    def moving(self, X: list[Any]) -> Any:
+        """Σ|A_i| X_i."""
+        return sum(map(operator.mul, map(abs, self.A[1:]), X), self.A[0] * 0)
+
+    def error(self, X: list[Any], size: Any, more: int = 0) -> Any:
+        """How far it is off for |x̂| ≤ X, |A| ≤ size, in units of u, with the error 2u|x̂| of x̂ and `more` roundings."""
+        return at(self.R, X) + (self.own + more) * size + 2 * self.moving(X)
+
     def ball(self) -> "Computed":
         return Computed(balls(self.A), balls(self.R), self.own)
 
@@ -455,41 +463,36 @@ class Head:
         weights off by factors count as scores off by their logarithms (at most 764u: e^−745 is the least number).
         """
         X, n = [abs(p) + q for p, q in zip(c, r, strict=True)], len(self.computed)
-        s = [at(t.A, c) for t in self.computed]
-        moves = [list(map(abs, t.A[1:])) for t in self.computed]
-        P, top = [at([arb(0), *k], X) for k in moves], reduce(arb.max, s)
-        d = [u * (at(t.R, X) + t.own * (abs(v) + at([0, *k], r)) + 2 * p)
-             for t, v, k, p in zip(self.computed, s, moves, P, strict=True)]  # fmt: skip
+        s, P = [at(t.A, c) for t in self.computed], [t.moving(X) for t in self.computed]
+        d = [u * t.error(X, abs(v) + t.moving(r)) for t, v in zip(self.computed, s, strict=True)]
+        top, far = reduce(arb.max, s), 2 * reduce(arb.max, d)
         e = [(v - top).exp() for v in s]
         w = [v / sum(e, arb(0)) for v in e]
         mean = [sum(map(operator.mul, w, k), arb(0)) for k in zip(*(t.A[1:] for t in self.computed), strict=True)]
         g = [at([arb(0), *map(abs, map(operator.sub, t.A[1:], mean))], r) for t in self.computed]
         W = [(v * grow.exp()).min(arb(1)) for v, grow in zip(w, g, strict=True)]
-        far = top + reduce(arb.max, g) + 2 * reduce(arb.max, d)
-        logs = [(p + u * (far - v + grow + 4)).max(u * (3 * q + 11)) for p, v, grow, q in zip(d, s, g, P, strict=True)]
+        a = [top - v + grow + reduce(arb.max, g) + far for v, grow in zip(s, g, strict=True)]
+        logs = [(p + u * (q + 4)).max(u * (3 * t + 11)) for p, q, t in zip(d, a, P, strict=True)]
         E = [y + y * y if y < 1 else y.exp() for y in logs]
         WE, Wg = list(map(operator.mul, W, E)), list(map(operator.mul, W, g))
         share = sum(WE, arb(0))
-        known = [2 * abs(v) * (reduce(arb.max, d) + 764 * u) for v in slopes or [arb(0)] * len(self.values)]
+        known = [abs(v) * (far + 1528 * u) for v in slopes or [arb(0)] * len(self.values)]
         smooth = slopes is None and n > 1
         if smooth and not share < 0.5:
             return [arb("inf")] * len(self.values)
         for column, gain, cost in self.columns.values():
-            v, swing = [at(t.A, c) for t in column], [at([arb(0), *map(abs, t.A[1:])], r) for t in column]
+            v, swing = [at(t.A, c) for t in column], [t.moving(r) for t in column]
             large = [abs(p) + q for p, q in zip(v, swing, strict=True)]
-            many = n + 4 if n > 1 else 0
-            off = [u * (at(t.R, X) + (t.own + many) * p + 2 * at([arb(0), *map(abs, t.A[1:])], X))
-                   for t, p in zip(column, large, strict=True)]  # fmt: skip
+            off = [u * t.error(X, p, n + 4 if n > 1 else 0) for t, p in zip(column, large, strict=True)]
             here, error = reduce(arb.max, large), reduce(arb.max, off)
             if smooth:
                 z = sum(map(operator.mul, w, v), arb(0))
                 dev = [abs(p - z) + q for p, q in zip(v, swing, strict=True)]
                 around = sum(map(operator.mul, W, dev), arb(0))
-                slope = sum(map(operator.mul, W, swing), arb(0)) + sum(map(operator.mul, Wg, dev), sum(Wg) * around)
-                here = here.min(abs(z) + around.min(slope))
+                near = around.min(sum(map(operator.mul, W, swing), sum(map(operator.mul, Wg, dev), sum(Wg) * around)))
+                here = here.min(abs(z) + near)
                 weighted = sum(((p + q) * t for p, q, t in zip(W, WE, off, strict=True)), arb(0))
-                first = sum(map(operator.mul, WE, dev), share * around.min(slope)) + weighted
-                error = first / (1 - share)
+                error = (sum(map(operator.mul, WE, dev), share * near) + weighted) / (1 - share)
             error += (n + 2) * u * here if n > 1 else 0
             known = [k + error * p + here * q for k, p, q in zip(known, gain, cost, strict=True)]
         return known
@@ -513,7 +516,7 @@ class Layer:
         ends = [[(exact(v) - s) * q for v in side] for side, s, q in zip(box, self.shift, self.scale, strict=True)]
         self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
         self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
-        self.heads, self.single, self.fixed = dict[Any, Head](), list[Head](), [ZERO] * outs
+        self.heads, self.fixed = dict[Any, Head](), [ZERO] * outs
         self.norms(len(w.get("S", [])) + n, max(max(map(abs, side)) for side in box))
         tokens = []
         for j in range(n):
@@ -542,12 +545,12 @@ class Layer:
         weights = math.prod(1 + sizes[f"W_{k}"] + sizes.get(f"b_{k}", 0.0) for k in "QKVO12R")
         token = 1 + float(sum(self.reach, ZERO)) * sizes["W_E"] + sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
         single, most = self.u > fmpq(1, 2**30), self.c["heads"] * token**3 * weights
-        fits = (most + far) * (1 + sizes["scale"]) < (2.0**126 if single else 2.0**1022)
-        need(fits, "numbers may overflow", UNCHECKED)
-        numbers = sum(math.prod(map(len, (t, t[0]) if isinstance(t[0], tuple) else (t,))) for t in self.w.values() if t)
-        self.tiny = exact(most) * fmpq(1, 2 ** (126 if single else 1022)) * 64 * (1 + numbers) * (1 + tokens) ** 2
+        room = 2.0**126 if single else 2.0**1022
+        need((most + far) * (1 + sizes["scale"]) < room, "numbers may overflow", UNCHECKED)
         many = self.c["heads"] * self.c["d_v"] + 4 * self.c["d_model"] + self.c["ffn_width"] + 2 * tokens + self.D
-        self.rise = 1 + 4 * self.u * (many + self.c["d_k"] + 40)
+        many += self.c["d_k"] + 40
+        self.tiny = exact(most) * fmpq(1, 2 ** (126 if single else 1022)) * many**3
+        self.rise = 1 + 4 * self.u * many
         need(self.rise < fmpq(101, 100), "there are too many summands for the rounding analysis", UNCHECKED)
 
     def real(self, a: Affine) -> Affine:
@@ -564,11 +567,11 @@ class Layer:
             low, high, off = ZERO, ZERO, ZERO
             for both in row:
                 corners = [s * t for s, t in product(*(span(v.A, self.sides) for v in both))]
-                (large, error), (large_2, error_2) = (
-                    (m := size(v.A, self.sides), at(v.R, self.reach) + v.own * m) for v in both
-                )
+                large, more = (size(v.A, self.sides) for v in both)
+                errors = at(both[0].R, self.reach) * more + at(both[1].R, self.reach) * large
+                counts = len(row) + 5 + both[0].own + both[1].own
                 low, high = low + min(corners), high + max(corners)
-                off += self.u * ((len(row) + 5) * large * large_2 + error * large_2 + error_2 * large)
+                off += self.u * (counts * large * more + errors)
             ends.append((low / root, high / root, off / root))
         best = max(low - off for low, _, off in ends)
         found = {}
@@ -590,7 +593,7 @@ class Layer:
         heads = {h: matrices for h, matrices in enumerate(parts) if len(matrices) > 1}
         stream = sum((p[0] for p in parts if len(p) == 1), self.written(own, len(n)) + self.first(b_O))
         columns = {(h, i): w["W_O"][h * d_v + i] for h, (_, v) in enumerate(seen) for i in sorted(set().union(*v))}
-        large = [abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0) for m in n]
+        large = held = [abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0) for m in n]
         for (h, i), row in columns.items():
             most = max(self.large(v[i]) for v in seen[h][1] if i in v)
             large = [s + abs(exact(a)) * most if a else s for s, a in zip(large, row, strict=True)]
@@ -629,10 +632,12 @@ class Layer:
         steps += max(additions([row[o] for row in w["W_R"]], bool(w["b_R"][o])) for o in outs)
         costs = matrix([[u * (sums[m] + steps) * paths[m, o] for o in outs] for m in n])
         for o in outs:
-            line, off = column(stream * P, o), [self.error(own[m]) * paths[m, o] for m in own]
-            held = [(abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0)) * costs[m, o] for m in n]
+            line, off = (
+                column(stream * P, o),
+                [u * v.error(self.reach, size(v.A, self.sides)) * paths[m, o] for m, v in own.items()],
+            )
             self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
-            self.fixed[first + o] = sum(off, ZERO) + sum(held, ZERO) + u * steps * beside[0, o]
+            self.fixed[first + o] = sum(off, u * steps * beside[0, o]) + sum(held[m] * costs[m, o] for m in n)
         for h, (scores, values) in enumerate(seen):
             empty = [[zeros] * len(scores)] * len(self.lines)
             new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores])
@@ -654,11 +659,6 @@ class Layer:
 
     def large(self, v: Computed) -> Any:
         return size(v.A, self.sides) + at(v.R, self.reach)
-
-    def error(self, v: Computed) -> Any:
-        """How far v is off, the error 2u|x̂| of x̂ included."""
-        moving = at([ZERO, *map(abs, v.A[1:])], self.reach)
-        return self.u * (at(v.R, self.reach) + v.own * size(v.A, self.sides) + 2 * moving)
 
     def written(self, token: dict[int, Computed], width: int) -> Any:
         """The matrix [D + 1, width] of a token: (1, x̂)·matrix."""
