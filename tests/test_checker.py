@@ -19,7 +19,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import onelayer as ol
-from cases import random_layer
+from cases import plain_config, random_layer, random_model
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.assemble import assemble
@@ -36,7 +36,7 @@ from test_deployed import loud
 from test_reading import built
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
-LINES = 1266  # the whole checker, docstrings and all: one file to read
+LINES = 1263  # the whole checker, docstrings and all: one file to read
 
 # The checker as its users run it: a file of its own, without the checks of signatures that slow every call down here.
 spec = importlib.util.spec_from_file_location("alone", SOURCE)
@@ -472,19 +472,22 @@ ROUNDED = [
 
 
 def deployed(folder, kind, layout, D, seed, sharp, side, size, dtype):
-    """(folder, model, places, points): a random layer whose values cancel, with points that its arithmetic has."""
+    """(model, places, points): a random layer whose values cancel, with points that its arithmetic has."""
     m = D if layout != "token" else 1
     layer = loud(random_layer(D, m, seed, sharp, kind), size, seed)
     model, places, target = built(layer, layout, m, D, side)
     model = model.to(dtype)
+    return model, places, saved(folder, model, target, places, seed)
+
+
+def saved(folder, model, target, places, seed):
+    """Points of the domain that the model's arithmetic has; a folder of the model is written."""
     claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
-    facts = Facts(
-        "solved", "gates", layout, head_kinds(layer, layout, target), layer.units, total_of(layer), places=places
-    )
+    facts = Facts("solved", "gates", "token", (("gate", 1),), 1, 1.0, places=places)
     Approximation(model, target, claim, facts, target.domain, target.shape, target.output_shape).save(folder)
-    rng = np.random.default_rng(seed)
+    rng, D = np.random.default_rng(seed), target.dimension
     unit = np.concatenate([rng.random((60, D)), rng.integers(0, 2, size=(8, D))])
-    return model, places, target.domain.representable(target.domain.points(unit), dtype == torch.float32)
+    return target.domain.representable(target.domain.points(unit), model.W_E.dtype == torch.float32)
 
 
 def answers(model, places, points):
@@ -502,6 +505,25 @@ def test_its_rounding_covers_the_deployed_model(tmp_path, case, dtype):
     for x, row in zip(points, answers(model, places, points), strict=True):
         for got, true, most in zip(row, exact_model(model, x, places), bound, strict=True):
             assert within(true, got, most)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("seed", range(6))
+def test_its_rounding_covers_dense_weights(tmp_path, seed, dtype):
+    """No weight is 0 or a power of two; queries are constant, and large biases keep all units linear."""
+    about = {"code": "learned", "readout": "output", "d_k": 4, "memory_tokens": seed, "residual": True}
+    sizes = {"tokens": 2, "features_in": 1, "features_out": 1, "projection_bias": False}
+    model = random_model(plain_config(**about, **sizes), seed)
+    with torch.no_grad():
+        model.b_1 += 1e5
+        model.W_2 *= 1e-8  # so that the residual way counts
+        model.W_O *= 10.0 ** (seed % 3)
+    model = model.to(dtype)
+    points = saved(tmp_path / "f", model, ol.Target("x1", [(-1, 2)] * 2), (0,), seed)
+    bound = rounding_of(tmp_path / "f", 1e-300)
+    assert 0 < bound[0] < (1 if dtype == torch.float32 else 1e-8)
+    for x, row in zip(points, answers(model, (0,), points), strict=True):
+        assert within(exact_model(model, x, (0,))[0], row[0], bound[0])  # seen: 0.3 to 3% of the bound
 
 
 def test_that_comparison_can_fail(tmp_path):
@@ -540,6 +562,7 @@ def test_it_runs_alone(folders, tmp_path):
     assert good.stdout.startswith("VALID: ")
     assert bad.stdout.startswith("INVALID: ")
     assert good.stderr == bad.stderr == ""
+    assert usage.stderr.count("\n") == 1
 
 
 def test_it_imports_flint_and_the_standard_library_only():

@@ -454,3 +454,10 @@ def test_a_reader_that_leaves_early():
     assert writer.stderr.read() == b""
     writer.stderr.close()
     assert writer.wait() in (0, 1)
+
+
+def test_checking_no_folder_is_a_mistake_in_one_line(run, tmp_path):
+    status, out, err = run("check", tmp_path / "nothing")
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "model.safetensors" in err

@@ -132,19 +132,16 @@ def minus(node: Node) -> Node:
 class Reader:
     """Text to nodes over the given names. Python's `ast` reads, a whitelist decides, nothing is executed."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names, self.text = list(names), ""
-
-    def parse(self, text: object, condition: bool = False) -> Node:
+    def __init__(self, names: Sequence[str], text: object) -> None:
         need(isinstance(text, str) and len(text) <= 10_000, "a formula is no text, or too long")
-        self.text = " ".join(str(text).split())
+        self.names, self.text = list(names), " ".join(str(text).split())
         try:
-            tree = ast.parse(self.text, mode="eval").body
+            self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, MemoryError):
             raise Verdict("INVALID", f"the formula {self.text[:60]!r} cannot be read") from None
-        return self.condition(tree) if condition else self.node(tree)
 
-    def node(self, t: ast.expr) -> Node:
+    def node(self, t: ast.expr | None = None) -> Node:
+        t = t or self.tree
         match t:
             case ast.Constant(value=int() | float()):
                 source = ast.get_source_segment(self.text, t) or ""
@@ -181,8 +178,8 @@ class Reader:
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
 
-    def condition(self, t: ast.expr) -> Node:
-        match t:
+    def condition(self, t: ast.expr | None = None) -> Node:
+        match t or self.tree:
             case ast.Compare(left=first, ops=ops, comparators=others) if all(type(o) in RELATIONS for o in ops):
                 sides = [self.node(s) for s in (first, *others)]
                 links = [("cmp", (a, b), RELATIONS[type(o)]) for o, a, b in zip(ops, sides, sides[1:], strict=False)]
@@ -897,11 +894,11 @@ class Part:
         self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
         self.jumps = [n[2] for row in self.terms for _, node in row for n in below(node) if n[0] == "where"]
         self.strips = dict[tuple[float, ...], list[Affine]]()  # spread of keys → |v_t − c|, its growth outside
-        self.averages = list[tuple[list[Affine], list[list[Affine]]]]()
         self.fixed, self.heads = list(self.lines), [head for head in g.heads if mine(touched(head))]
-        for head in self.heads:
-            scores, values = [local(s) for s in head.scores], [[local(v) for v in row] for row in head.values]
-            self.averages.append((scores, values))
+        self.averages = [
+            ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
+        ]
+        for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
             reach = self.strips.setdefault(spread, [[arb(0)] * (len(axes) + 1) for _ in self.outs])
             for o, row in enumerate(values):
@@ -1132,14 +1129,14 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
         box.append((float(a), float(b)))
         for text, own in zip(map(str, pair), (a, b), strict=True):
             plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
-            found = arb(own) if plain else value(Reader([]).parse(text), [])
+            found = arb(own) if plain else value(Reader([], text).node(), [])
             need(found >= a and found <= b, f"the end {text[:40]!r} of the domain lies outside its box")
-    reader, shape = Reader(lists[0]), target.get("output_shape")
-    where = None if target.get("where") is None else reader.parse(target["where"], condition=True)
+    shape, names = target.get("output_shape"), lists[0]
+    where = None if target.get("where") is None else Reader(names, target["where"]).condition()
     said = [f"{n} in [{a}, {b}]" for n, (a, b) in zip(lists[0], lists[3], strict=True)]
     same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
     text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
-    f = [reader.parse(part) for part in str(target["formula"]).split(";")]
+    f = [Reader(names, part).node() for part in str(target["formula"]).split(";")]
     good = isinstance(shape, list) and all(type(n) is int and n > 0 for n in shape) and math.prod(shape) == len(f)
     need(good, "output_shape does not fit the formula")
     return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['where']}"
