@@ -19,19 +19,24 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import onelayer as ol
-from cases import random_layer
+from cases import plain_config, random_layer, random_model
+from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.assemble import assemble
 from onelayer.build import frame_of, head_kinds, total_of
+from onelayer.certify.arithmetic import FLOAT32
 from onelayer.certify.certificate import Certificate
-from onelayer.certify.form import form_of
-from onelayer.certify.rounding import INFLATION, form_rounding
+from onelayer.certify.decide import deployment
+from onelayer.certify.deployed import deployed_rounding
+from onelayer.certify.reading import form_of_model
 from onelayer.heads import Gates, Hinges, Maxima
 from onelayer.layer import scalar_layer
-from onelayer.plan import outputs_of, reach_of
+from onelayer.plan import outputs_of
+from test_deployed import loud
+from test_reading import built
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
-LINES = 1250  # the whole checker, docstrings and all: one file to read
+LINES = 1263  # the whole checker, docstrings and all: one file to read
 
 # The checker as its users run it: a file of its own, without the checks of signatures that slow every call down here.
 spec = importlib.util.spec_from_file_location("alone", SOURCE)
@@ -59,6 +64,15 @@ TRUE = {
     "additive": (" + ".join(f"sin({i}*x{i})" for i in range(1, 9)), [(0, 1)] * 8, 3e-2, {}),
     "far from 0": ("sin(x1)", [(1e6, 1e6 + 1)], 1e-3, {}),
     "decimal ends": ("exp(t)", {"t": (0.1, 0.7)}, 1e-3, {}),
+    "float32": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32"}),
+    "float32 memory": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32", "construction": "memory"}),
+    "float32 bump": (
+        "exp(-4*(x1-0.4)**2-4*(x2-0.5)**2)",
+        SQUARE,
+        3e-3,
+        {"dtype": "float32", "construction": "memory"},
+    ),
+    "float32 wide": ("x1*x2; x1-x2**2", SQUARE, 1e-2, {"dtype": "float32", "layout": "wide", "construction": "gates"}),
 }
 
 
@@ -150,6 +164,17 @@ EDITS = {
     "read-out": {"weights": nudge("W_R", 1e-3)},
     "identity": {"weights": nudge("W_1", 1e-3)},
     "places": {"target": lambda t: t | {"output_shape": [2]}},
+    "domain text": {"certificate": lambda r: r | {"domain": r["domain"].replace("2*pi", "3*pi")}},
+    "margin": {"certificate": lambda r: r | {"margin": 0.1}},
+}
+SINGLE = {  # of a float32 folder: its claim is mostly rounding, so the edits are larger
+    "bound": {"certificate": lambda r: r | {"bound": 0.5 * r["observed"], "observed": 0.0}},
+    "formula": EDITS["formula"],
+    "arithmetic": {"certificate": lambda r: r | {"arithmetic": "float64"}},
+    "one value": {"weights": nudge("W_V", 1e-2)},
+    "one key": {"weights": lambda t: t["W_K"][0, 0].mul_(1.05)},
+    "normalisation": EDITS["normalisation"],
+    "read-out": EDITS["read-out"],
 }
 
 
@@ -163,13 +188,26 @@ def test_an_edit_is_found(folders, tmp_path, edit, stale):
     assert "\n" not in found.reason
 
 
+@pytest.mark.parametrize("name", ["float32", "float32 memory"])
+@pytest.mark.parametrize("edit", SINGLE)
+def test_an_edit_of_a_float32_folder_is_found(folders, tmp_path, edit, name):
+    found = check(forged(folders(name), tmp_path / "f", **SINGLE[edit]), seconds=60.0)
+    assert found.verdict == "INVALID", str(found)
+
+
+def test_a_claim_below_the_rounding_is_not_confirmed(folders, tmp_path):
+    """Between the largest error of T itself and that plus all rounding nothing can be decided: the model may do better."""
+    low = forged(folders("float32"), tmp_path / "f", lambda r: r | {"bound": 1.5 * r["observed"]})
+    assert check(low).verdict == "NOT CHECKABLE"
+
+
 def test_a_looser_claim_is_still_true(folders, tmp_path):
     loose = forged(folders("runge"), tmp_path / "f", lambda r: r | {"bound": r["tolerance"]})
     assert check(loose).verdict == "VALID"
 
 
-def test_undecided_and_callables_are_not_checkable(tmp_path):
-    folder = ol.build("abs(x1-x2)", SQUARE, 0.5, units=9).save(tmp_path / "f")
+def test_undecided_and_callables_are_not_checkable(folders, tmp_path):
+    folder = forged(folders("runge"), tmp_path / "f", lambda r: r | {"bound": None, "verdict": "UNDECIDED"})
     assert check(folder).verdict == "NOT CHECKABLE"
     folder = ol.build(lambda x: x[:, 0], [(0, 1)], 0.5, method="representative", lipschitz=1.0).save(tmp_path / "g")
     assert json.loads((folder / "certificate.json").read_text())["verdict"] == "CERTIFIED"
@@ -365,7 +403,10 @@ def test_the_margin_of_a_jump_is_left_out(tmp_path):
     assert check(plain).verdict == "INVALID"
     for margin, verdict in ((0.02, "VALID"), (0.001, "INVALID")):
         edit = {"schema": 2, "margin": margin}
-        assert check(forged(plain, tmp_path / str(margin), lambda r, e=edit: r | e)).verdict == verdict
+        both = {"certificate": lambda r, e=edit: r | e, "target": lambda t, e=edit: t | e}
+        assert check(forged(plain, tmp_path / str(margin), **both)).verdict == verdict
+        one = check(forged(plain, tmp_path / f"one {margin}", both["certificate"]))
+        assert (one.verdict, "margins" in one.reason) == ("INVALID", True)
 
 
 def test_part_of_a_box(tmp_path):
@@ -398,24 +439,112 @@ def test_a_spent_budget_is_said(folders):
     assert len(found.box) == 1
 
 
-def rounding_of(folder):
+def rounding_of(folder, enough):
+    """The checker's own bound on the rounding of a folder's model, per output; boxes are halved until it is `enough`."""
     content = (folder / "model.safetensors").read_bytes()
-    about, tensors, _, _ = checker.read_tensors(content)
+    about, tensors, width, _ = checker.read_tensors(content)
     with checker.ctx.workprec(checker.READING):
-        f, domain = checker.read_target(json.loads((folder / "target.json").read_text()), 0.0)
-        layer = checker.read_layer(about, tensors, domain.box, len(f), checker.fmpq(1, 2**53))
-        return [float(r.lower()) for r in checker.difference(layer, f, domain.box, 1.0, 0).rounding]
+        f, domain, _ = checker.read_target(json.loads((folder / "target.json").read_text()), 0.0)
+        layer = checker.read_layer(about, tensors, domain.box, len(f), checker.fmpq(1, 2 ** (53 if width == 8 else 24)))
+        g = checker.Difference(layer, f, domain.box, 1.0, 0)
+        part = checker.Part(g, range(len(domain.box)), True, domain, enough)
+        beside = part.rounding(layer, lambda box: None)
+        return [float((a + b + c).lower()) for a, b, c in zip(g.rounding, beside, g.high, strict=True)]
+
+
+ROUNDED = [
+    (kind, layout, D, seed, sharp, side, size)
+    for seed, (kind, layout, D, sharp, side, size) in enumerate(
+        [
+            ("gates", "token", 1, 0.5, (-1.0, 2.0), 1.0),
+            ("gates", "token", 2, 10.0, (0.0, 1.0), 1e4),
+            ("gates", "token", 2, 300.0, (1000.0, 1001.0), 1.0),
+            ("gates", "wide", 2, 10.0, (0.0, 1.0), 1.0),
+            ("gates", "heads", 2, 10.0, (0.0, 1.0), 1e4),
+            ("gates", "token", 3, 1e4, (0.1, 0.1003), 1.0),
+            ("memory", "token", 1, 300.0, (0.0, 1.0), 1e4),
+            ("memory", "token", 2, 0.5, (-1.0, 2.0), 1.0),
+            ("memory", "token", 2, 10.0, (1e6, 1e6 + 1), 1.0),
+            ("memory", "token", 3, 10.0, (0.0, 1.0), 1e4),
+        ]
+    )
+]
+
+
+def deployed(folder, kind, layout, D, seed, sharp, side, size, dtype):
+    """(model, places, points): a random layer whose values cancel, with points that its arithmetic has."""
+    m = D if layout != "token" else 1
+    layer = loud(random_layer(D, m, seed, sharp, kind), size, seed)
+    model, places, target = built(layer, layout, m, D, side)
+    model = model.to(dtype)
+    return model, places, saved(folder, model, target, places, seed)
+
+
+def saved(folder, model, target, places, seed):
+    """Points of the domain that the model's arithmetic has; a folder of the model is written."""
+    claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
+    facts = Facts("solved", "gates", "token", (("gate", 1),), 1, 1.0, places=places)
+    Approximation(model, target, claim, facts, target.domain, target.shape, target.output_shape).save(folder)
+    rng, D = np.random.default_rng(seed), target.dimension
+    unit = np.concatenate([rng.random((60, D)), rng.integers(0, 2, size=(8, D))])
+    return target.domain.representable(target.domain.points(unit), model.W_E.dtype == torch.float32)
+
+
+def answers(model, places, points):
+    x = torch.from_numpy(points).to(model.W_E.dtype).reshape(len(points), model.config.tokens, -1)
+    with torch.no_grad():
+        return model(x)[:, list(places)].flatten(1).double().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("case", ROUNDED, ids=lambda c: f"{c[0]} {c[1]} {c[2]} {c[4]:g}")
+def test_its_rounding_covers_the_deployed_model(tmp_path, case, dtype):
+    """|model − T| ≤ rounding with zero slack, against T in 400 bits."""
+    model, places, points = deployed(tmp_path / "f", *case, dtype)
+    bound = rounding_of(tmp_path / "f", 1e-300)
+    for x, row in zip(points, answers(model, places, points), strict=True):
+        for got, true, most in zip(row, exact_model(model, x, places), bound, strict=True):
+            assert within(true, got, most)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("seed", range(6))
+def test_its_rounding_covers_dense_weights(tmp_path, seed, dtype):
+    """No weight is 0 or a power of two; queries are constant, and large biases keep all units linear."""
+    about = {"code": "learned", "readout": "output", "d_k": 4, "memory_tokens": seed, "residual": True}
+    sizes = {"tokens": 2, "features_in": 1, "features_out": 1, "projection_bias": False}
+    model = random_model(plain_config(**about, **sizes), seed)
+    with torch.no_grad():
+        model.b_1 += 1e5
+        model.W_2 *= 1e-8  # so that the residual way counts
+        model.W_O *= 10.0 ** (seed % 3)
+    model = model.to(dtype)
+    points = saved(tmp_path / "f", model, ol.Target("x1", [(-1, 2)] * 2), (0,), seed)
+    bound = rounding_of(tmp_path / "f", 1e-300)
+    assert 0 < bound[0] < (1 if dtype == torch.float32 else 1e-8)
+    for x, row in zip(points, answers(model, (0,), points), strict=True):
+        assert within(exact_model(model, x, (0,))[0], row[0], bound[0])  # seen: 0.3 to 3% of the bound
+
+
+def test_that_comparison_can_fail(tmp_path):
+    """A hundredth of the bound is violated."""
+    model, places, points = deployed(tmp_path / "f", *ROUNDED[1], torch.float32)
+    bound = rounding_of(tmp_path / "f", 1e-300)
+    pairs = zip(points, answers(model, places, points), strict=True)
+    assert not all(within(exact_model(model, x, places)[0], row[0], bound[0] / 100) for x, row in pairs)
 
 
 @pytest.mark.parametrize("kind", ["gates", "memory"])
 @pytest.mark.parametrize("seed", range(3))
-def test_its_rounding_is_not_below_the_library_s(tmp_path, kind, seed):
-    layer = random_layer(2, 2, seed, [0.5, 5.0, 30.0][seed], kind)
-    target = ol.Target("x1; x2", [(seed, seed + 2)] * 2)
-    own = np.array(rounding_of(by_hand(tmp_path / "f", target.text, target.domain, layer, 1.0)))
-    theirs = form_rounding(form_of(layer), reach_of(target)).numpy()
-    assert (own >= theirs / INFLATION).all()
-    assert (own <= 3 * theirs).all()
+def test_its_rounding_is_close_to_the_library_s(tmp_path, kind, seed):
+    """Other code, the same mathematics: within a factor of 2 of each other."""
+    case = (kind, "token", 2, seed, [0.5, 5.0, 30.0][seed], (0.0, 1.0), 1.0)
+    model, places, _ = deployed(tmp_path / "f", *case, torch.float32)
+    own = np.array(rounding_of(tmp_path / "f", 1e-300))
+    reading, box = form_of_model(model, places), torch.full((2,), 0.5, dtype=torch.float64)
+    theirs = deployed_rounding(reading.form, -box, box, deployment(reading, FLOAT32)).numpy()
+    assert (own <= 2 * theirs).all()
+    assert (theirs <= 2 * own).all()
 
 
 def test_it_runs_alone(folders, tmp_path):
@@ -433,6 +562,7 @@ def test_it_runs_alone(folders, tmp_path):
     assert good.stdout.startswith("VALID: ")
     assert bad.stdout.startswith("INVALID: ")
     assert good.stderr == bad.stderr == ""
+    assert usage.stderr.count("\n") == 1
 
 
 def test_it_imports_flint_and_the_standard_library_only():

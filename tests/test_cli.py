@@ -487,3 +487,10 @@ def test_a_margin_around_a_jump(run):
     for bad in ("-1", "nan", "inf"):
         status, _, err = run("build", *asked[:-1], bad, "--out", "g")
         assert (status, err.count("\n")) == (2, 1)
+
+
+def test_checking_no_folder_is_a_mistake_in_one_line(run, tmp_path):
+    status, out, err = run("check", tmp_path / "nothing")
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "model.safetensors" in err

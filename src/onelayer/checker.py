@@ -7,8 +7,9 @@ values affine in x a head is a softmax average; a ReLU unit is half an identity,
 
     g = T − f = affine + Σ_heads Σ_t w_t(x)·v_t(x) + Σ_k a_k max_i u_ki(x) − (the rest of f),    u, v affine.
 
-Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Kinks`), what remains is bounded
-box by box (`Part`), and boxes are split, the worst first, until the claim is proved or refuted (`search`).
+Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
+box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
+the worst first, until the claim is proved or refuted (`search`).
 """
 
 import ast
@@ -25,9 +26,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, reduce
-from itertools import product
+from itertools import count, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flint import acb, arb, arb_mat, ctx, fmpq, fmpq_mat
 
@@ -38,24 +39,25 @@ Terms = list[tuple[Any, Node]]
 
 FILES = ("model.safetensors", "target.json", "certificate.json")
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
-SECONDS, BOXES = 300.0, 200_000
-MASKED = 745  # a score so far below another has weight ≤ e^−745, and at most 2^−1074 more in floating point
+SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
+MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
 DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 10, 12), 4: (2, 3, 4, 6, 8, 10)}
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
 NODES, BRANCHES = 20_000, 16  # at most on a box
 SHARP = 3000  # a head that would need so many boxes is sharp
-UP, INF, UNCHECKED = 1 + 1e-12, math.inf, "NOT CHECKABLE"
+UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = set(re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr"))
+UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr")
 KINKS = ("abs", "min", "max", "where")
+ONE: Node = ("num", (), fmpq(1))
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """VALID: proved here. INVALID: refuted here, or the files contradict each other. NOT CHECKABLE: neither."""
+@dataclass(eq=False)
+class Verdict(Exception):
+    """VALID: proved here. INVALID: refuted, or the files contradict each other. NOT CHECKABLE: neither. Raised when known."""
 
     verdict: str
     reason: str
@@ -69,17 +71,9 @@ class Verdict:
         return f"{self.verdict}: {self.reason} ({self.boxes} boxes, {self.seconds:.1f} s){where}"
 
 
-class Stop(Exception):
-    """The check ends with a verdict."""
-
-    def __init__(self, verdict: str, reason: str, box: Box | None = None) -> None:
-        super().__init__(reason)
-        self.found = Verdict(verdict, reason, box)
-
-
 def need(condition: object, reason: str, verdict: str = "INVALID") -> None:
     if not condition:
-        raise Stop(verdict, reason)
+        raise Verdict(verdict, reason)
 
 
 def read_json(text: bytes, what: str) -> dict[str, Any]:
@@ -92,7 +86,7 @@ def read_json(text: bytes, what: str) -> dict[str, Any]:
     try:
         found = json.loads(text, object_pairs_hook=pairs, parse_constant=lambda name: need(False, f"{what} has {name}"))
     except ValueError as error:
-        raise Stop("INVALID", f"{what} is no JSON: {' '.join(str(error).split())[:80]}") from None
+        raise Verdict("INVALID", f"{what} is no JSON: {' '.join(str(error).split())[:80]}") from None
     need(isinstance(found, dict), f"{what} is no JSON object")
     return dict(found)
 
@@ -110,15 +104,8 @@ def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[i
     length, kinds = int.from_bytes(content[:8], "little"), {"F64": (8, "d"), "F32": (4, "f")}
     need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
     header, data = read_json(content[8 : 8 + length], "the header of model.safetensors"), content[8 + length :]
-    about, digest, end, tensors = (
-        header.pop("__metadata__", {}),
-        hashlib.sha256(),
-        0,
-        dict[str, tuple[list[int], Any]](),
-    )
-    need(
-        isinstance(about, dict) and all(isinstance(e, dict) for e in header.values()), "model.safetensors is malformed"
-    )
+    about, digest, end, tensors = header.pop("__metadata__", {}), hashlib.sha256(), 0, dict[str, Any]()
+    need(all(isinstance(entry, dict) for entry in (about, *header.values())), "model.safetensors is malformed")
     found = {str(entry.get("dtype")) for entry in header.values()}
     need(len(found) == 1 and found <= set(kinds), "the weights are not all float64, nor all float32")
     width, letter = kinds[found.pop()]
@@ -126,9 +113,9 @@ def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[i
         shape, place = entry.get("shape"), entry.get("data_offsets")
         whole = all(isinstance(t, list) and all(type(n) is int and 0 <= n < 2**40 for n in t) for t in (shape, place))
         need(whole and len(place) == 2, f"tensor {name} has a malformed shape or place")
-        raw, count = data[place[0] : place[1]], math.prod(shape)
-        need(len(raw) == place[1] - place[0] == count * width, f"tensor {name} lies outside the file")
-        numbers: Any = struct.unpack(f"<{count}{letter}", raw)
+        raw, size = data[place[0] : place[1]], math.prod(shape)
+        need(len(raw) == place[1] - place[0] == size * width, f"tensor {name} lies outside the file")
+        numbers: Any = struct.unpack(f"<{size}{letter}", raw)
         need(all(map(math.isfinite, numbers)), f"tensor {name} has a number that is not finite")
         digest.update(f"{name} torch.float{8 * width} {shape}".encode() + raw)
         for n in reversed(shape[1:]):
@@ -138,35 +125,28 @@ def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[i
     return about, tensors, width, digest.hexdigest()
 
 
-def const(number: Any) -> Node:
-    return ("num", (), number)
-
-
 def minus(node: Node) -> Node:
-    return ("mul", (const(fmpq(-1)), node), None)
+    return ("mul", (("num", (), fmpq(-1)), node), None)
 
 
 class Reader:
     """Text to nodes over the given names. Python's `ast` reads, a whitelist decides, nothing is executed."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names, self.text = list(names), ""
-
-    def parse(self, text: object, condition: bool = False) -> Node:
+    def __init__(self, names: Sequence[str], text: object) -> None:
         need(isinstance(text, str) and len(text) <= 10_000, "a formula is no text, or too long")
-        self.text = " ".join(str(text).split())
+        self.names, self.text = list(names), " ".join(str(text).split())
         try:
-            tree = ast.parse(self.text, mode="eval").body
+            self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, MemoryError):
-            raise Stop("INVALID", f"the formula {self.text[:60]!r} cannot be read") from None
-        return self.condition(tree) if condition else self.node(tree)
+            raise Verdict("INVALID", f"the formula {self.text[:60]!r} cannot be read") from None
 
-    def node(self, t: ast.expr) -> Node:
+    def node(self, t: ast.expr | None = None) -> Node:
+        t = t or self.tree
         match t:
             case ast.Constant(value=int() | float()):
                 source = ast.get_source_segment(self.text, t) or ""
                 need(LITERAL.fullmatch(source) and len(source) <= 400, f"the literal {source[:40]!r} is refused")
-                return const(fmpq(*Fraction(source).as_integer_ratio()))
+                return ("num", (), fmpq(*Fraction(source).as_integer_ratio()))
             case ast.Name(id=name) if name in self.names:
                 return ("var", (), self.names.index(name))
             case ast.Name(id="pi" | "e" as name):
@@ -188,17 +168,18 @@ class Reader:
                 return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
                 return ("where", (self.node(a), self.node(b)), self.condition(test))
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if (
-                name in UNARY if len(args) == 1 else name in ("min", "max") and args
+            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if (
+                name in ("min", "max") if more else name in {*UNARY, "min", "max"}
             ):
                 u = tuple(map(self.node, args))
-                rest: Node = ("add", (const(1), ("exp", (minus(u[0]),), None)), None)
+                rest: Node = ("add", (ONE, ("exp", (minus(u[0]),), None)), None)
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
-                return (known | {"sigmoid": ("div", (const(1), rest), None)}).get(name, (name, u, None))
-        raise Stop("INVALID", f"{(ast.get_source_segment(self.text, t) or '')[:60]!r} is not in the formula language")
+                return (known | {"sigmoid": ("div", (ONE, rest), None)}).get(name, (name, u, None))
+        said = (ast.get_source_segment(self.text, t) or "")[:60]
+        raise Verdict("INVALID", f"{said!r} is not in the formula language")
 
-    def condition(self, t: ast.expr) -> Node:
-        match t:
+    def condition(self, t: ast.expr | None = None) -> Node:
+        match t or self.tree:
             case ast.Compare(left=first, ops=ops, comparators=others) if all(type(o) in RELATIONS for o in ops):
                 sides = [self.node(s) for s in (first, *others)]
                 links = [("cmp", (a, b), RELATIONS[type(o)]) for o, a, b in zip(ops, sides, sides[1:], strict=False)]
@@ -207,7 +188,7 @@ class Reader:
                 return ("and" if isinstance(op, ast.And) else "or", tuple(map(self.condition, values)), None)
             case ast.UnaryOp(op=ast.Not(), operand=a):
                 return ("not", (self.condition(a),), None)
-        raise Stop("INVALID", "a condition is no comparison")
+        raise Verdict("INVALID", "a condition is no comparison")
 
 
 def rational(node: Node) -> Any:
@@ -221,7 +202,7 @@ def rational(node: Node) -> Any:
     if kind in ("div", "pow"):
         need(parts[-1] != 0 or (kind == "pow" and extra >= 0), "an exponent divides by zero")
         return parts[0] / parts[1] if kind == "div" else parts[0] ** int(extra.p)
-    return extra if kind == "num" else sum(parts, fmpq(0)) if kind == "add" else math.prod(parts, start=fmpq(1))
+    return extra if kind == "num" else sum(parts, ZERO) if kind == "add" else math.prod(parts, start=fmpq(1))
 
 
 class Sides(list[Any]):
@@ -252,10 +233,8 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
     asin, acos and atan off theirs. Without `choice` (real balls) the result covers every branch that is possible.
     """
     kind, operands, extra = node
-    if kind == "num":
-        return arb(extra)
-    if kind == "var":
-        return x[extra]
+    if kind in ("num", "var"):
+        return arb(extra) if kind == "num" else x[extra]
     if kind in ("pi", "e"):
         return arb.pi() if kind == "pi" else arb.const_e()
     if kind == "where":
@@ -268,10 +247,8 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
     if kind in KINKS:
         u = [z, -z] if kind == "abs" else u
         return u[choice[id(node)]] if choice is not None else reduce(arb.min if kind == "min" else arb.max, u)
-    if kind == "add":
-        return sum(u[1:], z)
-    if kind == "div":
-        return z / u[1]
+    if kind in ("add", "div"):
+        return sum(u[1:], z) if kind == "add" else z / u[1]
     if (kind == "pow" and extra == 2) or (kind == "mul" and len(u) == 2 and operands[0] == operands[1]):
         wide = isinstance(z, arb) and z.is_finite() and z.contains(0)
         return arb(0).union(z.abs_upper() ** 2) if wide else z * z
@@ -322,25 +299,29 @@ def at(a: Affine, x: Sequence[Any]) -> Any:
     return sum(map(operator.mul, a[1:], x), a[0])
 
 
-def exact(number: float) -> Any:
-    return fmpq(*number.as_integer_ratio())
+def exact(number: Any) -> Any:
+    return fmpq(*number.as_integer_ratio()) if isinstance(number, float) else fmpq(number)
 
 
-def span(a: Affine, box: Box) -> tuple[Any, Any]:
-    """(low, high) of an affine function on a box."""
+def combined(a: Affine, scale: Any, b: Affine) -> Affine:
+    return [p + scale * q for p, q in zip(a, b, strict=True)]
+
+
+def span(a: Affine, box: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """(low, high) of an affine function on a box of floats or rationals."""
     sides = [(exact(p), exact(q)) for p, q in box]
     middle, radius = at(a, [(p + q) / 2 for p, q in sides]), at([0, *map(abs, a[1:])], [(q - p) / 2 for p, q in sides])
     return middle - radius, middle + radius
 
 
-def size(a: Affine, box: Box) -> Any:
+def size(a: Affine, box: Sequence[tuple[Any, Any]]) -> Any:
     """An upper bound on |a| over a box."""
     low, high = map(abs, span(a, box))
     return low.max(high) if isinstance(low, arb) else max(low, high)
 
 
-def combined(a: Affine, scale: Any, b: Affine) -> Affine:
-    return [p + scale * q for p, q in zip(a, b, strict=True)]
+def balls(numbers: Sequence[Any]) -> list[Any]:
+    return [arb(v) for v in numbers]
 
 
 @dataclass
@@ -391,18 +372,361 @@ def maximum(node: Node, sign: int, D: int) -> list[Affine] | None:
     return None if None in parts else [u for part in parts for u in part or []]
 
 
-class Kinks:
-    """Σ_k a_k max(u_k1, …, u_kn) for every output, equal ones merged; the affine parts go to `lines`.
+class Computed(NamedTuple):
+    """An affine function A of x̂ as floating point computes it: off by at most u(R(|x̂|) + own·|A(x̂)|), u the unit roundoff."""
 
-    max(u) = mean(u) + λ·max(û), û = (u − mean(u))/λ: û does not change with scale, added affine functions and order, and
-    relu(d), relu(−d), |d| have the same û = {d, −d}/λ. If |û_i − v̂_i| ≤ δ on the domain then |max û − max v̂| ≤ δ.
+    A: Affine
+    R: Affine
+    own: int
+
+    def moving(self, X: list[Any]) -> Any:
+        """Σ|A_i| X_i."""
+        return sum(map(operator.mul, map(abs, self.A[1:]), X), self.A[0] * 0)
+
+    def error(self, X: list[Any], size: Any, more: int = 0) -> Any:
+        """How far it is off for |x̂| ≤ X, |A| ≤ size, in units of u, with the error 2u|x̂| of x̂ and `more` roundings."""
+        return at(self.R, X) + (self.own + more) * size + 2 * self.moving(X)
+
+    def ball(self) -> "Computed":
+        return Computed(balls(self.A), balls(self.R), self.own)
+
+
+def binary(number: Any) -> bool:
+    """Whether a number is ± a power of two: products with it are exact."""
+    p, q = abs(int(number.p)), int(number.q)
+    return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
+
+
+def dot(terms: list[tuple[Any, Any, Computed]], D: int) -> Computed:
+    """Σ c·L, added in any order, over (c, error of c in units of u, L).
+
+    Of N summands the last addition is off by u|Σ|, all others together by (N − 2)u Σ|summands|.
+    """
+    n, often, A, R = len(terms), 0, [ZERO] * (D + 1), [ZERO] * (D + 1)
+    for c, error, L in terms:
+        plain = not any(L.R) and not L.own and not any(L.A[1:]) and binary(L.A[0])
+        often = L.own + (not plain and not (binary(c) and not error))
+        A, R = combined(A, c, L.A), combined(R, abs(c), L.R)
+        R = combined(R, error + (abs(c) * (often + n - 2) if n > 1 else 0), list(map(abs, L.A)))
+    return Computed(A, R, 1 if n > 1 else often)
+
+
+def projected(token: dict[int, Computed], W: Any, biases: list[Any], D: int) -> dict[int, Computed]:
+    """token·W + biases, by column; columns that are 0 are left out, of tokens too."""
+    one, found = Computed([fmpq(1)] + [ZERO] * D, [ZERO] * (D + 1), 0), dict[int, Computed]()
+    for j in range(len(W[0])):
+        terms = [(exact(W[m][j]), ZERO, L) for m, L in token.items() if W[m][j]]
+        terms += [(exact(b[j]), ZERO, one) for b in biases if b[j]]
+        if terms:
+            found[j] = dot(terms, D)
+    return found
+
+
+@dataclass
+class Head:
+    """Σ_t softmax_t(scores)·values[output][token], affine in x; and how it is computed.
+
+    columns: what a column of W^V makes of the tokens, what an error of it and what its size cost every output.
     """
 
-    def __init__(self, box: Box, lines: list[Affine]) -> None:
-        self.box, self.lines, self.error = box, lines, [arb(0)] * len(lines)
-        self.known: list[tuple[list[Any], list[Affine]]] = []
+    scores: list[Affine]
+    values: list[list[Affine]]
+    computed: list[Computed]
+    columns: dict[int, tuple[list[Computed], list[Any], list[Any]]] = field(default_factory=dict)
+
+    def as_maximum(self, box: Box) -> tuple[list[Any], list[Any]]:
+        """(γ, residue) per output: values = γ·scores + a common affine function, up to the residue."""
+        apart = [combined(s, -1, self.scores[0]) for s in self.scores]
+        sides = [exact(q - p) for p, q in box]
+        _, t, i = max((abs(s[i]) * r, t, i) for t, s in enumerate(apart) for i, r in enumerate(sides, 1))
+        slopes = [(v[t][i] - v[0][i]) / apart[t][i] if apart[t][i] else ZERO for v in self.values]
+        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zip(v, apart, strict=True)]
+                for v, g in zip(self.values, slopes, strict=True)]  # fmt: skip
+        return slopes, [max(size(gap, box) for gap in row) for row in gaps]
+
+    def rounding(self, c: list[Any], r: list[Any], u: Any, slopes: list[Any] | None = None) -> list[Any]:
+        """What floating point may add to every output where |x̂ − c| ≤ r, to first order.
+
+        If exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average z = Σ w_t v_t moves by exactly
+        Σ w_t η_t(v_t − z)/(1 + Σ w_t η_t): nothing where a weight is 0 or 1. x̂ itself is off by 2u|x̂|, exp by 4u, so
+        E_t = e^y − 1 ≤ y + y² with y = d_t + u(a_t + 4), d_t the error of a score and a_t = max s − s_t, which is subtracted
+        first; or y = u(3Σ|k_i x̂_i| + 11) where e^(k_i x_i) and e^b are multiplied. Of n tokens, normaliser and sum cost
+        (n + 2)u|z| + (n + 4)u Σ w_t|v_t|, besides the errors of the values. On the box, with k̄ and z̄ the averages at c,
+
+            w_t(x) ≤ W_t = w_t(c)·e^(g_t),  g_t = Σ_i |k_ti − k̄_i| r_i    (Jensen),    |v_t − z̄| ≤ dev_t,
+            |z − z̄| ≤ Σ W dev, and by derivatives ≤ Σ_t W_t Σ_i |∂_i v_t| r_i + Σ W g dev + Σ W g·Σ W dev.
+
+        With slopes γ (`as_maximum`): averages of scores off by d lie between max − W − 2d and max + d, whatever the box;
+        weights off by factors count as scores off by their logarithms (at most 764u: e^−745 is the least number).
+        """
+        X, n = [abs(p) + q for p, q in zip(c, r, strict=True)], len(self.computed)
+        s, P = [at(t.A, c) for t in self.computed], [t.moving(X) for t in self.computed]
+        d = [u * t.error(X, abs(v) + t.moving(r)) for t, v in zip(self.computed, s, strict=True)]
+        top, far = reduce(arb.max, s), 2 * reduce(arb.max, d)
+        e = [(v - top).exp() for v in s]
+        w = [v / sum(e, arb(0)) for v in e]
+        mean = [sum(map(operator.mul, w, k), arb(0)) for k in zip(*(t.A[1:] for t in self.computed), strict=True)]
+        g = [at([arb(0), *map(abs, map(operator.sub, t.A[1:], mean))], r) for t in self.computed]
+        W = [(v * grow.exp()).min(arb(1)) for v, grow in zip(w, g, strict=True)]
+        a = [top - v + grow + reduce(arb.max, g) + far for v, grow in zip(s, g, strict=True)]
+        logs = [(p + u * (q + 4)).max(u * (3 * t + 11)) for p, q, t in zip(d, a, P, strict=True)]
+        E = [y + y * y if y < 1 else y.exp() for y in logs]
+        WE, Wg = list(map(operator.mul, W, E)), list(map(operator.mul, W, g))
+        share = sum(WE, arb(0))
+        known = [abs(v) * (far + 1528 * u) for v in slopes or [arb(0)] * len(self.values)]
+        smooth = slopes is None and n > 1
+        if smooth and not share < 0.5:
+            return [arb("inf")] * len(self.values)
+        for column, gain, cost in self.columns.values():
+            v, swing = [at(t.A, c) for t in column], [t.moving(r) for t in column]
+            large = [abs(p) + q for p, q in zip(v, swing, strict=True)]
+            off = [u * t.error(X, p, n + 4 if n > 1 else 0) for t, p in zip(column, large, strict=True)]
+            here, error = reduce(arb.max, large), reduce(arb.max, off)
+            if smooth:
+                z = sum(map(operator.mul, w, v), arb(0))
+                dev = [abs(p - z) + q for p, q in zip(v, swing, strict=True)]
+                around = sum(map(operator.mul, W, dev), arb(0))
+                near = around.min(sum(map(operator.mul, W, swing), sum(map(operator.mul, Wg, dev), sum(Wg) * around)))
+                here = here.min(abs(z) + near)
+                weighted = sum(((p + q) * t for p, q, t in zip(W, WE, off, strict=True)), arb(0))
+                error = (sum(map(operator.mul, WE, dev), share * near) + weighted) / (1 - share)
+            error += (n + 2) * u * here if n > 1 else 0
+            known = [k + error * p + here * q for k, p, q in zip(known, gain, cost, strict=True)]
+        return known
+
+
+class Layer:
+    """T_o = lines[o] + Σ heads + Σ hinges, in rationals, affine in x; and what floating point may add to it.
+
+    Tokens, keys, values and, where q or k is constant, scores are affine in x̂ = (x − shift)·scale (`Computed`). A token
+    whose score is always 745 below another's is left out. ReLU units: relu(z) − relu(−z) = z; a unit of proved sign is
+    linear or nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P. A sum of N
+    summands costs (N − 1)u, and one u more if products are inexact, per unit of its summands: behind the heads such counts
+    are added up along the way. `tiny`: underflow and the tokens left out, times a product of norms that bounds all numbers.
+    """
+
+    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
+        self.c, self.w, self.u, self.D, D = c, w, u, len(box), len(box)
+        d, outs, n = c["features_in"], c["features_out"] * len(places), c["tokens"]
+        self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
+        need(all(self.scale), "a scale is 0")
+        ends = [[(exact(v) - s) * q for v in side] for side, s, q in zip(box, self.shift, self.scale, strict=True)]
+        self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
+        self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
+        self.heads, self.fixed = dict[Any, Head](), [ZERO] * outs
+        self.norms(len(w.get("S", [])) + n, max(max(map(abs, side)) for side in box))
+        tokens = []
+        for j in range(n):
+            raw = {i: Computed([fmpq(m == 1 + j * d + i) for m in range(D + 1)], [ZERO] * (D + 1), 0) for i in range(d)}
+            tokens.append(projected(raw, w["W_E"], [w["b_E"], *([w["P"][j]] if "P" in w else [])], D))
+        special = [projected({}, [row], [row], D) for row in w.get("S", [])]
+
+        def project(token: dict[int, Computed], k: str, h: int) -> dict[int, Computed]:
+            return projected(token, w[f"W_{k}"][h], [w[f"b_{k}"][h]] if f"b_{k}" in w else [], D)
+
+        keys, values = ([[project(t, k, h) for t in tokens + special] for h in range(c["heads"])] for k in "KV")
+        for index, place in enumerate(places):
+            asking = special[place - c["output_tokens"]] if c["readout"] == "output" else tokens[place]
+            seen = [self.attended(h, project(asking, "Q", h), keys[h]) for h in range(c["heads"])]
+            pairs = [(list(scores.values()), [values[h][t] for t in scores]) for h, scores in enumerate(seen)]
+            self.fed_forward(asking, pairs, index * c["features_out"])
+
+    def norms(self, tokens: int, far: float) -> None:
+        """`tiny`, and `rise`: 1 + 4Ku covers products of errors, K the number of roundings on any way through the layer."""
+
+        def norm(rows: Any) -> float:
+            deep = rows and isinstance(rows[0], (list, tuple))
+            return max(map(norm, rows)) if deep else sum(map(abs, rows)) * UP
+
+        sizes = {name: norm(rows) for name, rows in self.w.items()}
+        weights = math.prod(1 + sizes[f"W_{k}"] + sizes.get(f"b_{k}", 0.0) for k in "QKVO12R")
+        token = 1 + float(sum(self.reach, ZERO)) * sizes["W_E"] + sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
+        single, most = self.u > fmpq(1, 2**30), self.c["heads"] * token**3 * weights
+        room = 2.0**126 if single else 2.0**1022
+        need((most + far) * (1 + sizes["scale"]) < room, "numbers may overflow", UNCHECKED)
+        many = self.c["heads"] * self.c["d_v"] + 4 * self.c["d_model"] + self.c["ffn_width"] + 2 * tokens + self.D
+        many += self.c["d_k"] + 40
+        self.tiny = exact(most) * fmpq(1, 2 ** (126 if single else 1022)) * many**3
+        self.rise = 1 + 4 * self.u * many
+        need(self.rise < fmpq(101, 100), "there are too many summands for the rounding analysis", UNCHECKED)
+
+    def real(self, a: Affine) -> Affine:
+        """An affine function of x̂ as one of x."""
+        steps = list(map(operator.mul, a[1:], self.scale))
+        return [a[0] - sum(map(operator.mul, steps, self.shift), ZERO), *steps]
+
+    def attended(self, h: int, q: dict[int, Computed], keys: list[dict[int, Computed]]) -> dict[int, Computed]:
+        """The scores q·k/√d_k of the tokens that head h attends to."""
+        root = fmpq(math.isqrt(self.c["d_k"]))
+        need(root**2 == self.c["d_k"], "√d_k is irrational", UNCHECKED)
+        pairs, ends = [[(q[i], k[i]) for i in q.keys() & k.keys()] for k in keys], list[tuple[Any, Any, Any]]()
+        for row in pairs:
+            low, high, off = ZERO, ZERO, ZERO
+            for both in row:
+                corners = [s * t for s, t in product(*(span(v.A, self.sides) for v in both))]
+                large, more = (size(v.A, self.sides) for v in both)
+                errors = at(both[0].R, self.reach) * more + at(both[1].R, self.reach) * large
+                counts = len(row) + 5 + both[0].own + both[1].own
+                low, high = low + min(corners), high + max(corners)
+                off += self.u * (counts * large * more + errors)
+            ends.append((low / root, high / root, off / root))
+        best = max(low - off for low, _, off in ends)
+        found = {}
+        for t in (t for t, (_, high, off) in enumerate(ends) if not high + off - best <= -MASKED):
+            ordered = [(b, a) if any(a.A[1:]) else (a, b) for a, b in pairs[t]]
+            flat = not any(any(a.A[1:]) for a, _ in ordered)
+            need(flat, f"scores of head {h} are not affine in x: not a constructed layer", UNCHECKED)
+            s = dot([(a.A[0], a.R[0] + a.own * abs(a.A[0]), b) for a, b in ordered], self.D)
+            found[t] = Computed([k / root for k in s.A], [k / root for k in s.R], s.own + (not binary(root)))
+        return found
+
+    def fed_forward(self, asking: dict[int, Computed], seen: list[Any], first: int) -> None:
+        """The outputs `first` … of one place; seen: (scores, values) of the tokens that every head attends to."""
+        c, w, u, d_v = self.c, self.w, self.u, self.c["d_v"]
+        n, outs, zeros = range(c["d_model"]), range(c["features_out"]), [ZERO] * (self.D + 1)
+        own, b_O, read = asking if c["residual"] else {}, w.get("b_O", [0.0] * len(n)), matrix(w["W_R"])
+        parts = [[self.written(v, d_v) * matrix(w["W_O"][h * d_v : (h + 1) * d_v]) for v in values]
+                 for h, (_, values) in enumerate(seen)]  # fmt: skip
+        heads = {h: matrices for h, matrices in enumerate(parts) if len(matrices) > 1}
+        stream = sum((p[0] for p in parts if len(p) == 1), self.written(own, len(n)) + self.first(b_O))
+        columns = {(h, i): w["W_O"][h * d_v + i] for h, (_, v) in enumerate(seen) for i in sorted(set().union(*v))}
+        large = held = [abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0) for m in n]
+        for (h, i), row in columns.items():
+            most = max(self.large(v[i]) for v in seen[h][1] if i in v)
+            large = [s + abs(exact(a)) * most if a else s for s, a in zip(large, row, strict=True)]
+        worth, P = matrix(w["W_2"]) * read, read * fmpq(int(c["residual"]))
+        paths, constant = absolute(P), matrix([w["b_2"]]) * read + matrix([w["b_R"]])
+        beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
+        units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
+        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[int]()
+        for j, (weights, bias) in enumerate(units):
+            gain, unit = [worth[j, o] for o in outs], matrix([[v] for v in weights])
+            if j in done or not any(gain):
+                continue
+            line = column(stream * unit + self.first([bias]), 0)
+            averages = [[line], *([column(C * unit, 0) for C in t] for t in heads.values())]
+            ends = [list(zip(*(span(v, self.sides) for v in row), strict=True)) for row in averages]
+            low, high = sum((min(e[0]) for e in ends), ZERO), sum((max(e[1]) for e in ends), ZERO)
+            twin = twins.get((tuple(-v for v in weights), -bias), j)
+            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
+            done |= {j, twin} if paired else {j}
+            inputs = sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), abs(exact(bias)))
+            if not paired and high <= (1 - self.rise) * inputs:
+                continue  # 0, however it is computed
+            live.append(j)
+            paths, beside = paths + absolute(unit * matrix([gain])), beside + absolute(matrix([gain]) * exact(bias))
+            if paired or low >= 0:
+                P, constant = P + unit * matrix([gain]), constant + matrix([gain]) * exact(bias)
+            elif high > 0:
+                alone = not any(k for row in averages[1:] for v in row for k in v)
+                need(alone, f"unit {j} of the feed-forward network may switch: not a constructed layer", UNCHECKED)
+                before, after = [ZERO] * first, [ZERO] * (len(self.lines) - first - len(outs))
+                self.hinges.append((before + gain + after, self.real(line)))
+        sums = [additions([row[m] for row in columns.values()], (m in own) + bool(b_O[m])) for m in n]
+        steps = max((2 * additions(units[j][0], bool(units[j][1])) for j in live), default=0)
+        added = [bool(w["b_2"][m]) + bool(large[m] and c["residual"]) for m in n]
+        steps += max(additions([w["W_2"][j][m] for j in live], added[m]) for m in n)
+        steps += max(additions([row[o] for row in w["W_R"]], bool(w["b_R"][o])) for o in outs)
+        costs = matrix([[u * (sums[m] + steps) * paths[m, o] for o in outs] for m in n])
+        for o in outs:
+            line, off = (
+                column(stream * P, o),
+                [u * v.error(self.reach, size(v.A, self.sides)) * paths[m, o] for m, v in own.items()],
+            )
+            self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
+            self.fixed[first + o] = sum(off, u * steps * beside[0, o]) + sum(held[m] * costs[m, o] for m in n)
+        for h, (scores, values) in enumerate(seen):
+            empty = [[zeros] * len(scores)] * len(self.lines)
+            new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores])
+            head = self.heads.setdefault((h, *((*s.A, *s.R, s.own) for s in scores)), new)
+            for o in outs if len(scores) > 1 else []:
+                head.values[first + o] = [self.real(column(C * P, o)) for C in parts[h]]
+            for i in (i for g, i in columns if g == h):
+                row, none = absolute(matrix([columns[h, i]])), [arb(0)] * len(self.lines)
+                own_column = [v.get(i, Computed(zeros, zeros, 0)).ball() for v in values]
+                _, gain, cost = head.columns.setdefault(i, (own_column, list(none), list(none)))
+                for target, by in ((gain, row * paths), (cost, row * costs)):
+                    target[first : first + len(outs)] = [arb(by[0, o]) for o in outs]
+
+    def rounding(self, box: Box, head: Head, slopes: list[Any] | None = None) -> list[Any]:
+        """What the rounding of a head may add to every output on a box."""
+        middles = [((arb(a) + arb(b)) / 2 - s) * q for (a, b), s, q in zip(box, self.shift, self.scale, strict=True)]
+        halves = [(arb(b) - arb(a)) / 2 * abs(q) for (a, b), q in zip(box, self.scale, strict=True)]
+        return [r * self.rise for r in head.rounding(middles, halves, arb(self.u), slopes)]
+
+    def large(self, v: Computed) -> Any:
+        return size(v.A, self.sides) + at(v.R, self.reach)
+
+    def written(self, token: dict[int, Computed], width: int) -> Any:
+        """The matrix [D + 1, width] of a token: (1, x̂)·matrix."""
+        return matrix([[token[m].A[i] if m in token else ZERO for m in range(width)] for i in range(self.D + 1)])
+
+    def first(self, row: Sequence[float]) -> Any:
+        return matrix([row] + [[0.0] * len(row)] * self.D)
+
+
+def additions(numbers: Sequence[float], more: int) -> int:
+    """Roundings of a sum Σ number·something with some `more` summands: N − 1, and 1 if a product is inexact."""
+    used = [exact(v) for v in numbers if v]
+    return max(len(used) + more - 1, 0) + (not all(map(binary, used)))
+
+
+def matrix(rows: Any) -> Any:
+    return fmpq_mat(len(rows), len(rows[0]), [exact(v) for row in rows for v in row])
+
+
+def absolute(m: Any) -> Any:
+    return fmpq_mat(m.nrows(), m.ncols(), [abs(v) for v in m.entries()])
+
+
+def column(m: Any, j: int) -> Affine:
+    return [m[i, j] for i in range(m.nrows())]
+
+
+class Difference:
+    """g_o = lines[o] + Σ heads + Σ coefficient·node over terms[o] + something between low[o] and high[o], all balls.
+
+    Σ_k a_k max(u_k1, …, u_kn): equal kinks of T and f are merged. max(u) = mean(u) + λ·max(û), û = (u − mean(u))/λ: û does
+    not change with scale, added affine functions and order, and relu(d), relu(−d), |d| have the same û = {d, −d}/λ. If
+    |û_i − v̂_i| ≤ δ on the domain then |max û − max v̂| ≤ δ. A head whose values are its scores/β is below the maximum of n
+    affine functions, by at most W((n − 1)/e)/β with Lambert's function W. It is read so where boxes would be too small for
+    it (reading ≥ 1) or f has the same kink (reading 2; then `optional` tells whether it could be left smooth).
+    """
+
+    def __init__(self, layer: Layer, f: list[Node], box: Box, bound: float, reading: int) -> None:
+        self.box, self.outs, self.optional, zeros = box, range(len(f)), False, [arb(0)] * (len(box) + 1)
+        self.lines, self.heads = [balls(line) for line in layer.lines], list[Head]()
+        self.low, self.high = [-arb(layer.tiny) for _ in f], [arb(layer.tiny) for _ in f]
+        self.rounding = balls([layer.rise * r for r in layer.fixed])  # of all but the heads
+        self.known: list[tuple[list[Any], list[Affine]]] = []  # (a_k per output, û_k)
+        sums = [Sum(list(zeros)) for _ in f]
+        for o, (s, node) in enumerate(zip(sums, f, strict=True)):
+            s.add(arb(-1), node)
+            self.lines[o] = combined(self.lines[o], 1, s.line)
+            for scale, branches in s.kinks:
+                self.add([scale if p == o else arb(0) for p in self.outs], branches)
+        for scales, line in layer.hinges:
+            self.add(balls(scales), [zeros, balls(line)])
+        for head in (head for head in layer.heads.values() if head.columns):
+            self.add_head(layer, head, bound, reading)
+        self.terms = [s.terms for s in sums]
+        for scales, hats in self.known:
+            lines, reach = list[Node](), reduce(arb.max, [size(h, box) for h in hats])
+            for h in hats:
+                moving = [(k, ("var", (), i)) for i, k in enumerate(h[1:]) if not k.is_zero()]
+                parts = [("mul", (("num", (), k), x), None) for k, x in moving]
+                lines.append(("add", (("num", (), h[0]), *parts), None))
+            for o, s in enumerate(scales):
+                if abs(s) * reach <= bound * 1e-9:
+                    self.widen(o, abs(s) * reach)
+                else:
+                    self.terms[o].append((s, ("max", tuple(lines), None)))
+
+    def widen(self, o: int, below: Any, above: Any = None) -> None:
+        self.low[o], self.high[o] = self.low[o] - below, self.high[o] + (below if above is None else above)
 
     def normal(self, branches: list[Affine]) -> tuple[Affine, Any, list[Affine]]:
+        """(mean, λ, û)."""
         mean = [sum(column, arb(0)) / len(branches) for column in zip(*branches, strict=True)]
         apart = [combined(b, -1, mean) for b in branches]
         scale = max((span([arb(0), *b[1:]], self.box)[1].mid() for b in apart), key=float)
@@ -410,12 +734,12 @@ class Kinks:
 
     def match(self, hats: list[Affine]) -> tuple[int, Any] | None:
         """(index, δ) of an equal kink."""
-        for index, (_, known) in enumerate(self.known):
+        for index, known in ((i, hs) for i, (_, hs) in enumerate(self.known) if len(hs) == len(hats)):
             left, worst = list(known), arb(0)
-            for hat in hats if len(hats) == len(known) else []:
+            for hat in hats:
                 place = min(range(len(left)), key=lambda i: float(size(combined(hat, -1, left[i]), self.box)))
                 worst = worst.max(size(combined(hat, -1, left.pop(place)), self.box))
-            if len(hats) == len(known) and worst < 1e-6:
+            if worst < 1e-6:
                 return index, worst
         return None
 
@@ -424,295 +748,35 @@ class Kinks:
         mean, scale, hats = self.normal(branches)
         if not scale > 0:  # they differ by constants only
             mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
-        self.lines[:] = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
+        self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
         scaled = [s * scale for s in scales]
         if found := self.match(hats) if scale > 0 else None:
             old, known = self.known[found[0]]
-            self.known[found[0]] = [a + b for a, b in zip(old, scaled, strict=True)], known
-            self.error = [e + abs(s) * found[1] for e, s in zip(self.error, scaled, strict=True)]
+            self.known[found[0]] = combined(old, 1, scaled), known
+            for o, s in enumerate(scaled):
+                self.widen(o, abs(s) * found[1])
         elif scale > 0:
             self.known.append((scaled, hats))
 
-    def terms(self, trifle: float) -> list[Terms]:
-        """What is left, per output, as nodes; trifles go to the error."""
-        found: list[Terms] = [[] for _ in self.lines]
-        for scales, hats in self.known:
-            reach = reduce(arb.max, [size(h, self.box) for h in hats])
-            lines = [[const(h[0]), *(("mul", (const(k), ("var", (), i)), None) for i, k in enumerate(h[1:]) if not k.is_zero())]
-                     for h in hats]  # fmt: skip
-            node: Node = ("max", tuple(("add", tuple(line), None) for line in lines), None)
-            for o, s in enumerate(scales):
-                if abs(s) * reach <= trifle:
-                    self.error[o] += abs(s) * reach
-                else:
-                    found[o].append((s, node))
-        return found
-
-
-@dataclass
-class Head:
-    """Σ_t softmax_t(scores)·values[output][token]; rounding: `off` of the scores, `paid` per output, `rest` without scores."""
-
-    scores: list[Affine]
-    values: list[list[Affine]]
-    off: Any
-    paid: list[Any]
-    rest: list[Any]
-
-    def as_maximum(self, box: Box) -> tuple[list[Any], list[Any]]:
-        """(γ, residue) per output: values = γ·scores + a common affine function, up to the residue."""
-        apart = [combined(s, -1, self.scores[0]) for s in self.scores]
-        moves = {
-            abs(k) * exact(q - p): (t, i + 1)
-            for t, s in enumerate(apart)
-            for i, (k, (p, q)) in enumerate(zip(s[1:], box, strict=True))
-        }
-        t, i = moves[max(moves)]
-        slopes = [(v[t][i] - v[0][i]) / apart[t][i] if apart[t][i] else fmpq(0) for v in self.values]
-        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zip(v, apart, strict=True)]
-                for v, g in zip(self.values, slopes, strict=True)]  # fmt: skip
-        return slopes, [max(size(gap, box) for gap in row) for row in gaps]
-
-
-class Layer:
-    """T_o = lines[o] + Σ heads + Σ hinges, in rationals; `error`: of what was left out, `rounding`: of the deployed T.
-
-    A token is a matrix E with e = (1, x)·E, so keys, values and, where q or k is constant, scores are affine in x. A token
-    whose score is always 745 below another's is left out. ReLU units: relu(z) − relu(−z) = z; a unit of proved sign is
-    linear or nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P.
-    """
-
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
-        self.c, self.w, self.box, self.u, self.D = c, w, box, u, len(box)
-        d, outs, zero = c["features_in"], c["features_out"] * len(places), fmpq(0)
-        self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
-        need(all(self.scale), "a scale is 0")
-        self.lines, self.hinges = [[zero] * (self.D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
-        self.heads, self.error, self.rounding = dict[Any, Head](), zero, [zero] * outs
-        sides = [(exact(a), exact(b)) for a, b in box]
-        self.e_x = u * (3 + 2 * max(max(abs(a), abs(b)) / (b - a) for a, b in sides)) * fmpq(101, 100)
-        middles = [[(a + b) / 2] + [fmpq(i == j) for j in range(self.D)] for i, (a, b) in enumerate(sides)]
-        self.centred = matrix([[fmpq(1)] + [zero] * self.D, *middles]).transpose()  # (1, x) = (1, ξ)·centred
-        self.radii = [fmpq(1)] + [(b - a) / 2 for a, b in sides]
-        weights = [[abs(exact(v)) for row in w[name] for v in row] for name in ("W_O", "W_1", "W_2", "W_R")]
-        self.gain = math.prod((1 + sum(row, zero) for row in weights), start=fmpq(1))  # of every path behind the heads
-        tokens = []
-        for j in range(c["tokens"]):
-            row = [exact(b) + (exact(w["P"][j][m]) if "P" in w else 0) for m, b in enumerate(w["b_E"])]
-            own = range(j * d, j * d + d)
-            reads = [[-self.shift[i] * self.scale[i] for i in own]]
-            reads += [[self.scale[i] if i == n else zero for i in own] for n in range(self.D)]
-            tokens.append(matrix(reads) * rationals(w["W_E"]) + self.first(row))
-        special = [self.first([exact(v) for v in row]) for row in w.get("S", [])]
-        keys, values = ([[self.projected(t, k, h) for t in tokens + special] for h in range(c["heads"])] for k in "KV")
-        for index, place in enumerate(places):
-            asking = special[place - c["output_tokens"]] if c["readout"] == "output" else tokens[place]
-            seen = [self.attended(h, self.projected(asking, "Q", h), keys[h], values[h]) for h in range(c["heads"])]
-            self.fed_forward(asking, seen, index * c["features_out"])
-
-    def first(self, row: list[Any]) -> Any:
-        return matrix([row] + [[fmpq(0)] * len(row)] * self.D)
-
-    def projected(self, token: Any, which: str, h: int) -> Any:
-        found, bias = token * rationals(self.w[f"W_{which}"][h]), self.w.get(f"b_{which}")
-        return found + self.first([exact(v) for v in bias[h]]) if bias else found
-
-    def attended(self, h: int, q: Any, keys: list[Any], values: list[Any]) -> list[tuple[Affine, Any]]:
-        """(score, its part of the stream) of the tokens that head h attends to from query q.
-
-        A score is (1, x)·G·(1, x)ᵀ, G = q·kᵀ/√d_k: affine if the quadratic part is 0.
-        """
-        root, n, zero = math.isqrt(self.c["d_k"]), self.D + 1, fmpq(0)
-        need(root**2 == self.c["d_k"], "√d_k is irrational", UNCHECKED)
-        scores = [q * k.transpose() / fmpq(root) for k in keys]
-
-        def most(G: Any) -> Any:  # an upper bound on the domain
-            shifted = self.centred * G * self.centred.transpose()
-            sizes = [
-                abs(shifted[i, j]) * self.radii[i] * self.radii[j] for i, j in product(range(n), range(n)) if i or j
-            ]
-            return shifted[0, 0] + sum(sizes, zero)
-
-        best = min(scores, key=lambda G: most(G * -1))
-        kept = [t for t, G in enumerate(scores) if not most(G - best) <= -MASKED]
-        square = product(kept, range(1, n), range(1, n))
-        flat = all(scores[t][i, j] + scores[t][j, i] == 0 for t, i, j in square)
-        need(flat, f"scores of head {h} are not affine in x: not a constructed layer", UNCHECKED)
-        out = rationals(self.w["W_O"][h * self.c["d_v"] : (h + 1) * self.c["d_v"]])
-        lost = max(size(column(v, k), self.box) for v in values for k in range(self.c["d_v"]))
-        self.error += lost * len(keys) * fmpq(1, 2**1060) * self.gain
-        affines = {t: [scores[t][0, i] + (scores[t][i, 0] if i else 0) for i in range(n)] for t in kept}
-        return [(affines[t], values[t] * out) for t in kept]
-
-    def fed_forward(self, asking: Any, seen: list[list[tuple[Affine, Any]]], first: int) -> None:
-        """The outputs `first` … of one place."""
-        w, outs, zero = self.w, range(self.c["features_out"]), fmpq(0)
-        stream = asking * fmpq(int(self.c["residual"]))
-        stream += self.first([exact(v) for v in w.get("b_O", [0.0] * self.c["d_model"])])
-        heads = {h: tokens for h, tokens in enumerate(seen) if len(tokens) > 1}
-        stream = sum((tokens[0][1] for tokens in seen if len(tokens) == 1), stream)
-        read = rationals(w["W_R"])
-        worth, P = rationals(w["W_2"]) * read, read * fmpq(int(self.c["residual"]))
-        constant = rationals([w["b_2"]]) * read + rationals([w["b_R"]])
-        units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
-        twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[tuple[list[Any], Any, Any]]()
-        large = [size(column(stream, m), self.box) for m in range(self.c["d_model"])]
-        for tokens, m in product(heads.values(), range(self.c["d_model"])):
-            large[m] += max(size(column(C, m), self.box) for _, C in tokens)
-        for j, (weights, bias) in enumerate(units):
-            gain, unit = [worth[j, o] for o in outs], matrix([[exact(v)] for v in weights])
-            if j in done or not any(gain):
-                continue
-            line = column(stream * unit + self.first([exact(bias)]), 0)
-            parts = [[column(C * unit, 0) for _, C in tokens] for tokens in heads.values()]
-            ends = [
-                span(line, self.box),
-                *((min(span(v, self.box)[0] for v in row), max(span(v, self.box)[1] for v in row)) for row in parts),
-            ]
-            low, high = (sum(side, zero) for side in zip(*ends, strict=True))
-            twin = twins.get((tuple(-v for v in weights), -bias), j)
-            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
-            done |= {j, twin} if paired else {j}
-            linear = paired or low >= 0
-            if high <= 0 and not linear:
-                continue
-            if linear:
-                P, constant = P + unit * matrix([gain]), constant + matrix([gain]) * exact(bias)
-            else:
-                alone = not any(k for row in parts for v in row for k in v)
-                need(alone, f"unit {j} of the feed-forward network may switch: not a constructed layer", UNCHECKED)
-                self.hinges.append(([zero] * first + gain + [zero] * (len(self.lines) - first - len(gain)), line))
-            inputs = abs(exact(bias)) + sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), zero)
-            off = (len(weights) - weights.count(0.0) + 2) * self.u * inputs + self.moving(line)[0] * self.e_x * (
-                not linear
-            )
-            live.append(([abs(v) for v in gain], off, inputs))
-        for o in outs:
-            line = column(stream * P, o)
-            self.lines[first + o] = [line[0] + constant[0, o], *line[1:]]
-            averages = [(h, [s for s, _ in t], [column(C * P, o) for _, C in t]) for h, t in heads.items()]
-            self.charge(first + o, averages, [(gain[o], off, inputs) for gain, off, inputs in live if gain[o]])
-
-    def moving(self, a: Affine) -> tuple[Any, Any]:
-        """(Σ|coefficients|, size) of an affine function of the normalised inputs x̂ = (x − shift)·scale."""
-        steps = [abs(k / s) for k, s in zip(a[1:], self.scale, strict=True)]
-        ends = [
-            [abs((exact(v) - s) * q) for v in side] for side, s, q in zip(self.box, self.shift, self.scale, strict=True)
-        ]
-        reach = [max(*pair, fmpq(1, 2)) + fmpq(1, 10**9) for pair in ends]
-        return sum(steps, fmpq(0)), abs(at(a, self.shift)) + sum(map(operator.mul, steps, reach), fmpq(0))
-
-    def charge(
-        self, o: int, averages: list[tuple[int, list[Affine], list[Affine]]], live: list[tuple[Any, Any, Any]]
-    ) -> None:
-        """Add the heads to output o, and what floating point may add to it.
-
-        u is the unit roundoff, e_x = u(3 + 2·reach) the error of x̂, exp is within 4u. A head with n tokens, scores of size S,
-        values of size V and range R, moving by at most k and v per unit of x̂, is off by
-
-            (d + 4u + u·ln n)R + (2n + 12)uV + v·e_x,    d = k·e_x + (D + 3)uS,
-
-        and the sum of all by (heads + D + 6)u·ΣV. Read as a maximum of γ·scores the first term is 2γ(d + 764u): averages
-        of scores that are off by d lie between max − W − 2d and max + d. Units of the FFN: n inputs of total size Z cost
-        (n + 2)uZ, adding them up (units + 2)uZ.
-        """
-        u, D, outs = self.u, self.D, len(self.lines)
-        k, total_size = self.moving(self.lines[o])
-        paid = 4 * u * abs(self.lines[o][0]) + k * (self.e_x + (D + 6) * u) + fmpq(1, 2**1000)
-        for h, scores, values in averages:
-            n, moves = len(scores), [self.moving(s) for s in scores]
-            d = max(k for k, _ in moves) * self.e_x + (D + 3) * u * max(s for _, s in moves)
-            ends = [span(v, self.box) for v in values]
-            low, high, swing = min(a for a, _ in ends), max(b for _, b in ends), max(self.moving(v)[0] for v in values)
-            zero = [[[fmpq(0)] * (D + 1)] * n] * outs
-            new = Head(scores, zero, d, [fmpq(0)] * outs, [fmpq(0)] * outs)
-            head = self.heads.setdefault((h, *map(tuple, scores)), new)
-            head.values[o], total_size = values, total_size + max(abs(low), abs(high))
-            head.rest[o] = (2 * n + 12) * u * max(abs(low), abs(high)) + swing * self.e_x
-            head.paid[o] = head.rest[o] + (d + u * (4 + exact(math.log(n) + 1e-9))) * (high - low)
-        tiny = fmpq(1, 2 ** (1060 if u < fmpq(1, 2**30) else 140)) * sum(len(scores) for _, scores, _ in averages)
-        paid += ((self.c["heads"] + D + 6) * u + tiny) * total_size  # tiny: weights that underflow
-        self.rounding[o] = paid + sum(
-            (gain * (off + (len(live) + 2) * u * inputs) for gain, off, inputs in live), fmpq(0)
-        )
-
-
-def matrix(rows: list[list[Any]]) -> Any:
-    return fmpq_mat(len(rows), len(rows[0]), [v for row in rows for v in row])
-
-
-def rationals(rows: Any) -> Any:
-    return matrix([[exact(v) for v in row] for row in rows])
-
-
-def column(m: Any, j: int) -> Affine:
-    return [m[i, j] for i in range(m.nrows())]
-
-
-@dataclass
-class Difference:
-    """g_o = lines[o] + Σ heads + Σ coefficient·node over terms[o] + something between low[o] and high[o], all balls."""
-
-    lines: list[Affine]
-    heads: list[Head]
-    terms: list[Terms]
-    low: list[Any]
-    high: list[Any]
-    rounding: list[Any]
-    optional: bool = False  # whether a head was read as a maximum that could be left smooth
-
-
-def difference(layer: Layer, f: list[Node], box: Box, bound: float, reading: int) -> Difference:
-    """T − f with equal kinks merged.
-
-    A head whose values are its scores/β is below the maximum of n affine functions, by at most W((n − 1)/e)/β with Lambert's
-    function W. It is read so where boxes would be too small for it (reading ≥ 1) or f has the same kink (reading 2).
-    """
-    D, outs = len(box), range(len(f))
-    kinks, terms = Kinks(box, [balls(line) for line in layer.lines]), list[Terms]()
-    for o, node in enumerate(f):
-        s = Sum([arb(0)] * (D + 1))
-        s.add(arb(-1), node)
-        kinks.lines[o] = combined(kinks.lines[o], 1, s.line)
-        terms.append(s.terms)
-        for scale, branches in s.kinks:
-            kinks.add([scale if p == o else arb(0) for p in outs], branches)
-    for scales, line in layer.hinges:
-        kinks.add(balls(scales), [[arb(0)] * (D + 1), balls(line)])
-    g = Difference(
-        kinks.lines, [], terms, [arb(-layer.error)] * len(f), [arb(layer.error)] * len(f), balls(layer.rounding)
-    )
-    for head in layer.heads.values():
-        slopes, residues = head.as_maximum(box)
-        keys = [[float(s[i]) for s in head.scores] for i in range(1, D + 1)]
-        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, box, strict=True))
-        scores, like = [balls(s) for s in head.scores], reading and all(r <= exact(bound) / 1000 for r in residues)
-        if like and (pieces > SHARP or (reading == 2 and kinks.match(kinks.normal(scores)[2]) is not None)):
-            g.optional |= pieces <= SHARP
+    def add_head(self, layer: Layer, head: Head, bound: float, reading: int) -> None:
+        """Add a head to all outputs: affine, as a maximum, or as it is."""
+        scores, (slopes, residues) = [balls(s) for s in head.scores], head.as_maximum(self.box)
+        keys = [[float(k) for k in column] for column in list(zip(*head.scores, strict=True))[1:]]
+        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, self.box, strict=True))
+        like = reading and all(r <= exact(bound) / 1000 for r in residues)
+        if len(scores) == 1:
+            self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head))
+        elif like and (pieces > SHARP or (reading == 2 and self.match(self.normal(scores)[2]) is not None)):
+            self.optional |= pieces <= SHARP
             short = (arb(len(scores) - 1) / arb.const_e()).lambertw()
-            kinks.add(balls(slopes), scores)
+            self.add(balls(slopes), scores)
             for o, (slope, residue) in enumerate(zip(slopes, residues, strict=True)):
-                g.lines[o] = combined(g.lines[o], 1, balls(combined(head.values[o][0], -slope, head.scores[0])))
-                g.low[o], g.high[o] = (
-                    g.low[o] - residue - short * max(slope, 0),
-                    g.high[o] + residue - short * min(slope, 0),
-                )
-                g.rounding[o] += head.rest[o] + 2 * abs(slope) * (head.off + 764 * layer.u)
+                rest = combined(head.values[o][0], -slope, head.scores[0])
+                self.lines[o] = combined(self.lines[o], 1, balls(rest))
+                self.widen(o, residue + short * max(slope, 0), residue - short * min(slope, 0))
+            self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head, balls(slopes)))
         else:
-            need(head.off < exact(1e-3), "scores are too large for the rounding analysis", UNCHECKED)
-            g.heads.append(
-                Head([balls(s) for s in head.scores], [[balls(v) for v in row] for row in head.values], 0, [], [])
-            )
-            g.rounding = [r + p for r, p in zip(g.rounding, head.paid, strict=True)]
-    for o, left in enumerate(kinks.terms(bound * 1e-9)):
-        g.terms[o] += left
-        g.low[o], g.high[o] = g.low[o] - kinks.error[o], g.high[o] + kinks.error[o]
-    g.rounding = [r * 1.01 for r in g.rounding]
-    return g
-
-
-def balls(numbers: list[Any]) -> list[Any]:
-    return [arb(v) for v in numbers]
+            self.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
 
 
 @cache
@@ -769,12 +833,13 @@ class Domain:
             return True
         for jump in jumps if self.margin else []:
             axes = sorted(variables(jump))
-            near = [(max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)),
-                     min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF))) for i in axes]  # fmt: skip
+            least = [max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)) for i in axes]
+            most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
+            near = list(zip(least, most, strict=True))
             if all(a <= b for a, b in near) and len(axes) <= 6:
                 claimed = self.where is None or truth(self.where, Sides(self.whole(axes, near, x.box))) == {True}
                 corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
-                found = [truth(jump, self.point(axes, balls(list(corner)))) for corner in corners] if claimed else []
+                found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
                 if {True} in found and {False} in found:
                     return True
         return False
@@ -828,15 +893,12 @@ class Part:
         self.lines = [local(line) if first else [arb(0), *local(line)[1:]] for line in g.lines]
         self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
         self.jumps = [n[2] for row in self.terms for _, node in row for n in below(node) if n[0] == "where"]
-        self.families: dict[Any, tuple[list[Affine], list[Any]]] = {}
-        self.strips: dict[
-            tuple[float, ...], list[Affine]
-        ] = {}  # by spread of keys: |v_t − c|, its growth beyond the domain
-        self.fixed = list(self.lines)
-        for head in (head for head in g.heads if mine(touched(head))):
-            scores, values = [local(s) for s in head.scores], [[local(v) for v in row] for row in head.values]
-            key = tuple((*k.mid().man_exp(), *k.rad().man_exp()) for s in scores for k in s[1:])
-            self.families.setdefault(key, (scores, []))[1].append(([s[0].exp() for s in scores], values))
+        self.strips = dict[tuple[float, ...], list[Affine]]()  # spread of keys → |v_t − c|, its growth outside
+        self.fixed, self.heads = list(self.lines), [head for head in g.heads if mine(touched(head))]
+        self.averages = [
+            ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
+        ]
+        for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
             reach = self.strips.setdefault(spread, [[arb(0)] * (len(axes) + 1) for _ in self.outs])
             for o, row in enumerate(values):
@@ -845,6 +907,30 @@ class Part:
                 apart = [combined(v, -1, middle) for v in row]
                 sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
                 reach[o] = [r + reduce(arb.max, s) for r, s in zip(reach[o], zip(*sizes, strict=True), strict=True)]
+
+    def rounding(self, layer: Layer, tick: Callable[[Box], None]) -> list[float]:
+        """What rounding may add to every output: boxes are halved, the worst first, while that brings something."""
+        widest, serial, before = [max(k, default=0.0) for k in zip(*self.strips, strict=True)], count(), INF
+
+        def bounded(box: Box) -> tuple[float, int, Box, list[float]]:
+            whole = self.domain.whole(self.axes, box, self.domain.box)
+            tick(whole)
+            rows = [layer.rounding(whole, head) for head in self.heads]
+            found = [up(sum(column, arb(0))) for column in zip(*rows, strict=True)]
+            return -max(found), next(serial), box, found
+
+        heap = [bounded(self.box)] if self.heads else [(-0.0, 0, self.box, [0.0 for _ in self.outs])]
+        for n in range(HALVINGS):
+            worst, _, box, _ = heap[0]
+            stuck = n >= 16 and n & (n - 1) == 0 and 0.98 * before < -worst < INF
+            if -worst <= 0.002 * self.share or stuck:
+                break
+            before = -worst if n & (n - 1) == 0 else before
+            scaled = [(b - a) * k for (a, b), k in zip(box, widest, strict=True)]
+            halves = halved(box, scaled.index(max(scaled)))
+            heapq.heapreplace(heap, bounded(halves[0]))
+            heapq.heappush(heap, bounded(halves[1]))
+        return [max(found[o] for *_, found in heap) for o in self.outs]
 
     def strip(self, i: int, half: Any, rho: float) -> list[float]:
         """V_i of T per output."""
@@ -858,56 +944,27 @@ class Part:
         return [up(t) for t in found]
 
     def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
-        """T on a grid, per output: e^(k·x) is a product over the axes, so sums over tokens are matrix products."""
-        cut, powers = (len(grid) + 1) // 2, dict[Any, list[Any]]()
-        rows, columns = ([list(p) for p in product(*part)] for part in (grid[:cut], grid[cut:]))
-        found = [[at(line, r + c) for r in rows for c in columns] for line in self.lines]
-
-        def along(k: Affine, axes: range) -> list[Any]:
-            result = [arb(1)]
-            for i in axes:
-                name = (i, *k[i + 1].mid().man_exp(), *k[i + 1].rad().man_exp())
-                powers[name] = powers.get(name) or [(k[i + 1] * x).exp() for x in grid[i]]
-                result = [a * b for a in result for b in powers[name]]
-            return result
-
-        def table(left: list[list[Any]], right: list[list[Any]]) -> Any:  # [token][row] × [token][column, head]
-            return arb_mat(len(left), len(rows), [v for row in left for v in row]).transpose() * arb_mat(right)
-
-        for keys, heads in self.families.values():
-            H, left, right = (
-                len(heads),
-                [along(k, range(cut)) for k in keys],
-                [along(k, range(cut, len(grid))) for k in keys],
-            )
-            weighted = [[r * e[t] for r in right[t] for e, _ in heads] for t in range(len(keys))]
-            inverse = [1 / d for d in table(left, weighted).entries()]
-            for o in self.outs:
-                worth = [[v[o][t] for _, v in heads] for t in range(len(keys))]
-                tall, flat = (
-                    list[list[Any]](),
-                    list[list[Any]](),
-                )  # values: along the columns, then slopes along each row axis
-                for t, own in enumerate(worth):
-                    constant = [[v[0], *v[cut + 1 :]] for v in own]
-                    tall, flat = (
-                        [*tall, left[t]],
-                        [*flat, list(map(operator.mul, weighted[t], (at(v, c) for c in columns for v in constant)))],
-                    )
-                    for i in (i for i in range(cut) if not all(v[i + 1].is_zero() for v in own)):
-                        tall.append([a * r[i] for a, r in zip(left[t], rows, strict=True)])
-                        flat.append(list(map(operator.mul, weighted[t], (v[i + 1] for _ in columns for v in own))))
-                top = table(tall, flat).entries()
-                sums = (sum(map(operator.mul, top[q : q + H], inverse[q : q + H])) for q in range(0, len(top), H))
-                found[o] = list(map(operator.add, found[o], sums))
+        """T on a grid, per output: e^(k·x) is a product over the axes."""
+        points = [list(x) for x in product(*grid)]
+        found = [[at(line, x) for x in points] for line in self.lines]
+        for scores, values in self.averages:
+            powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
+            first = [s[0].exp() for s in scores]
+            tokens = ([math.prod(e, start=a) for e in product(*t)] for a, t in zip(first, powers, strict=True))
+            weights = list(zip(*tokens, strict=True))
+            inverse = [1 / sum(e, arb(0)) for e in weights]
+            for o, row in enumerate(values):
+                fixed = [all(k.is_zero() for k in v[1:]) for v in row]
+                worth = ([v[0] if c else at(v, x) for v, c in zip(row, fixed, strict=True)] for x in points)
+                tops = [sum(map(operator.mul, e, v), arb(0)) for e, v in zip(weights, worth, strict=True)]
+                found[o] = [f + t * q for f, t, q in zip(found[o], tops, inverse, strict=True)]
         return found
 
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
         whole, layer = self.domain.point(self.axes, x), self.layer_at([[v] for v in x])
-        return [
-            t[0] + sum((s * value(n, whole) for s, n in row), arb(0)) for t, row in zip(layer, self.terms, strict=True)
-        ]
+        rest = [sum((s * value(n, whole) for s, n in row), arb(0)) for row in self.terms]
+        return [t[0] + r for t, r in zip(layer, rest, strict=True)]
 
     def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int) -> list[float]:
         """V_i of a term for every ρ, with coordinate i in the rectangle around its ellipse."""
@@ -924,14 +981,8 @@ class Part:
         """What can be proved of g on a box."""
         D, outs, x = len(box), self.outs, Sides(self.domain.whole(self.axes, box, self.domain.box))
         widths = [(b - a) / (q - p) for (a, b), (p, q) in zip(box, self.box, strict=True)]
-        leaf = Leaf(
-            box,
-            effort,
-            widths.index(max(widths)),
-            [-INF for _ in outs],
-            [INF for _ in outs],
-            [(INF, -INF) for _ in outs],
-        )
+        unseen = [(INF, -INF) for _ in outs]
+        leaf = Leaf(box, effort, widths.index(max(widths)), [-INF for _ in outs], [INF for _ in outs], unseen)
         if self.domain.excused(x, self.jumps):
             leaf.low, leaf.high = leaf.high, leaf.low
             return leaf
@@ -953,9 +1004,10 @@ class Part:
                 curves[o][i] = list(map(operator.add, curves[o][i], larger))
         share, fine, most = EFFORTS[effort]
         for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
-            growth = 1 + 2 / math.pi * math.log(p + 1)
-            tails = [[growth**i * min(4 * v * rho**-p / (rho - 1) for v, rho in zip(curve, RHOS, strict=True)) * UP
-                      for i, curve in enumerate(curves[o])] for o in outs]  # fmt: skip
+            ends = [(1 + 2 / math.pi * math.log(p + 1)) ** i * UP for i in range(D)]
+            factors = [4 * rho**-p / (rho - 1) for rho in RHOS]
+            least = [[min(map(operator.mul, curve, factors)) for curve in curves[o]] for o in outs]
+            tails = [list(map(operator.mul, ends, row)) for row in least]
             worst = max(tails, key=sum)
             if sum(worst) <= share * self.share:
                 break
@@ -982,16 +1034,21 @@ class Part:
         return leaf
 
     def extremes(self, values: list[Any], p: int, N: int) -> tuple[float, float, float]:
-        """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D."""
+        """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D; slack ≥ Σ radii."""
         for _ in self.axes:
             fine = interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)
             values = fine.transpose().entries()
-        radii = (
-            arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())
-        )  # their sum, all in one
+        radii = arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())
         found = [float(v) for v in values]
         slack = up(radii[0, 0].abs_upper()) + 1e-15 * max(map(abs, found))
         return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (0.0, 0.0, INF)
+
+
+def halved(box: Box, axis: int) -> list[Box]:
+    (a, b), middle = box[axis], (box[axis][0] + box[axis][1]) / 2
+    if not a < middle < b:
+        raise Verdict(UNCHECKED, "not decided on a box that cannot be cut further", box)
+    return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
 
 
 def groups_of(g: Difference, domain: Domain) -> list[list[int]]:
@@ -1010,9 +1067,9 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box],
     The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
     the bottom with its sign changed.
     """
-    numbers = range(len(parts))
-    heaps: list[list[list[Any]]] = [[[] for _ in range(2 * len(g.lines))] for _ in parts]
-    best = [[(-INF, part.box) for _ in range(2 * len(g.lines))] for part in parts]  # attained, and where
+    numbers, ends = range(len(parts)), range(2 * len(g.lines))
+    heaps: list[list[list[Any]]] = [[[] for _ in ends] for _ in parts]
+    best = [[(-INF, part.box) for _ in ends] for part in parts]  # attained, and where
 
     def insert(n: int, leaf: Leaf) -> None:
         tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
@@ -1026,7 +1083,7 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box],
         insert(n, parts[n].enclose(parts[n].box, 0))
     while True:
         proved, todo = -INF, None
-        for k in range(2 * len(g.lines)):
+        for k in ends:
             for n in numbers:
                 while not heaps[n][k][0][2].alive:
                     heapq.heappop(heaps[n][k])
@@ -1036,11 +1093,9 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box],
             sides = {i: side for n in numbers for i, side in zip(parts[n].axes, best[n][k][1], strict=True)}
             box = [sides[i] for i in sorted(sides)]
             if known and seen + low > bound:
-                raise Stop("INVALID", f"|T − f| ≥ {float(seen + low):.6g} is above the claimed {bound:.6g}", box)
-            if (
-                known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound
-            ):  # neither can come
-                raise Stop(UNCHECKED, f"not decided: rounding and readings leave no room below {bound:.6g}", box)
+                raise Verdict("INVALID", f"|T − f| ≥ {float(seen + low):.6g} is above the claimed {bound:.6g}", box)
+            if known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound:
+                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound:.6g}", box)
             total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
             proved = max(proved, total)
             if total > bound and todo is None:
@@ -1048,22 +1103,20 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box],
         if todo is None:
             need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)
             return max(proved, 0.0)
-        n, leaf = todo[0], heaps[todo[0]][todo[1]][0][2]
-        leaf.alive, ((a, b), finer) = False, (leaf.box[leaf.axis], None)
+        n, leaf, finer = todo[0], heaps[todo[0]][todo[1]][0][2], None
+        leaf.alive = False
         if max(leaf.high) < INF and not leaf.crude and leaf.effort + 1 < len(EFFORTS):
             finer = parts[n].enclose(leaf.box, leaf.effort + 1)
         if finer is not None and max(finer.high) < INF:
             finer.low, finer.high = list(map(max, finer.low, leaf.low)), list(map(min, finer.high, leaf.high))
             insert(n, finer)
             continue
-        if not a < (a + b) / 2 < b:
-            raise Stop(UNCHECKED, "not decided on a box that cannot be cut further", leaf.box)
-        for side in ((a, (a + b) / 2), ((a + b) / 2, b)):
-            insert(n, parts[n].enclose([*leaf.box[: leaf.axis], side, *leaf.box[leaf.axis + 1 :]], 0))
+        for half in halved(leaf.box, leaf.axis):
+            insert(n, parts[n].enclose(half, 0))
 
 
-def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Domain]:
-    """Formula and domain; the ends as text lie inside the box, or are the decimals of its floats."""
+def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Domain, str]:
+    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats."""
     names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
     lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
     need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
@@ -1074,18 +1127,19 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
         good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
         need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
         box.append((float(a), float(b)))
-        for text, own in zip(pair, (a, b), strict=True):
-            plain = (
-                isinstance(text, str) and re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
-            )
-            found = arb(own) if plain else value(Reader([]).parse(text), [])
-            need(found >= a and found <= b, f"the end {str(text)[:40]!r} of the domain lies outside its box")
-    reader, shape = Reader(lists[0]), target.get("output_shape")
-    where = None if target.get("where") is None else reader.parse(target["where"], condition=True)
-    f = [reader.parse(part) for part in str(target["formula"]).split(";")]
+        for text, own in zip(map(str, pair), (a, b), strict=True):
+            plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
+            found = arb(own) if plain else value(Reader([], text).node(), [])
+            need(found >= a and found <= b, f"the end {text[:40]!r} of the domain lies outside its box")
+    shape, names = target.get("output_shape"), lists[0]
+    where = None if target.get("where") is None else Reader(names, target["where"]).condition()
+    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zip(lists[0], lists[3], strict=True)]
+    same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
+    text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
+    f = [Reader(names, part).node() for part in str(target["formula"]).split(";")]
     good = isinstance(shape, list) and all(type(n) is int and n > 0 for n in shape) and math.prod(shape) == len(f)
     need(good, "output_shape does not fit the formula")
-    return f, Domain(box, where, margin)
+    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['where']}"
 
 
 def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], box: Box, outs: int, u: Any) -> Layer:
@@ -1094,9 +1148,8 @@ def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]],
     sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
     special = ["anchor_tokens", "memory_tokens", "output_tokens"]
     whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
-    need(
-        whole and all(type(c.get(k)) is bool for k in ("residual", "projection_bias")), "the configuration is malformed"
-    )
+    plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
+    need(whole and plain, "the configuration is malformed")
     for name, wanted in (("norm", "none"), ("activation", "relu"), ("attention", "softmax")):
         need(c.get(name) == wanted, f"{name} {str(c.get(name))[:20]!r}: only {wanted!r} can be checked", UNCHECKED)
     need(c.get("readout") in ("position", "output"), "the read-out is a mean", UNCHECKED)
@@ -1117,11 +1170,10 @@ def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]],
 
 
 def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
-    """VALID, or Stop is raised."""
-    content = []
+    """VALID, or another verdict is raised."""
     for name in FILES:
         need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
-        content.append((folder / name).read_bytes())
+    content = [(folder / name).read_bytes() for name in FILES]
     target, record = (read_json(c, name) for c, name in zip(content[1:], FILES[1:], strict=True))
     digest, sums = record.pop("digest", None), record.get("sha256")
     text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -1132,12 +1184,9 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     need(record.get("schema") in (1, 2), f"schema {str(record.get('schema'))[:20]} is unknown")
     about, tensors, width, fingerprint = read_tensors(content[0])
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
-    tolerance, margin, witness = (
-        read_number(record, "tolerance"),
-        read_number(record, "margin", 0.0),
-        record.get("witness"),
-    )
-    bound, observed = read_number(record, "bound", INF), read_number(record, "observed", INF)
+    tolerance, margin = read_number(record, "tolerance"), read_number(record, "margin", 0.0)
+    need(read_number(target, "margin", 0.0) == margin, "target and certificate have different margins")
+    bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")
     implied = "CERTIFIED" if observed <= bound <= tolerance else "UNDECIDED"
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
@@ -1146,68 +1195,66 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
     with ctx.workprec(READING):
-        f, domain = read_target(target, margin)
+        f, domain, said = read_target(target, margin)
+        need(record.get("domain") == said, "target and certificate speak of different domains")
         layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
         if witness is not None:
             return refuted(layer, f, domain, witness, tolerance)
         for reading in (2, 1):
-            g = difference(layer, f, domain.box, bound, reading)
+            g = Difference(layer, f, domain.box, bound, reading)
             groups = groups_of(g, domain)
             need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             parts = [Part(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
             try:
                 with ctx.workprec(WORKING):
+                    for part in parts:
+                        g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
                     proved = search(parts, g, bound, tick)
                 return Verdict("VALID", f"sup |T − f| ≤ {bound:.6g} ≤ {tolerance:.6g}", None, proved)
-            except Stop as stop:
-                if reading == 1 or not g.optional or stop.found.verdict != UNCHECKED:
+            except Verdict as found:
+                if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                     raise
     raise AssertionError("the last reading returns or raises")
 
 
 def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, tolerance: float) -> Verdict:
     """VALID if |T(x) − f(x)| > tolerance at the witness, by more than rounding can explain."""
-    good = (
-        isinstance(witness, list) and len(witness) == len(domain.box) and all(type(v) in (int, float) for v in witness)
-    )
+    good = isinstance(witness, list) and all(type(v) in (int, float) for v in witness)
+    good = good and len(witness) == len(domain.box)
     inside = good and all(a <= v <= b for v, (a, b) in zip(witness, domain.box, strict=True))
-    need(
-        inside and (domain.where is None or truth(domain.where, balls(witness)) == {True}),
-        "the witness is not in the domain",
-    )
-    g = difference(layer, f, domain.box, tolerance, 0)
+    claimed = inside and (domain.where is None or truth(domain.where, balls(witness)) == {True})
+    need(claimed, "the witness is not in the domain")
+    g = Difference(layer, f, domain.box, tolerance, 0)
     found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
-    far = any(abs(v) - g.high[o] - g.rounding[o] > tolerance for o, v in enumerate(found))
+    rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
+    rounding = [sum(column) for column in zip(g.high, g.rounding, *rows, strict=True)]
+    far = any(abs(v) - r > tolerance for v, r in zip(found, rounding, strict=True))
     need(far, "at the witness the error is not proved to exceed the tolerance")
     return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance:.6g} at {witness}")
 
 
-def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, progress: bool = False) -> Verdict:
+def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:
     """The verdict on a model folder, within so many seconds and boxes."""
-    started, count = time.monotonic(), 0
+    started, done = time.monotonic(), count(1)
 
     def tick(box: Box) -> None:
-        nonlocal count
-        count += 1
-        if progress and count % 20 == 0:
-            print(f"\r{count} boxes, {time.monotonic() - started:.0f} s", end=" ", file=sys.stderr)
-        if time.monotonic() - started > seconds or count > boxes:
-            raise Stop(UNCHECKED, f"not decided within {seconds:.0f} s and {boxes} boxes", box)
+        if next(done) > boxes or time.monotonic() - started > seconds:
+            raise Verdict(UNCHECKED, f"not decided within {seconds:.0f} s and {boxes} boxes", box)
 
     try:
         found = prove(Path(folder), tick)
-    except Stop as stop:
-        found = stop.found
+    except Verdict as verdict:
+        found = verdict
     except (RecursionError, UnicodeError):
         found = Verdict("INVALID", "the files are nested too deeply, or are not text")
-    return replace(found, boxes=count, seconds=time.monotonic() - started)
+    return replace(found, boxes=next(done) - 1, seconds=time.monotonic() - started)
 
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or not all((Path(arguments[0]) / name).is_file() for name in FILES):
         print("usage: checker.py FOLDER, a folder with " + ", ".join(FILES), file=sys.stderr)
         return 2
-    found = check(arguments[0], progress=sys.stderr.isatty())
+    found = check(arguments[0])
     print(found)
     return 0 if found.verdict == "VALID" else 1
 

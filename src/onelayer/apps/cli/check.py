@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ...errors import InputError
 from . import options as given
 from .show import print_json
 
@@ -19,7 +20,11 @@ def check(
 
     Exit status: 0 valid, 1 invalid or not checkable, 2 no model folder.
     """
+    from ...checker import FILES
     from ...checker import check as checked
+
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise InputError(f"a model folder at {folder}", f"no {missing[0]} in it", "name a folder that `build` wrote")
 
     verdict = checked(folder, seconds)
     if json:
