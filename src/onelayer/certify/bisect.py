@@ -14,7 +14,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,50 +24,18 @@ from ..target import Target
 from ..threads import one_thread
 from .analytic import Proof
 from .arithmetic import FLOAT64, Arithmetic
+from .frontier import Frontier, halved, smear
 from .part import Budget
 from .taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from .taylor.kink import merged
 from .taylor.layer import Network
-from .taylor.series import UP, Space, Taylor
+from .taylor.series import UP, Space
 
 AT_ONCE = 2**22  # numbers held at a time
 ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
 FURTHER, MORE = 2, 2_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
 MOST_COORDINATES = 12
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
-
-
-@dataclass
-class Cover:
-    """Boxes that cover what is left of the domain, with a bound on |T − f| and the axis to halve next."""
-
-    lower: np.ndarray
-    upper: np.ndarray
-    bound: np.ndarray
-    axis: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.bound)
-
-    @property
-    def middle(self) -> np.ndarray:
-        """Where the next cut goes."""
-        rows = np.arange(len(self))
-        low, high = self.lower[rows, self.axis], self.upper[rows, self.axis]
-        return low + (high - low) / 2
-
-    @property
-    def divisible(self) -> np.ndarray:
-        """Boxes that are wider than a single step of floats."""
-        rows, middle = np.arange(len(self)), self.middle
-        return (middle > self.lower[rows, self.axis]) & (middle < self.upper[rows, self.axis])
-
-    def pick(self, rows: np.ndarray) -> "Cover":
-        return Cover(self.lower[rows], self.upper[rows], self.bound[rows], self.axis[rows])
-
-    def with_more(self, other: "Cover") -> "Cover":
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("lower", "upper", "bound", "axis"))
-        return Cover(*(np.concatenate(pair) for pair in pairs))
 
 
 def prove(
@@ -133,7 +100,7 @@ class Search:
 
     def run(
         self, tolerance: float, observed: float, budget: Budget, progress: Callable[[str, float], None] | None
-    ) -> tuple[Cover, int, bool]:
+    ) -> tuple[Frontier, int, bool]:
         """(cover, boxes evaluated, whether interrupted)."""
         lower, upper = (np.array([end]) for end in (self.target.domain.lower, self.target.domain.upper))
         cover = self._evaluated(lower, upper, np.array([np.inf]))
@@ -156,7 +123,7 @@ class Search:
                 if not len(worst) or bound > cover.bound[worst].max():
                     break  # the box that decides has no smaller ones
                 chosen, rest = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
-                halves = _halved(chosen)
+                halves = halved(chosen)
                 children = self._evaluated(*halves)
                 boxes += len(halves[0])
                 cover = cover.pick(rest).with_more(children)
@@ -164,7 +131,7 @@ class Search:
             return cover, boxes, True
         return cover, boxes, False
 
-    def _evaluated(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Cover:
+    def _evaluated(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
         """A cover of these boxes, without those proved outside the domain or dropped at jumps; `known` bounds carry over."""
         parts = []
         for start in range(0, len(lower), self.at_once):
@@ -175,7 +142,7 @@ class Search:
             cover = cover.with_more(part)
         return cover
 
-    def _batch(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Cover:
+    def _batch(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
         where = self.target.domain.where
         if where is not None:
             keep = ~condition_on(Space(lower, upper), where).no
@@ -185,13 +152,13 @@ class Search:
             self.dropped += int((~keep).sum())
             lower, upper, known = lower[keep], upper[keep], known[keep]
         if not len(lower):
-            return Cover(lower, upper, known, np.zeros(0, int))
+            return Frontier(lower, upper, known, np.zeros(0, int))
         space = Space(lower, upper)
         outputs = self._target_on(space)
         first = len(space.kinks)
         answer = self.network(space)
         bound = np.zeros(len(lower))
-        smear = np.zeros((space.dimension, len(lower)))
+        behind = np.zeros((space.dimension, len(lower)))
         for column, f in zip(self.columns.tolist(), outputs, strict=True):
             T = answer.model[column]
             g = merged(T - f.model, first)
@@ -200,12 +167,12 @@ class Search:
                 low, high = np.fmax(low, (T_low - f.high) * UP), np.fmin(high, (T_high - f.low) * UP)
                 size = np.maximum(np.abs(low), np.abs(high)) + answer.off[:, column]
             bound = np.maximum(bound, np.where(np.isnan(size), np.inf, size * UP))
-            smear = np.maximum(smear, _smear(g))
+            behind = np.maximum(behind, smear(g))
         sides = (upper - lower) / self.target.domain.sides
-        weight = np.where(np.isfinite(smear), smear, 0.0) * (upper > lower).T
+        weight = np.where(np.isfinite(behind), behind, 0.0) * (upper > lower).T
         longest = np.where(0.1 * sides.max(axis=1) <= sides.T, weight, -1.0)  # no slivers
         axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
-        return Cover(lower, upper, np.minimum(bound, known), axis)
+        return Frontier(lower, upper, np.minimum(bound, known), axis)
 
     def _target_on(self, space: Space) -> list[Enclosed]:
         """f on the boxes, output by output."""
@@ -267,27 +234,3 @@ class Search:
             no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]
         found[rows] = np.any([a & b for a, b in zip(yes, no, strict=True)], axis=0)
         return found
-
-
-def _smear(g: Taylor) -> np.ndarray:
-    """[D, box]: how much of g's variation a coordinate is behind, kinks included."""
-    exponents = g.space.monomials.exponents
-    D = g.space.dimension
-    total = np.zeros((D, g.space.boxes))
-    for i in range(D):
-        total[i] = np.abs(g.c[exponents[:, i] > 0]).sum(axis=0)
-    for k, a in g.a.items():
-        kink = g.space.kinks[k]
-        slopes = sum(np.abs(u.c[1 : 1 + D]) for u in kink.arguments)
-        share = slopes / np.maximum(slopes.sum(axis=0), 1e-300)
-        total += np.abs(a) * kink.half * share
-    return total + g.r / D
-
-
-def _halved(cover: Cover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both halves of every box along its axis, with the bounds of the whole."""
-    rows, middle = np.arange(len(cover)), cover.middle
-    left, right = cover.upper.copy(), cover.lower.copy()
-    left[rows, cover.axis], right[rows, cover.axis] = middle, middle
-    lower, upper = np.concatenate([cover.lower, right]), np.concatenate([left, cover.upper])
-    return lower, upper, np.concatenate([cover.bound, cover.bound])
