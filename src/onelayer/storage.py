@@ -80,7 +80,7 @@ def load(folder: str | Path) -> Approximation:
             margin = float(about["margin"])
             target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape, margin=margin)
         certificate = Certificate.from_json(record)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
     model, facts = _read_model(folder / FILES[0])

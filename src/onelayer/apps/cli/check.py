@@ -26,6 +26,8 @@ def check(
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise InputError(f"a model folder at {folder}", f"no {missing[0]} in it", "name a folder that `build` wrote")
 
+    if not 0 < seconds < float("inf"):
+        raise InputError("seconds, finite and above 0", f"{seconds!r}", "give the time that the check may take")
     verdict = checked(folder, seconds)
     if json:
         print_json(asdict(verdict))
