@@ -80,6 +80,8 @@ def load(folder: str | Path) -> Approximation:
             margin = float(about["margin"])
             target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape, margin=margin)
         certificate = Certificate.from_json(record)
+    except InputError:
+        raise  # it says what is wrong
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None

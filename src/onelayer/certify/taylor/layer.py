@@ -34,10 +34,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Weights:
-    """The stored numbers as float64 arrays (exact also for float32 models), and the shape of the model."""
+    """The stored numbers by name, as float64 arrays (exact also for float32 models)."""
 
     model: SingleLayerTransformer
-    arithmetic: Arithmetic
 
     def __getattr__(self, name: str) -> np.ndarray:
         found = getattr(self.model, name).detach().cpu().double().numpy()
@@ -49,7 +48,7 @@ class Network:
     """T on the boxes of a space."""
 
     def __init__(self, model: SingleLayerTransformer, arithmetic: Arithmetic) -> None:
-        self.config, self.w, self.arithmetic = model.config, Weights(model, arithmetic), arithmetic
+        self.config, self.w, self.arithmetic = model.config, Weights(model), arithmetic
 
     def __call__(self, space: Space) -> Value:
         """[box, place·out], in row order."""
