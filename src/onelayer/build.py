@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,18 +10,23 @@ import torch
 from .approximation import Approximation, Facts
 from .assemble import Frame, Layout, assemble
 from .certify.arithmetic import FLOAT64, arithmetic_of
+from .certify.certificate import Certificate
 from .certify.decide import decide
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
 from .layer import ScalarLayer, VectorLayer
+from .model import SingleLayerTransformer
 from .plan import Plan, outputs_of
+from .polished import polished
+from .refinement import Layer, refined
 from .representative import plan_representative, representative_layer
+from .shortfall import told
 from .solved import solved_layer
 from .symmetric import symmetric_approximation
 from .target import Target, target_of
 from .wishes import Wishes, require_sense
 
-Method = Literal["representative", "solved"]
+Method = Literal["polished", "solved", "representative"]
 Construction = Literal["auto", "gates", "memory"]
 
 
@@ -31,7 +35,7 @@ def build(
     domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
     tolerance: float = 1e-2,
     *,
-    method: Method = "solved",
+    method: Method = "polished",
     construction: Construction = "auto",
     layout: Layout = "token",
     units: int | None = None,
@@ -40,6 +44,7 @@ def build(
     share: float | None = None,
     dtype: "str | torch.dtype" = "float64",
     seed: int = 0,
+    seconds: float = 120.0,
     progress: Callable[[str, float], None] | None = None,
     **about: Any,
 ) -> Approximation:
@@ -53,19 +58,35 @@ def build(
     started = time.perf_counter()
     target = target_of(function, domain, about)
     arithmetic = arithmetic_of(dtype)
-    wishes = Wishes(tolerance, construction, units, hinges, seed, layout, arithmetic=arithmetic.name)
+    wishes = Wishes(tolerance, construction, units, hinges, seed, layout, seconds, arithmetic.name)
     require_sense(wishes, method, symmetric, share)
     if symmetric:
         return symmetric_approximation(target, tolerance, units=units, seed=seed, progress=progress)
     plan: Plan | None = None
-    layer: ScalarLayer | VectorLayer
-    values_error = 0.0
-    if method == "representative":
-        plan = plan_representative(target, tolerance, share, layout)
-        layer, values_error = representative_layer(target, plan, progress)
+    proved: Certificate | None = None
+    frame, outputs = frame_of(target.domain), outputs_of(target)
+
+    def model_of(layer: Layer) -> SingleLayerTransformer:
+        return assemble(layer, frame, outputs, layout).to(arithmetic.dtype)
+
+    def certificate_of(layer: Layer) -> Certificate:
+        places = (0,) if layout == "token" else outputs.tokens
+        return decide(model_of(layer), target, tolerance, places, seed=seed, progress=progress, proved=proved)
+
+    notes: tuple[str, ...] = ()
+    layer: Layer
+    if method == "polished":
+        found = refined(polished(target, wishes, progress), certificate_of, frame)
+        layer, certificate, notes = found.layer, found.certificate, told(found)
     else:
-        layer = solved_layer(target, wishes, progress)
-    model = assemble(layer, frame_of(target.domain), outputs_of(target), layout).to(arithmetic.dtype)
+        if method == "representative":
+            plan = plan_representative(target, tolerance, share, layout)
+            layer, values_error = representative_layer(target, plan, progress)
+            if arithmetic is FLOAT64:
+                proved = certify_theorem(target, plan, layer, values_error)
+        else:
+            layer = solved_layer(target, wishes, progress)
+        certificate = certificate_of(layer)
     facts = Facts(
         method=method,
         construction="memory" if isinstance(layer, VectorLayer) else "gates",
@@ -73,15 +94,14 @@ def build(
         heads=head_kinds(layer, layout, target),
         units=layer.units,
         total=total_of(layer),
+        seconds=time.perf_counter() - started,
         seed=seed,
-        places=(0,) if layout == "token" else outputs_of(target).tokens,
+        places=(0,) if layout == "token" else outputs.tokens,
+        notes=notes,
     )
-    proved = None
-    if plan is not None and isinstance(layer, ScalarLayer) and arithmetic is FLOAT64:
-        proved = certify_theorem(target, plan, layer, values_error)
-    certificate = decide(model, target, tolerance, facts.places, seed=seed, progress=progress, proved=proved)
-    facts = replace(facts, seconds=time.perf_counter() - started)
-    return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape, plan)
+    return Approximation(
+        model_of(layer), target, certificate, facts, target.domain, target.shape, target.output_shape, plan
+    )
 
 
 def frame_of(domain: Domain) -> Frame:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from .errors import InputError
@@ -34,12 +35,15 @@ class GroupFit:
                     "a domain with points in it", "fewer than 1% of samples belong to it", "tighten the box"
                 )
             unit = torch.cat([unit, more[inside]])
-        x = self.target.domain.points(unit.numpy())
+        return unit - 0.5, self.values(self.target.domain.points(unit.numpy()))
+
+    def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
+        """f_g at points of the domain: less f at the centre, unless the domain has a condition (the centre may be outside)."""
         values = torch.from_numpy(self.target(x))
-        if not self.target.domain.where:
-            centre = self.target.domain.points(np.full((1, self.target.dimension), 0.5))
-            values = values - torch.from_numpy(self.target(centre))
-        return unit - 0.5, values
+        if self.target.domain.where:
+            return values
+        centre = self.target.domain.points(np.full((1, self.target.dimension), 0.5))
+        return values - torch.from_numpy(self.target(centre))
 
     def problem(self, features: Features, pool: tuple[Tensor, Tensor]) -> Problem:
         """Features to fit on 2.5 points each, with a pool to look for the worst error on."""

@@ -13,26 +13,19 @@ family of heads counts as within the tolerance only if observed error and proved
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from .assemble.scalar import scalar_config
-from .assemble.vector import vector_config
 from .balance import balanced
-from .certify.arithmetic import FLOAT32
-from .certify.deployed import Deployment, deployed_rounding
-from .certify.form import form_of
 from .corrected import corrected
 from .errors import InputError
 from .groupfit import GroupFit
-from .groups import groups_of
-from .heads import Gates, Memory, joined, lattice_gates, scattered_memory
-from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
-from .plan import outputs_of
-from .solve import Solution, solve
+from .heads import Gates, Memory, lattice_gates, scattered_memory
+from .layer import ScalarLayer, VectorLayer
+from .parts import Part, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
+from .solve import solve
 from .target import Target
 from .wishes import Wishes
 
@@ -47,14 +40,6 @@ Progress = Callable[[str, float], None]
 Arrangement = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Part:
-    """A group with fixed heads and solved coefficients (the first row is the constant)."""
-
-    heads: Gates | Memory
-    solution: Solution
-
-
 def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = None) -> ScalarLayer | VectorLayer:
     """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
     families: tuple[str, ...] = ("gates", "memory") if wishes.construction == "auto" else (wishes.construction,)
@@ -62,51 +47,21 @@ def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = Non
         families = ("gates",)
     found = []
     for family in families:
-        parts, groups = _fit_groups(target, wishes, family, progress)
+        parts = _fit_groups(target, wishes, family, progress)
         observed = sum(part.solution.observed for part in parts)
-        layer = _combined(target, parts, groups, family)
+        layer = combined(target, parts, family)
         if wishes.hinges:
             layer = corrected(target, layer, wishes)
         if wishes.arithmetic == "float32":
             layer = balanced(layer) if isinstance(layer, ScalarLayer) else layer
             observed += single_rounding(layer, wishes.tolerance - observed)
         missed = not observed <= wishes.tolerance
-        found.append((missed, observed if missed else _cost(target, layer), layer))
+        found.append((missed, observed if missed else config_of(target, layer).parameter_count, layer))
     return min(found, key=lambda entry: entry[:2])[2]
 
 
-def single_rounding(layer: ScalarLayer | VectorLayer, enough: float) -> float:
-    """What rounding can do to the layer in float32, proved for its float64 numbers; infinite with hinges."""
-    form = form_of(layer)
-    if form is None:
-        return math.inf
-    edge = torch.full((layer.dimension,), 0.5 + 1e-6, dtype=torch.float64)
-    how = Deployment(FLOAT32, form.heads + layer.dimension, 1)
-    return float(deployed_rounding(form, -edge, edge, how, max(enough, 0.0)).max())
-
-
-def _cost(target: Target, layer: ScalarLayer | VectorLayer) -> int:
-    """Numbers that the assembled model stores."""
-    if isinstance(layer, VectorLayer):
-        sizes = [
-            int(layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).sum()) for g in range(layer.memory.groups)
-        ]
-        config = vector_config(
-            layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
-        )
-    else:
-        config = scalar_config(
-            layer.dimension, outputs_of(target), "token",
-            units=layer.units, reads=len(layer.reads), hinges=len(layer.hinges), plain=False,
-        )  # fmt: skip
-    return config.parameter_count
-
-
-def _fit_groups(
-    target: Target, wishes: Wishes, family: str, progress: Progress | None
-) -> tuple[list[Part], list[tuple[int, ...]]]:
-    whole = tuple(range(target.dimension))
-    groups = [whole] if target.domain.where else groups_of(target) or [whole[:1]]
+def _fit_groups(target: Target, wishes: Wishes, family: str, progress: Progress | None) -> list[Part]:
+    groups = groups_to_fit(target)
     if wishes.units is not None and len(groups) > wishes.units:
         raise InputError(f"units={wishes.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
     parts = []
@@ -114,18 +69,20 @@ def _fit_groups(
         parts.append(_fit(GroupFit(target, group, wishes.seed), wishes, family, len(groups)))
         if progress:
             progress(f"solving ({family})", (i + 1) / len(groups))
-    return parts, groups
+    return parts
 
 
-def features_of(heads: Gates | Memory) -> Callable[[Tensor], Tensor]:
+def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
     """1, and what the heads offer: full values for gates; weights and x itself (a read) for memory tokens."""
 
     def features(x: Tensor) -> Tensor:
         one = torch.ones(len(x), 1, dtype=x.dtype)
         if isinstance(heads, Gates):
             return torch.cat([one, heads.features(x, full=True)], dim=1)
-        used = heads.keys.ne(0).any(dim=0)
-        return torch.cat([one, x[:, used], heads.features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
+        own = x[:, list(group)]
+        if heads is None:
+            return torch.cat([one, own], dim=1)
+        return torch.cat([one, own, heads.features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
 
     return features
 
@@ -153,8 +110,8 @@ def quick_fits(
             heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
-        solution = solve(fit.problem(features_of(heads), pool), most=most, exchanges=0, reweightings=0)
-        found.append(((first, second), Part(heads, solution)))
+        solution = solve(fit.problem(features_of(heads, fit.group), pool), most=most, exchanges=0, reweightings=0)
+        found.append(((first, second), Part(fit.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
@@ -168,9 +125,7 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     single = wishes.arithmetic == "float32"
 
     def rounding(units: int) -> float:
-        """Of float32, per unit of Σ|c|, about."""
-        heads, tokens = (groups, 1) if family == "memory" else (units * groups, d + 1)
-        return FLOAT32.u * (heads + 2 * tokens + 9) / 2
+        return rounding_per_value(wishes.arithmetic, family, units, groups, d)
 
     # what float32 can do at best: to aim lower would only add heads, and rounding
     tolerance = max(wishes.tolerance / groups, LEAST * spread * rounding(smallest) / SINGLE * single)
@@ -182,12 +137,12 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
 
     def first_fit(units: int) -> Part:
         part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units))[0][1]
-        problem = fit.problem(features_of(part.heads), pool)
-        return Part(part.heads, solve(problem, most=limit(units), exchanges=0, reweightings=0))
+        problem = fit.problem(features_of(part.heads, fit.group), pool)
+        return replace(part, solution=solve(problem, most=limit(units), exchanges=0, reweightings=0))
 
     def refined(part: Part) -> Part:
-        better = solve(fit.problem(features_of(part.heads), pool), most=limit(len(part.heads)))
-        return Part(part.heads, better) if better.observed < part.solution.observed else part
+        better = solve(fit.problem(features_of(part.heads, fit.group), pool), most=limit(part.units))
+        return replace(part, solution=better) if better.observed < part.solution.observed else part
 
     def attempt(units: int) -> Part:
         part = first_fit(units)
@@ -234,36 +189,3 @@ def _lattice_counts(units: int, d: int) -> list[int]:
         if math.prod(counts) // counts[axis] * (counts[axis] + 1) <= units:
             counts[axis] += 1
     return counts
-
-
-def _combined(
-    target: Target, parts: list[Part], groups: list[tuple[int, ...]], family: str
-) -> ScalarLayer | VectorLayer:
-    """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
-    D, m = target.dimension, target.outputs
-    bias = sum((part.solution.coefficients[0] for part in parts), start=torch.zeros(m, dtype=torch.float64))
-    if not target.domain.where:
-        bias = bias + torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))[0]
-    if family == "gates":
-        banks = [part.heads for part in parts if isinstance(part.heads, Gates)]
-        values = []
-        for bank, part in zip(banks, parts, strict=True):
-            slots = torch.zeros(len(bank), D + 2, m, dtype=torch.float64)
-            slots[bank.slots(full=True)] = part.solution.coefficients[1:]
-            values.append(slots)
-        return scalar_layer(bias, D, (joined(banks), torch.cat(values)))
-    memories = [part.heads for part in parts if isinstance(part.heads, Memory)]
-    linear = torch.zeros(D, m, dtype=torch.float64)
-    token_values = []
-    for group, memory, part in zip(groups, memories, parts, strict=True):
-        used = memory.keys.ne(0).any(dim=0)
-        size = int(used.sum())
-        linear[used] += part.solution.coefficients[1 : 1 + size]
-        token_values.append(torch.cat([torch.zeros(1, m, dtype=torch.float64), part.solution.coefficients[1 + size :]]))
-        assert size == len(group) or len(memory) == 1
-    tokens = Memory(
-        torch.cat([t.keys for t in memories]),
-        torch.cat([t.biases for t in memories]),
-        torch.cat([torch.full((len(t),), g) for g, t in enumerate(memories)]),
-    )
-    return vector_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)

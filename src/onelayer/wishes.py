@@ -1,5 +1,6 @@
 """Wishes: what is asked of a layer, and the refusal of wishes that make no sense together."""
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -7,7 +8,7 @@ from .errors import InputError
 from .target import require_tolerance
 
 CHOICES = {
-    "method": ("representative", "solved"),
+    "method": ("polished", "solved", "representative"),
     "construction": ("auto", "gates", "memory"),
     "layout": ("token", "wide", "heads"),
 }
@@ -15,7 +16,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asked of a solved layer; `units` None means as many as the tolerance needs."""
+    """What the user asked of a solved or polished layer; `units` None means as many as the tolerance needs."""
 
     tolerance: float
     construction: str = "auto"
@@ -50,7 +51,9 @@ def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | N
         _refuse("method='representative'", "leave it out: the tolerance decides", units=wishes.units is not None)
         _refuse("method='representative'", "use it with method='solved'", hinges=wishes.hinges > 0, symmetric=symmetric)
     else:
-        _refuse("method='solved'", "use it with method='representative'", share=share is not None)
+        _refuse(f"method={method!r}", "use it with method='representative'", share=share is not None)
+    if not 0 < wishes.seconds < math.inf:
+        raise InputError("seconds, finite and above 0", f"{wishes.seconds!r}", "give the time that the fit may take")
     other = wishes.layout != "token"
     if symmetric:
         single = wishes.arithmetic != "float64"

@@ -83,6 +83,7 @@ def prove(
         "degrees": [0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers],
         "ellipses": [1.0 if c.boxes is None else float(c.boxes.tiles.rho.min()) for c in covers],
         "truncation": goal * len(groups),
+        "worst boxes": [c.worst for c in covers if c.boxes is not None],
         "rounding": float(deployed.max()),
     }
     assumptions = (

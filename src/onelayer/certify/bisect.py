@@ -60,6 +60,10 @@ def prove(
         cover, boxes, interrupted = search.run(tolerance, observed, budget, progress)
     bound = float(cover.bound.max()) * UP if len(cover) else math.inf  # everything proved outside: nothing is claimed
     evidence: dict[str, object] = {"boxes": boxes, "left": len(cover), "dropped at jumps": search.dropped, "order": 3}
+    if len(cover):
+        at, whole = int(cover.bound.argmax()), list(range(target.dimension))
+        worst = {"coordinates": whole, "lower": cover.lower[at].tolist(), "upper": cover.upper[at].tolist()}
+        evidence["worst boxes"] = [worst]
     if interrupted:
         evidence["interrupted"] = True
     return Proof(bound if math.isfinite(bound) else math.inf, evidence, _assumptions(model, target, arithmetic))

@@ -66,6 +66,15 @@ class Cover:
             return np.full(m, -np.inf), np.full(m, np.inf)
         return self.boxes.low.min(axis=0), self.boxes.high.max(axis=0)
 
+    @property
+    def worst(self) -> dict[str, list[float] | list[int]]:
+        """The box that decides: its coordinates, lower and upper ends."""
+        if self.boxes is None:
+            return {}
+        at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
+        lower, upper = self.boxes.tiles.boxes[at].tolist()
+        return {"coordinates": list(self.part.group), "lower": lower, "upper": upper}
+
     def refine(self, budget: Budget, alone: bool) -> bool:
         """One step on the boxes that decide; False when nothing is left to do.
 

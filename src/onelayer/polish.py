@@ -1,0 +1,192 @@
+"""Polishing: keys and offsets move too. Variable projection by Levenberg–Marquardt, then toward the smallest maximum.
+
+For given parameters θ of the heads the best coefficients c are a least-squares solution (Golub and Pereyra 1973), so that
+
+    F(θ) = min_c Σ_i w_i |y_i − Φ(θ, x_i) c|² + μ|c|²
+
+is a function of θ alone. With Q R = [√w Φ; √μ 1] the Gauss–Newton model of F (in Kaufman's simplification) has the Jacobian
+(1 − QQᵀ)[√w ∂(Φ c)/∂θ; 0]: two products and one Cholesky factor of its Gram matrix per step, no loop over units or points.
+μ = |r|² M / cap² follows the residual and keeps Σ|c| near or below `cap`; parameters stay within ±`reach`.
+
+`sharpen` then lowers the maximum: Lawson's weights w_i ← w_i |r_i|, with the worst points of a pool added, a few steps of the
+above each time. Errors are *observed* on points; they prove nothing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from .families import Family
+
+PATIENCE = 5  # steps that must bring PROGRESS together
+PROGRESS = 0.03
+SETTLED = 15  # steps before patience counts
+ROUNDS = 6  # of reweighting
+CHUNK = 2**22  # numbers held at a time on the pool
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Points with values and weights to fit on, and a larger pool to look for the worst error on."""
+
+    points: Float[Tensor, "point coordinate"]
+    values: Float[Tensor, "point out"]
+    weights: Float[Tensor, " point"]
+    pool: Float[Tensor, "pool coordinate"]
+    pool_values: Float[Tensor, "pool out"]
+
+    def joined(self, points: Tensor, values: Tensor, weight: float) -> "Samples":
+        """With more points to fit on."""
+        return replace(
+            self,
+            points=torch.cat([self.points, points]),
+            values=torch.cat([self.values, values]),
+            weights=torch.cat([self.weights, torch.full((len(points),), weight, dtype=self.weights.dtype)]),
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a fit must respect: Σ|c|, the size of parameters, the error that is enough, and when to give up."""
+
+    cap: float
+    reach: float
+    enough: float
+    over: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Parameters, their coefficients, and the largest error on the points and on the pool (∞ before it was looked at)."""
+
+    theta: Float[Tensor, "unit width"]
+    coefficients: Float[Tensor, "feature out"]
+    fitted: float
+    observed: float = math.inf
+
+    @property
+    def units(self) -> int:
+        return len(self.theta)
+
+    @property
+    def total(self) -> float:
+        return float(self.coefficients.abs().sum(dim=0).max())
+
+
+@dataclass(frozen=True)
+class _State:
+    """θ with everything that follows from it."""
+
+    theta: Tensor
+    heads: Tensor  # attention weights
+    c: Tensor
+    Q: Tensor
+    residual: Tensor  # weighted, [point, out]
+    squares: float
+
+    def cost(self, penalty: float) -> float:
+        return self.squares + penalty * float(self.c.square().sum())
+
+
+def _state(family: Family, theta: Tensor, samples: Samples, penalty: float) -> _State:
+    heads = family.weights(theta, samples.points)
+    phi, root = family.features(samples.points, heads), samples.weights.sqrt()[:, None]
+    n, K = phi.shape
+    stacked = torch.cat([phi * root, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype)])
+    Q, R = torch.linalg.qr(stacked)
+    c = torch.linalg.solve_triangular(R, Q[:n].T @ (samples.values * root), upper=True)
+    residual = (samples.values - phi @ c) * root
+    return _State(theta, heads, c, Q, residual, float(residual.square().sum()))
+
+
+def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iterations: int = 100) -> Fit:
+    """θ moved to a (local) minimum of F; ends early when it is good enough, no longer moves, or time is over."""
+    n = len(samples.points)
+
+    def penalty_of(squares: float) -> float:
+        return max(squares * len(theta) / limits.cap**2, 1e-30)
+
+    state = _state(family, theta, samples, 1e-12 * n)
+    penalty = penalty_of(state.squares)
+    state = _state(family, theta, samples, penalty)
+    damping, history = 1e-2, [state.squares]
+    for step in range(iterations):
+        if _good(state, samples, limits) or limits.over():
+            break
+        gram, slope = _normal_equations(family, state, samples)
+        diagonal = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()))
+        better: _State | None = None
+        for _ in range(8):
+            factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
+            if not int(failed):
+                moved = theta_moved(state.theta, torch.cholesky_solve(slope, factor), limits.reach)
+                candidate = _state(family, moved, samples, penalty)
+                if candidate.cost(penalty) < state.cost(penalty):
+                    better = candidate
+                    break
+            damping *= 8
+        if better is None:
+            break
+        state, damping = better, max(damping / 6, 1e-13)
+        penalty = penalty_of(state.squares)
+        history.append(state.squares)
+        if step >= SETTLED and history[-1] > (1 - PROGRESS) * history[-1 - PATIENCE]:
+            break
+    return Fit(state.theta, state.c, float(_errors(state, samples).max()))
+
+
+def theta_moved(theta: Tensor, step: Tensor, reach: float) -> Tensor:
+    return (theta + step.reshape(theta.shape)).clamp(-reach, reach)
+
+
+def _normal_equations(family: Family, state: _State, samples: Samples) -> tuple[Tensor, Tensor]:
+    """(JᵀJ, Jᵀr) of the projected Jacobian. As Qᵀ[r; −√μ c] = 0, the slope needs no projection."""
+    n = len(samples.points)
+    J = family.jacobian(samples.points, state.heads, state.c) * samples.weights.sqrt()[:, None]
+    along = state.Q[:n].T @ J
+    slope = torch.einsum("onp,no->p", J, state.residual)[:, None]
+    J = (J - state.Q[:n] @ along).flatten(0, 1)
+    below = (state.Q[n:] @ along).flatten(0, 1)
+    return J.T @ J + below.T @ below, slope
+
+
+def _errors(state: _State, samples: Samples) -> Tensor:
+    return (state.residual.abs() / samples.weights.sqrt()[:, None]).amax(dim=1)
+
+
+def _good(state: _State, samples: Samples, limits: Limits) -> bool:
+    return float(_errors(state, samples).max()) <= limits.enough
+
+
+def errors_at(family: Family, fit: Fit, x: Tensor, y: Tensor) -> Float[Tensor, " point"]:
+    """|T − f| at points, the largest over the outputs; a NaN counts as infinite."""
+    rows = max(1, CHUNK // (fit.theta.numel() + len(fit.coefficients)))
+    parts = [
+        (family.features(a, family.weights(fit.theta, a)) @ fit.coefficients - b).abs().amax(dim=1)
+        for a, b in zip(x.split(rows), y.split(rows), strict=True)
+    ]
+    return torch.cat(parts).nan_to_num(nan=torch.inf)
+
+
+def sharpen(family: Family, fit: Fit, samples: Samples, limits: Limits, rounds: int = ROUNDS) -> tuple[Fit, Samples]:
+    """The best fit on the pool among those with Lawson's weights, and the samples with what was added to them."""
+    found = errors_at(family, fit, samples.pool, samples.pool_values)
+    best = fit = replace(fit, observed=float(found.max()))
+    for _ in range(rounds):
+        if best.observed <= limits.enough or limits.over():
+            break
+        if float(found.max()) > 1.1 * fit.fitted:
+            worst = found.topk(min(len(found), max(len(samples.points) // 12, 8))).indices
+            samples = samples.joined(samples.pool[worst], samples.pool_values[worst], float(samples.weights.mean()))
+        seen = errors_at(family, fit, samples.points, samples.values)
+        weights = samples.weights * (seen / seen.mean().clamp_min(1e-300)).clamp_min(0.1)
+        samples = replace(samples, weights=weights / weights.mean())
+        fit = polish(family, fit.theta, samples, replace(limits, enough=0.8 * limits.enough), iterations=20)
+        found = errors_at(family, fit, samples.pool, samples.pool_values)
+        fit = replace(fit, observed=float(found.max()))
+        best = min(best, fit, key=lambda f: f.observed)
+    return best, samples

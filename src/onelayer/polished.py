@@ -1,0 +1,191 @@
+"""method="polished": the fewest units that are certified within the tolerance, keys and offsets optimised too.
+
+    groups → for each group and family: search (start, polish, grow, prune) → one layer → certify
+           → on a failed certificate the points of the worst boxes go back into the samples, and it is polished again
+
+An additive target is polished group by group, the cheapest first, each with an equal share of what the others have left of
+the tolerance. `construction="auto"` polishes memory tokens, then looks whether so few gates as would take fewer parameters
+do as well.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from .assemble.scalar import scalar_config
+from .families import Family, GateFamily, MemoryFamily
+from .groupfit import GroupFit
+from .jumps import asked
+from .layer import ScalarLayer, VectorLayer
+from .parts import Part, combined, config_of, groups_to_fit, rounding_per_value
+from .plan import outputs_of
+from .polish import Fit
+from .search import Effort, Search
+from .solve import Solution
+from .target import Target
+from .wishes import Wishes
+
+GOAL = 0.9  # of the tolerance, on the pool: the certificate needs the rest
+SINGLE = 0.25  # of the tolerance, for rounding in float32
+LEAST = 10  # ranges of f that Σ|c| may always reach
+CAP = 1e3  # ranges of f that Σ|c| is kept below, about
+MOST_UNITS = 400  # of one group: a step costs the cube of it
+POINTS = 64  # of a box that goes back into the samples
+AGAIN = 0.9  # of the goal, after a certificate failed
+AFFINE = 1e-3  # of the goal: a part so close to affine needs no units
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of some of the coordinates, in the units of x."""
+
+    coordinates: tuple[int, ...]
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass
+class Polished:
+    """The searches of all groups for one family, and the layer that they have led to."""
+
+    target: Target
+    wishes: Wishes
+    family: str
+    effort: Effort
+    progress: Progress | None = None
+    searches: dict[tuple[int, ...], Search] = field(default_factory=dict)
+    parts: dict[tuple[int, ...], Part] = field(default_factory=dict)
+
+    @property
+    def observed(self) -> float:
+        return sum(part.solution.observed for part in self.parts.values())
+
+    @property
+    def goal(self) -> float:
+        return (GOAL - SINGLE * (self.wishes.arithmetic == "float32")) * self.wishes.tolerance
+
+    @property
+    def layer(self) -> ScalarLayer | VectorLayer:
+        return combined(self.target, [self.parts[g] for g in sorted(self.parts)], self.family)
+
+    @property
+    def parameters(self) -> int:
+        return config_of(self.target, self.layer).parameter_count
+
+    def run(self, most: int = MOST_UNITS) -> "Polished":
+        """All groups, the cheapest first; `most` units in all groups together (one group begins there if that is few)."""
+        groups = sorted(groups_to_fit(self.target), key=lambda g: (len(g), g))
+        goal = self.goal
+        for position, group in enumerate(groups):
+            share = max(goal / (len(groups) - position), 1e-300)
+            source = GroupFit(self.target, group, self.wishes.seed)
+            part = _affine(source, share)
+            if part is None:
+                part = self._polish(source, share, len(groups), max(most, 1), position)
+            self.parts[group] = part
+            most -= part.units
+            goal = max(goal - part.solution.observed, 0.0)
+        return self
+
+    def _polish(self, source: GroupFit, share: float, groups: int, most: int, position: int) -> Part:
+        d = len(source.group)
+        family: Family = MemoryFamily(d) if self.family == "memory" else GateFamily(d)
+        given = self.wishes.units
+        first = most if groups == 1 and most < MOST_UNITS else None
+        effort = self.effort.part(1 / (groups - position))
+        search = Search(family, source, share, self._cap(groups, d), effort, most, first)
+        search.report = self._report(search, position, groups)
+        self.searches[source.group] = search
+        fit = search.run() if given is None else search.fixed(max(1, given // groups))
+        return self._part(source.group, fit)
+
+    def _part(self, group: tuple[int, ...], fit: Fit) -> Part:
+        family = self.searches[group].family
+        heads = family.heads(fit.theta, group, self.target.dimension)
+        return Part(group, heads, Solution(fit.coefficients, fit.observed, fit.total))
+
+    def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
+        """Σ|c| that leaves rounding its share, but not so little that nothing can be made of it."""
+        tolerance = SINGLE * self.wishes.tolerance / groups
+
+        def cap(spread: float, units: int) -> float:
+            rounding = rounding_per_value(self.wishes.arithmetic, self.family, units, groups, d)
+            return min(CAP * spread, max(tolerance / rounding, LEAST * spread) if rounding else math.inf)
+
+        return cap
+
+    def _report(self, search: Search, position: int, groups: int) -> Callable[[str], None]:
+        def report(stage: str) -> None:
+            if self.progress:
+                self.progress(f"{stage} ({self.family})", (position + search.done) / groups)
+
+        return report
+
+    def resume(self, boxes: list[Box]) -> None:
+        """Once more, with points of boxes in which the error may be too large."""
+        for group, search in self.searches.items():
+            drawn = [_points_in(self.target, group, box, self.wishes.seed) for box in boxes]
+            points = np.concatenate([p for p in drawn if p is not None] or [np.zeros((0, self.target.dimension))])
+            if not len(points):
+                continue
+            inside = points[asked(self.target, points)]
+            unit = torch.from_numpy(self.target.domain.unit(inside))[:, list(group)] - 0.5
+            fit = search.resume(unit, search.source.values(inside), AGAIN * search.goal)
+            self.parts[group] = self._part(group, fit)
+
+
+def _points_in(target: Target, group: tuple[int, ...], box: Box, seed: int) -> np.ndarray | None:
+    """Points of a box, the coordinates outside the group at the centre of the domain; None if it does not concern it."""
+    pick = [i for i, j in enumerate(box.coordinates) if j in group]
+    if not pick:
+        return None
+    rng = np.random.default_rng(seed)
+    own = box.lower + (box.upper - box.lower) * rng.random((POINTS, len(box.lower)))
+    points = np.tile(target.domain.points(np.full((1, target.dimension), 0.5)), (len(own), 1))
+    points[:, [box.coordinates[i] for i in pick]] = own[:, pick]
+    return points
+
+
+def _affine(source: GroupFit, goal: float) -> Part | None:
+    """The part without units, if f is affine there (nearly: within a thousandth of the goal)."""
+    points, values = source.sample(1000, 3 + source.seed)
+    x = torch.cat([torch.ones(len(points), 1, dtype=points.dtype), points[:, list(source.group)]], dim=1)
+    c = torch.linalg.lstsq(x, values).solution
+    error = float((x @ c - values).abs().max())
+    return (
+        Part(source.group, None, Solution(c, error, float(c.abs().sum(dim=0).max())))
+        if error <= AFFINE * goal
+        else None
+    )
+
+
+def polished(target: Target, wishes: Wishes, progress: Progress | None = None) -> list[Polished]:
+    """The families that were polished, the one to prefer first: within the goal with fewer parameters, else less error."""
+    effort = Effort(wishes.seconds)
+
+    def run(family: str, most: int = MOST_UNITS) -> Polished:
+        return Polished(target, wishes, family, effort.part(1.0), progress).run(most)
+
+    if wishes.layout != "token" or wishes.construction == "gates":
+        return [run("gates")]
+    first = run("memory")
+    if wishes.construction == "memory":
+        return [first]
+    found = [first]
+    cheaper = MOST_UNITS if first.observed > first.goal else _gates_for(target, first.parameters)
+    if cheaper and not effort.interrupted.is_set():
+        found.append(run("gates", cheaper))
+    return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
+
+
+def _gates_for(target: Target, parameters: int) -> int:
+    """How many gates take fewer parameters than that."""
+    one, two = (
+        scalar_config(target.dimension, outputs_of(target), "token", units=n, plain=False).parameter_count
+        for n in (1, 2)
+    )
+    return min(max(0, 1 + (parameters - 1 - one) // (two - one)), MOST_UNITS)
