@@ -11,36 +11,12 @@ The weights of a softmax sum to 1, so one of them is left out of the features: i
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from .heads import Gates, Memory
-
-
-class Family(Protocol):
-    """Units of one kind on d coordinates."""
-
-    @property
-    def name(self) -> str: ...
-
-    def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]: ...
-
-    def weights(self, theta: Tensor, x: Tensor) -> Tensor: ...
-
-    def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]: ...
-
-    def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]: ...
-
-    def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]: ...
-
-    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Gates | Memory: ...
-
-    def count(self, units: int) -> int:
-        """Features of so many units."""
-        ...
 
 
 def _ones(x: Tensor) -> Tensor:
@@ -65,6 +41,7 @@ class MemoryFamily:
     name: str = "memory"
 
     def count(self, units: int) -> int:
+        """Features of so many units."""
         return units + self.dimension
 
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
@@ -160,3 +137,11 @@ class GateFamily:
         kept = torch.zeros(len(theta), dimension, dtype=torch.bool)
         offsets[:, pick], kept[:, pick] = theta[:, 1:] / theta[:, :1], True
         return Gates(theta[:, 0].clone(), offsets, kept)
+
+
+Family = MemoryFamily | GateFamily
+
+
+def family_of(name: str, dimension: int) -> Family:
+    """The family of that name."""
+    return MemoryFamily(dimension) if name == "memory" else GateFamily(dimension)

@@ -1,57 +1,109 @@
-"""How many units a solved layer will need: an estimate from small pilot fits, before anything is built.
+"""How many units a layer will need: an estimate from small pilot fits, before anything is built.
 
-In each group the errors of a few small fits are continued as a power of the number of units (analytic targets do better
-than a power, so the estimate is then on the high side). Nothing here is proved.
+In each group the errors of a few small fits are continued to the tolerance: of solved layers as a power of the number of
+units n (analytic targets do better, so the estimate is then on the high side), of polished ones as exp(−rate·n^(1/d)), d the
+coordinates of the group, which is how fits of analytic targets have been seen to behave. Nothing here is proved.
 """
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from .assemble import Layout
 from .assemble.scalar import scalar_config
 from .assemble.vector import vector_config
 from .config import LayerConfig
+from .families import family_of
 from .groupfit import GroupFit
-from .groups import groups_of
+from .parts import groups_to_fit
 from .plan import Plan, outputs_of
-from .solved import ARRANGEMENTS, GOAL, quick_fits
+from .polished import CAP, GOAL
+from .search import FIRST, Effort, Search
+from .solved import ARRANGEMENTS, quick_fits
 from .target import Target
+
+PILOT_SECONDS = 20.0  # of one group and family, at most
+PILOTS = 3  # sizes that are tried
+
+Count = Callable[[GroupFit, str, float], int]  # group, family, goal → units
 
 
 def plan_solved(target: Target, tolerance: float, layout: Layout = "token") -> Plan:
     """Units per group and family from pilot fits; the family with fewer parameters."""
-    whole = tuple(range(target.dimension))
-    groups = [whole] if target.domain.where else groups_of(target) or [whole[:1]]
+    return _plan(target, tolerance, layout, "solved", _solved_units)
+
+
+def plan_polished(target: Target, tolerance: float, layout: Layout = "token") -> Plan:
+    """The same with polished pilots."""
+    return _plan(target, tolerance, layout, "polished", _polished_units)
+
+
+def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: Count) -> Plan:
+    groups = groups_to_fit(target)
     goal = GOAL * tolerance / len(groups)
-    best: Plan | None = None
-    for family in ("gates", "memory"):
-        counts = [_units(GroupFit(target, group, 0), family, goal) for group in groups]
-        plan = Plan(
-            method="solved",
-            tolerance=tolerance,
-            units=sum(counts),
-            sharpness=max(1.5 * count ** (1 / len(group)) for count, group in zip(counts, groups, strict=True)),
-            config=_config(target, family, counts, groups, layout),
-            bound=tolerance,
-            proved=False,
-            modulus="not needed",
+    found = []
+    for family in ("memory", "gates") if layout == "token" else ("gates",):
+        counts = [count(GroupFit(target, group, 0), family, goal) for group in groups]
+        found.append(
+            Plan(
+                method=method,
+                tolerance=tolerance,
+                units=sum(counts),
+                sharpness=max(1.5 * n ** (1 / len(group)) for n, group in zip(counts, groups, strict=True)),
+                config=_config(target, family, counts, groups, layout),
+                bound=tolerance,
+                proved=False,
+                modulus="not needed",
+            )
         )
-        best = plan if best is None or plan.parameters < best.parameters else best
-    assert best is not None
-    return best
+    return min(found, key=lambda plan: plan.parameters)
 
 
-def _units(fit: GroupFit, family: str, goal: float) -> int:
+def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
     d = len(fit.group)
-    sizes = [4, 8, 16] if d == 1 else [4**d // 2 + 8, 6**2 * d, 8**2 * d]
+    sizes = [4, 8, 16] if d == 1 else [4 ** min(d, 4) // 2 + 8, 6**2 * d, 8**2 * d]
     seen, pool = [], fit.sample(4000, 99)
     for units in sizes:
         observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed
         if observed <= goal:
             return units
         seen.append((units, max(observed, 1e-300)))
-    (a, first), (b, last) = seen[0], seen[-1]
-    rate = max(math.log(first / last) / math.log(b / a), 0.25)
-    return math.ceil(math.exp(min(math.log(b) + (math.log(last) - math.log(goal)) / rate, math.log(10**9))))
+    return continued(seen, goal, math.log)
+
+
+def _polished_units(fit: GroupFit, family: str, goal: float) -> int:
+    d = len(fit.group)
+    kind = family_of(family, d)
+    effort = Effort(PILOT_SECONDS)
+    search = Search(kind, fit, goal, lambda spread, units: CAP * spread, effort, most=10**6)
+    units, seen = FIRST[family][min(d, 4) - 1], []
+    for _ in range(PILOTS):
+        error = search.pilot(units).observed
+        if error <= goal:
+            return units
+        seen.append((units, error))
+        if effort.over():
+            break
+        units = math.ceil(1.5 * units)
+    return continued(seen, goal, lambda n: n ** (1 / d))
+
+
+def continued(seen: list[tuple[int, float]], goal: float, scale: Callable[[float], float]) -> int:
+    """Units at which log error, fitted linearly in scale(units), would reach the goal; a billion at most."""
+    most = 10**9
+    if len(seen) < 2:
+        return most
+    x, y = np.array([scale(n) for n, _ in seen]), np.log([max(error, 1e-300) for _, error in seen])
+    slope, start = np.polyfit(x, y, 1)
+    start += min(0.0, float(np.min(y - (slope * x + start))))  # a good size is within reach of others like it
+    if slope >= 0 or slope * scale(most) + start > math.log(goal):
+        return most
+    low, high = seen[-1][0], most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if slope * scale(middle) + start <= math.log(goal) else (middle, high)
+    return high
 
 
 def _config(

@@ -90,7 +90,7 @@ def plan(
     **about: Any,
 ) -> "Plan | Plans":
     """The forecast of one method, or of every method; nothing is built. Refuses what would not fit in memory."""
-    from .forecast import plan_solved
+    from .forecast import plan_polished, plan_solved
     from .representative import plan_representative
 
     target = target_of(function, domain, about)
@@ -98,6 +98,7 @@ def plan(
     makers: dict[str, Callable[[], Plan]] = {
         "representative": lambda: plan_representative(target, tolerance, share, layout),
         "solved": lambda: plan_solved(target, tolerance, layout),
+        "polished": lambda: plan_polished(target, tolerance, layout),
     }
     if method is not None:
         if method not in makers:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from .assemble.scalar import scalar_config
-from .families import Family, GateFamily, MemoryFamily
+from .families import family_of
 from .groupfit import GroupFit
 from .jumps import asked
 from .layer import ScalarLayer, VectorLayer
@@ -93,7 +93,7 @@ class Polished:
 
     def _polish(self, source: GroupFit, share: float, groups: int, most: int, position: int) -> Part:
         d = len(source.group)
-        family: Family = MemoryFamily(d) if self.family == "memory" else GateFamily(d)
+        family = family_of(self.family, d)
         given = self.wishes.units
         first = most if groups == 1 and most < MOST_UNITS else None
         effort = self.effort.part(1 / (groups - position))

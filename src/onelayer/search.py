@@ -98,6 +98,11 @@ class Search:
         self.goal = 0.0
         return self._safely(lambda: self._attempt(units, starts=2 * STARTS))
 
+    def pilot(self, units: int) -> Fit:
+        """One fresh start with so many units."""
+        with one_thread():
+            return self._fresh(units, 0)
+
     def _safely(self, work: Callable[[], object]) -> Fit:
         """The best fit after the work; an interrupt from the keyboard ends it early."""
         try:

@@ -50,7 +50,9 @@ def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | N
         )
         _refuse("method='representative'", "leave it out: the tolerance decides", units=wishes.units is not None)
         _refuse("method='representative'", "use it with method='solved'", hinges=wishes.hinges > 0, symmetric=symmetric)
-    else:
+    elif method == "polished" and not symmetric:
+        _refuse("method='polished'", "use it with method='solved'", hinges=wishes.hinges > 0)
+    if method != "representative":
         _refuse(f"method={method!r}", "use it with method='representative'", share=share is not None)
     if not 0 < wishes.seconds < math.inf:
         raise InputError("seconds, finite and above 0", f"{wishes.seconds!r}", "give the time that the fit may take")

@@ -21,11 +21,12 @@ def build(
     eps: given.Eps,
     out: Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")],
     method: Annotated[
-        given.Method, typer.Option(help="The paper's values with a proved bound, or solved values (far fewer units).")
-    ] = given.Method.solved,
+        given.Method,
+        typer.Option(help="Polished: the fewest units. Solved: fixed heads. Representative: the paper's values."),
+    ] = given.Method.polished,
     construction: Annotated[given.Construction, typer.Option(help="What the heads are.")] = given.Construction.auto,
     layout: given.LayoutChoice = given.Layout.token,
-    units: Annotated[int | None, typer.Option(help="So many units (solved), instead of as many as needed.")] = None,
+    units: Annotated[int | None, typer.Option(help="So many units, instead of as many as needed.")] = None,
     hinges: Annotated[
         int, typer.Option(min=0, help="Feed-forward units that correct what the heads leave (solved).")
     ] = 0,
@@ -39,6 +40,7 @@ def build(
     output_shape: given.OutputShape = None,
     share: given.Share = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
+    seconds: given.FitSeconds = 120.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
     json: given.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
@@ -57,7 +59,7 @@ def build(
         print(ol.plan(target, eps, method=method.value, layout=layout.value, share=share))
     wishes: dict[str, Any] = {"method": method.value, "construction": construction.value, "layout": layout.value}
     wishes |= {"units": units, "hinges": hinges, "symmetric": symmetric, "share": share, "seed": seed}
-    wishes |= {"dtype": dtype.value}
+    wishes |= {"dtype": dtype.value, "seconds": seconds}
     with progress_bar(not quiet) as progress:
         approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
         folder = approximation.save(folder)

@@ -18,8 +18,9 @@ Sides = list[tuple[str, str]] | dict[str, tuple[str, str]]
 
 
 class Method(StrEnum):
-    representative = "representative"
+    polished = "polished"
     solved = "solved"
+    representative = "representative"
 
 
 class Construction(StrEnum):
@@ -70,6 +71,7 @@ OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="The output
 Margin = Annotated[
     float, typer.Option(help="Distance kept from the jumps of where(…): nothing is claimed closer to them.")
 ]
+FitSeconds = Annotated[float, typer.Option(help="Time that the fit may take; the proof has its own.")]
 Seconds = Annotated[float, typer.Option(help="Time that the proof may take.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
