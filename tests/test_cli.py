@@ -131,7 +131,7 @@ def test_options_reach_the_build(run):
     assert "where x1**2+x2**2<=1" in record["certificate"]["domain"]
     _, out, _ = run("build", "x1*x2", "--share", "0.5", *about)
     assert json.loads(out)["plan"]["counts"] != record["plan"]["counts"]
-    solved = ["--domain", "0:1", "--eps", "0.01", "--json", "--out", "f"]
+    solved = ["--domain", "0:1", "--eps", "0.01", "--json", "--out", "f", "--method", "solved"]
     _, out, _ = run(
         "build", "x1*x2", "--units", "16", "--construction", "memory", "--seed", "3", "--hinges", "2", *solved
     )

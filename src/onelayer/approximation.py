@@ -37,6 +37,8 @@ class Facts:
     seed: int = 0
     places: tuple[int, ...] = (0,)  # rows of the model that hold the outputs
     notes: tuple[str, ...] = ()
+    amplitude: float = 0.0  # what all heads together can contribute at most: float32 rounding is proportional to it
+    largest_score: float = 0.0  # sharp heads make certificates expensive
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,8 @@ class Approximation:
             ("units", f"{self.units:,}"),
             ("heads", heads),
             ("parameters", f"{self.parameters:,}"),
-            ("Σ|c|", f"{self.facts.total:.4g}"),
+            ("Σ|c|, amplitude", f"{self.facts.total:.4g}, {self.facts.amplitude:.4g}"),
+            ("largest score", f"{self.facts.largest_score:.4g}"),
             ("seconds", f"{self.facts.seconds:.2f}"),
             *(("note", note) for note in self.facts.notes),
         ]

@@ -12,14 +12,17 @@ from .assemble import Frame, Layout, assemble
 from .certify.arithmetic import FLOAT64, arithmetic_of
 from .certify.certificate import Certificate
 from .certify.decide import decide
+from .certify.part import Budget
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
 from .layer import ScalarLayer, VectorLayer
+from .magnitudes import amplitude_of, largest_score_of, total_of
 from .model import SingleLayerTransformer
 from .plan import Plan, outputs_of
 from .polished import polished
 from .refinement import Layer, refined
 from .representative import plan_representative, representative_layer
+from .search import Effort
 from .shortfall import told
 from .solved import solved_layer
 from .symmetric import symmetric_approximation
@@ -71,12 +74,20 @@ def build(
 
     def certificate_of(layer: Layer) -> Certificate:
         places = (0,) if layout == "token" else outputs.tokens
-        return decide(model_of(layer), target, tolerance, places, seed=seed, progress=progress, proved=proved)
+        model = model_of(layer)
+        try:
+            return decide(model, target, tolerance, places, seed=seed, progress=progress, proved=proved)
+        except KeyboardInterrupt:
+            if method != "polished":
+                raise
+            effort.interrupted.set()
+            return decide(model, target, tolerance, places, Budget(seconds=1e-9), seed)
 
     notes: tuple[str, ...] = ()
+    effort = Effort(seconds)
     layer: Layer
     if method == "polished":
-        found = refined(polished(target, wishes, progress), certificate_of, frame)
+        found = refined(polished(target, wishes, effort, progress), certificate_of, frame)
         layer, certificate, notes = found.layer, found.certificate, told(found)
     else:
         if method == "representative":
@@ -94,6 +105,8 @@ def build(
         heads=head_kinds(layer, layout, target),
         units=layer.units,
         total=total_of(layer),
+        amplitude=amplitude_of(layer),
+        largest_score=largest_score_of(layer),
         seconds=time.perf_counter() - started,
         seed=seed,
         places=(0,) if layout == "token" else outputs.tokens,
@@ -108,16 +121,6 @@ def frame_of(domain: Domain) -> Frame:
     """Normalisation of the box to [−½, ½]^D."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     return Frame(tuple((low + (high - low) / 2).tolist()), tuple((1 / (high - low)).tolist()))
-
-
-def total_of(layer: ScalarLayer | VectorLayer) -> float:
-    """Σ|c| over all values, the largest over the outputs."""
-    parts = [layer.linear, layer.hinge_values]
-    if isinstance(layer, ScalarLayer):
-        parts += [layer.gate_values.flatten(0, 1), layer.max_values]
-    else:
-        parts += [layer.memory_values, layer.ridge_values]
-    return float(sum(p.abs().sum(dim=0) for p in parts).max())  # type: ignore[union-attr]
 
 
 def head_kinds(layer: ScalarLayer | VectorLayer, layout: Layout, target: Target) -> tuple[tuple[str, int], ...]:

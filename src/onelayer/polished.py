@@ -8,7 +8,6 @@ the tolerance. `construction="auto"` polishes memory tokens, then looks whether 
 do as well.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 
 from .assemble.scalar import scalar_config
+from .balance import balanced
 from .families import family_of
 from .groupfit import GroupFit
 from .jumps import asked
@@ -30,7 +30,7 @@ from .wishes import Wishes
 
 GOAL = 0.9  # of the tolerance, on the pool: the certificate needs the rest
 SINGLE = 0.25  # of the tolerance, for rounding in float32
-LEAST = 10  # ranges of f that Σ|c| may always reach
+LEAST = 5  # ranges of f that the values of a head may always span
 CAP = 1e3  # ranges of f that Σ|c| is kept below, about
 MOST_UNITS = 400  # of one group: a step costs the cube of it
 POINTS = 64  # of a box that goes back into the samples
@@ -62,7 +62,7 @@ class Polished:
 
     @property
     def observed(self) -> float:
-        return sum(part.solution.observed for part in self.parts.values())
+        return sum((part.solution.observed for part in self.parts.values()), start=0.0)
 
     @property
     def goal(self) -> float:
@@ -70,7 +70,9 @@ class Polished:
 
     @property
     def layer(self) -> ScalarLayer | VectorLayer:
-        return combined(self.target, [self.parts[g] for g in sorted(self.parts)], self.family)
+        layer = combined(self.target, [self.parts[g] for g in sorted(self.parts)], self.family)
+        single = self.wishes.arithmetic == "float32"
+        return balanced(layer) if single and isinstance(layer, ScalarLayer) and len(layer.gates) else layer
 
     @property
     def parameters(self) -> int:
@@ -83,9 +85,12 @@ class Polished:
         for position, group in enumerate(groups):
             share = max(goal / (len(groups) - position), 1e-300)
             source = GroupFit(self.target, group, self.wishes.seed)
-            part = _affine(source, share)
-            if part is None:
-                part = self._polish(source, share, len(groups), max(most, 1), position)
+            about = (source, share, len(groups), max(most, 1), position)
+            try:
+                part = _affine(source, share) or self._polish(*about)
+            except KeyboardInterrupt:
+                self.effort.interrupted.set()  # from now on every search ends with its first guess
+                part = self._polish(*about)
             self.parts[group] = part
             most -= part.units
             goal = max(goal - part.solution.observed, 0.0)
@@ -109,12 +114,19 @@ class Polished:
         return Part(group, heads, Solution(fit.coefficients, fit.observed, fit.total))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
-        """Σ|c| that leaves rounding its share, but not so little that nothing can be made of it."""
+        """Σ|c| that leaves rounding its share, but not so little that nothing can be made of it.
+
+        Rounding is in proportion to what heads can contribute: for gates that is Σ|c|, for the tokens of one head the span
+        of their values, which is about 4/M of their Σ|c|.
+        """
         tolerance = SINGLE * self.wishes.tolerance / groups
 
         def cap(spread: float, units: int) -> float:
             rounding = rounding_per_value(self.wishes.arithmetic, self.family, units, groups, d)
-            return min(CAP * spread, max(tolerance / rounding, LEAST * spread) if rounding else math.inf)
+            if not rounding:
+                return CAP * spread
+            span = max(tolerance / rounding, LEAST * spread)
+            return min(CAP * spread, span * max(1.0, units / 4) if self.family == "memory" else span)
 
         return cap
 
@@ -163,9 +175,11 @@ def _affine(source: GroupFit, goal: float) -> Part | None:
     )
 
 
-def polished(target: Target, wishes: Wishes, progress: Progress | None = None) -> list[Polished]:
+def polished(
+    target: Target, wishes: Wishes, effort: Effort | None = None, progress: Progress | None = None
+) -> list[Polished]:
     """The families that were polished, the one to prefer first: within the goal with fewer parameters, else less error."""
-    effort = Effort(wishes.seconds)
+    effort = effort or Effort(wishes.seconds)
 
     def run(family: str, most: int = MOST_UNITS) -> Polished:
         return Polished(target, wishes, family, effort.part(1.0), progress).run(most)

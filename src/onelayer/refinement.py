@@ -40,7 +40,10 @@ def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate],
             break  # it cannot do better than what was not certified
         for turn in range(ROUNDS + 1):
             if candidate.observed <= candidate.goal:
-                _look(candidate, frame)
+                try:
+                    _look(candidate, frame)
+                except KeyboardInterrupt:
+                    candidate.effort.interrupted.set()
             layer = candidate.layer
             certificate = certify(layer)
             found.append(Refined(layer, certificate, candidate))
@@ -50,7 +53,11 @@ def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate],
             hopeless = candidate.observed > candidate.wishes.tolerance or not np.isfinite(certificate.bound)
             if turn == ROUNDS or hopeless or candidate.effort.over() or not boxes:
                 break
-            candidate.resume(boxes)
+            try:
+                candidate.resume(boxes)
+            except KeyboardInterrupt:
+                candidate.effort.interrupted.set()
+                break
         if candidate.effort.interrupted.is_set():
             break
     return min(found, key=lambda r: (r.certificate.bound, r.certificate.observed))

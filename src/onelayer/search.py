@@ -192,7 +192,7 @@ class Search:
 
     def _order(self, fit: Fit) -> tuple[bool, float]:
         met = fit.observed <= self.goal
-        return (not met, fit.units if met else fit.observed)
+        return (not met, float(fit.units) if met else fit.observed)
 
     def _grow(self) -> None:
         d = len(self.source.group)

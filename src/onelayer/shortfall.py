@@ -30,7 +30,9 @@ def told(found: Refined) -> tuple[str, ...]:
         notes += [_needed(s, ", ".join(names[j] for j in s.source.group)) for s in short]
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
-    elif rounding <= tolerance / 2:
+    if certificate.arithmetic == "float32" and math.isfinite(certificate.bound):
+        notes.append(f"the smallest tolerance that this layer is certified for in float32 is {certificate.bound:.3g}")
+    elif math.isfinite(certificate.bound) and source.observed <= tolerance and rounding <= tolerance / 2:
         notes.append(f"no error above the tolerance was seen, but no more than {certificate.bound:.3g} could be proved")
     return tuple(notes)
 

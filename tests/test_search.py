@@ -1,0 +1,144 @@
+"""The search for few units: deterministic, interruptible, within its budget, and honest about what it could not do."""
+
+import math
+import signal
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from onelayer.certify.certificate import Certificate
+from onelayer.families import family_of
+from onelayer.groupfit import GroupFit
+from onelayer.polished import Box, Polished, _gates_for, polished
+from onelayer.search import Effort, Search, in_parallel, next_size
+from onelayer.shortfall import needed_units
+from onelayer.target import Target
+from onelayer.wishes import Wishes
+
+WAVE = Target("sin(6*x1)*x2", [(0, 1)] * 2)
+
+
+def search_of(target: Target, goal: float, **about) -> Search:
+    group = tuple(range(target.dimension))
+    given = {"effort": Effort(60.0), "most": 60} | about
+    return Search(
+        family_of("memory", len(group)), GroupFit(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
+    )
+
+
+def test_the_same_seed_gives_the_same_layer():
+    first, second = (search_of(WAVE, 1e-3).run() for _ in range(2))
+    assert first.theta.equal(second.theta)
+    assert first.coefficients.equal(second.coefficients)
+
+
+def test_the_search_meets_its_goal_and_prunes():
+    search = search_of(WAVE, 1e-3)
+    fit = search.run()
+    assert fit.observed <= 1e-3
+    assert fit.units == min(n for n, error in search.tried.items() if error <= 1e-3)
+    assert fit.units < max(search.tried)
+    assert 0.99 < search.done <= 1
+
+
+def test_time_that_is_over_leaves_a_layer_all_the_same():
+    fit = search_of(WAVE, 1e-9, effort=Effort(0.0)).run()
+    assert math.isfinite(fit.observed)
+
+
+@pytest.mark.parametrize("stage", ["polishing", "certifying"])
+def test_an_interrupt_keeps_the_best_so_far(as_user, stage):
+    sent = []
+
+    def interrupt(told: str, fraction: float) -> None:
+        if stage in told and not sent:
+            sent.append(told)
+            signal.raise_signal(signal.SIGINT)
+
+    formula = "sin(20*x1*x2) + cos(17*x1 - 9*x2)" if stage == "polishing" else "sin(3*x1*x2)"
+    approx = ol.build(formula, [(0, 1)] * 2, 1e-9 if stage == "polishing" else 1e-2, progress=interrupt)
+    assert sent
+    assert "interrupted: this is the best layer so far" in approx.facts.notes
+    assert approx.certificate.verdict in ("REFUTED", "UNDECIDED")
+    assert np.isfinite(approx(np.full((1, 2), 0.5))).all()
+
+
+def test_results_come_in_order_and_threads_are_as_before():
+    effort, threads = Effort(1.0), torch.get_num_threads()
+    fits = [search_of(WAVE, 1.0).pilot(n) for n in (3, 5)]
+    assert [f.units for f in in_parallel([lambda f=f: f for f in fits], effort)] == [3, 5]
+    assert torch.get_num_threads() == threads
+
+
+def test_sizes_follow_the_rate():
+    assert next_size([(10, 1e-2)], 1e-6) == 15
+    assert next_size([(10, 1e-2), (20, 1e-3)], 1e-9) == 40  # never more than twice
+    assert next_size([(10, 1e-2), (20, 1e-3)], 0.9e-3) == 24  # never less than 1.2 times
+    assert next_size([(10, 1e-3), (20, 1e-2)], 1e-9) == 30  # no rate to go by
+    assert next_size([(10, 1e-2), (20, 1e-3)], 5e-4) == math.ceil(20 * 2 ** (1 / math.log2(10)))
+
+
+def test_what_would_be_needed_is_estimated():
+    units, rate = needed_units({10: 1e-1, 100: 1e-3}, 1e-5)
+    assert (units, rate) == (pytest.approx(1000, rel=2e-3), pytest.approx(2.0))
+    assert needed_units({10: 0.1, 20: 0.1}, 1e-3)[1] == pytest.approx(0.0)
+    assert needed_units({10: 0.1}, 1e-3) == (0, 0.0)
+
+
+def test_gates_that_would_be_cheaper():
+    target = Target("x1*x2", [(0, 1)] * 2)
+    few = _gates_for(target, 300)
+    approx = ol.build(target, tolerance=1e-2, construction="gates", units=few)
+    more = ol.build(target, tolerance=1e-2, construction="gates", units=few + 1)
+    assert approx.parameters < 300 <= more.parameters
+    assert _gates_for(target, 1) == 0
+
+
+def test_groups_share_the_tolerance():
+    found = Polished(Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4), Wishes(1e-4), "memory", Effort(60.0)).run()
+    assert sorted(found.parts) == [(0,), (1,), (2, 3)]
+    assert found.parts[(1,)].heads is None  # affine: no units
+    assert found.observed <= found.goal
+
+
+def test_points_of_a_failed_proof_go_back_into_the_samples():
+    found = Polished(WAVE, Wishes(1e-2), "memory", Effort(60.0)).run()
+    search = found.searches[(0, 1)]
+    before, goal = len(search.pool), search.goal
+    found.resume([Box((0, 1), np.array([0.2, 0.3]), np.array([0.4, 0.5]))])
+    assert len(search.pool) > before
+    assert search.goal < goal
+    inside = search.extra[0] + 0.5
+    assert (inside >= torch.tensor([0.2, 0.3]) - 1e-12).all()
+    assert (inside <= torch.tensor([0.4, 0.5]) + 1e-12).all()
+    assert found.observed <= search.goal
+
+
+def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
+    """The first proof is made to fail: the layer must be polished again, and be certified then."""
+    home = sys.modules["onelayer.build"]
+    calls = []
+
+    def fails_once(*given, **about):
+        certificate = home_decide(*given, **about)
+        calls.append(certificate)
+        if len(calls) == 1:
+            worst = {"coordinates": [0, 1], "lower": [0.1, 0.1], "upper": [0.2, 0.2]}
+            return Certificate(1e-3, 2e-3, certificate.observed, 1, "analytic", "", evidence={"worst boxes": [worst]})
+        return certificate
+
+    home_decide = home.decide
+    monkeypatch.setattr(home, "decide", fails_once)
+    approx = ol.build(WAVE, tolerance=1e-3, construction="memory")
+    assert len(calls) == 2
+    assert approx.certificate.verdict == "CERTIFIED"
+
+
+def test_auto_takes_the_family_with_fewer_parameters():
+    target = Target("sin(6*x1)", [(0, 1)])
+    best = polished(target, Wishes(1e-5))
+    assert best[0].observed <= best[0].goal
+    assert best[0].parameters == min(p.parameters for p in best if p.observed <= p.goal)
