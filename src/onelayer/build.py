@@ -14,6 +14,7 @@ from .certify.arithmetic import FLOAT64, arithmetic_of
 from .certify.decide import decide
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
+from .envelope import notes_of, room
 from .layer import ScalarLayer, VectorLayer
 from .plan import Plan, outputs_of
 from .representative import plan_representative, representative_layer
@@ -27,7 +28,7 @@ Construction = Literal["auto", "gates", "memory"]
 
 
 def build(
-    function: "str | Callable[[Any], Any] | Target",
+    function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
     domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
     tolerance: float = 1e-2,
     *,
@@ -48,7 +49,8 @@ def build(
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
     `method="solved"` keeps such heads and solves for their values: far fewer units; certified if f is an analytic formula.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
-    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin).
+    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin, split). Samples
+    (X, Y) in place of a function are certified if `lipschitz` is declared, and only observed otherwise.
     """
     started = time.perf_counter()
     target = target_of(function, domain, about)
@@ -64,7 +66,7 @@ def build(
         plan = plan_representative(target, tolerance, share, layout)
         layer, values_error = representative_layer(target, plan, progress)
     else:
-        layer = solved_layer(target, wishes, progress)
+        layer = solved_layer(target, replace(wishes, tolerance=room(target.left_open, tolerance)), progress)
     model = assemble(layer, frame_of(target.domain), outputs_of(target), layout).to(arithmetic.dtype)
     facts = Facts(
         method=method,
@@ -80,7 +82,7 @@ def build(
     if plan is not None and isinstance(layer, ScalarLayer) and arithmetic is FLOAT64:
         proved = certify_theorem(target, plan, layer, values_error)
     certificate = decide(model, target, tolerance, facts.places, seed=seed, progress=progress, proved=proved)
-    facts = replace(facts, seconds=time.perf_counter() - started)
+    facts = replace(facts, seconds=time.perf_counter() - started, notes=notes_of(target.left_open, tolerance))
     return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape, plan)
 
 

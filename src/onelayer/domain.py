@@ -43,6 +43,11 @@ class Domain:
         low, high = np.array(self.lower), np.array(self.upper)
         return np.clip(low + (high - low) * unit, low, high)
 
+    def unit(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point coordinate"]:
+        """Points of the box carried to the unit cube, up to rounding."""
+        low, high = np.array(self.lower), np.array(self.upper)
+        return np.clip((x - low) / (high - low), 0.0, 1.0)
+
     def representable(
         self, x: Float[np.ndarray, "point coordinate"], single: bool
     ) -> Float[np.ndarray, "inside coordinate"]:

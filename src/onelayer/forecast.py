@@ -43,6 +43,9 @@ def plan_solved(target: Target, tolerance: float, layout: Layout = "token") -> P
 def _units(fit: GroupFit, family: str, goal: float) -> int:
     d = len(fit.group)
     sizes = [4, 8, 16] if d == 1 else [4**d // 2 + 8, 6**2 * d, 8**2 * d]
+    each = 1 if family == "memory" else d + 2  # features per unit
+    most = max(1, fit.most_features(each * sizes[-1]) // each)
+    sizes = [units for units in sizes if units <= most] or [most]
     seen, pool = [], fit.sample(4000, 99)
     for units in sizes:
         observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed
@@ -50,7 +53,7 @@ def _units(fit: GroupFit, family: str, goal: float) -> int:
             return units
         seen.append((units, max(observed, 1e-300)))
     (a, first), (b, last) = seen[0], seen[-1]
-    rate = max(math.log(first / last) / math.log(b / a), 0.25)
+    rate = max(math.log(first / last) / math.log(b / a) if a < b else 0.0, 0.25)
     return math.ceil(math.exp(min(math.log(b) + (math.log(last) - math.log(goal)) / rate, math.log(10**9))))
 
 

@@ -37,6 +37,7 @@ EVALUATED_AT_ONCE = 4096
 
 def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:
     """Cells, sharpness and size from the tolerance alone, with the proved a-priori bound."""
+    target.require_function("method='representative'")
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
     if not 0 < eta < 1:

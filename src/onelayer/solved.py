@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,7 +26,7 @@ from .certify.deployed import Deployment, deployed_rounding
 from .certify.form import form_of
 from .corrected import corrected
 from .errors import InputError
-from .groupfit import GroupFit
+from .groupfit import GroupFit, base_of
 from .groups import groups_of
 from .heads import Gates, Memory, joined, lattice_gates, scattered_memory
 from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
@@ -163,7 +162,9 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     d = len(fit.group)
     pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
     some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
-    smallest = 2 if family == "memory" or d == 1 else 3**d
+    each = 1 if family == "memory" else d + 2  # features per unit
+    most = max(1, min(MOST_UNITS, fit.most_features(MOST_FEATURES) // each))
+    smallest = min(2 if family == "memory" or d == 1 else 3**d, most)
     spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
     single = wishes.arithmetic == "float32"
 
@@ -194,8 +195,8 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
         return refined(part) if goal < part.solution.observed <= 3 * goal else part
 
     if wishes.units is not None:
+        fit.require_samples(each * (wishes.units // groups) + 1)
         return refined(first_fit(wishes.units // groups))
-    most = min(MOST_UNITS, MOST_FEATURES // (1 if family == "memory" else d + 2))
     return refined(_grow(attempt, smallest, most, goal, time.perf_counter() + wishes.seconds / groups))
 
 
@@ -241,9 +242,7 @@ def _combined(
 ) -> ScalarLayer | VectorLayer:
     """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
     D, m = target.dimension, target.outputs
-    bias = sum((part.solution.coefficients[0] for part in parts), start=torch.zeros(m, dtype=torch.float64))
-    if not target.domain.where:
-        bias = bias + torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))[0]
+    bias = sum((part.solution.coefficients[0] for part in parts), start=base_of(target))
     if family == "gates":
         banks = [part.heads for part in parts if isinstance(part.heads, Gates)]
         values = []

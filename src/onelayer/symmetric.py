@@ -77,6 +77,7 @@ def symmetric_approximation(
 ) -> Approximation:
     """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
     started = time.perf_counter()
+    target.require_function("symmetric=True")
     _require_symmetric(target)
     D = target.dimension
 

@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from .data import Data, data_of
 from .derivation import Derivation
 from .domain import Domain, End, domain_of
+from .envelope import Envelope, envelope_of
 from .errors import InputError
 from .formula import Formula, enclose, evaluate, parse
 
 if TYPE_CHECKING:
     from .modulus import Modulus
 
-Kind = Literal["formula", "callable"]
-OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin"}
+Kind = Literal["formula", "callable", "data"]
+OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin", "split"}
+OPEN_POINTS = 2_000  # random points at which the envelope of data is looked at
 
 
 class Target:
-    """f on a compact domain, from a formula or from a batched callable.
+    """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
 
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
@@ -34,12 +37,16 @@ class Target:
     its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it,
     and the certificate says so. With a `margin`, nothing is asked within that distance (in the maximum norm, in the units
     of x) of the jumps of `where(…)` in a formula.
+
+    Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
+    `split` is the seed of the choice of samples that are held out (`data`). With `lipschitz`, f is known everywhere up to
+    the `envelope` of the samples; without it f can be asked at the samples alone.
     """
 
     def __init__(
         self,
-        function: "str | Callable[[Any], Any] | Target",
-        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain,
+        function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
+        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
         *,
         shape: tuple[int, int] | None = None,
         output_shape: tuple[int, ...] | None = None,
@@ -48,6 +55,7 @@ class Target:
         where: str | None = None,
         evaluation_error: float = 0.0,
         margin: float = 0.0,
+        split: int = 0,
     ) -> None:
         if isinstance(domain, Domain) and where is not None:
             raise InputError("one condition", "a Domain and `where` as well", "put the condition into the Domain")
@@ -59,6 +67,17 @@ class Target:
             raise InputError(
                 "evaluation_error, finite and ≥ 0", f"{evaluation_error!r}", "declare how far answers may be off"
             )
+        if not (isinstance(function, str | tuple) or callable(function)):
+            found = type(function).__name__
+            raise InputError("a formula or a callable, or samples (X, Y), as target", found, "pass one of these")
+        self.data: Data | None = None
+        self.envelope: Envelope | None = None
+        if isinstance(function, tuple):
+            self.data = data_of(function, evaluation_error, split)
+            domain = self.data.box() if domain is None else domain
+            shape = self.data.sequence_shape(shape)
+        if domain is None:
+            raise InputError("a domain", "none", "give domain=[(low, high), …]")
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
         self.formula: Formula | None = None
         self.function: Callable[[Any], Any] | None = None
@@ -74,15 +93,20 @@ class Target:
             self.formula = parse(function, self.domain.names)
             if self.domain.where is None:
                 Derivation(self.formula, self.domain.lower, self.domain.upper).require_finite()
-        elif callable(function):
+        elif self.data is not None:
+            self.data.require_inside(self.domain)
+            if modulus is not None:
+                raise InputError("a modulus that samples can be used with", "modulus", "declare lipschitz")
+            if lipschitz is not None:
+                assert self.modulus.lipschitz is not None
+                self.envelope = envelope_of(self.data, self.modulus.lipschitz)
+        elif not isinstance(function, tuple):
             self.function = function
-        else:
-            raise InputError("a formula or a callable as target", type(function).__name__, "pass text or a function")
         self.output_shape = self._find_output_shape(output_shape)
 
     @property
     def kind(self) -> Kind:
-        return "formula" if self.formula else "callable"
+        return "formula" if self.formula else "callable" if self.data is None else "data"
 
     @property
     def dimension(self) -> int:
@@ -102,6 +126,8 @@ class Target:
 
     @property
     def text(self) -> str:
+        if self.data is not None:
+            return str(self.data)
         return self.formula.text if self.formula else getattr(self.function, "__qualname__", repr(self.function))
 
     @cached_property
@@ -117,6 +143,16 @@ class Target:
 
         return modulus_of(self, *self._declared)
 
+    @cached_property
+    def left_open(self) -> float:
+        """The most that the samples and the declared constants leave f open by, found at random points; 0 for a function."""
+        if self.envelope is None:
+            return 0.0
+        from .sample import uniform_points
+
+        points = self.domain.points(uniform_points(OPEN_POINTS, self.dimension, 0).numpy())
+        return float(self.envelope(points[self.domain.contains(points)])[1].max(initial=0.0))
+
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points of the domain, in float64. A point without a finite value is reported."""
         y = self.values(x)
@@ -131,11 +167,28 @@ class Target:
         return y
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
-        """f at points, in float64, finite or not."""
-        return np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
+        """f at points, in float64, finite or not; for data the middle of what f can be there."""
+        if self.data is None:
+            return np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
+        values, radius = self.enclosed(x)
+        if self.envelope is None and np.isinf(radius).any():
+            found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is none of them"
+            raise InputError("f at samples", found, "declare lipschitz, or give a function")
+        return values
+
+    def enclosed(
+        self, x: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
+        """(values, radius) with |f − values| ≤ radius for a callable or data, as declared; NaN and ∞ where f is unknown."""
+        if self.data is not None:
+            return self.data.at(x) if self.envelope is None else self.envelope(x)
+        values = self.values(x)
+        return values, np.full(values.shape, self.evaluation_error)
 
     def nearest(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Float[np.ndarray, "point out"], float]:
         """(values, error): f at float points with a proved bound on |value − f|; a callable's is the declared one."""
+        if self.data is not None:
+            return self(x), float(self.enclosed(x)[1].max())
         if self.formula is None:
             return self(x), self.evaluation_error
         values, error = np.empty((len(x), self.outputs)), 0.0
@@ -150,6 +203,12 @@ class Target:
                 error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
         return values, error
 
+    def require_function(self, asked: str) -> None:
+        """f can be asked at any point, which samples do not allow."""
+        if self.data is not None:
+            wanted = f"{asked}, which needs a function that can be asked anywhere"
+            raise InputError(wanted, str(self.data), "use method='solved', or give a formula or a callable")
+
     def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
         D = self.domain.dimension
         if shape is None:
@@ -161,6 +220,8 @@ class Target:
     def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
         if self.formula:
             found: tuple[int, ...] = (len(self.formula.outputs),)
+        elif self.data is not None:
+            found = self.data.output_shape
         else:
             centre = self.domain.points(np.full((2, self.dimension), 0.5))
             found = self._shape_of(centre)
@@ -213,8 +274,6 @@ def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
         if domain is not None or about:
             raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
         return function
-    if domain is None:
-        raise InputError("a domain", "none", "give domain=[(low, high), …]")
     if unknown := sorted(set(about) - OPTIONS):
         raise InputError(f"options among {', '.join(sorted(OPTIONS))}", ", ".join(unknown), "correct the name")
     return Target(function, domain, **about)
