@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onelayer as ol
+from onelayer.certify import bisect
+from onelayer.certify.part import Budget
 from onelayer.data import data_of
 from onelayer.envelope import envelope_of
 from onelayer.groupfit import GroupFit
@@ -181,6 +185,17 @@ def test_builds_are_repeatable_and_touch_no_global_generator(waves):
     assert before[1] == str(np.random.get_state())  # noqa: NPY002
 
 
+def test_a_target_leaves_the_warning_filters_alone():
+    code = """
+import sys, warnings, numpy, onelayer
+before = list(warnings.filters)
+x = numpy.linspace(0, 1, 9)
+onelayer.Target((x, x), lipschitz=1.0), onelayer.Target((x, x)).modulus
+sys.exit(before != list(warnings.filters))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_missed_sample_refutes(waves):
     approx = ol.build(waves, tolerance=1e-4, units=4)
     assert approx.certificate.verdict == "REFUTED"
@@ -220,6 +235,19 @@ def test_no_bound_is_below_the_truth(seed):
     for side in sides_of(target.data, constants, x):
         assert np.abs(approx(x).reshape(len(x), -1) - side).max() <= c.bound
     assert c.observed <= c.bound
+
+
+@pytest.mark.parametrize(("D", "count", "most"), [(1, 7, 1.02), (2, 5, 1.2)])
+def test_the_bound_tends_to_the_worst_function_from_above(D, count, most):
+    """Few samples: the gap is most of the bound. Searched as far as the budget goes, whatever the tolerance."""
+    X = grid(3, count, D)
+    approx = ol.build((X, wave(X)), tolerance=0.3, units=1 if D == 1 else 2, lipschitz=0.3)
+    target, tiny = approx.target, 1e-9
+    proof = bisect.prove(approx.model, target, tiny, 0.0, places=approx.facts.places, budget=Budget(8_000, 60.0))
+    x = grid(3, 3001 if D == 1 else 121, D)
+    sides = [np.abs(approx(x) - side[:, 0]).max() for side in sides_of(target.data, 0.3, x)]
+    assert max(sides) <= proof.bound <= most * max(sides)
+    assert np.abs(approx(x) - target(x)[:, 0]).max() < 0.8 * max(sides)  # the middle alone would be too little
 
 
 @given(seed=st.integers(0, 2**16), D=st.integers(1, 3), shift=st.sampled_from([0.0, 1e3, -1e9]))

@@ -9,12 +9,13 @@ between them is how far f is left open; it is at most the distance to the neares
 means that constant along each of them, as everywhere in this library.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial.distance import cdist
 
 from .data import Data
 from .errors import InputError
@@ -94,6 +95,7 @@ class Envelope:
 
     def _distances(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """d(x, x_i) for some points at a time, [point, sample]."""
+        cdist = _spatial().distance.cdist
         weights, step = np.array(self.lipschitz), max(1, AT_ONCE // len(self.data))
         for start in range(0, len(points), step):
             at = slice(start, min(start + step, len(points)))
@@ -126,12 +128,18 @@ def notes_of(open_by: float, tolerance: float) -> tuple[str, ...]:
 
 def slopes_of(data: Data) -> tuple[float, ...]:
     """1.5 times the steepest slope between neighbouring samples, sides taken as units: an estimate, not a bound."""
-    from scipy.spatial import cKDTree
-
     sides = np.ptp(data.x, axis=0)
     sides = np.where(sides > 0, sides, 1.0)
-    D = len(sides)
-    apart, near = cKDTree(data.x / sides).query(data.x / sides, k=min(len(data), 2 * D + 1), p=1)
+    tree = _spatial().cKDTree(data.x / sides)
+    apart, near = tree.query(data.x / sides, k=min(len(data), 2 * len(sides) + 1), p=1)
     change = np.abs(data.y[near[:, 1:]] - data.y[:, None]).max(axis=2)  # the nearest sample is the sample itself
     steepest = float((change / np.maximum(apart[:, 1:], TINY)).max())
     return tuple((1.5 * steepest / sides).tolist())
+
+
+def _spatial() -> Any:
+    """SciPy's distances and trees. Importing them changes the warning filters, which are put back."""
+    with warnings.catch_warnings():
+        import scipy.spatial
+
+        return scipy.spatial
