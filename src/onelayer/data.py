@@ -163,6 +163,13 @@ def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
     return Data(x, y, rows, shape, Y.shape[1:] or (1,), float(error), seed, (sums[0], sums[1]))
 
 
+def require_function(data: Data | None, asked: str) -> None:
+    """f can be asked at any point, which samples do not allow."""
+    if data is not None:
+        wanted = f"{asked}, which needs a function that can be asked anywhere"
+        raise InputError(wanted, str(data), "use method='solved', or give a formula or a callable")
+
+
 def _numbers(name: str, given: Any) -> np.ndarray:
     """A copy as float64; −0 becomes 0, so that equal numbers have equal bytes."""
     try:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .data import Data
+from .domain import Domain
 from .errors import InputError
 
 MOST_SAMPLES = 50_000  # every pair of samples is compared
@@ -25,6 +26,7 @@ AT_ONCE = 2**19  # distances held at a time
 U = 2.0**-53
 UP = 1 + 1e-12  # for the rounding of a few positive terms
 TINY = 1e-300  # covers every underflow
+LOOKED_AT = 2_000  # random points of the domain
 LEAST = 0.25  # of the tolerance, that is always left to T
 
 
@@ -111,6 +113,14 @@ def envelope_of(data: Data, lipschitz: tuple[float, ...]) -> Envelope:
     envelope = Envelope(data, lipschitz, low, high)
     envelope.require_consistent()
     return envelope
+
+
+def widest(envelope: Envelope, domain: Domain) -> float:
+    """The largest half-width of the envelope found at random points and corners of the domain."""
+    from .sample import uniform_points
+
+    points = domain.points(uniform_points(LOOKED_AT, domain.dimension, 0).numpy())
+    return float(envelope(points[domain.contains(points)])[1].max(initial=0.0))
 
 
 def room(open_by: float, tolerance: float) -> float:

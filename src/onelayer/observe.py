@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .data import Data
+from .envelope import LOOKED_AT
 from .errors import InputError
 from .jumps import asked
 from .sample import uniform_points
 from .target import Target
 
 OBSERVED_POINTS = 20_000
-LOOKED_AT = 2_000  # random points at which the envelope of data is compared with T
 WORST = 40  # points kept for closing in
 
 Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] → [point, outputs]

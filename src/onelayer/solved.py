@@ -164,7 +164,8 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
     each = 1 if family == "memory" else d + 2  # features per unit
     most = max(1, min(MOST_UNITS, fit.most_features(MOST_FEATURES) // each))
-    smallest = min(2 if family == "memory" or d == 1 else 3**d, most)
+    smallest = 2 if family == "memory" or d == 1 else 3**d
+    smallest = max(1, fit.most_features(each * smallest) // each)
     spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
     single = wishes.arithmetic == "float32"
 
@@ -195,7 +196,7 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
         return refined(part) if goal < part.solution.observed <= 3 * goal else part
 
     if wishes.units is not None:
-        fit.require_samples(each * (wishes.units // groups) + 1)
+        fit.require_samples(each * (wishes.units // groups) + (d if family == "memory" else 1))
         return refined(first_fit(wishes.units // groups))
     return refined(_grow(attempt, smallest, most, goal, time.perf_counter() + wishes.seconds / groups))
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from .batched import Batched
 from .data import Data, data_of
 from .derivation import Derivation
 from .domain import Domain, End, domain_of
-from .envelope import Envelope, envelope_of
+from .envelope import Envelope, envelope_of, widest
 from .errors import InputError
 from .formula import Formula, enclose, evaluate, parse
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["formula", "callable", "data"]
 OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin", "split"}
-OPEN_POINTS = 2_000  # random points at which the envelope of data is looked at
 
 
 class Target:
@@ -80,13 +80,12 @@ class Target:
             raise InputError("a domain", "none", "give domain=[(low, high), …]")
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
         self.formula: Formula | None = None
-        self.function: Callable[[Any], Any] | None = None
+        self.function: Batched | None = None
         if not _is_number(margin) or not 0 <= margin < math.inf:
             raise InputError("margin, finite and ≥ 0", f"{margin!r}", "give the distance to keep from jumps")
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
         self._declared = (lipschitz, modulus)
-        self._speaks: Literal["numpy", "torch"] | None = None
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
         if isinstance(function, str):
@@ -101,7 +100,7 @@ class Target:
                 assert self.modulus.lipschitz is not None
                 self.envelope = envelope_of(self.data, self.modulus.lipschitz)
         elif not isinstance(function, tuple):
-            self.function = function
+            self.function = Batched(function, self.shape if self.sequence else None)
         self.output_shape = self._find_output_shape(output_shape)
 
     @property
@@ -128,7 +127,8 @@ class Target:
     def text(self) -> str:
         if self.data is not None:
             return str(self.data)
-        return self.formula.text if self.formula else getattr(self.function, "__qualname__", repr(self.function))
+        given = self.function.function if self.function else None
+        return self.formula.text if self.formula else getattr(given, "__qualname__", repr(given))
 
     @cached_property
     def centre(self) -> Float[np.ndarray, " out"]:
@@ -146,12 +146,7 @@ class Target:
     @cached_property
     def left_open(self) -> float:
         """The most that the samples and the declared constants leave f open by, found at random points; 0 for a function."""
-        if self.envelope is None:
-            return 0.0
-        from .sample import uniform_points
-
-        points = self.domain.points(uniform_points(OPEN_POINTS, self.dimension, 0).numpy())
-        return float(self.envelope(points[self.domain.contains(points)])[1].max(initial=0.0))
+        return 0.0 if self.envelope is None else widest(self.envelope, self.domain)
 
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points of the domain, in float64. A point without a finite value is reported."""
@@ -169,7 +164,9 @@ class Target:
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points, in float64, finite or not; for data the middle of what f can be there."""
         if self.data is None:
-            return np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
+            known = self.formula or self.function
+            assert known is not None
+            return known(x, self.output_shape) if isinstance(known, Batched) else np.asarray(evaluate(known, x))
         values, radius = self.enclosed(x)
         if self.envelope is None and np.isinf(radius).any():
             found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is none of them"
@@ -203,12 +200,6 @@ class Target:
                 error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
         return values, error
 
-    def require_function(self, asked: str) -> None:
-        """f can be asked at any point, which samples do not allow."""
-        if self.data is not None:
-            wanted = f"{asked}, which needs a function that can be asked anywhere"
-            raise InputError(wanted, str(self.data), "use method='solved', or give a formula or a callable")
-
     def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
         D = self.domain.dimension
         if shape is None:
@@ -223,49 +214,13 @@ class Target:
         elif self.data is not None:
             found = self.data.output_shape
         else:
-            centre = self.domain.points(np.full((2, self.dimension), 0.5))
-            found = self._shape_of(centre)
+            assert self.function is not None
+            found = self.function.output_shape(self.domain.points(np.full((2, self.dimension), 0.5)))
         if given is None:
             return found
         if not _is_shape(given) or math.prod(given) != math.prod(found):
             raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
         return tuple(int(g) for g in given)
-
-    def _shape_of(self, x: np.ndarray) -> tuple[int, ...]:
-        y = self._answer(x)
-        if y.ndim == 0 or len(y) != len(x):
-            raise InputError(
-                f"a batched function: {len(x)} points in, {len(x)} values out",
-                f"output of shape {list(y.shape)}",
-                "return [batch] or [batch, …]",
-            )
-        return y.shape[1:] or (1,)
-
-    def _call(self, x: np.ndarray) -> np.ndarray:
-        y = self._answer(x)
-        if y.shape[:1] != x.shape[:1] or math.prod(y.shape[1:]) != self.outputs:
-            wanted = [len(x), *self.output_shape]
-            raise InputError(f"output of shape {wanted}", f"{list(y.shape)}", "return one value per point")
-        return y.reshape(len(x), -1)
-
-    def _answer(self, x: np.ndarray) -> np.ndarray:
-        """The callable's answer as float64; it is offered NumPy first and torch when that raises a TypeError."""
-        assert self.function is not None
-        batch = (x.reshape(len(x), *self.shape) if self.sequence else x).copy()  # the function may write into it
-        if self._speaks != "torch":
-            try:
-                y = self.function(batch)
-                self._speaks = "numpy"
-                return np.asarray(y, dtype=np.float64)
-            except TypeError:
-                if self._speaks == "numpy":
-                    raise
-        import torch
-
-        with torch.no_grad():
-            y = self.function(torch.from_numpy(np.ascontiguousarray(batch)))
-        self._speaks = "torch"
-        return np.asarray(y, dtype=np.float64)
 
 
 def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
