@@ -43,7 +43,10 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    """T ≈ f: call it, explain a value, save it. `target` is None when a callable's folder was loaded."""
+    """T ≈ f: call it, explain a value, save it.
+
+    A folder holds neither a callable nor data: once loaded, `target` is None and `stored` is what the folder says of it.
+    """
 
     model: SingleLayerTransformer
     target: Target | None
@@ -53,6 +56,7 @@ class Approximation:
     shape: tuple[int, int]
     output_shape: tuple[int, ...]
     plan: Plan | None = field(default=None)
+    stored: dict[str, Any] | None = field(default=None)
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).
@@ -97,14 +101,16 @@ class Approximation:
         c = self.certificate
         bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none proved"
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
+        kind, text = (self.target.kind, self.target.text) if self.target else self._described()
+        where = "held-out samples" if kind == "data" else "points"
         rows: list[tuple[object, ...]] = [
-            ("target", self.target.text if self.target else "a callable that is not stored"),
+            ("target", text),
             ("domain", str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
             ("verdict", c.verdict),
             ("tolerance", f"{c.tolerance:.4g}"),
             ("bound (proved)", bound),
-            ("observed error", f"{c.observed:.4g} at {c.observed_points:,} points"),
+            ("observed error", f"{c.observed:.4g} at {c.observed_points:,} {where}"),
             ("units", f"{self.units:,}"),
             ("heads", heads),
             ("parameters", f"{self.parameters:,}"),
@@ -120,6 +126,11 @@ class Approximation:
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    def _described(self) -> tuple[str, str]:
+        """(kind, text) of a target that is not at hand."""
+        about = self.stored or {}
+        return str(about.get("kind", "callable")), f"{about.get('description', 'a function')}, not stored"
 
     def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
         """(x as [batch, D], whether it was a single point)."""

@@ -15,6 +15,7 @@ from .certify.decide import decide
 from .certify.part import Budget
 from .certify.theorem import certify_theorem
 from .domain import Domain, End
+from .envelope import notes_of, room
 from .layer import ScalarLayer, VectorLayer
 from .magnitudes import amplitude_of, largest_score_of, total_of
 from .model import SingleLayerTransformer
@@ -34,7 +35,7 @@ Construction = Literal["auto", "gates", "memory"]
 
 
 def build(
-    function: "str | Callable[[Any], Any] | Target",
+    function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
     domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
     tolerance: float = 1e-2,
     *,
@@ -56,12 +57,15 @@ def build(
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
     `method="solved"` keeps such heads and solves for their values: far fewer units; certified if f is an analytic formula.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
-    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin).
+    `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin, split). Samples
+    (X, Y) in place of a function are certified if `lipschitz` is declared, and only observed otherwise.
     """
     started = time.perf_counter()
     target = target_of(function, domain, about)
     arithmetic = arithmetic_of(dtype)
-    wishes = Wishes(tolerance, construction, units, hinges, seed, layout, seconds, arithmetic.name)
+    wishes = Wishes(
+        room(target.left_open, tolerance), construction, units, hinges, seed, layout, seconds, arithmetic.name
+    )
     require_sense(wishes, method, symmetric, share)
     if symmetric:
         return symmetric_approximation(target, tolerance, units=units, seed=seed, progress=progress)
@@ -110,7 +114,7 @@ def build(
         seconds=time.perf_counter() - started,
         seed=seed,
         places=(0,) if layout == "token" else outputs.tokens,
-        notes=notes,
+        notes=(*notes_of(target.left_open, tolerance), *notes),
     )
     return Approximation(
         model_of(layer), target, certificate, facts, target.domain, target.shape, target.output_shape, plan

@@ -7,11 +7,10 @@ observed on a pool.
 import itertools
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from .groupfit import GroupFit
+from .groupfit import GroupFit, base_of
 from .heads import Hinges, Memory
 from .layer import ScalarLayer, VectorLayer
 from .solve import Problem, solve
@@ -24,9 +23,7 @@ def corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) 
     D = target.dimension
     fit = GroupFit(target, tuple(range(D)), wishes.seed)
     hinges = spread_hinges(wishes.hinges, D, wishes.seed)
-    centre = torch.zeros(1, target.outputs, dtype=torch.float64)
-    if not target.domain.where:
-        centre = torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))
+    base = base_of(target)
     pool, pool_values = fit.sample(16_000, 99 + wishes.seed)
 
     def features(x: Tensor) -> Tensor:
@@ -34,9 +31,10 @@ def corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) 
         return torch.cat([one, hinges.features(x), _old_features(layer, x)], dim=1)
 
     K = features(pool[:1]).shape[1]
+    fit.require_samples(K)
     points, values = fit.sample(max(2000, int(2.5 * K)), 7 + wishes.seed)
-    solution = solve(Problem(features, points, values + centre, pool, pool_values + centre))
-    before = float((pool_values + centre - layer(pool)).abs().max())
+    solution = solve(Problem(features, points, values + base, pool, pool_values + base))
+    before = float((pool_values + base - layer(pool)).abs().max())
     if solution.observed >= before:
         return layer
     bias, hinge_values, old = solution.coefficients.split([1, len(hinges), K - 1 - len(hinges)])

@@ -63,6 +63,9 @@ def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: 
 def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
     d = len(fit.group)
     sizes = [4, 8, 16] if d == 1 else [4 ** min(d, 4) // 2 + 8, 6**2 * d, 8**2 * d]
+    each = 1 if family == "memory" else d + 2  # features per unit
+    most = max(1, fit.most_features(each * sizes[-1]) // each)
+    sizes = [units for units in sizes if units <= most] or [most]
     seen, pool = [], fit.sample(4000, 99)
     for units in sizes:
         observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed

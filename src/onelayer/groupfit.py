@@ -7,11 +7,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from .data import Data
 from .errors import InputError
 from .jumps import asked
 from .sample import fitting_points
 from .solve import Features, Problem
 from .target import Target
+
+SAMPLES_PER_FEATURE = 3  # at least, when as many features are fitted to data as the tolerance asks for
+
+
+def base_of(target: Target) -> Float[Tensor, " out"]:
+    """What the values of samples are relative to: f at the centre of the box, or 0 where f may not be known there."""
+    if target.domain.where or target.data is not None:
+        return torch.zeros(target.outputs, dtype=torch.float64)
+    return torch.from_numpy(target(target.domain.points(np.full((1, target.dimension), 0.5))))[0]
 
 
 @dataclass(frozen=True)
@@ -23,7 +33,12 @@ class GroupFit:
     seed: int
 
     def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
-        """(points [n, D] in [−½, ½]^D with the other coordinates at 0, values of f_g)."""
+        """(points [n, D] in [−½, ½]^D with the other coordinates at 0, values of f_g).
+
+        Data have no more points than were given: at most `count` of the fitted samples, never one that is held out.
+        """
+        if self.target.data is not None:
+            return self._drawn(self.target.data, count, seed)
         unit = torch.full((0, self.target.dimension), 0.5, dtype=torch.float64)
         while len(unit) < count:
             drawn = fitting_points(count, len(self.group), seed + len(unit))
@@ -38,15 +53,29 @@ class GroupFit:
         return unit - 0.5, self.values(self.target.domain.points(unit.numpy()))
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
-        """f_g at points of the domain: less f at the centre, unless the domain has a condition (the centre may be outside)."""
-        values = torch.from_numpy(self.target(x))
-        if self.target.domain.where:
-            return values
-        centre = self.target.domain.points(np.full((1, self.target.dimension), 0.5))
-        return values - torch.from_numpy(self.target(centre))
+        """f_g at points of the domain."""
+        return torch.from_numpy(self.target(x)) - base_of(self.target)
+
+    def most_features(self, most: int) -> int:
+        """How many features may be fitted: at most so many, and for data no more than samples tell apart with some to spare."""
+        data = self.target.data
+        return most if data is None else min(most, len(data.fitted) // SAMPLES_PER_FEATURE)
+
+    def require_samples(self, features: int) -> None:
+        """Data have more fitted samples than there are features."""
+        data = self.target.data
+        if data is not None and features >= len(data.fitted):
+            found = f"{len(data.fitted)} fitted samples"
+            raise InputError(
+                f"more samples than the {features} features", found, "fewer units, memory tokens, or more data"
+            )
 
     def problem(self, features: Features, pool: tuple[Tensor, Tensor]) -> Problem:
         """Features to fit on 2.5 points each, with a pool to look for the worst error on."""
         K = features(pool[0][:1]).shape[1]
         points, values = self.sample(max(500, int(2.5 * K)), 7 + self.seed)
         return Problem(features, points, values, *pool)
+
+    def _drawn(self, data: Data, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        rows = data.draw(count, seed)
+        return torch.from_numpy(self.target.domain.unit(data.x[rows])) - 0.5, torch.from_numpy(data.y[rows])

@@ -2,7 +2,7 @@
 
 A formula shows its groups: the terms of its sums, followed through negation and constant factors, link the variables they
 contain; connected components are the groups. That is a proof of additivity. A callable's groups are *observed*: mixed
-differences at random pairs of points that vanish to rounding.
+differences at random pairs of points that vanish to rounding. Samples cannot be asked for that: data are one group.
 """
 
 from collections.abc import Iterable
@@ -27,6 +27,8 @@ def groups_of(target: "Target") -> list[tuple[int, ...]]:
     if target.formula is not None:
         links = [v for output in target.formula.outputs for v in terms_of(output)]
         return components([tuple(i - 1 for i in link) for link in links])
+    if target.data is not None:
+        return [tuple(range(target.dimension))]
     return components(_observed_links(target))
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from .derivation import Derivation
+from .envelope import slopes_of
 from .errors import InputError
 from .formula import Formula
 from .groups import groups_of, parts_of
@@ -56,6 +57,8 @@ def modulus_of(
         return Modulus("declared", omega=lambda r: _checked(omega, r * longest))
     if target.formula is not None:
         return _derived(target, target.formula)
+    if target.data is not None:
+        return Modulus("estimated", slopes_of(target.data))
     return Modulus("estimated", _estimated(target))
 
 

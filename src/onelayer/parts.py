@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from .assemble import Layout
@@ -13,6 +12,7 @@ from .certify.arithmetic import FLOAT32
 from .certify.deployed import Deployment, deployed_rounding
 from .certify.form import form_of
 from .config import LayerConfig
+from .groupfit import base_of
 from .groups import groups_of
 from .heads import Gates, Memory, joined
 from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
@@ -46,9 +46,7 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
 def combined(target: Target, parts: list[Part], family: str) -> ScalarLayer | VectorLayer:
     """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
     D, m = target.dimension, target.outputs
-    bias = sum((part.solution.coefficients[0] for part in parts), start=torch.zeros(m, dtype=torch.float64))
-    if not target.domain.where:
-        bias = bias + torch.from_numpy(target(target.domain.points(np.full((1, D), 0.5))))[0]
+    bias = sum((part.solution.coefficients[0] for part in parts), start=base_of(target))
     linear = torch.zeros(D, m, dtype=torch.float64)
     banks, gate_values, memories, token_values = [], [], [], []
     for part in parts:

@@ -80,7 +80,7 @@ def reach_of(target: Target) -> float:
 
 
 def plan(
-    function: "str | Callable[[Any], Any] | Target",
+    function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
     tolerance: float,
     domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
     *,

@@ -22,6 +22,7 @@ import torch
 from .assemble import Layout
 from .assemble.scalar import scalar_config
 from .certify.rounding import U64, GateRounding
+from .data import require_function
 from .errors import InputError
 from .lattice import Lattice
 from .layer import ScalarLayer, scalar_layer
@@ -37,6 +38,7 @@ EVALUATED_AT_ONCE = 4096
 
 def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:
     """Cells, sharpness and size from the tolerance alone, with the proved a-priori bound."""
+    require_function(target.data, "method='representative'")
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
     if not 0 < eta < 1:

@@ -120,7 +120,10 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     d = len(fit.group)
     pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
     some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
+    each = 1 if family == "memory" else d + 2  # features per unit
+    most = max(1, min(MOST_UNITS, fit.most_features(MOST_FEATURES) // each))
     smallest = 2 if family == "memory" or d == 1 else 3**d
+    smallest = max(1, fit.most_features(each * smallest) // each)
     spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
     single = wishes.arithmetic == "float32"
 
@@ -149,8 +152,8 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
         return refined(part) if goal < part.solution.observed <= 3 * goal else part
 
     if wishes.units is not None:
+        fit.require_samples(each * (wishes.units // groups) + (d if family == "memory" else 1))
         return refined(first_fit(wishes.units // groups))
-    most = min(MOST_UNITS, MOST_FEATURES // (1 if family == "memory" else d + 2))
     return refined(_grow(attempt, smallest, most, goal, time.perf_counter() + wishes.seconds / groups))
 
 

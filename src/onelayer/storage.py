@@ -1,7 +1,7 @@
 """The model folder: weights, target and certificate on disk, without pickle.
 
     model.safetensors   the weights; the configuration and how they came about in the metadata
-    target.json         formula or description, domain as text and as floats, shapes
+    target.json         formula, or a description of a callable or of data; domain as text and as floats, shapes
     certificate.json    the certificate, SHA-256 of the two other files, versions, and a digest over target and certificate
 
 Writing is atomic: everything goes to a fresh folder beside the destination, which is then renamed. Loading checks the
@@ -88,7 +88,8 @@ def load(folder: str | Path) -> Approximation:
     model, facts = _read_model(folder / FILES[0])
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
-    return Approximation(model, target, certificate, facts, domain, shape, output_shape)
+    stored = about if target is None else None
+    return Approximation(model, target, certificate, facts, domain, shape, output_shape, stored=stored)
 
 
 def require_free(folder: Path) -> None:
@@ -124,8 +125,12 @@ def _read_model(path: Path) -> tuple[SingleLayerTransformer, Facts]:
 
 def _target_record(approximation: Approximation) -> dict[str, Any]:
     d, t = approximation.domain, approximation.target
+    if t is None and approximation.stored is not None:
+        return approximation.stored
     return {
         "schema": SCHEMA,
+        "kind": t.kind if t else "callable",
+        "data": t.data.record() if t and t.data is not None else None,
         "formula": t.formula.text if t and t.formula else None,
         "description": t.text if t else "a callable that is not stored",
         "names": list(d.names),

@@ -24,6 +24,7 @@ from .approximation import Approximation, Facts
 from .assemble.stream import Frame, blank, write_identity
 from .certify.decide import decide
 from .config import LayerConfig
+from .data import require_function
 from .errors import InputError
 from .heads import MASKED
 from .model import SingleLayerTransformer
@@ -77,6 +78,7 @@ def symmetric_approximation(
 ) -> Approximation:
     """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
     started = time.perf_counter()
+    require_function(target.data, "symmetric=True")
     _require_symmetric(target)
     D = target.dimension
 

@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from .batched import Batched
+from .data import Data, data_of
 from .derivation import Derivation
 from .domain import Domain, End, domain_of
+from .envelope import Envelope, envelope_of, widest
 from .errors import InputError
 from .formula import Formula, enclose, evaluate, parse
 
 if TYPE_CHECKING:
     from .modulus import Modulus
 
-Kind = Literal["formula", "callable"]
-OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin"}
+Kind = Literal["formula", "callable", "data"]
+OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin", "split"}
 
 
 class Target:
-    """f on a compact domain, from a formula or from a batched callable.
+    """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
 
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
@@ -34,12 +37,16 @@ class Target:
     its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it,
     and the certificate says so. With a `margin`, nothing is asked within that distance (in the maximum norm, in the units
     of x) of the jumps of `where(…)` in a formula.
+
+    Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
+    `split` is the seed of the choice of samples that are held out (`data`). With `lipschitz`, f is known everywhere up to
+    the `envelope` of the samples; without it f can be asked at the samples alone.
     """
 
     def __init__(
         self,
-        function: "str | Callable[[Any], Any] | Target",
-        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain,
+        function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
+        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
         *,
         shape: tuple[int, int] | None = None,
         output_shape: tuple[int, ...] | None = None,
@@ -48,6 +55,7 @@ class Target:
         where: str | None = None,
         evaluation_error: float = 0.0,
         margin: float = 0.0,
+        split: int = 0,
     ) -> None:
         if isinstance(domain, Domain) and where is not None:
             raise InputError("one condition", "a Domain and `where` as well", "put the condition into the Domain")
@@ -59,30 +67,45 @@ class Target:
             raise InputError(
                 "evaluation_error, finite and ≥ 0", f"{evaluation_error!r}", "declare how far answers may be off"
             )
+        if not (isinstance(function, str | tuple) or callable(function)):
+            found = type(function).__name__
+            raise InputError("a formula or a callable, or samples (X, Y), as target", found, "pass one of these")
+        self.data: Data | None = None
+        self.envelope: Envelope | None = None
+        if isinstance(function, tuple):
+            self.data = data_of(function, evaluation_error, split)
+            domain = self.data.box() if domain is None else domain
+            shape = self.data.sequence_shape(shape)
+        if domain is None:
+            raise InputError("a domain", "none", "give domain=[(low, high), …]")
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
         self.formula: Formula | None = None
-        self.function: Callable[[Any], Any] | None = None
+        self.function: Batched | None = None
         if not _is_number(margin) or not 0 <= margin < math.inf:
             raise InputError("margin, finite and ≥ 0", f"{margin!r}", "give the distance to keep from jumps")
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
         self._declared = (lipschitz, modulus)
-        self._speaks: Literal["numpy", "torch"] | None = None
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
         if isinstance(function, str):
             self.formula = parse(function, self.domain.names)
             if self.domain.where is None:
                 Derivation(self.formula, self.domain.lower, self.domain.upper).require_finite()
-        elif callable(function):
-            self.function = function
-        else:
-            raise InputError("a formula or a callable as target", type(function).__name__, "pass text or a function")
+        elif self.data is not None:
+            self.data.require_inside(self.domain)
+            if modulus is not None:
+                raise InputError("a modulus that samples can be used with", "modulus", "declare lipschitz")
+            if lipschitz is not None:
+                assert self.modulus.lipschitz is not None
+                self.envelope = envelope_of(self.data, self.modulus.lipschitz)
+        elif not isinstance(function, tuple):
+            self.function = Batched(function, self.shape if self.sequence else None)
         self.output_shape = self._find_output_shape(output_shape)
 
     @property
     def kind(self) -> Kind:
-        return "formula" if self.formula else "callable"
+        return "formula" if self.formula else "callable" if self.data is None else "data"
 
     @property
     def dimension(self) -> int:
@@ -102,7 +125,10 @@ class Target:
 
     @property
     def text(self) -> str:
-        return self.formula.text if self.formula else getattr(self.function, "__qualname__", repr(self.function))
+        if self.data is not None:
+            return str(self.data)
+        given = self.function.function if self.function else None
+        return self.formula.text if self.formula else getattr(given, "__qualname__", repr(given))
 
     @cached_property
     def centre(self) -> Float[np.ndarray, " out"]:
@@ -116,6 +142,11 @@ class Target:
         from .modulus import modulus_of
 
         return modulus_of(self, *self._declared)
+
+    @cached_property
+    def left_open(self) -> float:
+        """The most that the samples and the declared constants leave f open by, found at random points; 0 for a function."""
+        return 0.0 if self.envelope is None else widest(self.envelope, self.domain)
 
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points of the domain, in float64. A point without a finite value is reported."""
@@ -131,11 +162,30 @@ class Target:
         return y
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
-        """f at points, in float64, finite or not."""
-        return np.asarray(evaluate(self.formula, x)) if self.formula else self._call(x)
+        """f at points, in float64, finite or not; for data the middle of what f can be there."""
+        if self.data is None:
+            known = self.formula or self.function
+            assert known is not None
+            return known(x, self.output_shape) if isinstance(known, Batched) else np.asarray(evaluate(known, x))
+        values, radius = self.enclosed(x)
+        if self.envelope is None and np.isinf(radius).any():
+            found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is none of them"
+            raise InputError("f at samples", found, "declare lipschitz, or give a function")
+        return values
+
+    def enclosed(
+        self, x: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
+        """(values, radius) with |f − values| ≤ radius for a callable or data, as declared; NaN and ∞ where f is unknown."""
+        if self.data is not None:
+            return self.data.at(x) if self.envelope is None else self.envelope(x)
+        values = self.values(x)
+        return values, np.full(values.shape, self.evaluation_error)
 
     def nearest(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Float[np.ndarray, "point out"], float]:
         """(values, error): f at float points with a proved bound on |value − f|; a callable's is the declared one."""
+        if self.data is not None:
+            return self(x), float(self.enclosed(x)[1].max())
         if self.formula is None:
             return self(x), self.evaluation_error
         values, error = np.empty((len(x), self.outputs)), 0.0
@@ -161,50 +211,16 @@ class Target:
     def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
         if self.formula:
             found: tuple[int, ...] = (len(self.formula.outputs),)
+        elif self.data is not None:
+            found = self.data.output_shape
         else:
-            centre = self.domain.points(np.full((2, self.dimension), 0.5))
-            found = self._shape_of(centre)
+            assert self.function is not None
+            found = self.function.output_shape(self.domain.points(np.full((2, self.dimension), 0.5)))
         if given is None:
             return found
         if not _is_shape(given) or math.prod(given) != math.prod(found):
             raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
         return tuple(int(g) for g in given)
-
-    def _shape_of(self, x: np.ndarray) -> tuple[int, ...]:
-        y = self._answer(x)
-        if y.ndim == 0 or len(y) != len(x):
-            raise InputError(
-                f"a batched function: {len(x)} points in, {len(x)} values out",
-                f"output of shape {list(y.shape)}",
-                "return [batch] or [batch, …]",
-            )
-        return y.shape[1:] or (1,)
-
-    def _call(self, x: np.ndarray) -> np.ndarray:
-        y = self._answer(x)
-        if y.shape[:1] != x.shape[:1] or math.prod(y.shape[1:]) != self.outputs:
-            wanted = [len(x), *self.output_shape]
-            raise InputError(f"output of shape {wanted}", f"{list(y.shape)}", "return one value per point")
-        return y.reshape(len(x), -1)
-
-    def _answer(self, x: np.ndarray) -> np.ndarray:
-        """The callable's answer as float64; it is offered NumPy first and torch when that raises a TypeError."""
-        assert self.function is not None
-        batch = (x.reshape(len(x), *self.shape) if self.sequence else x).copy()  # the function may write into it
-        if self._speaks != "torch":
-            try:
-                y = self.function(batch)
-                self._speaks = "numpy"
-                return np.asarray(y, dtype=np.float64)
-            except TypeError:
-                if self._speaks == "numpy":
-                    raise
-        import torch
-
-        with torch.no_grad():
-            y = self.function(torch.from_numpy(np.ascontiguousarray(batch)))
-        self._speaks = "torch"
-        return np.asarray(y, dtype=np.float64)
 
 
 def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
@@ -213,8 +229,6 @@ def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
         if domain is not None or about:
             raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
         return function
-    if domain is None:
-        raise InputError("a domain", "none", "give domain=[(low, high), …]")
     if unknown := sorted(set(about) - OPTIONS):
         raise InputError(f"options among {', '.join(sorted(OPTIONS))}", ", ".join(unknown), "correct the name")
     return Target(function, domain, **about)

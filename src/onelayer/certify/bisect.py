@@ -3,7 +3,7 @@
 On a box both T and f are enclosed by third-order Taylor models (`taylor`), so g = T − f is known up to O(size⁴); kinks that
 T and f share cancel. The box with the largest bound is halved again and again; the largest bound left is always a valid
 bound on sup |g|, so the search can stop at any time. A callable is enclosed by its value at the centre and its declared
-modulus.
+modulus, data by what the samples leave open at the centre and their declared Lipschitz constants.
 
 Jumps: with a `margin` μ the claim leaves out every x whose surroundings {y in the box : |y_i − x_i| ≤ μ} contain points on
 both sides of a condition of `where(…)`. A box of half-widths h ≤ μ/2 is dropped once two points y with |y_i − centre_i| ≤ μ − h_i
@@ -81,7 +81,8 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
         told.append(f"{model.config.activation} within 16 units of its argument")
     if target.formula is None:
         told.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
-        told.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
+        values = "callable's values" if target.data is None else "samples' values, up to 4 units of rounding,"
+        told.append(f"the {values} are within {target.evaluation_error:g} of f (declared)")
     if target.margin and target.formula is not None:
         told.append(f"points within {target.margin:g} of a jump of `where` are left out")
     return tuple(told)
@@ -184,17 +185,17 @@ class Search:
         if t.formula is not None:
             outputs: list[Enclosed] = t.formula.tape.run(TaylorAlgebra(space))
             return outputs
-        values = t.values(space.centre)
+        values, known = t.enclosed(space.centre)
         if t.modulus.lipschitz is not None:
             swing = space.half @ np.array(t.modulus.lipschitz)
         else:
             assert t.modulus.omega is not None
             swing = np.array([t.modulus.omega(float(r)) for r in (space.half / t.domain.sides).max(axis=1) * UP])
-        radius = (swing + t.evaluation_error) * UP
+        radius = (swing[:, None] + known) * UP
         outputs = []
-        for value in values.T:
+        for value, reach in zip(values.T, radius.T, strict=True):
             good = np.isfinite(value)
-            off = np.where(good, radius, np.inf)
+            off = np.where(good, reach, np.inf)
             middle = np.where(good, value, 0.0)
             outputs.append(Enclosed(space.constant(middle, off), middle - off * UP, middle + off * UP))
         return outputs

@@ -55,7 +55,7 @@ def certify(
     if not isinstance(model, SingleLayerTransformer):
         raise InputError("a SingleLayerTransformer", type(model).__name__, "pass a model, or an Approximation")
     if not isinstance(target, Target):
-        found = "a callable that was not stored" if target is None else type(target).__name__
+        found = "a callable or data that were not stored" if target is None else type(target).__name__
         raise InputError("a Target to compare with", found, "pass Target(function, domain)")
     if tolerance is None:
         raise InputError("a tolerance", "none", "give for instance 1e-3")
@@ -96,6 +96,7 @@ def decide(
         str(target.domain),
         arithmetic=arithmetic.name,
         margin=target.margin,
+        evidence=seen.evidence,
         weights=model.fingerprint(),
     )
     if proved is not None:
@@ -103,16 +104,20 @@ def decide(
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
         for method in _methods(target):
-            proof = prove_by(method, model, target, tolerance, places, seen.largest, budget, progress)
+            proof = prove_by(method, model, target, tolerance, places, seen.limit, budget, progress)
             if proof is not None and proof.bound < best.bound:
                 best = replace(
-                    record, bound=proof.bound, method=method, assumptions=proof.assumptions, evidence=proof.evidence
+                    record,
+                    bound=proof.bound,
+                    method=method,
+                    assumptions=proof.assumptions,
+                    evidence=proof.evidence | seen.evidence,
                 )
             close = best.bound <= bisect.ENOUGH * seen.largest
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
                 break  # certified, or as close as can be, or beyond hope with a bound to show
     best = believed(best)
-    if best.verdict != "CERTIFIED" and seen.largest > tolerance:
+    if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         found = witness(model, target, tolerance, seen.worst, places)
         best = replace(best, witness=found)
     return best

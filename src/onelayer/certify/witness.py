@@ -43,7 +43,8 @@ def witness(
 
 def _target_at(target: Target, point: np.ndarray) -> list[arb]:
     if target.formula is None:
-        return [arb(float(v), target.evaluation_error) for v in target(point[None])[0]]
+        values, radius = target.enclosed(point[None])
+        return [arb(v, r) for v, r in zip(values[0].tolist(), radius[0].tolist(), strict=True)]
     found = []
     for value in enclose(target.formula, point.tolist()):
         found.append(value.lo.union(value.hi) if value.is_finite() else arb("nan"))

@@ -34,7 +34,9 @@ def certify(
     approximation = ol.load(folder)
     target = approximation.target
     if target is None:
-        raise InputError("a target to compare with", "a callable, which folders do not store", "use onelayer.certify")
+        raise InputError(
+            "a target to compare with", "a callable or data, which folders do not store", "use onelayer.certify"
+        )
     if margin is not None:
         shape = target.shape if target.sequence else None
         target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)
