@@ -27,7 +27,7 @@ from .search import Effort
 from .shortfall import told
 from .solved import solved_layer
 from .symmetric import symmetric_approximation
-from .target import Target, target_of
+from .target import Target, require_tolerance, target_of
 from .wishes import Wishes, require_sense
 
 Method = Literal["polished", "solved", "representative"]
@@ -48,14 +48,15 @@ def build(
     share: float | None = None,
     dtype: "str | torch.dtype" = "float64",
     seed: int = 0,
-    seconds: float = 120.0,
+    seconds: float = 300.0,
     progress: Callable[[str, float], None] | None = None,
     **about: Any,
 ) -> Approximation:
     """A single-layer Transformer for f on a domain, with what is proved about its error.
 
+    `method="polished"` looks for the fewest units that are certified, for `seconds` at most (the proof has its own time).
+    `method="solved"` solves for the values of fixed heads alone: quicker, larger.
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
-    `method="solved"` keeps such heads and solves for their values: far fewer units; certified if f is an analytic formula.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin, split). Samples
     (X, Y) in place of a function are certified if `lipschitz` is declared, and only observed otherwise.
@@ -63,6 +64,7 @@ def build(
     started = time.perf_counter()
     target = target_of(function, domain, about)
     arithmetic = arithmetic_of(dtype)
+    require_tolerance(tolerance)
     wishes = Wishes(
         room(target.left_open, tolerance), construction, units, hinges, seed, layout, seconds, arithmetic.name
     )

@@ -138,7 +138,9 @@ class Polished:
         return report
 
     def resume(self, boxes: list[Box]) -> None:
-        """Once more, with points of boxes in which the error may be too large."""
+        """Once more, with points of boxes in which the error may be too large; data cannot be asked there."""
+        if self.target.data is not None:
+            return
         for group, search in self.searches.items():
             drawn = [_points_in(self.target, group, box, self.wishes.seed) for box in boxes]
             points = np.concatenate([p for p in drawn if p is not None] or [np.zeros((0, self.target.dimension))])

@@ -39,7 +39,7 @@ def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate],
         if found and candidate.observed > candidate.wishes.tolerance:
             break  # it cannot do better than what was not certified
         for turn in range(ROUNDS + 1):
-            if candidate.observed <= candidate.goal:
+            if candidate.observed <= candidate.goal and candidate.target.data is None:  # data: held out is held out
                 try:
                     _look(candidate, frame)
                 except KeyboardInterrupt:
@@ -51,7 +51,7 @@ def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate],
                 return found[-1]
             boxes = _boxes(certificate)
             hopeless = candidate.observed > candidate.wishes.tolerance or not np.isfinite(certificate.bound)
-            if turn == ROUNDS or hopeless or candidate.effort.over() or not boxes:
+            if turn == ROUNDS or hopeless or candidate.target.data is not None or candidate.effort.over() or not boxes:
                 break
             try:
                 candidate.resume(boxes)

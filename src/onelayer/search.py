@@ -73,6 +73,11 @@ class Search:
         points, self.pool_values = self.source.sample(16_000 if d <= 2 else 30_000, 99 + self.source.seed)
         self.pool = points[:, list(self.source.group)]
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
+        width = len(self.source.group) + 1
+        while self.most > 1 and self.source.most_features(self._freedom(self.most, width)) < self._freedom(
+            self.most, width
+        ):
+            self.most -= 1  # data: no more free numbers than samples tell apart
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 
     @property
@@ -135,14 +140,17 @@ class Search:
     def samples(self, units: int, width: int, seed: int) -> Samples:
         """Points for so many units, and the pool."""
         d = len(self.source.group)
-        freedom = units * width + self.family.count(units)
-        count = max(500, int((PER_FREEDOM if d <= 2 else 4.0) * freedom))
+        count = max(500, int((PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
         points, values = self.source.sample(count, 7 + self.source.seed + seed)
         points, values = (
             torch.cat([points[:, list(self.source.group)], self.extra[0]]),
             torch.cat([values, self.extra[1]]),
         )
         return Samples(points, values, torch.ones(len(points), dtype=points.dtype), self.pool, self.pool_values)
+
+    def _freedom(self, units: int, width: int) -> int:
+        """Free numbers of so many units: parameters and coefficients."""
+        return units * width + self.family.count(units)
 
     def _limits(self, units: int, theta: Tensor) -> Limits:
         reach = max(REACH, 2 * float(theta.abs().max()))

@@ -40,7 +40,7 @@ def build(
     output_shape: given.OutputShape = None,
     share: given.Share = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
-    seconds: given.FitSeconds = 120.0,
+    seconds: given.FitSeconds = 300.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
     json: given.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
