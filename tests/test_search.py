@@ -12,7 +12,8 @@ import onelayer as ol
 from onelayer.certify.certificate import Certificate
 from onelayer.families import family_of
 from onelayer.groupfit import GroupFit
-from onelayer.polished import Box, Polished, _gates_for, polished
+from onelayer.parts import splittings
+from onelayer.polished import Box, Polished, _affordable, polished
 from onelayer.search import Effort, Search, in_parallel, next_size
 from onelayer.shortfall import needed_units
 from onelayer.target import Target
@@ -90,22 +91,23 @@ def test_what_would_be_needed_is_estimated():
 
 def test_gates_that_would_be_cheaper():
     target = Target("x1*x2", [(0, 1)] * 2)
-    few = _gates_for(target, 300)
+    few = _affordable(target, "gates", [], 300)
     approx = ol.build(target, tolerance=1e-2, construction="gates", units=few)
     more = ol.build(target, tolerance=1e-2, construction="gates", units=few + 1)
     assert approx.parameters < 300 <= more.parameters
-    assert _gates_for(target, 1) == 0
+    assert _affordable(target, "gates", [], 1) == 0
 
 
 def test_groups_share_the_tolerance():
-    found = Polished(Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4), Wishes(1e-4), "memory", Effort(60.0)).run()
+    target = Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4)
+    found = Polished(target, Wishes(1e-4), "memory", splittings(target, 0)[0], Effort(60.0)).run()
     assert sorted(found.parts) == [(0,), (1,), (2, 3)]
     assert found.parts[(1,)].heads is None  # affine: no units
     assert found.observed <= found.goal
 
 
 def test_points_of_a_failed_proof_go_back_into_the_samples():
-    found = Polished(WAVE, Wishes(1e-2), "memory", Effort(60.0)).run()
+    found = Polished(WAVE, Wishes(1e-2), "memory", splittings(WAVE, 0)[0], Effort(60.0)).run()
     search = found.searches[(0, 1)]
     before, goal = len(search.pool), search.goal
     found.resume([Box((0, 1), np.array([0.2, 0.3]), np.array([0.4, 0.5]))])

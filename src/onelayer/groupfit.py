@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .data import Data
 from .errors import InputError
+from .formula import Formula, evaluate
 from .jumps import asked
 from .sample import fitting_points
 from .solve import Features, Problem
@@ -31,6 +32,7 @@ class GroupFit:
     target: Target
     group: tuple[int, ...]
     seed: int
+    part: Formula | None = None  # f_g as a formula of the group's own coordinates, where groups overlap
 
     def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
         """(points [n, D] in [−½, ½]^D with the other coordinates at 0, values of f_g).
@@ -53,8 +55,12 @@ class GroupFit:
         return unit - 0.5, self.values(self.target.domain.points(unit.numpy()))
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
-        """f_g at points of the domain."""
-        return torch.from_numpy(self.target(x)) - base_of(self.target)
+        """f_g at points of the domain, less its value at the centre (but see `base_of`)."""
+        if self.part is None:
+            return torch.from_numpy(self.target(x)) - base_of(self.target)
+        pick, centre = list(self.group), self.target.domain.points(np.full((1, self.target.dimension), 0.5))
+        own, base = (np.asarray(evaluate(self.part, t[:, pick])) for t in (x, centre))
+        return torch.from_numpy(own - base)
 
     def most_features(self, most: int) -> int:
         """How many features may be fitted: at most so many, and for data no more than samples tell apart with some to spare."""

@@ -25,8 +25,7 @@ NEGLIGIBLE = 1e-10  # of the range of f
 def groups_of(target: "Target") -> list[tuple[int, ...]]:
     """Groups of coordinates (from 0), each sorted, in the order of their first member; unused coordinates are left out."""
     if target.formula is not None:
-        links = [v for output in target.formula.outputs for v in terms_of(output)]
-        return components([tuple(i - 1 for i in link) for link in links])
+        return components(links_of(target.formula))
     if target.data is not None:
         return [tuple(range(target.dimension))]
     return components(_observed_links(target))
@@ -41,6 +40,23 @@ def components(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
         touching = [c for c in found if c & link]
         found = [c for c in found if not c & link] + [link.union(*touching)]
     return sorted(tuple(sorted(c)) for c in found)
+
+
+def maximal(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The links that no other contains: sets of coordinates, which may overlap, that hold every link."""
+    sets = {frozenset(link) for link in links if link}
+    return sorted(tuple(sorted(s)) for s in sets if not any(s < other for other in sets))
+
+
+def links_of(formula: Formula) -> list[tuple[int, ...]]:
+    """The coordinates (from 0) of every additive term of every output."""
+    return [tuple(i - 1 for i in term) for output in formula.outputs for term in terms_of(output)]
+
+
+def home_of(link: Iterable[int], groups: list[tuple[int, ...]]) -> int:
+    """The first group that holds the link; the first of all for an empty one."""
+    own = set(link)
+    return next(i for i, group in enumerate(groups) if own <= set(group))
 
 
 def terms_of(node: Node) -> list[tuple[int, ...]]:
@@ -68,18 +84,20 @@ def additive_terms(node: Node) -> list[Node]:
 
 
 def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
-    """Formulas f_g of the coordinates of each group with f = Σ_g f_g; terms without variables go to the first.
+    """Formulas f_g of the coordinates of each group with f = Σ_g f_g: every additive term goes to the first that holds it.
 
-    Coordinates are renumbered within the group. Every additive term must lie in one group.
+    Coordinates are renumbered within the group. Groups may overlap; every term must lie in one.
     """
+    homes = [
+        [(term, home_of((i - 1 for i in variables(term)), groups)) for term in additive_terms(output)]
+        for output in formula.outputs
+    ]
     found = []
     for position, group in enumerate(groups):
         place = {j + 1: i + 1 for i, j in enumerate(group)}
         outputs = []
-        for output in formula.outputs:
-            terms = [
-                t for t in additive_terms(output) if set(variables(t)) <= set(place) and (variables(t) or not position)
-            ]
+        for placed in homes:
+            terms = [term for term, home in placed if home == position]
             outputs.append(Sum((Number(Fraction(0)), *(_renumbered(term, place) for term in terms))))
         names = tuple(formula.names[j] for j in group)
         found.append(Formula(formula.text, names, tuple(outputs)))

@@ -12,8 +12,8 @@ from .certify.arithmetic import FLOAT32
 from .certify.deployed import Deployment, deployed_rounding
 from .certify.form import form_of
 from .config import LayerConfig
-from .groupfit import base_of
-from .groups import groups_of
+from .groupfit import GroupFit, base_of
+from .groups import groups_of, links_of, maximal, parts_of
 from .heads import Gates, Memory, joined
 from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 from .plan import outputs_of
@@ -41,6 +41,19 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
     """The groups of coordinates that may be fitted one at a time; at least one."""
     whole = tuple(range(target.dimension))
     return [whole] if target.domain.where else groups_of(target) or [whole[:1]]
+
+
+def splittings(target: Target, seed: int) -> list[list[GroupFit]]:
+    """Ways to fit f group by group: over disjoint groups; before that, if a formula's terms show them, over overlapping ones."""
+    apart = groups_to_fit(target)
+    found = [[GroupFit(target, group, seed) for group in apart]]
+    if target.formula is None or target.domain.where:
+        return found
+    small = maximal(links_of(target.formula)) or apart
+    if small != apart:
+        parts = parts_of(target.formula, small)
+        found.insert(0, [GroupFit(target, group, seed, part) for group, part in zip(small, parts, strict=True)])
+    return found
 
 
 def combined(target: Target, parts: list[Part], family: str) -> ScalarLayer | VectorLayer:

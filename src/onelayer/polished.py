@@ -4,8 +4,8 @@
            → on a failed certificate the points of the worst boxes go back into the samples, and it is polished again
 
 An additive target is polished group by group, the cheapest first, each with an equal share of what the others have left of
-the tolerance. `construction="auto"` polishes memory tokens, then looks whether so few gates as would take fewer parameters
-do as well.
+the tolerance; groups may overlap where a formula's terms do. `construction="auto"` polishes memory tokens, then looks
+whether so few gates as would take fewer parameters do as well; disjoint groups are tried after overlapping ones likewise.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,14 @@ import numpy as np
 import torch
 
 from .assemble.scalar import scalar_config
+from .assemble.vector import vector_config
 from .balance import balanced
+from .certify.part import MOST_COORDINATES
 from .families import family_of
 from .groupfit import GroupFit
 from .jumps import asked
 from .layer import ScalarLayer, VectorLayer
-from .parts import Part, combined, config_of, groups_to_fit, rounding_per_value
+from .parts import Part, combined, config_of, rounding_per_value, splittings
 from .plan import outputs_of
 from .polish import Fit
 from .search import Effort, Search
@@ -55,6 +57,7 @@ class Polished:
     target: Target
     wishes: Wishes
     family: str
+    sources: list[GroupFit]
     effort: Effort
     progress: Progress | None = None
     searches: dict[tuple[int, ...], Search] = field(default_factory=dict)
@@ -80,20 +83,19 @@ class Polished:
 
     def run(self, most: int = MOST_UNITS) -> "Polished":
         """All groups, the cheapest first; `most` units in all groups together (one group begins there if that is few)."""
-        groups = sorted(groups_to_fit(self.target), key=lambda g: (len(g), g))
+        sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
         goal = self.goal
-        for position, group in enumerate(groups):
-            share = max(goal / (len(groups) - position), 1e-300)
-            source = GroupFit(self.target, group, self.wishes.seed)
-            about = (source, share, len(groups), max(most, 1), position)
+        for position, source in enumerate(sources):
+            share = goal / (len(sources) - position)
+            about = (source, share, len(sources), max(most, 1), position)
             try:
                 part = _affine(source, share) or self._polish(*about)
             except KeyboardInterrupt:
                 self.effort.interrupted.set()  # from now on every search ends with its first guess
                 part = self._polish(*about)
-            self.parts[group] = part
+            self.parts[source.group] = part
             most -= part.units
-            goal = max(goal - part.solution.observed, 0.0)
+            goal -= min(part.solution.observed, share)
         return self
 
     def _polish(self, source: GroupFit, share: float, groups: int, most: int, position: int) -> Part:
@@ -182,26 +184,32 @@ def polished(
 ) -> list[Polished]:
     """The families that were polished, the one to prefer first: within the goal with fewer parameters, else less error."""
     effort = effort or Effort(wishes.seconds)
-
-    def run(family: str, most: int = MOST_UNITS) -> Polished:
-        return Polished(target, wishes, family, effort.part(1.0), progress).run(most)
-
-    if wishes.layout != "token" or wishes.construction == "gates":
-        return [run("gates")]
-    first = run("memory")
-    if wishes.construction == "memory":
-        return [first]
-    found = [first]
-    cheaper = MOST_UNITS if first.observed > first.goal else _gates_for(target, first.parameters)
-    if cheaper and not effort.interrupted.is_set():
-        found.append(run("gates", cheaper))
+    constructions = ("memory", "gates") if wishes.construction == "auto" else (wishes.construction,)
+    families = constructions if wishes.layout == "token" else ("gates",)
+    found: list[Polished] = []
+    for family in families:
+        for sources in splittings(target, wishes.seed):
+            if found and effort.over():
+                break
+            most = MOST_UNITS
+            met = [p for p in found if p.observed <= p.goal]
+            if met:
+                most = _affordable(target, family, sources, min(p.parameters for p in met))
+            if most and not (found and max(len(s.group) for s in sources) > MOST_COORDINATES):
+                found.append(Polished(target, wishes, family, sources, effort.part(1.0), progress).run(most))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
 
 
-def _gates_for(target: Target, parameters: int) -> int:
-    """How many gates take fewer parameters than that."""
-    one, two = (
-        scalar_config(target.dimension, outputs_of(target), "token", units=n, plain=False).parameter_count
-        for n in (1, 2)
-    )
+def _affordable(target: Target, family: str, sources: list[GroupFit], parameters: int) -> int:
+    """How many units take fewer parameters than that."""
+
+    def size(units: int) -> int:
+        if family == "gates":
+            return scalar_config(
+                target.dimension, outputs_of(target), "token", units=units, plain=False
+            ).parameter_count
+        groups = [len(source.group) for source in sources]
+        return vector_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
+
+    one, two = size(1), size(2)
     return min(max(0, 1 + (parameters - 1 - one) // (two - one)), MOST_UNITS)

@@ -8,7 +8,9 @@ they are used: `form` T as a sum of softmax averages; `part` a group of coordina
 do not depend on ε; `grid` T at the nodes; `enclosure` the range of g on a box; `cover` all boxes, refined where it matters.
 
 If neither T nor f mixes two groups of coordinates, g is a sum over groups and its range is the sum of the ranges:
-max g = Σ_g max g_g, min g = Σ_g min g_g. So an additive target costs one low-dimensional certificate per group.
+max g = Σ_g max g_g, min g = Σ_g min g_g. So an additive target costs one low-dimensional certificate per group. Groups may
+overlap, as in x1*x2 + x2*x3: the sum of the ranges then still holds g, but need not be its range, and disjoint groups are
+tried after it where they are small enough.
 """
 
 import math
@@ -21,12 +23,12 @@ import torch
 
 from ..assemble import Frame
 from ..formula.bounded import ULPS
-from ..groups import parts_of, terms_of
+from ..groups import components, links_of, maximal, parts_of
 from ..target import Target
 from .arithmetic import FLOAT64
 from .cover import Cover, cover
 from .deployed import Deployment, deployed_rounding, edges
-from .form import Form, joint_groups
+from .form import Form
 from .part import MOST_COORDINATES, Budget, Part
 
 SHARE = 0.01  # of the tolerance, for truncation
@@ -64,13 +66,32 @@ def prove(
     if target.formula is None or not form.is_finite():
         return None
     budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
-    groups = _groups(form, target)
-    if max(map(len, groups)) > MOST_COORDINATES:
-        return None
-    goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
+    best: Proof | None = None
+    for groups in _splittings(form, target):
+        if max(map(len, groups)) <= MOST_COORDINATES and (best is None or best.bound > tolerance):
+            goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
+            found = _prove(form, target, frame, groups, goal, tolerance, budget, progress, how)
+            best = found if best is None or found.bound < best.bound else best
+    return best
+
+
+def _prove(
+    form: Form,
+    target: Target,
+    frame: Frame,
+    groups: list[tuple[int, ...]],
+    goal: float,
+    tolerance: float,
+    budget: Budget,
+    progress: Progress | None,
+    how: Deployment,
+) -> Proof:
+    """The proof with g split into these groups, truncation up to `goal` in each."""
+    assert target.formula is not None
     covers: list[Cover] = []
-    for position, (group, formula) in enumerate(zip(groups, parts_of(target.formula, groups), strict=True)):
-        part = Part(form.restricted(group, with_bias=position == 0), formula, target, frame, group)
+    shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
+    for position, (group, own, formula) in enumerate(shares):
+        part = Part(own, formula, target, frame, group)
         covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
     ends = (torch.tensor(t, dtype=torch.float64) for t in (target.domain.lower, target.domain.upper))
     box = edges(*ends, *(torch.tensor(t, dtype=torch.float64) for t in (frame.shift, frame.scale)))
@@ -94,12 +115,14 @@ def prove(
     return Proof(_bound(covers, deployed), evidence, assumptions)
 
 
-def _groups(form: Form, target: Target) -> list[tuple[int, ...]]:
+def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
+    """Ways to write g as a sum over groups of coordinates: overlapping groups, as small as can be; then disjoint ones."""
     assert target.formula is not None
     if target.domain.where is not None:
-        return [tuple(range(target.dimension))]
-    links = [tuple(i - 1 for i in term) for output in target.formula.outputs for term in terms_of(output)]
-    return joint_groups(form, links) or [(0,)]
+        return [[tuple(range(target.dimension))]]
+    links = [*form.links(), *links_of(target.formula)]
+    small, apart = maximal(links) or [(0,)], components(links) or [(0,)]
+    return [small] if small == apart else [small, apart]
 
 
 def _share(progress: Progress | None, position: int, groups: int) -> Callable[[float], None]:

@@ -35,7 +35,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..groups import components
+from ..groups import maximal
 from .arithmetic import FLOAT64, Arithmetic
 from .form import Block, Form
 from .strip import spreads
@@ -91,10 +91,9 @@ def deployed_rounding(
     Heads of different groups of coordinates are bounded apart: the maximum of a sum is at most the sum of the maxima.
     """
     total = torch.zeros_like(form.bias)
-    groups = components(form.links()) or [(0,)]
-    for position, group in enumerate(groups):
+    groups = maximal(form.links()) or [(0,)]
+    for group, part in zip(groups, form.split(groups), strict=True):
         pick = list(group)
-        part = form.restricted(group, with_bias=position == 0)
         start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * (1 + 1e-12))[None, pick])
         total = total + _largest(part, start, how, enough / len(groups))
     u = how.arithmetic.u

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..groups import components
+from ..groups import home_of
 from ..layer import ScalarLayer, VectorLayer
 
 
@@ -82,20 +82,29 @@ class Form:
         single = {(int(j),) for j in self.linear.ne(0).any(dim=1).nonzero().flatten()}
         return sorted(found | single)
 
-    def restricted(self, group: tuple[int, ...], with_bias: bool) -> "Form":
-        """The part that depends on the coordinates of `group` alone; heads that depend on none go with the bias."""
-        own = torch.zeros(self.dimension, dtype=torch.bool)
-        own[list(group)] = True
-        blocks = []
-        for block in self.blocks:
-            touched = block.touched()
-            mine = (touched & own).any(dim=1) | (with_bias & ~touched.any(dim=1))
-            if mine.any():
-                pick = torch.tensor(group)
-                keys, slopes = block.keys[mine][..., pick], block.slopes[mine][:, :, pick]
-                blocks.append(Block(keys, block.biases[mine], block.values[mine], slopes))
-        bias = self.bias if with_bias else torch.zeros_like(self.bias)
-        return Form(bias, self.linear[list(group)], tuple(blocks))
+    def split(self, groups: list[tuple[int, ...]]) -> list["Form"]:
+        """Forms of the coordinates of each group with T = Σ: heads and linear terms go to the first group that holds them.
+
+        The bias, and heads that depend on nothing, go to the first. Groups may overlap; every link must lie in one.
+        """
+        owners = [
+            torch.tensor([home_of(row.nonzero().flatten().tolist(), groups) for row in block.touched()])
+            for block in self.blocks
+        ]
+        used = self.linear.ne(0).any(dim=1).tolist()
+        rows = torch.tensor([home_of((j,), groups) if use else -1 for j, use in enumerate(used)])
+        found = []
+        for position, group in enumerate(groups):
+            pick, blocks = torch.tensor(group), []
+            for block, owner in zip(self.blocks, owners, strict=True):
+                mine = owner == position
+                if mine.any():
+                    keys, slopes = block.keys[mine][..., pick], block.slopes[mine][:, :, pick]
+                    blocks.append(Block(keys, block.biases[mine], block.values[mine], slopes))
+            linear = self.linear[pick] * (rows[pick] == position)[:, None]
+            bias = self.bias if position == 0 else torch.zeros_like(self.bias)
+            found.append(Form(bias, linear, tuple(blocks)))
+        return found
 
 
 def form_of(layer: ScalarLayer | VectorLayer) -> Form | None:
@@ -132,8 +141,3 @@ def form_of(layer: ScalarLayer | VectorLayer) -> Form | None:
             values = torch.stack([layer.ridge_values, torch.zeros_like(layer.ridge_values)], dim=1)
             blocks.append(Block(keys, biases, values, torch.zeros(len(r), 2, D, m, dtype=torch.float64)))
     return Form(layer.bias, layer.linear, tuple(blocks))
-
-
-def joint_groups(form: Form, links: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Groups of coordinates such that neither the layer nor the target (its links) mixes two of them."""
-    return components([*form.links(), *links])
