@@ -27,7 +27,7 @@ def told(found: Refined) -> tuple[str, ...]:
     short = [s for s in source.searches.values() if s.best is not None and s.best.observed > s.goal]
     if source.observed > tolerance:
         names = source.target.domain.names
-        notes += [_needed(s, ", ".join(names[j] for j in s.source.group)) for s in short]
+        notes += [_needed(s, _listed([names[j] for j in s.source.group])) for s in short]
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
     if certificate.arithmetic == "float32" and math.isfinite(certificate.bound):
@@ -35,6 +35,10 @@ def told(found: Refined) -> tuple[str, ...]:
     elif math.isfinite(certificate.bound) and source.observed <= tolerance and rounding <= tolerance / 2:
         notes.append(f"no error above the tolerance was seen, but no more than {certificate.bound:.3g} could be proved")
     return tuple(notes)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names if len(names) <= 5 else [*names[:2], "…", names[-1]])
 
 
 def _needed(search: Search, names: str) -> str:
