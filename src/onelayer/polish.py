@@ -24,7 +24,6 @@ from .families import Family
 
 PATIENCE = 5  # steps that must bring progress together
 PROGRESS = 0.03  # of the squares
-FAR, MUCH = 30.0, 0.2  # so many times what is enough must fall by so much: hopeless sizes are left early
 SETTLED = 15  # steps before patience counts
 ROUNDS = 6  # of reweighting
 CHUNK = 2**22  # numbers held at a time on the pool
@@ -135,8 +134,7 @@ def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iter
         state, damping = better, max(damping / 6, 1e-13)
         penalty = penalty_of(state.squares)
         history.append(state.squares)
-        wanted = MUCH if float(_errors(state, samples).max()) > FAR * limits.enough > 0 else PROGRESS
-        if step >= SETTLED and history[-1] > (1 - wanted) * history[-1 - PATIENCE]:
+        if step >= SETTLED and history[-1] > (1 - PROGRESS) * history[-1 - PATIENCE]:
             break
     return Fit(state.theta, state.c, float(_errors(state, samples).max()))
 

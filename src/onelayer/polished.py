@@ -82,7 +82,7 @@ class Polished:
         return config_of(self.target, self.layer).parameter_count
 
     def run(self, most: int = MOST_UNITS) -> "Polished":
-        """All groups, the cheapest first; `most` units in all groups together (one group begins there if that is few)."""
+        """All groups, the cheapest first; `most` units in all groups together."""
         sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
         goal = self.goal
         for position, source in enumerate(sources):
@@ -102,9 +102,8 @@ class Polished:
         d = len(source.group)
         family = family_of(self.family, d)
         given = self.wishes.units
-        first = most if groups == 1 and most < MOST_UNITS else None
         effort = self.effort.part(1 / (groups - position))
-        search = Search(family, source, share, self._cap(groups, d), effort, most, first)
+        search = Search(family, source, share, self._cap(groups, d), effort, most, groups == 1 and most < MOST_UNITS)
         search.report = self._report(search, position, groups)
         self.searches[source.group] = search
         fit = search.run() if given is None else search.fixed(max(1, given // groups))

@@ -33,7 +33,7 @@ ROUGH = 0.25  # of the range: a start with a larger error is not worth polishing
 CHANCE = 8.0  # times the goal: from there reweighting may still reach it
 STARTS = 2  # fresh starts of every size
 PRUNED = 0.15  # of the units, at first
-REACH = 150.0  # scores beyond it make boxes of the certificate small
+REACH = 50.0  # scores beyond it make boxes of the certificate small
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Search:
     cap: Callable[[float, int], float]  # Σ|c| for a range of f and so many units
     effort: Effort
     most: int
-    first: int | None = None  # the size to begin with
+    probe: bool = False  # whether to look at the largest size first, and leave it at that if it fails
     report: Callable[[str], None] = lambda stage: None
     best: Fit | None = None
     tried: dict[int, float] = field(default_factory=dict)
@@ -93,6 +93,8 @@ class Search:
         """The smallest fit found within the goal, else the one with the least error; after an interrupt the best so far."""
 
         def work() -> None:
+            if self.probe and self._attempt(self.most).observed > self.goal:
+                return
             self._grow()
             self._shrink()
 
@@ -204,7 +206,7 @@ class Search:
 
     def _grow(self) -> None:
         d = len(self.source.group)
-        units = min(self.most, self.first or FIRST[self.family.name][min(d, 4) - 1])
+        units = min(self.most, FIRST[self.family.name][min(d, 4) - 1])
         while units < self.most and self._start(units, 0)[2] > ROUGH * self.spread and not self.effort.over():
             units = min(self.most, math.ceil(1.5 * units))
         history: list[tuple[int, float]] = []
