@@ -37,7 +37,10 @@ Offs = tuple[np.ndarray, np.ndarray, np.ndarray]  # |computed − exact| of quer
 def attended(
     q: Taylor, k: Taylor, v: Taylor, offs: Offs, root: float, arithmetic: Arithmetic
 ) -> tuple[Taylor, np.ndarray]:
-    """(Z, |computed Z − Z|), [box, head, row, width], from q [box, head, row, ·] and k, v [box, head, token, ·]."""
+    """(Z, off), [box, head, row, width], from q [box, head, row, ·] and k, v [box, head, token, ·].
+
+    What is computed is within `off` of a function that the Taylor model Z encloses, as it does the exact one.
+    """
     q, k, v = q.flat(), k.flat(), v.flat()
     s = _scores(q, k, root)
     best = s.c[0].argmax(axis=-1)[..., None]  # t₀ [box, head, row, 1]
@@ -64,8 +67,8 @@ def attended(
     off = _rounding(apart, own, ceiling[..., 0], size, swing, base, scores_off, offs[2], arithmetic)
     if n > 1:
         line = _proportion(s, apart, moved, ceiling)
-        z = _as_maximum(z, s, best, base, line)
-        off = np.fmin(off, _rounding_of_maximum(line, size, base, scores_off, offs[2], arithmetic))
+        z, taken = _as_maximum(z, s, best, base, line)
+        off = np.fmin(off, _rounding_of_maximum(line, taken, size, base, scores_off, offs[2], arithmetic))
     fits = fits[..., None] & (n * (base.size() + size.max(axis=3)) < arithmetic.overflow / 8)
     return z, np.where(fits & ~np.isnan(off), off, np.inf)
 
@@ -126,15 +129,15 @@ def _proportion(s: Taylor, apart: Taylor, moved: Taylor, ceiling: np.ndarray) ->
     return Proportion(gamma, uneven, kept[..., 0], dropped, short)
 
 
-def _as_maximum(z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: Proportion) -> Taylor:
-    """z, or γ max(s) + const where that leaves less."""
+def _as_maximum(z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: Proportion) -> tuple[Taylor, np.ndarray]:
+    """z, or γ max(s) + const where that leaves less; and where it does."""
     gamma, short, kept = line.gamma, line.short, line.kept
     with np.errstate(all="ignore"):
         left = (np.abs(gamma) * short / 2 + line.uneven + line.dropped) * UP + TINY
         useful = (left < z.r) & (gamma != 0)
     heads = np.argwhere(useful.any(axis=(0, 3))).tolist()
     if not heads or len(heads) > MOST_MAXIMA:
-        return z
+        return z, np.zeros_like(useful)
     for head, row in heads:
         contending = np.flatnonzero(kept[:, head, row].any(axis=0))
         top = maximum([s[head, row, int(t)] for t in contending])
@@ -152,7 +155,7 @@ def _as_maximum(z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: Prop
             z.r[at_entry] = np.where(here, y.r, z.r[at_entry])
             for kink, coefficient in y.a.items():
                 z.a.setdefault(kink, np.zeros(z.shape))[at_entry] = np.where(here, coefficient, 0.0)
-    return z
+    return z, useful
 
 
 def _score_rounding(
@@ -203,21 +206,29 @@ def _rounding(
 
 
 def _rounding_of_maximum(
-    line: Proportion, size: np.ndarray, base: Taylor, off: np.ndarray, v_off: np.ndarray, arithmetic: Arithmetic
+    line: Proportion,
+    taken: np.ndarray,
+    size: np.ndarray,
+    base: Taylor,
+    off: np.ndarray,
+    v_off: np.ndarray,
+    arithmetic: Arithmetic,
 ) -> np.ndarray:
-    """|computed Z − Z| where values are proportional to scores, v_t = γ s_t + const up to `uneven`: no word of sharpness.
+    """`off` where values are proportional to scores, v_t = γ s_t + const up to `uneven`: no word of sharpness.
 
     A computed exponential is the exact one of a score s'_t, |s'_t − s_t| ≤ d = off_t + 800u + κu (what is subtracted is the
-    largest computed score, and beyond 800 exp has vanished). Averages of s with these weights lie, like those of s', at most
-    W + 2d below max s, and never above it. So do those with the exact weights, and the two differ by at most γ(W + 2d).
-    Weights of the tokens that do not count are at most e^(2d) times what they should be.
+    largest computed score, and beyond 800 exp has vanished). Averages of s' lie between max s' − W and max s', so those of s
+    with the same weights between max s − W − 2d and max s. Weights of the tokens that do not count are at most e^(2d) times
+    what they should be. Where the enclosure `maximum` is taken (`taken`), it has max s − W … max s already; elsewhere the
+    exact average, too, is somewhere between these, and the two differ by up to W + 2d.
     """
     n = size.shape[3]
     with np.errstate(all="ignore"):
         d = off + VANISHED * arithmetic.u + 1.01 * arithmetic.exp_error
         counts = np.where(line.kept, d, 0.0).max(axis=-1)[..., None]
-        grown = 1 + np.exp(2 * d.max(axis=-1))[..., None] * (1 + 1e-6)
-        moves = np.abs(line.gamma) * (line.short + 2 * counts) + 2 * line.uneven + line.dropped * grown
+        grown = np.exp(2 * d.max(axis=-1))[..., None] * (1 + 1e-6)
+        moves = np.abs(line.gamma) * 2 * counts + line.dropped * grown
+        moves = moves + np.where(taken, 0.0, np.abs(line.gamma) * line.short + 2 * line.uneven + line.dropped)
         most = base.size() + size.max(axis=3)
         return moves * UP + _averaging(n, most, most, v_off, arithmetic)
 

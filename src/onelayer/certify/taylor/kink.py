@@ -22,7 +22,8 @@ from .series import TINY, UP, Space, Taylor
 
 TIE = 1e-9  # an argument so little (relatively) below the largest still counts as a contender
 FEW = 6  # so many kinks are compared each with each
-PERMUTED = 4  # up to so many arguments are matched in any order
+NEARLY = 0.9  # cos² of the angle from which on differences are compared in earnest
+PERMUTED = 4  # up to so many arguments are matched in any order, more in the order that seems best
 
 
 @dataclass(frozen=True)
@@ -78,20 +79,20 @@ def maximum(arguments: list[Taylor]) -> Taylor:
 def merged(g: Taylor, first: int = 0) -> Taylor:
     """The same function with kinks that are multiples of one another joined, box by box.
 
-    With many kinks, only those after the `first` so many (a model's) are joined to these (the target's).
+    With many kinks, those after the `first` so many (a model's) are joined to these (the target's), not to each other.
     """
     names = sorted(g.a)
     a = {k: g.a[k].copy() for k in names}
     r = g.r.copy()
     for k, l in itertools.combinations(names, 2):
-        if len(names) > FEW and not k < first <= l:
+        if len(names) > FEW and k >= first:
             continue
         factor, error = likeness(g.space, k, l)
         with np.errstate(all="ignore"):
             before = np.abs(a[k]) * g.space.kinks[k].half + np.abs(a[l]) * g.space.kinks[l].half
             joined = a[k] + factor * a[l]
             after = np.abs(joined) * g.space.kinks[k].half + np.abs(a[l]) * error
-            better = after < before
+            better = after <= before * (1 + TIE)  # also if they only add up: a third one may cancel the sum
             slip = np.where(better, np.abs(a[l]) * error + 2.0**-51 * np.abs(joined) * g.space.kinks[k].half, 0.0)
         a[k], r = np.where(better, joined, a[k]), (r + slip) * UP
         a[l] = np.where(better, 0.0, a[l])
@@ -104,9 +105,9 @@ def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
     n = len(one.arguments)
     factor, error = np.zeros(space.boxes), np.full(space.boxes, np.inf)
     both = (one.half > 0) & (two.half > 0)
-    if len(two.arguments) != n or not both.any():
+    if len(two.arguments) != n or not both.any() or (n == 2 and not (both & _parallel(one, two)).any()):
         return factor, error
-    orders = list(itertools.permutations(range(n))) if n <= PERMUTED else [tuple(range(n))]
+    orders = list(itertools.permutations(range(n))) if n <= PERMUTED else [tuple(range(n)), _order(one, two, both)]
     with np.errstate(all="ignore"):
         for order in orders:
             weights, contends = two.weights[list(order)], two.contends[list(order)]
@@ -128,6 +129,23 @@ def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
             found = same & (s > 0) & (e < error)
             factor, error = np.where(found, s, factor), np.where(found, e, error)
     return factor, error
+
+
+def _parallel(one: Kink, two: Kink) -> np.ndarray:
+    """Boxes where the differences of two arguments each are nearly multiples of one another: a quick test, no proof."""
+    du, dv = (kink.arguments[1].c - kink.arguments[0].c for kink in (one, two))
+    with np.errstate(all="ignore"):
+        parallel: np.ndarray = (du * dv).sum(axis=0) ** 2 >= NEARLY * (du * du).sum(axis=0) * (dv * dv).sum(axis=0)
+    return parallel
+
+
+def _order(one: Kink, two: Kink, both: np.ndarray) -> tuple[int, ...]:
+    """The arguments of the second kink in the order of the first's, each the nearest one left, where the first is widest."""
+    box = int(np.where(both, one.half, -1.0).argmax())
+    rows = [np.stack([u.c[:, box] for u in kink.arguments]) for kink in (one, two)]
+    rows = [(row - row.mean(axis=0)) / max(np.abs(row - row.mean(axis=0)).max(), TINY) for row in rows]
+    left = list(range(len(rows[1])))
+    return tuple(left.pop(int(np.abs(rows[1][left] - u).max(axis=1).argmin())) for u in rows[0])
 
 
 def _picked(arguments: "tuple[Taylor, ...] | list[Taylor]", which: np.ndarray) -> Taylor:
