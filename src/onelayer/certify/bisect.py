@@ -33,6 +33,7 @@ from .taylor.series import UP, Space
 
 AT_ONCE = 2**22  # numbers held at a time
 ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
+AMPLE = 0.05  # of the tolerance: a bound below that is good enough, however small the observed error
 FURTHER, MORE = 2, 2_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
 MOST_COORDINATES = 12
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
@@ -112,6 +113,8 @@ class Search:
                 if bound <= tolerance and within is None:
                     within = boxes
                 if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
+                    break
+                if bound <= AMPLE * tolerance:
                     break
                 if budget.spent(boxes) or (within is not None and boxes > FURTHER * within + MORE):
                     break

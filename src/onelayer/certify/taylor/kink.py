@@ -101,11 +101,11 @@ def merged(g: Taylor, first: int = 0) -> Taylor:
 
 def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
     """(s, e) per box with |κ_l − s κ_k| ≤ e; e = ∞ where the kinks are unlike."""
-    one, two = space.kinks[k], space.kinks[l]
-    n = len(one.arguments)
+    n = max(len(space.kinks[k].arguments), len(space.kinks[l].arguments))
+    one, two = (_padded(space.kinks[name], n) for name in (k, l))
     factor, error = np.zeros(space.boxes), np.full(space.boxes, np.inf)
     both = (one.half > 0) & (two.half > 0)
-    if len(two.arguments) != n or not both.any() or (n == 2 and not (both & _parallel(one, two)).any()):
+    if not both.any() or (n == 2 and not (both & _parallel(one, two)).any()):
         return factor, error
     orders = list(itertools.permutations(range(n))) if n <= PERMUTED else [tuple(range(n)), _order(one, two, both)]
     with np.errstate(all="ignore"):
@@ -129,6 +129,17 @@ def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
             found = same & (s > 0) & (e < error)
             factor, error = np.where(found, s, factor), np.where(found, e, error)
     return factor, error
+
+
+def _padded(kink: Kink, n: int) -> Kink:
+    """The same kink with n arguments, those added without weight: they contend nowhere."""
+    more = n - len(kink.arguments)
+    if not more:
+        return kink
+    boxes = kink.weights.shape[1]
+    weights = np.concatenate([kink.weights, np.zeros((more, boxes))])
+    contends = np.concatenate([kink.contends, np.zeros((more, boxes), bool)])
+    return Kink(kink.arguments + (kink.arguments[0],) * more, weights, contends, kink.half)
 
 
 def _parallel(one: Kink, two: Kink) -> np.ndarray:
