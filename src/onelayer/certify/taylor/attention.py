@@ -25,7 +25,7 @@ import numpy as np
 from ..arithmetic import Arithmetic
 from .functions import apply, power
 from .kink import maximum
-from .series import TINY, UP, Taylor
+from .series import TINY, UP, Taylor, U
 
 NEGLIGIBLE = -40.0  # a token so far below another (in score) does not count for the enclosure `maximum`
 MOST_MAXIMA = 32  # heads per batch that get a symbol
@@ -56,7 +56,8 @@ def attended(
     inverse = power(total, -1.0, (np.ones(total.shape), np.full(total.shape, np.inf)))
     base, moved = _differences(v, best)
     low, high = moved.range()
-    ceiling = np.where(own, 1.0, np.minimum(np.exp(np.minimum(apart.range()[1], 0.0)) * UP + TINY, 1.0))[..., None]
+    behind = _behind(s, apart)
+    ceiling = np.where(own, 1.0, np.minimum(np.exp(behind) * UP + TINY, 1.0))[..., None]
     with np.errstate(all="ignore"):
         most = np.minimum((ceiling * np.maximum(high, 0)).sum(axis=3) * UP, np.maximum(high.max(axis=3), 0))
         least = np.maximum((ceiling * np.minimum(low, 0)).sum(axis=3) * UP, np.minimum(low.min(axis=3), 0))
@@ -66,7 +67,7 @@ def attended(
     scores_off, fits = _score_rounding(s, (q, k), offs, root, arithmetic)
     off = _rounding(apart, own, ceiling[..., 0], size, swing, base, scores_off, offs[2], arithmetic)
     if n > 1:
-        line = _proportion(s, apart, moved, ceiling)
+        line = _proportion(behind > NEGLIGIBLE, apart, moved, ceiling)
         z, taken = _as_maximum(z, s, best, base, line)
         off = np.fmin(off, _rounding_of_maximum(line, taken, size, base, scores_off, offs[2], arithmetic))
     fits = fits[..., None] & (n * (base.size() + size.max(axis=3)) < arithmetic.overflow / 8)
@@ -82,6 +83,16 @@ def _scores(q: Taylor, k: Taylor, root: float) -> Taylor:
         product = q[:, :, None] * keys
     s = product.sum(-1)
     return s.times(np.full(s.shape, 1 / root), 4e-16 / root)
+
+
+def _behind(s: Taylor, apart: Taylor) -> np.ndarray:
+    """An upper bound on s_t − max s, at most 0: from s_t − s_t₀, and from the ranges of all scores."""
+    low, high = s.range()
+    floor = low.max(axis=-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        lag = high - floor + 4 * U * (np.abs(high) + np.abs(floor))
+        lag = np.where(np.isnan(lag), np.inf, lag)
+        return np.minimum(np.minimum(apart.range()[1], lag), 0.0)
 
 
 def _differences(v: Taylor, best: np.ndarray) -> tuple[Taylor, Taylor]:
@@ -107,13 +118,13 @@ class Proportion:
     short: np.ndarray  # [box, head, row, 1]: W((n−1)/e) of the n tokens that count
 
 
-def _proportion(s: Taylor, apart: Taylor, moved: Taylor, ceiling: np.ndarray) -> Proportion:
+def _proportion(counts: np.ndarray, apart: Taylor, moved: Taylor, ceiling: np.ndarray) -> Proportion:
     """The best γ of every head and column of values, in the sense of least squares."""
     from scipy.special import lambertw
 
-    shortfalls = lambertw(np.arange(s.shape[-1]) / math.e).real * (1 + 1e-9)  # of 1, 2, … tokens
+    shortfalls = lambertw(np.arange(counts.shape[-1]) / math.e).real * (1 + 1e-9)  # of 1, 2, … tokens
+    kept = counts[..., None]
     with np.errstate(all="ignore"):
-        kept = (apart.range()[1] > NEGLIGIBLE)[..., None]
         short = shortfalls[kept.sum(axis=3) - 1]  # t₀ itself is always kept
         dot = np.where(kept, (moved.c * apart.c[..., None]).sum(axis=0), 0.0).sum(axis=3)
         square = np.where(kept, (apart.c**2).sum(axis=0)[..., None], 0.0).sum(axis=3)
@@ -194,9 +205,11 @@ def _rounding(
         gaps = apart.size()
         largest = gaps.max(axis=-1, keepdims=True)
         at_best = np.where(own, off, 0.0).max(axis=-1, keepdims=True)
-        reach = np.where(ceiling < 1, np.minimum(gaps, VANISHED), gaps)
-        exponent = off + at_best + u * (reach + np.where(ceiling < 1, 0.0, largest)) + 2 * arithmetic.exp_error
-        shift = u * np.maximum(apart.range()[1].max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
+        over = apart.range()[1]
+        below = over < -1e-9  # always below t₀
+        reach = np.where(below, np.minimum(gaps, VANISHED), gaps)
+        exponent = off + at_best + u * (reach + np.where(below, 0.0, largest)) + 2 * arithmetic.exp_error
+        shift = u * np.maximum(over.max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
         epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP, np.inf)
         epsilon = np.where(own, 0.0, epsilon)
         weighted = (ceiling * epsilon)[..., None]

@@ -46,6 +46,13 @@ def maximum(arguments: list[Taylor]) -> Taylor:
         floor = low.max(axis=0)
         size = np.maximum(np.abs(low), np.abs(high)).max(axis=0)
         contends = high >= floor - TIE * size
+    some = contends.any(axis=1)
+    parts, low, high, contends = (
+        [u for u, here in zip(parts, some, strict=True) if here],
+        low[some],
+        high[some],
+        contends[some],
+    )
     weights = contends / contends.sum(axis=0)
     two = contends.sum(axis=0) == 2
     for i, j in itertools.combinations(range(len(parts)), 2):
@@ -151,12 +158,18 @@ def _parallel(one: Kink, two: Kink) -> np.ndarray:
 
 
 def _order(one: Kink, two: Kink, both: np.ndarray) -> tuple[int, ...]:
-    """The arguments of the second kink in the order of the first's, each the nearest one left, where the first is widest."""
+    """The arguments of the second kink in the order of the first's: contenders by nearness, where the first is widest."""
     box = int(np.where(both, one.half, -1.0).argmax())
-    rows = [np.stack([u.c[:, box] for u in kink.arguments]) for kink in (one, two)]
-    rows = [(row - row.mean(axis=0)) / max(np.abs(row - row.mean(axis=0)).max(), TINY) for row in rows]
-    left = list(range(len(rows[1])))
-    return tuple(left.pop(int(np.abs(rows[1][left] - u).max(axis=1).argmin())) for u in rows[0])
+    (mine, others), rows = (np.flatnonzero(kink.contends[:, box]) for kink in (one, two)), list[np.ndarray]()
+    for kink, which in ((one, mine), (two, others)):
+        row = np.stack([kink.arguments[i].c[:, box] for i in which])
+        rows.append((row - row.mean(axis=0)) / max(np.abs(row - row.mean(axis=0)).max(), TINY))
+    order, left = np.full(len(one.arguments), -1), list(range(len(others)))
+    for i, u in zip(mine, rows[0], strict=True):
+        if left:
+            order[i] = others[left.pop(int(np.abs(rows[1][left] - u).max(axis=1).argmin()))]
+    order[order < 0] = np.setdiff1d(np.arange(len(order)), order)
+    return tuple(order.tolist())
 
 
 def _picked(arguments: "tuple[Taylor, ...] | list[Taylor]", which: np.ndarray) -> Taylor:
