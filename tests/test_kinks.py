@@ -15,9 +15,10 @@ from onelayer.build import frame_of, head_kinds, total_of
 from onelayer.certify.arithmetic import FLOAT64, arithmetic_of
 from onelayer.certify.decide import decide
 from onelayer.checker import check
-from onelayer.extrema import kink_layer, shortfall
+from onelayer.extrema import kink_layer
 from onelayer.formula import evaluate, parse
 from onelayer.formula.affine import Affine, contending, reduced, tops, value_of
+from onelayer.heads import shortfall
 from onelayer.kinks import split
 from onelayer.layer import added
 from onelayer.plan import outputs_of

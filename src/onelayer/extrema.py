@@ -20,7 +20,7 @@ from torch import Tensor
 from .assemble import Frame
 from .certify.arithmetic import Arithmetic
 from .formula.affine import Affine, flat
-from .heads import Gates, Hinges, Maxima
+from .heads import Gates, Hinges, Maxima, shortfall
 from .kinks import Kink, Split, halves
 from .layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 
@@ -78,13 +78,6 @@ def normalised(form: Affine, frame: Frame) -> Affine:
     steps = tuple(a / Fraction(scale) for a, scale in zip(form.slopes, frame.scale, strict=True))
     moved = sum((a * Fraction(shift) for a, shift in zip(form.slopes, frame.shift, strict=True)), form.constant)
     return Affine(moved, steps)
-
-
-def shortfall(forms: int) -> float:
-    """W((n−1)/e): how far, at most, a softmax average of n scores is below the largest."""
-    from scipy.special import lambertw  # importing it changes the warning filters: only when used
-
-    return float(lambertw((forms - 1) / math.e).real)
 
 
 def _head(kink: Kink, frame: Frame, allowance: float, arithmetic: Arithmetic) -> tuple[_Head, Affine]:

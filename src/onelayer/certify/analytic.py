@@ -53,6 +53,7 @@ def prove(
     progress: Progress | None = None,
     truncation: float | None = None,
     how: Deployment | None = None,
+    deployed: np.ndarray | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
@@ -60,6 +61,7 @@ def prove(
     degrees, not the boxes. `progress` gets a stage and the fraction done; once a bound holds the stage names it. An
     interrupt from the keyboard then ends the refinement, and the bound so far is returned; before that it is raised.
     `how` the model is deployed, if not in float64 with one summand per head and coordinate, the output just read.
+    `deployed`: its rounding per output, where that is known already (as where `form` is a part of the model only).
     """
     if target.formula is None or not form.is_finite():
         return None
@@ -72,9 +74,8 @@ def prove(
     for position, (group, formula) in enumerate(zip(groups, parts_of(target.formula, groups), strict=True)):
         part = Part(form.restricted(group, with_bias=position == 0), formula, target, frame, group)
         covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
-    ends = (torch.tensor(t, dtype=torch.float64) for t in (target.domain.lower, target.domain.upper))
-    box = edges(*ends, *(torch.tensor(t, dtype=torch.float64) for t in (frame.shift, frame.scale)))
-    deployed = deployed_rounding(form, *box, how, ROUNDING * tolerance).numpy()
+    if deployed is None:
+        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * tolerance).numpy()
     with suppress(KeyboardInterrupt):  # every box is bounded: what was found so far holds
         _refine(covers, budget, progress, deployed)
     evidence = {
@@ -91,6 +92,12 @@ def prove(
         "explicit softmax attention, or its factored form (other kernels add their own rounding)",
     )
     return Proof(_bound(covers, deployed), evidence, assumptions)
+
+
+def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
+    """The domain's box in normalised coordinates, rounded outward."""
+    numbers = (target.domain.lower, target.domain.upper, frame.shift, frame.scale)
+    return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
 
 
 def _groups(form: Form, target: Target) -> list[tuple[int, ...]]:

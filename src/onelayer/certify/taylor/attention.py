@@ -17,11 +17,11 @@ Rounding, too, is bounded twice: by what errors of the exponentials can do to an
 what errors of the scores can do to a maximum, whatever the sharpness (`_rounding_of_maximum`).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from ...heads import shortfall
 from ..arithmetic import Arithmetic
 from .functions import apply, power
 from .kink import maximum
@@ -120,9 +120,7 @@ class Proportion:
 
 def _proportion(counts: np.ndarray, apart: Taylor, moved: Taylor, ceiling: np.ndarray) -> Proportion:
     """The best γ of every head and column of values, in the sense of least squares."""
-    from scipy.special import lambertw
-
-    shortfalls = lambertw(np.arange(counts.shape[-1]) / math.e).real * (1 + 1e-9)  # of 1, 2, … tokens
+    shortfalls = np.array([shortfall(n + 1) for n in range(counts.shape[-1])]) * (1 + 1e-9)
     kept = counts[..., None]
     with np.errstate(all="ignore"):
         short = shortfalls[kept.sum(axis=3) - 1]  # t₀ itself is always kept

@@ -102,12 +102,7 @@ class Network:
     def _embedding(self, space: Space) -> Value:
         """[box, token, d_model]: x̂ = (x − shift)·scale, x̂ W^E + b^E + p."""
         c, u = self.config, self.arithmetic.u
-        columns = []
-        for i in range(space.dimension):
-            shift, scale = self.w.shift.reshape(-1)[i], self.w.scale.reshape(-1)[i]
-            moved = space.variable(i) + space.constant(np.full(space.boxes, -shift))
-            columns.append(moved.times(np.full(space.boxes, scale)))
-        x = stack(columns)
+        x = normalised(space, self.w.shift.reshape(-1), self.w.scale.reshape(-1))
         x = Taylor(
             space,
             x.c.reshape(len(x.c), space.boxes, c.tokens, c.features_in),
@@ -265,6 +260,15 @@ class Network:
             size = (x.model.size() + x.off) * np.abs(gain) + np.abs(offset)
             off = (x.off * np.abs(gain) + 3 * u * size) * UP + TINY + self.arithmetic.smallest
         return Value(x.model.times(wide) + shift, off)
+
+
+def normalised(space: Space, shift: np.ndarray, scale: np.ndarray) -> Taylor:
+    """x̂ = (x − shift)·scale, [box, coordinate]."""
+    columns = []
+    for i in range(space.dimension):
+        moved = space.variable(i) + space.constant(np.full(space.boxes, -shift[i]))
+        columns.append(moved.times(np.full(space.boxes, scale[i])))
+    return stack(columns)
 
 
 def _swapped(t: Taylor) -> Taylor:
