@@ -158,11 +158,10 @@ def test_no_small_bound_is_claimed_where_errors_are_not_small():
         assert ((got - true).abs() <= bound).all()
 
 
-@pytest.mark.parametrize("sharpness", [1e3, 1e5, -1 / 16])
+@pytest.mark.parametrize("sharpness", [1e3, 1e5, -(2.0**20)])
 @pytest.mark.parametrize("arithmetic", [FLOAT64, FLOAT32], ids=["float64", "float32"])
 def test_the_rounding_of_maxima_does_not_grow_with_their_sharpness(arithmetic, sharpness):
     """Beside the shortfall W/β, which an average may or may not have, some 100 units in the last place."""
-    sharpness /= arithmetic.u if sharpness < 0 else 1  # the sharpest that kinks are given
     rng = np.random.default_rng(3)
     offsets = 0.2 * rng.normal(size=(2, 3))
     offsets, values = (torch.from_numpy(a.astype(np.float32)).double() for a in (offsets, rng.normal(size=(2, 1))))
