@@ -114,6 +114,21 @@ def split(
     return Split(tuple(lines), heads, hinges, smooth, tuple(left), scales.frame(), construction)
 
 
+def parted(formula: Formula) -> tuple[Formula, Formula] | None:
+    """(kinks of affine functions, the rest), which add up to the formula; None if either has nothing, or other kinks."""
+    D, kinks, rest = formula.dimension, list[Node](), list[Node]()
+    for output in formula.outputs:
+        trees = [(tree, bool(_kinked(tree))) for tree in additive_terms(output)]
+        if any(kinked and tops(tree, D) is None and tops(tree, D, -1) is None for tree, kinked in trees):
+            return None
+        kinks.append(_added([tree for tree, kinked in trees if kinked]))
+        rest.append(_added([tree for tree, kinked in trees if not kinked]))
+    flat_rest = all(tops(tree, D) is not None for output in rest for tree in additive_terms(output))
+    if flat_rest or not variables(*kinks):
+        return None
+    return replace(formula, outputs=tuple(kinks)), replace(formula, outputs=tuple(rest))
+
+
 def _term(output: int, tree: Node, domain: Domain) -> _Term | None:
     """The additive term as an affine function or a kink in normal form; None for all others."""
     D = domain.dimension
