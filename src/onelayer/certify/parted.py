@@ -31,7 +31,10 @@ SHARE = 0.1  # of the tolerance: the kinks need not be bounded more closely
 TIME = 0.25  # of the seconds, at most, for the kinks
 BOXES = 20_000  # at most: kinks that cancel need a few
 POINTS = 400  # for least squares, and to see how large T_k − f_k is
-ALIKE = 1e-3  # of the tolerance: a head whose values are proportional to its scores up to that is a maximum
+ALIKE, CLEARLY = (
+    1e-3,
+    1e-4,
+)  # of the tolerance, of its values: a head proportional to its scores up to that is a maximum
 SAME = 1e-12  # a coefficient of ℓ so close (relatively) to that of T is that of T
 UP = 1 + 1e-9
 
@@ -72,7 +75,8 @@ def _sorted(reading: Reading, uneven: float) -> tuple[tuple[Block, ...], tuple[B
     edge = torch.full((1, reading.form.dimension), reading.edge, dtype=torch.float64)
     for block in reading.form.blocks:
         line = proportion(block)
-        top = (line.uneven(edge)[0] <= uneven).all(dim=1) & line.gamma.ne(0).any(dim=1)
+        size = (block.values.abs() + reading.edge * block.slopes.abs().sum(dim=2)).amax(dim=(1, 2))
+        top = (line.uneven(edge)[0].amax(dim=1) <= (CLEARLY * size).clamp_max(uneven)) & (size > 0)
         for mine, found in ((top, maxima), (~top, others)):
             if mine.any():
                 found.append(Block(block.keys[mine], block.biases[mine], block.values[mine], block.slopes[mine]))
