@@ -120,7 +120,7 @@ def test_margins_at_huge_coordinates(margin):
     jump = 1e15 + 50
     target = ol.Target("where(x1<1000000000000050,0,1)", [(1e15, 1e15 + 100)], margin=margin)
     ends = jump + np.arange(-12, 13) * 0.125
-    dropped = bisect.Search(blank(), target, None, FLOAT64)._at_jump(Space(ends[:-1, None], ends[1:, None]))
+    dropped = bisect.Search.of(blank(), target, None, FLOAT64)._at_jump(Space(ends[:-1, None], ends[1:, None]))
     farthest = np.maximum(np.abs(ends[:-1] - jump), np.abs(ends[1:] - jump))
     assert (farthest[dropped] <= margin).all()
     wanted = asked(target, ends[:, None])

@@ -11,6 +11,7 @@ import onelayer as ol
 from cases import configs, random_model
 from formula_cases import dice, draw_box, draw_formula, draw_point, value_at
 from formula_cases import settings as formula_settings
+from onelayer.assemble import Frame, Outputs, assemble
 from onelayer.certify.arithmetic import FLOAT32, FLOAT64
 from onelayer.certify.taylor.formula import TaylorAlgebra, condition_on
 from onelayer.certify.taylor.kink import maximum, merged
@@ -18,6 +19,8 @@ from onelayer.certify.taylor.layer import Network, opposite_pairs
 from onelayer.certify.taylor.series import Space, monomials
 from onelayer.certify.witness import in_balls
 from onelayer.formula import parse, parse_condition
+from onelayer.heads import Maxima
+from onelayer.layer import scalar_layer
 
 
 def space_of(box):
@@ -30,12 +33,12 @@ def inside(value, low, high):
     return not (value < arb(float(low)) or value > arb(float(high)))
 
 
-def follows(model, box, point, value):
-    """Whether the polynomial at a point is not proved farther from the value than remainder and kinks allow."""
+def follows(model, box, point, value, off=0.0):
+    """Whether the polynomial at a point is not proved farther from the value than remainder, kinks and `off` allow."""
     space, c, r = model.space, model.c[:, box], float(model.r[box])
     if not (np.isfinite(c).all() and np.isfinite(r)):
         return True
-    total, slack = arb(0), arb(r)
+    total, slack = arb(0), arb(r) + arb(float(off))
     with ctx.workprec(300):
         t = [
             (arb(x) - arb(m)) / arb(h)
@@ -124,7 +127,7 @@ def test_conditions():
 @settings(max_examples=60)
 @given(configs(), st.integers(0, 10**6), st.floats(-6, 0.5), st.floats(-1.5, 2.0), st.booleans())
 def test_any_model_is_enclosed_in_its_own_arithmetic(config, seed, size, sharp, single):
-    """The real function of the weights lies in the range; the model's answers lie within the stated rounding of it."""
+    """The real function of the weights is enclosed; the model's answers lie within the stated rounding of what is."""
     model = random_model(config, seed)
     with torch.no_grad():
         model.W_K.mul_(10.0**sharp)
@@ -145,7 +148,36 @@ def test_any_model_is_enclosed_in_its_own_arithmetic(config, seed, size, sharp, 
             exact = [value for place in in_balls(model, point.tolist()) for value in place]
             for o, value in enumerate(exact):
                 assert inside(value, low[b, o], high[b, o])
-                assert not abs(value - arb(float(row[o]))) > arb(float(answer.off[b, o]))
+                assert follows(answer.model[o], b, point.tolist(), value)
+                assert follows(answer.model[o], b, point.tolist(), arb(float(row[o])), answer.off[b, o])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("sharpness", [0.3, 30.0, 1e4, 1e7, -1e5])
+def test_rounding_of_sharp_maxima(sharpness, dtype):
+    """Max-heads of all kinds, also on boxes across their kinks: what is computed is within `off` of what is enclosed."""
+    rng = np.random.default_rng(int(abs(sharpness)))
+    D, kept = 4, torch.tensor(rng.random((6, 4)) < 0.7)
+    kept[:, 0] = True
+    numbers = [torch.tensor(a) for a in (np.full(6, sharpness), 0.3 * rng.normal(size=(6, D)), rng.normal(size=(6, 2)))]
+    layer = scalar_layer(torch.zeros(2, dtype=torch.float64), D, maxima=(Maxima(*numbers[:2], kept), numbers[2]))
+    model = assemble(layer, Frame((0.0,) * D, (1.0,) * D), Outputs(1, 2, (0,))).to(dtype)
+    middle = rng.uniform(-0.4, 0.4, size=(30, D))
+    middle[:24] = middle[:24, :1] - np.repeat(numbers[1].numpy(), 4, axis=0)  # all tokens of a head contend
+    half = 10.0 ** rng.uniform(-9, -1, size=(30, 1)) * rng.random((30, D))
+    lower, upper = ((middle + s * half).astype(np.float32) for s in (-1, 1))
+    answer = Network(model, FLOAT32 if dtype is torch.float32 else FLOAT64)(
+        Space(lower.astype(float), upper.astype(float))
+    )
+    assert (answer.off < 5000 * (2.0**-24 if dtype is torch.float32 else 2.0**-53)).all()  # no word of sharpness
+    for b in range(len(lower)):
+        points = np.clip(lower[b] + (upper[b] - lower[b]) * rng.random((4, D)), lower[b], upper[b]).astype(np.float32)
+        with torch.no_grad():
+            computed = model(torch.from_numpy(points).to(dtype)[..., None]).flatten(1).double().tolist()
+        for point, row in zip(points.astype(float).tolist(), computed, strict=True):
+            for o, value in enumerate(in_balls(model, point)[0]):
+                assert follows(answer.model[o], b, point, value)
+                assert follows(answer.model[o], b, point, arb(row[o]), answer.off[b, o])
 
 
 def test_rounding_of_a_plain_model_is_small():

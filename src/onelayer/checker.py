@@ -755,8 +755,11 @@ class Difference:
         return None
 
     def add(self, scales: list[Any], branches: list[Affine]) -> None:
-        """Add scales[o]·max(branches) to every output o."""
-        mean, scale, hats = self.normal(branches)
+        """Add scales[o]·max(branches) to every output o; a branch that is always below another one does not count."""
+        above = [[span(combined(c, -1, b), self.box)[0] for c in branches] for b in branches]
+        mean, scale, hats = self.normal(
+            [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
+        )
         if not scale > 0:  # they differ by constants only
             mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
         self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]

@@ -64,7 +64,7 @@ class Gates:
 
 @dataclass(frozen=True)
 class Maxima:
-    """Smooth maxima over the kept coordinates; short of the true maximum by at most W((|S| − 1)/e)/β."""
+    """Smooth maxima over the kept coordinates; short of the true maximum by at most `shortfall`/β."""
 
     sharpness: Float[Tensor, " head"]
     offsets: Float[Tensor, "head coordinate"]
@@ -77,6 +77,13 @@ class Maxima:
         values = x[:, None, :] + self.offsets
         scores = (self.sharpness[:, None] * values).masked_fill(~self.kept, -torch.inf)
         return (torch.softmax(scores, dim=-1) * values).sum(dim=-1)
+
+
+def shortfall(tokens: int) -> float:
+    """W((n−1)/e), Lambert's W: how far, at most, a softmax average of n scores is below the largest of them."""
+    from scipy.special import lambertw  # importing it changes the warning filters: only when used
+
+    return float(lambertw((tokens - 1) / math.e).real)
 
 
 @dataclass(frozen=True)

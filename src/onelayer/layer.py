@@ -5,8 +5,8 @@
 `ScalarLayer` is the sequence form (construction "gates"), `VectorLayer` the one-token form (construction "memory").
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -126,6 +126,25 @@ def vector_layer(
     t, tv = memory or (nothing, _empty(0, m))
     r, rv = ridges or (Ridges(_empty(0, D), _empty()), _empty(0, m))
     return VectorLayer(memory=t, memory_values=tv, ridges=r, ridge_values=rv, **_common(bias, D, linear, hinges))
+
+
+_Layer = TypeVar("_Layer", ScalarLayer, VectorLayer)
+
+
+def added(a: _Layer, b: _Layer) -> _Layer:
+    """The sum of two layers of the same form: all heads and hinges of both; linear parts and biases are added up."""
+
+    def both(name: str) -> Any:
+        one, two = getattr(a, name), getattr(b, name)
+        if name in ("linear", "bias"):
+            return one + two
+        if isinstance(one, Tensor):
+            return torch.cat([one, two])
+        if isinstance(one, Memory):  # tokens of b keep heads of their own
+            two = replace(two, group=two.group + one.groups)
+        return type(one)(*(torch.cat([getattr(one, f.name), getattr(two, f.name)]) for f in fields(one)))
+
+    return type(a)(**{f.name: both(f.name) for f in fields(a)})
 
 
 def _common(

@@ -6,6 +6,7 @@ row order. Internally inputs are [batch, D] and outputs [batch, m], m the number
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -147,6 +148,14 @@ class Target:
     def left_open(self) -> float:
         """The most that the samples and the declared constants leave f open by, found at random points; 0 for a function."""
         return 0.0 if self.envelope is None else widest(self.envelope, self.domain)
+
+    def part(self, formula: Formula) -> "Target":
+        """Another formula, a part of this one, with the same names and number of outputs, on the same domain."""
+        other = copy(self)
+        other.formula = formula
+        for known in ("centre", "modulus"):
+            other.__dict__.pop(known, None)
+        return other
 
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points of the domain, in float64. A point without a finite value is reported."""

@@ -55,6 +55,7 @@ def prove(
     progress: Progress | None = None,
     truncation: float | None = None,
     how: Deployment | None = None,
+    deployed: np.ndarray | None = None,
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
@@ -62,6 +63,7 @@ def prove(
     degrees, not the boxes. `progress` gets a stage and the fraction done; once a bound holds the stage names it. An
     interrupt from the keyboard then ends the refinement, and the bound so far is returned; before that it is raised.
     `how` the model is deployed, if not in float64 with one summand per head and coordinate, the output just read.
+    `deployed`: its rounding per output, where that is known already (as where `form` is a part of the model only).
     """
     if target.formula is None or not form.is_finite():
         return None
@@ -70,7 +72,7 @@ def prove(
     for groups in _splittings(form, target):
         if max(map(len, groups)) <= MOST_COORDINATES and (best is None or best.bound > tolerance):
             goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
-            found = _prove(form, target, frame, groups, goal, tolerance, budget, progress, how)
+            found = _prove(form, target, frame, groups, goal, tolerance, budget, progress, how, deployed)
             best = found if best is None or found.bound < best.bound else best
     return best
 
@@ -85,6 +87,7 @@ def _prove(
     budget: Budget,
     progress: Progress | None,
     how: Deployment,
+    deployed: np.ndarray | None,
 ) -> Proof:
     """The proof with g split into these groups, truncation up to `goal` in each."""
     assert target.formula is not None
@@ -93,9 +96,8 @@ def _prove(
     for position, (group, own, formula) in enumerate(shares):
         part = Part(own, formula, target, frame, group)
         covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
-    ends = (torch.tensor(t, dtype=torch.float64) for t in (target.domain.lower, target.domain.upper))
-    box = edges(*ends, *(torch.tensor(t, dtype=torch.float64) for t in (frame.shift, frame.scale)))
-    deployed = deployed_rounding(form, *box, how, ROUNDING * tolerance).numpy()
+    if deployed is None:
+        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * tolerance).numpy()
     with suppress(KeyboardInterrupt):  # every box is bounded: what was found so far holds
         _refine(covers, budget, progress, deployed)
     evidence = {
@@ -113,6 +115,12 @@ def _prove(
         "explicit softmax attention, or its factored form (other kernels add their own rounding)",
     )
     return Proof(_bound(covers, deployed), evidence, assumptions)
+
+
+def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
+    """The domain's box in normalised coordinates, rounded outward."""
+    numbers = (target.domain.lower, target.domain.upper, frame.shift, frame.scale)
+    return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
 
 
 def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:

@@ -13,7 +13,7 @@ are proved to lie on different sides: they belong to the surroundings of every x
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,11 +28,12 @@ from .frontier import Frontier, halved, smear
 from .part import Budget
 from .taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from .taylor.kink import merged
-from .taylor.layer import Network
+from .taylor.layer import Network, Value
 from .taylor.series import UP, Space
 
 AT_ONCE = 2**22  # numbers held at a time
 ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
+AMPLE = 0.05  # of the tolerance: a bound below that is good enough, however small the observed error
 FURTHER, MORE = 2, 2_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
 MOST_COORDINATES = 12
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
@@ -54,7 +55,7 @@ def prove(
         return None
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
-    search = Search(model, target, places, arithmetic)
+    search = Search.of(model, target, places, arithmetic)
     budget = budget or Budget()
     with one_thread(True):
         cover, boxes, interrupted = search.run(tolerance, observed, budget, progress)
@@ -89,19 +90,24 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
 
 
 class Search:
-    """Branch and bound for one model and one target."""
+    """Branch and bound for one function on Taylor models and one target."""
 
-    def __init__(
-        self, model: SingleLayerTransformer, target: Target, places: tuple[int, ...] | None, arithmetic: Arithmetic
-    ) -> None:
-        self.network, self.target, self.arithmetic = Network(model, arithmetic), target, arithmetic
+    def __init__(self, network: Callable[[Space], Value], target: Target, columns: Sequence[int], numbers: int) -> None:
+        """`network`: T on boxes; `columns`: its outputs that are compared; `numbers`: how many T has on the way, about."""
+        self.network, self.target, self.columns = network, target, columns
+        per_box = 20 * math.comb(target.dimension + 3, 3) * numbers // 8
+        self.at_once = max(1, min(4096, AT_ONCE // max(per_box, 1)))
+        self.dropped = 0
+
+    @classmethod
+    def of(
+        cls, model: SingleLayerTransformer, target: Target, places: tuple[int, ...] | None, arithmetic: Arithmetic
+    ) -> "Search":
         c = model.config
         rows = tuple(range(c.places)) if places is None else places
-        self.columns = np.array([r * c.features_out + o for r in rows for o in range(c.features_out)])
+        columns = [r * c.features_out + o for r in rows for o in range(c.features_out)]
         widest = max(c.d_k, c.d_v) * c.all_tokens * c.heads * (c.read_rows.stop - c.read_rows.start)
-        per_box = 20 * (math.comb(target.dimension + 3, 3)) * (widest + c.all_tokens * (c.d_model + c.ffn_width)) // 8
-        self.at_once = max(1, min(4096, AT_ONCE // per_box))
-        self.dropped = 0
+        return cls(Network(model, arithmetic), target, columns, widest + c.all_tokens * (c.d_model + c.ffn_width))
 
     def run(
         self, tolerance: float, observed: float, budget: Budget, progress: Callable[[str, float], None] | None
@@ -117,6 +123,8 @@ class Search:
                 if bound <= tolerance and within is None:
                     within = boxes
                 if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
+                    break
+                if bound <= AMPLE * tolerance:
                     break
                 if budget.spent(boxes) or (within is not None and boxes > FURTHER * within + MORE):
                     break
@@ -164,7 +172,7 @@ class Search:
         answer = self.network(space)
         bound = np.zeros(len(lower))
         behind = np.zeros((space.dimension, len(lower)))
-        for column, f in zip(self.columns.tolist(), outputs, strict=True):
+        for column, f in zip(self.columns, outputs, strict=True):
             T = answer.model[column]
             g = merged(T - f.model, first)
             (low, high), (T_low, T_high) = g.range(), T.range()

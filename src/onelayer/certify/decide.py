@@ -1,7 +1,8 @@
 """From a model and a target to a certificate: observe, prove, and if that fails, look for a witness.
 
 A layer of softmax averages with an analytic formula is proved by interpolation (`analytic`), everything else by bisection
-(`bisect`); where the first falls short of the tolerance the second tries as well, and the better bound counts.
+(`bisect`); where the first falls short of the tolerance the second tries as well, and the better bound counts. A formula
+with kinks beside a smooth rest takes both (`parted`).
 """
 
 import math
@@ -15,6 +16,7 @@ from ..approximation import Approximation
 from ..errors import InputError
 from ..formula import Formula
 from ..formula.tree import Call, Where, postorder
+from ..kinks import parted
 from ..model import SingleLayerTransformer
 from ..observe import observe
 from ..target import Target, require_tolerance
@@ -24,6 +26,7 @@ from .arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from .certificate import Certificate, Method
 from .deployed import Deployment, edges
 from .part import Budget
+from .parted import prove as prove_apart
 from .reading import Reading, form_of_model
 from .witness import witness
 
@@ -127,7 +130,8 @@ def _methods(target: Target) -> list[Method]:
     """The engines worth trying, in order."""
     if target.formula is None or target.margin:
         return ["bisect"]
-    return ["bisect", "analytic"] if _has_kinks(target.formula) else ["analytic", "bisect"]
+    apart = not _has_kinks(target.formula) or parted(target.formula) is not None
+    return ["analytic", "bisect"] if apart else ["bisect", "analytic"]
 
 
 def _has_kinks(formula: Formula) -> bool:
@@ -165,9 +169,13 @@ def prove_by(
     if not fits(model, edge, arithmetic):
         return None
     reading = form_of_model(model, places, edge * (1 + 4 * arithmetic.u))
-    if reading is None or len(reading.hinges):
+    if reading is None:
         return None
     how = deployment(reading, arithmetic)
+    if target.formula is not None and _has_kinks(target.formula):
+        return prove_apart(reading, target, tolerance, budget, how, progress)
+    if len(reading.hinges):
+        return None
     return analytic.prove(reading.form, target, reading.frame, tolerance, budget, progress, how=how)
 
 

@@ -11,7 +11,8 @@ errors count only where a weight is neither 0 nor 1. With P_t = Σ_i |keys_ti x_
                 any order; a_t = max s − s_t: the largest score is subtracted first
     factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1: e^(k x_i) is computed, e^(b_t) is stored (`fast`)
 
-and the larger one is taken. Then, for a head of T tokens, in either form
+and the larger one is taken. (Smooth maxima have another bound, see `proportion`.) Then, for a head of T tokens, in either
+form
 
     (T+3)u|z|             the normaliser, the division
     (T+6)u Σ_t w_t |v_t|   weights, the values themselves, their products and their sum
@@ -38,6 +39,7 @@ from torch import Tensor
 from ..groups import maximal
 from .arithmetic import FLOAT64, Arithmetic
 from .form import Block, Form
+from .proportion import VANISHED, maximum_rounding, proportion
 from .strip import spreads
 
 UP = 1 + 1e-6
@@ -191,23 +193,28 @@ def _head_rounding(
         dim=-1, keepdim=True
     )
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
-    E = torch.maximum(
-        _off((d + a.u * below) * UP, a.exp_error),
-        _off((a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP, 2 * a.exp_error + 3 * a.u),
-    ).masked_fill(~there, 0.0)
+    factored = (a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP
+    E = torch.maximum(_off((d + a.u * below) * UP, a.exp_error), _off(factored, 2 * a.exp_error + 3 * a.u)).masked_fill(
+        ~there, 0.0
+    )
     share = (W * E).sum(dim=-1)[..., None]
     first = torch.einsum("bht,bhto->bho", W * E, dev + osc[:, :, None]) / (1 - share)
     first = torch.where(share < 0.5, first, torch.inf)
     # averaging
     size = block.values.abs() + torch.einsum("bd,htdo->bhto", X, block.slopes.abs())
+    size = size.masked_fill(~there[None, :, :, None], 0.0)
     T = block.biases.shape[1]
-    here = z.abs() + osc
+    here, most = z.abs() + osc, size.amax(dim=2)
     errors = first * UP + (T + 3) * a.u * here + (T + 6) * a.u * torch.einsum("bht,bhto->bho", W, size)
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
-    errors = errors + 4 * T * a.smallest * (1 + size.masked_fill(~there[None, :, :, None], 0.0).amax(dim=2))
-    errors = errors * (1 + (2 * T + 20) * a.u)
     trusted = own < 1e-7  # the scores here are float64, too
-    return torch.where(trusted, errors, torch.inf), here
+    # or, where values follow the scores, as a maximum: weights may be anything
+    logs = torch.maximum(d + VANISHED * a.u + 2 * a.exp_error, factored + 3 * a.exp_error + 4 * a.u)
+    moved = torch.einsum("bd,htdo->bhto", e_x, block.slopes.abs()).masked_fill(~there[None, :, :, None], 0.0)
+    other = maximum_rounding(proportion(block), X, logs.masked_fill(~there, 0.0)) + (2 * T + 9) * a.u * most
+    errors = torch.fmin(torch.where(trusted, errors, torch.inf), other + moved.amax(dim=2))
+    errors = (errors + 4 * T * a.smallest * (1 + most)) * (1 + (2 * T + 20) * a.u)
+    return errors, torch.where(trusted, torch.fmin(here, most), most)
 
 
 def _off(exponent: Tensor, relative: float) -> Tensor:

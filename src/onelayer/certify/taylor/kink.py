@@ -22,7 +22,8 @@ from .series import TINY, UP, Space, Taylor
 
 TIE = 1e-9  # an argument so little (relatively) below the largest still counts as a contender
 FEW = 6  # so many kinks are compared each with each
-PERMUTED = 4  # up to so many arguments are matched in any order
+NEARLY = 0.9  # cos² of the angle from which on differences are compared in earnest
+PERMUTED = 4  # up to so many arguments are matched in any order, more in the order that seems best
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ def maximum(arguments: list[Taylor]) -> Taylor:
         floor = low.max(axis=0)
         size = np.maximum(np.abs(low), np.abs(high)).max(axis=0)
         contends = high >= floor - TIE * size
+    some = contends.any(axis=1)
+    parts, low, high, contends = (
+        [u for u, here in zip(parts, some, strict=True) if here],
+        low[some],
+        high[some],
+        contends[some],
+    )
     weights = contends / contends.sum(axis=0)
     two = contends.sum(axis=0) == 2
     for i, j in itertools.combinations(range(len(parts)), 2):
@@ -78,20 +86,20 @@ def maximum(arguments: list[Taylor]) -> Taylor:
 def merged(g: Taylor, first: int = 0) -> Taylor:
     """The same function with kinks that are multiples of one another joined, box by box.
 
-    With many kinks, only those after the `first` so many (a model's) are joined to these (the target's).
+    With many kinks, those after the `first` so many (a model's) are joined to these (the target's), not to each other.
     """
     names = sorted(g.a)
     a = {k: g.a[k].copy() for k in names}
     r = g.r.copy()
     for k, l in itertools.combinations(names, 2):
-        if len(names) > FEW and not k < first <= l:
+        if len(names) > FEW and k >= first:
             continue
         factor, error = likeness(g.space, k, l)
         with np.errstate(all="ignore"):
             before = np.abs(a[k]) * g.space.kinks[k].half + np.abs(a[l]) * g.space.kinks[l].half
             joined = a[k] + factor * a[l]
             after = np.abs(joined) * g.space.kinks[k].half + np.abs(a[l]) * error
-            better = after < before
+            better = after <= before * (1 + TIE)  # also if they only add up: a third one may cancel the sum
             slip = np.where(better, np.abs(a[l]) * error + 2.0**-51 * np.abs(joined) * g.space.kinks[k].half, 0.0)
         a[k], r = np.where(better, joined, a[k]), (r + slip) * UP
         a[l] = np.where(better, 0.0, a[l])
@@ -100,13 +108,13 @@ def merged(g: Taylor, first: int = 0) -> Taylor:
 
 def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
     """(s, e) per box with |κ_l − s κ_k| ≤ e; e = ∞ where the kinks are unlike."""
-    one, two = space.kinks[k], space.kinks[l]
-    n = len(one.arguments)
+    n = max(len(space.kinks[k].arguments), len(space.kinks[l].arguments))
+    one, two = (_padded(space.kinks[name], n) for name in (k, l))
     factor, error = np.zeros(space.boxes), np.full(space.boxes, np.inf)
     both = (one.half > 0) & (two.half > 0)
-    if len(two.arguments) != n or not both.any():
+    if not both.any() or (n == 2 and not (both & _parallel(one, two)).any()):
         return factor, error
-    orders = list(itertools.permutations(range(n))) if n <= PERMUTED else [tuple(range(n))]
+    orders = list(itertools.permutations(range(n))) if n <= PERMUTED else [tuple(range(n)), _order(one, two, both)]
     with np.errstate(all="ignore"):
         for order in orders:
             weights, contends = two.weights[list(order)], two.contends[list(order)]
@@ -128,6 +136,40 @@ def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
             found = same & (s > 0) & (e < error)
             factor, error = np.where(found, s, factor), np.where(found, e, error)
     return factor, error
+
+
+def _padded(kink: Kink, n: int) -> Kink:
+    """The same kink with n arguments, those added without weight: they contend nowhere."""
+    more = n - len(kink.arguments)
+    if not more:
+        return kink
+    boxes = kink.weights.shape[1]
+    weights = np.concatenate([kink.weights, np.zeros((more, boxes))])
+    contends = np.concatenate([kink.contends, np.zeros((more, boxes), bool)])
+    return Kink(kink.arguments + (kink.arguments[0],) * more, weights, contends, kink.half)
+
+
+def _parallel(one: Kink, two: Kink) -> np.ndarray:
+    """Boxes where the differences of two arguments each are nearly multiples of one another: a quick test, no proof."""
+    du, dv = (kink.arguments[1].c - kink.arguments[0].c for kink in (one, two))
+    with np.errstate(all="ignore"):
+        parallel: np.ndarray = (du * dv).sum(axis=0) ** 2 >= NEARLY * (du * du).sum(axis=0) * (dv * dv).sum(axis=0)
+    return parallel
+
+
+def _order(one: Kink, two: Kink, both: np.ndarray) -> tuple[int, ...]:
+    """The arguments of the second kink in the order of the first's: contenders by nearness, where the first is widest."""
+    box = int(np.where(both, one.half, -1.0).argmax())
+    (mine, others), rows = (np.flatnonzero(kink.contends[:, box]) for kink in (one, two)), list[np.ndarray]()
+    for kink, which in ((one, mine), (two, others)):
+        row = np.stack([kink.arguments[i].c[:, box] for i in which])
+        rows.append((row - row.mean(axis=0)) / max(np.abs(row - row.mean(axis=0)).max(), TINY))
+    order, left = np.full(len(one.arguments), -1), list(range(len(others)))
+    for i, u in zip(mine, rows[0], strict=True):
+        if left:
+            order[i] = others[left.pop(int(np.abs(rows[1][left] - u).max(axis=1).argmin()))]
+    order[order < 0] = np.setdiff1d(np.arange(len(order)), order)
+    return tuple(order.tolist())
 
 
 def _picked(arguments: "tuple[Taylor, ...] | list[Taylor]", which: np.ndarray) -> Taylor:

@@ -1,8 +1,10 @@
 """A single-layer Transformer on Taylor models: any `SingleLayerTransformer`, trained or constructed.
 
 Follows the model's own steps: embedding, Eq. (5)–(8), feed-forward network, residuals, LayerNorm, read-out. `Answer` holds
-T as a real function of the stored weights, and beside it how far the deployed arithmetic can be from it (`rounding`,
-carried through the same steps in `Value.off`).
+T as a real function of the stored weights, and beside it how far the deployed arithmetic can be from what encloses T
+(carried through the same steps in `Value.off`). What is computed is not compared with T itself: a max-head may be anywhere
+between max − W and max, exact or rounded, and that much is known of both. Every step holds for whatever function the
+models before it enclose.
 """
 
 import math
@@ -22,7 +24,7 @@ MOST_KINKS = 48  # undecided ReLU units per batch that keep symbols of their own
 
 @dataclass
 class Value:
-    """A quantity of the network: its Taylor model, and |computed − exact| ≤ off [box, …]."""
+    """A quantity of the network: its Taylor model encloses the exact one and one within off [box, …] of the computed one."""
 
     model: Taylor
     off: np.ndarray
@@ -81,7 +83,7 @@ class Network:
         more: np.ndarray | float = 0.0,
     ) -> Value:
         """x W + bias: a sum of so many products, in any order. `more`: |x| may be that much larger than its model."""
-        u, terms = self.arithmetic.u, len(W) + 2
+        u, terms = self.arithmetic.u, np.count_nonzero(W, axis=0) + 2  # a weight of 0 adds exactly nothing
         with np.errstate(all="ignore"):
             size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
             off = (x.off @ np.abs(W) + (terms * u * 1.01 + error) * size) * UP + self.arithmetic.smallest * terms
@@ -100,12 +102,7 @@ class Network:
     def _embedding(self, space: Space) -> Value:
         """[box, token, d_model]: x̂ = (x − shift)·scale, x̂ W^E + b^E + p."""
         c, u = self.config, self.arithmetic.u
-        columns = []
-        for i in range(space.dimension):
-            shift, scale = self.w.shift.reshape(-1)[i], self.w.scale.reshape(-1)[i]
-            moved = space.variable(i) + space.constant(np.full(space.boxes, -shift))
-            columns.append(moved.times(np.full(space.boxes, scale)))
-        x = stack(columns)
+        x = normalised(space, self.w.shift.reshape(-1), self.w.scale.reshape(-1))
         x = Taylor(
             space,
             x.c.reshape(len(x.c), space.boxes, c.tokens, c.features_in),
@@ -263,6 +260,15 @@ class Network:
             size = (x.model.size() + x.off) * np.abs(gain) + np.abs(offset)
             off = (x.off * np.abs(gain) + 3 * u * size) * UP + TINY + self.arithmetic.smallest
         return Value(x.model.times(wide) + shift, off)
+
+
+def normalised(space: Space, shift: np.ndarray, scale: np.ndarray) -> Taylor:
+    """x̂ = (x − shift)·scale, [box, coordinate]."""
+    columns = []
+    for i in range(space.dimension):
+        moved = space.variable(i) + space.constant(np.full(space.boxes, -shift[i]))
+        columns.append(moved.times(np.full(space.boxes, scale[i])))
+    return stack(columns)
 
 
 def _swapped(t: Taylor) -> Taylor:

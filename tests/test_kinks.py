@@ -1,0 +1,260 @@
+"""Kinks: taken out of the formula exactly, carried by heads and hinges, and proved end to end."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from cases import random_layer
+from onelayer.approximation import Approximation, Facts
+from onelayer.assemble import Frame, assemble
+from onelayer.build import frame_of, head_kinds, total_of
+from onelayer.certify.arithmetic import FLOAT64, arithmetic_of
+from onelayer.certify.decide import decide
+from onelayer.checker import check
+from onelayer.extrema import kink_layer
+from onelayer.formula import evaluate, parse
+from onelayer.formula.affine import Affine, contending, reduced, tops, value_of
+from onelayer.heads import shortfall
+from onelayer.kinks import split
+from onelayer.layer import added
+from onelayer.plan import outputs_of
+
+SHARE = 0.02  # of the tolerance, for the sharpness of kinks
+
+
+def taken(formula, domain, construction="gates", layout="token"):
+    target = ol.Target(formula, domain)
+    return target, split(target.formula, target.domain, frame_of(target.domain), construction, layout)
+
+
+def made(formula, domain, tolerance, dtype="float64", construction="gates", layout="token"):
+    """(layer of the kinks, certificate, Approximation) of a formula that is all affine and kinks."""
+    target, kinks = taken(formula, domain, construction, layout)
+    assert kinks.nothing_left, kinks.smooth.text
+    assert kinks.left == ()
+    arithmetic = arithmetic_of(dtype)
+    found = kink_layer(kinks, SHARE * tolerance, arithmetic)
+    layer, outputs = found.layer, outputs_of(target)
+    model = assemble(layer, found.frame, outputs, layout).to(arithmetic.dtype)
+    places = (0,) if layout == "token" else outputs.tokens
+    certificate = decide(model, target, tolerance, places)
+    heads = head_kinds(layer, layout, target)
+    facts = Facts("solved", construction, layout, heads, layer.units, total_of(layer), places=places)
+    return (
+        layer,
+        certificate,
+        Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape),
+    )
+
+
+SQUARE, CUBE = [(0, 1)] * 2, [(0, 1)] * 3
+EXACT = {  # formula, domain, (units, reads, hinges)
+    "distance": ("abs(x1-x2)", SQUARE, (1, 2, 0)),
+    "maximum of 3": ("max(x1,x2,x3)", CUBE, (1, 0, 0)),
+    "nested": ("max(x1, max(x2, x3))", CUBE, (1, 0, 0)),
+    "one variable": ("3*abs(x1-0.3)", [(-1, 2)], (1, 1, 0)),
+    "ramp": ("max(x1-0.3, 0)", [(0, 1)], (1, 0, 0)),
+    "with a constant": ("min(x1, x2+0.2, 0.5)", SQUARE, (1, 0, 0)),
+    "ridge": ("abs(x1+x2)", [(-1, 1)] * 2, (0, 2, 1)),
+    "steep": ("-abs(2*x1-x2)/pi", SQUARE, (0, 2, 1)),
+    "sides that differ": ("max(x1, x2)", [(0, 1), (-2, 3)], (0, 2, 1)),
+    "three sides that differ": ("max(x1, x2, x3+1/3)", [(0, 1), (-2, 3), (0, 0.1)], (1, 0, 0)),
+    "one form that is never the largest": ("max(x1, x2, x3-1/3)", [(0, 1), (-2, 3), (0, 0.1)], (0, 3, 1)),
+    "slopes that differ": ("max(2*x1, x2, 0.3*x3)", CUBE, (1, 0, 0)),
+    "downward": ("max(-x1, 0.1-x2, -x3)", CUBE, (1, 0, 0)),
+    "something in common": ("max(x1+x4, x2+x4, x3+x4, x4+0.2)", [(0, 1)] * 4, (1, 1, 0)),
+    "shared": ("abs(x1-x2) + 3*max(x1, x2); min(x1, x2) - pi*x2; x1 + 2", SQUARE, (1, 2, 0)),
+    "irrational": ("sqrt(2)*max(x1 - pi/7, x2/3)/3 - min(x1, x2)*e", SQUARE, (1, 2, 1)),
+    "far from 0": ("abs(x1-x2)", [(1000, 1001), (1000, 1001)], (1, 2, 0)),
+    "many in one": ("max(x5, x3, x1+0.1, x2, x4)", [(0, 1)] * 5, (1, 0, 0)),
+    "kinks that cancel": ("max(x1, x2) + min(x1, x2)", SQUARE, (0, 2, 0)),
+    "no kinks": ("abs(3) + max(x1, 5) - min(x1, x1) + 2*abs(x1+1) + abs(x2-x2) + 0*abs(x1-x2)", SQUARE, (0, 1, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_certified_and_checked_at_a_millionth(tmp_path, name):
+    formula, domain, sizes = EXACT[name]
+    layer, certificate, approximation = made(formula, domain, 1e-6)
+    assert (layer.units, len(layer.reads), len(layer.hinges)) == sizes
+    assert certificate.verdict == "CERTIFIED", certificate
+    found = check(approximation.save(tmp_path / "f"), seconds=60.0)
+    assert found.verdict == "VALID", str(found)
+
+
+@pytest.mark.parametrize("name", ["distance", "maximum of 3", "one variable", "with a constant", "ridge", "shared"])
+def test_certified_in_float32(tmp_path, name):
+    formula, domain, _ = EXACT[name]
+    _, certificate, approximation = made(formula, domain, 1e-3, "float32")
+    assert certificate.verdict == "CERTIFIED", certificate
+    assert certificate.bound < 1e-4
+    assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
+    assert made(formula, domain, 5e-5, "float32")[1].verdict == "CERTIFIED"
+
+
+@pytest.mark.parametrize("name", ["distance", "shared", "sides that differ", "with a constant"])
+def test_at_the_limit_of_float64(name):
+    """The rounding of a max-head does not grow with its sharpness."""
+    formula, domain, _ = EXACT[name]
+    assert made(formula, domain, 1e-12)[1].verdict == "CERTIFIED"
+
+
+@pytest.mark.parametrize("layout", ["wide", "heads"])
+def test_other_layouts_have_heads_only(tmp_path, layout):
+    formula = "max(x1, 2*x2); min(x1, x3) + abs(x1-x3); abs(x2-0.5)"
+    layer, certificate, approximation = made(formula, [(0, 1), (0, 2), (0, 1)], 1e-6, layout=layout)
+    assert (layer.units, len(layer.hinges)) == (3, 0)
+    assert certificate.verdict == "CERTIFIED"
+    assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
+    _, kinks = taken("abs(x1+x2)", SQUARE, layout=layout)
+    assert kinks.nothing_left  # x1 + x2 is positive there
+    _, kinks = taken("abs(x1+x2)", [(-1, 1)] * 2, layout=layout)
+    assert kinks.left == ("abs(x1 + x2)",)
+
+
+def test_memory_has_hinges_only(tmp_path):
+    layer, certificate, approximation = made("abs(x1-x2) - max(x1, 0.3)", SQUARE, 1e-9, construction="memory")
+    assert (layer.units, layer.reads, len(layer.hinges)) == (0, [0], 2)
+    assert certificate.verdict == "CERTIFIED"
+    assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
+    assert taken("max(x1, x2, x3)", CUBE, "memory")[1].left == ("max(x1, x2, x3)",)
+
+
+def test_a_wrong_weight_is_not_certified():
+    target, kinks = taken("abs(x1-x2)", SQUARE)
+    found = kink_layer(kinks, 1e-8, FLOAT64)
+    for change in ({"max_values": found.layer.max_values * (1 + 3e-6)}, {"bias": found.layer.bias + 2e-6}):
+        model = assemble(replace(found.layer, **change), found.frame, outputs_of(target))
+        assert decide(model, target, 1e-6, (0,)).verdict != "CERTIFIED"
+    model = assemble(found.layer, found.frame, outputs_of(target))
+    assert decide(model, target, 0.9 * found.error, (0,)).verdict == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("formula", "smooth", "left"),
+    [
+        ("sin(x1) + abs(x1-x2)", "sin(x1)", ()),
+        ("(sin(x1)*x2 - 2*(abs(x1) + x1*x2))/3", "sin(x1)*x2/3 + -(2*(x1*x2))/3", ()),
+        ("x1*abs(x2) + max(x1, x2)", "x1*abs(x2)", ("abs(x2)",)),
+        ("max(x1*x2, 0.1) + x1", "max(x1*x2, 0.1)", ("max(x1*x2, 0.1)",)),
+        ("max(x1, x2+x3, 0.2) + x1**2", "x1**2 + max(x1, x2 + x3, 0.2)", ("max(x1, x2 + x3, 0.2)",)),
+        ("exp(min(x1, x2)) + 1/3", "exp(min(x1, x2))", ("min(x1, x2)",)),
+        ("where(x1 < 0, x1, abs(x2))", "where(x1 < 0, x1, abs(x2))", ("where(x1 < 0, x1, abs(x2))",)),
+        ("abs(x1)**1 + max(x1, abs(x2))", "max(x1, abs(x2))", ("max(x1, abs(x2))",)),
+        ("exp(-600)*abs(x1)", "exp(-600)*abs(x1)", ("abs(x1)",)),
+        ("x1*x2; 5", "x1*x2; 0", ()),
+    ],
+)
+def test_what_is_left(formula, smooth, left):
+    """The rest is exact: a tree, not a difference of floats."""
+    target, kinks = taken(formula, [(-1, 1)] * 3)
+    assert kinks.smooth.text == smooth
+    assert kinks.left == left
+    assert kinks.smooth.names == target.formula.names
+    x = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
+    found = kink_layer(kinks, 1e-9, FLOAT64)
+    rest = np.asarray(evaluate(kinks.smooth, x)).reshape(500, -1)
+    with torch.no_grad():
+        whole = found.layer(found.frame(torch.from_numpy(x))).numpy() + rest
+    assert np.abs(whole - target(x).reshape(500, -1)).max() <= 2e-9
+
+
+@pytest.mark.parametrize("allowance", [1e-2, 1e-5, 1e-9])
+def test_sharpness_is_derived(allowance):
+    """The error of the real function is at most what is allowed, and attained at the kink and away from it."""
+    target, kinks = taken("5*max(x1, x2, x3) - 2*min(x1, 0.4); abs(x1-x3)", CUBE)
+    found = kink_layer(kinks, allowance, FLOAT64)
+    assert allowance / 8 < found.error <= allowance
+    x = np.random.default_rng(1).random((20_000, 3))
+    near = x[:, :1] + np.random.default_rng(2).normal(size=x.shape) / float(found.layer.maxima.sharpness.max())
+    x = np.clip(np.concatenate([x, near]), 0, 1)
+    error = np.abs(found.layer(found.frame(torch.from_numpy(x))).numpy() - target(x)).max()
+    assert 0.3 * found.error < error < found.error + 1e-13
+
+
+def test_sharpness_is_bounded_by_the_arithmetic():
+    _, kinks = taken("abs(x1-x2)", SQUARE)
+    for name, most in (("float32", 2.0**20), ("float64", 2.0**49)):
+        assert float(kink_layer(kinks, 1e-300, arithmetic_of(name)).layer.maxima.sharpness) == most
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_shortfall_is_sharp(n):
+    """a = 1 + W((n−1)/e): n − 1 scores that far below the largest."""
+    a = 1 + shortfall(n)
+    assert (n - 1) * a * np.exp(-a) / (1 + (n - 1) * np.exp(-a)) == pytest.approx(a - 1, rel=1e-12)
+
+
+def test_scales_are_changed_only_if_needed():
+    kept = [("max(x1, x2)", 2), ("abs(x1-0.3)+max(x1,x2,x3)", 1), ("max(x1+x2, x1)", 1)]
+    for (formula, side), layout in [(case, layout) for case in kept for layout in ("token", "wide")]:
+        target, kinks = taken(formula, [(0, side if layout == "token" else 1), (0, 1), (0, 1)], layout=layout)
+        assert kinks.frame == frame_of(target.domain)
+    target, kinks = taken("max(x1, x2, x3) + abs(x4-x5) + abs(x1-x3)", [(0, 1), (0, 2), (0, 4), (0, 1), (0, 3)])
+    assert kinks.frame.shift == frame_of(target.domain).shift
+    assert kinks.frame.scale == (0.25, 0.25, 0.25, 1.0, 1 / 3)
+    assert [len(kinks.heads), len(kinks.hinges)] == [2, 1]  # |x1 − x3| has the scales already, |x4 − x5| is a hinge
+    _, kinks = taken("max(x1, x2, x3) + max(x1, 2*x2, 0.1) + x1", CUBE)
+    assert kinks.left == ("max(x1, 2*x2, 0.1)",)  # contradicting scales
+
+
+@pytest.mark.parametrize("kind", ["gates", "memory"])
+def test_sums_of_layers(kind):
+    one, two = (random_layer(3, 2, seed, 3.0, kind) for seed in (0, 1))
+    both = added(one, two)
+    x = torch.rand(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) - 0.5
+    assert torch.allclose(both(x), one(x) + two(x), rtol=0, atol=1e-13)
+    assert both.units == one.units + two.units
+    model = assemble(both, Frame((0.0,) * 3, (1.0,) * 3), outputs_of(ol.Target("x1;x2", CUBE)))
+    shaped = x[:, None] if kind == "memory" else x[..., None]
+    assert torch.allclose(model(shaped).flatten(1), both(x), rtol=0, atol=1e-12)
+
+
+def test_kinks_with_a_smooth_part(tmp_path):
+    target, kinks = taken("abs(x1-x2) + x1*x2 - max(x1, 0.25)", SQUARE)
+    smooth = ol.build(kinks.smooth.text, SQUARE, 5e-4, construction="gates")
+    from onelayer.solved import solved_layer
+    from onelayer.wishes import Wishes
+
+    rest = solved_layer(ol.Target(kinks.smooth.text, SQUARE), Wishes(5e-4, "gates"))
+    layer = added(kink_layer(kinks, 1e-5, FLOAT64).layer, rest)
+    assert layer.units == smooth.facts.units + 2
+    model = assemble(layer, kinks.frame, outputs_of(target))
+    certificate = decide(model, target, 1e-3, (0,))
+    assert certificate.verdict == "CERTIFIED"
+
+
+def test_affine_parts():
+    names = ("x1", "x2")
+
+    def forms(text, sign=1):
+        found = tops(parse(text, names).outputs[0], 2, sign)
+        return None if found is None else {(*map(float, f.slopes), float(f.constant)) for f in found}
+
+    assert forms("2*(x1 - x2/4) - 1/3*3") == {(2, -0.5, -1)}
+    assert forms("max(x1, 1 + max(x2, x1), 0)") == {(1, 0, 1), (0, 1, 1), (0, 0, 0)}
+    assert forms("min(x1, x2)") is None
+    assert forms("-2*min(x1, x2)") == {(-2, 0, 0), (0, -2, 0)}
+    assert forms("min(x1, x2)/-2") == {(-0.5, 0, 0), (0, -0.5, 0)}
+    assert forms("abs(x1) + abs(x2)") == {(s, t, 0) for s in (1, -1) for t in (1, -1)}
+    assert forms("abs(max(x1, x2))") is None
+    assert forms("abs(x1)", -1) is None
+    assert len(forms("+".join(f"abs(x1-{k})" for k in range(6)))) == 7
+    assert forms("+".join(f"abs(x1-{k})" for k in range(7))) is None  # 128 sums are too many
+    assert forms("abs(x1)*log(-1)") is forms("x1/0") is None
+    assert forms("x1*x2") is None
+    assert forms("0*abs(x1)") == {(0, 0, 0)}
+    assert forms("sqr(x1)") is None
+    third = tops(parse("x1/3 + pi", names).outputs[0], 2)[0]
+    assert third.slopes == (Fraction(1, 3), 0)
+    assert abs(float(third.constant) - np.pi) < 1e-15
+    assert third.constant != Fraction(np.pi)
+    assert value_of(parse("log(-1)", ()).outputs[0]) is None
+    u, v, w = (Affine(Fraction(c), (Fraction(s),)) for c, s in ((0, 1), (1, 1), (-3, 2)))
+    assert reduced([u, v, u, w]) == [v, w]
+    assert contending([u, v, w], [0.0], [1.0]) == [v]
+    assert contending([v, w], [0.0], [5.0]) == [v, w]
