@@ -4,11 +4,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from .approximation import Approximation, Facts
-from .assemble import Frame, Layout, assemble
+from .assemble import Frame, Layout, assemble, frame_of
 from .certify.arithmetic import FLOAT64, arithmetic_of
 from .certify.certificate import Certificate
 from .certify.decide import decide
@@ -75,12 +74,12 @@ def build(
     proved: Certificate | None = None
     frame, outputs = frame_of(target.domain), outputs_of(target)
 
-    def model_of(layer: Layer) -> SingleLayerTransformer:
+    def model_of(layer: Layer, frame: Frame) -> SingleLayerTransformer:
         return assemble(layer, frame, outputs, layout).to(arithmetic.dtype)
 
-    def certificate_of(layer: Layer) -> Certificate:
+    def certificate_of(layer: Layer, frame: Frame) -> Certificate:
         places = (0,) if layout == "token" else outputs.tokens
-        model = model_of(layer)
+        model = model_of(layer, frame)
         try:
             return decide(model, target, tolerance, places, seed=seed, progress=progress, proved=proved)
         except KeyboardInterrupt:
@@ -93,8 +92,8 @@ def build(
     effort = Effort(seconds)
     layer: Layer
     if method == "polished":
-        found = refined(polished(target, wishes, effort, progress), certificate_of, frame)
-        layer, certificate, notes = found.layer, found.certificate, told(found)
+        found = refined(polished(target, wishes, effort, progress), certificate_of)
+        layer, certificate, notes, frame = found.layer, found.certificate, told(found), found.source.rest.frame
     else:
         if method == "representative":
             plan = plan_representative(target, tolerance, share, layout)
@@ -103,7 +102,7 @@ def build(
                 proved = certify_theorem(target, plan, layer, values_error)
         else:
             layer = solved_layer(target, wishes, progress)
-        certificate = certificate_of(layer)
+        certificate = certificate_of(layer, frame)
     facts = Facts(
         method=method,
         construction="memory" if isinstance(layer, VectorLayer) else "gates",
@@ -119,14 +118,8 @@ def build(
         notes=(*notes_of(target.left_open, tolerance), *notes),
     )
     return Approximation(
-        model_of(layer), target, certificate, facts, target.domain, target.shape, target.output_shape, plan
+        model_of(layer, frame), target, certificate, facts, target.domain, target.shape, target.output_shape, plan
     )
-
-
-def frame_of(domain: Domain) -> Frame:
-    """Normalisation of the box to [−½, ½]^D."""
-    low, high = np.array(domain.lower), np.array(domain.upper)
-    return Frame(tuple((low + (high - low) / 2).tolist()), tuple((1 / (high - low)).tolist()))
 
 
 def head_kinds(layer: ScalarLayer | VectorLayer, layout: Layout, target: Target) -> tuple[tuple[str, int], ...]:

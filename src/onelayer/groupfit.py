@@ -33,9 +33,10 @@ class GroupFit:
     group: tuple[int, ...]
     seed: int
     part: Formula | None = None  # f_g as a formula of the group's own coordinates, where groups overlap
+    ratios: tuple[float, ...] | None = None  # x̂ is so many times as wide along each coordinate, where not 1
 
     def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
-        """(points [n, D] in [−½, ½]^D with the other coordinates at 0, values of f_g).
+        """(points x̂ [n, D], the other coordinates at 0, values of f_g). x̂ lies in [−½, ½]^D, unless there are `ratios`.
 
         Data have no more points than were given: at most `count` of the fitted samples, never one that is held out.
         """
@@ -52,7 +53,14 @@ class GroupFit:
                     "a domain with points in it", "fewer than 1% of samples belong to it", "tighten the box"
                 )
             unit = torch.cat([unit, more[inside]])
-        return unit - 0.5, self.values(self.target.domain.points(unit.numpy()))
+        return self._stretched(unit - 0.5), self.values(self.target.domain.points(unit.numpy()))
+
+    def normalised(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point coordinate"]:
+        """x̂ of points of the domain."""
+        return self._stretched(torch.from_numpy(self.target.domain.unit(x)) - 0.5)
+
+    def _stretched(self, x: Tensor) -> Tensor:
+        return x if self.ratios is None else x * torch.tensor(self.ratios, dtype=x.dtype)
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
         """f_g at points of the domain, less its value at the centre (but see `base_of`)."""

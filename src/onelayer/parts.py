@@ -43,16 +43,16 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
     return [whole] if target.domain.where else groups_of(target) or [whole[:1]]
 
 
-def splittings(target: Target, seed: int) -> list[list[GroupFit]]:
+def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupFit]]:
     """Ways to fit f group by group: over disjoint groups; before that, if a formula's terms show them, over overlapping ones."""
     apart = groups_to_fit(target)
-    found = [[GroupFit(target, group, seed) for group in apart]]
+    found = [[GroupFit(target, group, seed, None, ratios) for group in apart]]
     if target.formula is None or target.domain.where:
         return found
     small = maximal(links_of(target.formula)) or apart
     if small != apart:
         parts = parts_of(target.formula, small)
-        found.insert(0, [GroupFit(target, group, seed, part) for group, part in zip(small, parts, strict=True)])
+        found.insert(0, [GroupFit(target, group, seed, part, ratios) for group, part in zip(small, parts, strict=True)])
     return found
 
 

@@ -25,6 +25,7 @@ from .layer import ScalarLayer, VectorLayer
 from .parts import Part, combined, config_of, rounding_per_value, splittings
 from .plan import outputs_of
 from .polish import Fit
+from .rest import Rest, rests_of
 from .search import Effort, Search
 from .solve import Solution
 from .target import Target
@@ -52,11 +53,15 @@ class Box:
 
 @dataclass
 class Polished:
-    """The searches of all groups for one family, and the layer that they have led to."""
+    """The searches of all groups for one family, and the layer that they have led to.
+
+    `rest` is what is polished: the target itself, or what its kinks leave of it.
+    """
 
     target: Target
     wishes: Wishes
     family: str
+    rest: Rest
     sources: list[GroupFit]
     effort: Effort
     progress: Progress | None = None
@@ -65,7 +70,7 @@ class Polished:
 
     @property
     def observed(self) -> float:
-        return sum((part.solution.observed for part in self.parts.values()), start=0.0)
+        return sum((part.solution.observed for part in self.parts.values()), start=self.rest.error)
 
     @property
     def goal(self) -> float:
@@ -73,8 +78,10 @@ class Polished:
 
     @property
     def layer(self) -> ScalarLayer | VectorLayer:
-        layer = combined(self.target, [self.parts[g] for g in sorted(self.parts)], self.family)
-        single = self.wishes.arithmetic == "float32"
+        layer = self.rest.completed(
+            combined(self.rest.target, [self.parts[g] for g in sorted(self.parts)], self.family)
+        )
+        single = self.wishes.arithmetic == "float32" and not self.rest.kinks
         return balanced(layer) if single and isinstance(layer, ScalarLayer) and len(layer.gates) else layer
 
     @property
@@ -84,7 +91,7 @@ class Polished:
     def run(self, most: int = MOST_UNITS) -> "Polished":
         """All groups, the cheapest first; `most` units in all groups together."""
         sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
-        goal = self.goal
+        goal = self.goal - self.rest.error
         for position, source in enumerate(sources):
             share = goal / (len(sources) - position)
             about = (source, share, len(sources), max(most, 1), position)
@@ -148,8 +155,8 @@ class Polished:
             if not len(points):
                 continue
             inside = points[asked(self.target, points)]
-            unit = torch.from_numpy(self.target.domain.unit(inside))[:, list(group)] - 0.5
-            fit = search.resume(unit, search.source.values(inside), AGAIN * search.goal)
+            points_hat = search.source.normalised(inside)[:, list(group)]
+            fit = search.resume(points_hat, search.source.values(inside), AGAIN * search.goal)
             self.parts[group] = self._part(group, fit)
 
 
@@ -183,19 +190,16 @@ def polished(
 ) -> list[Polished]:
     """The families that were polished, the one to prefer first: within the goal with fewer parameters, else less error."""
     effort = effort or Effort(wishes.seconds)
-    constructions = ("memory", "gates") if wishes.construction == "auto" else (wishes.construction,)
-    families = constructions if wishes.layout == "token" else ("gates",)
     found: list[Polished] = []
-    for family in families:
-        for sources in splittings(target, wishes.seed):
+    for family, rest in rests_of(target, wishes).items():
+        for sources in splittings(rest.target, wishes.seed, rest.ratios) if not rest.nothing else [[]]:
             if found and effort.over():
                 break
-            most = MOST_UNITS
             met = [p for p in found if p.observed <= p.goal]
-            if met:
-                most = _affordable(target, family, sources, min(p.parameters for p in met))
-            if most and not (found and max(len(s.group) for s in sources) > MOST_COORDINATES):
-                found.append(Polished(target, wishes, family, sources, effort.part(1.0), progress).run(most))
+            most = _affordable(target, family, sources, min(p.parameters for p in met)) if met else MOST_UNITS
+            wide = max((len(s.group) for s in sources), default=0) > MOST_COORDINATES
+            if most and not (found and wide):
+                found.append(Polished(target, wishes, family, rest, sources, effort.part(1.0), progress).run(most))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
 
 

@@ -32,7 +32,7 @@ class Refined:
     source: Polished
 
 
-def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate], frame: Frame) -> Refined:
+def refined(candidates: list[Polished], certify: Callable[[Layer, Frame], Certificate]) -> Refined:
     """The first candidate that is certified, after as many rounds as that needs; else the one with the smallest bound."""
     found: list[Refined] = []
     for candidate in candidates:
@@ -41,11 +41,11 @@ def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate],
         for turn in range(ROUNDS + 1):
             if candidate.observed <= candidate.goal and candidate.target.data is None:  # data: held out is held out
                 try:
-                    _look(candidate, frame)
+                    _look(candidate)
                 except KeyboardInterrupt:
                     candidate.effort.interrupted.set()
             layer = candidate.layer
-            certificate = certify(layer)
+            certificate = certify(layer, candidate.rest.frame)
             found.append(Refined(layer, certificate, candidate))
             if certificate.verdict == "CERTIFIED":
                 return found[-1]
@@ -63,14 +63,14 @@ def refined(candidates: list[Polished], certify: Callable[[Layer], Certificate],
     return min(found, key=lambda r: (r.certificate.bound, r.certificate.observed))
 
 
-def _look(candidate: Polished, frame: Frame) -> None:
+def _look(candidate: Polished) -> None:
     """Fresh points, each time other ones; where the error is above the goal the candidate is polished again."""
     target = candidate.target
     for look in range(LOOKS):
         layer = candidate.layer
 
         def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
-            return np.asarray(layer(frame(torch.from_numpy(x))))
+            return np.asarray(layer(candidate.rest.frame(torch.from_numpy(x))))
 
         seen = observe(answer, target, candidate.wishes.seed + 1 + look)
         limit = 0.5 * (candidate.goal + candidate.wishes.tolerance)

@@ -24,6 +24,9 @@ def told(found: Refined) -> tuple[str, ...]:
         notes.append(
             f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}: so small a tolerance cannot be proved"
         )
+    if source.rest.left:
+        kinks = ", ".join(source.rest.left[:3])
+        notes.append(f"kinks that are not sums of maxima of affine functions: {kinks}; they take many units")
     short = [s for s in source.searches.values() if s.best is not None and s.best.observed > s.goal]
     if source.observed > tolerance:
         names = source.target.domain.names

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from numbers import Integral
 
+from .assemble import Layout
 from .errors import InputError
 from .target import require_tolerance
 
@@ -23,7 +24,7 @@ class Wishes:
     units: int | None = None
     hinges: int = 0
     seed: int = 0
-    layout: str = "token"
+    layout: Layout = "token"
     seconds: float = 120.0  # no new size is tried after that
     arithmetic: str = "float64"  # what the model will run in: in float32 Σ|c| must be small for rounding to be
 

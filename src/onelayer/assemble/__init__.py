@@ -7,10 +7,10 @@ Module that stock weights or training would fill, and nothing else: what the mod
 from ..layer import ScalarLayer, VectorLayer
 from ..model import SingleLayerTransformer
 from .scalar import assemble_scalar
-from .stream import Frame, Layout, Outputs
+from .stream import Frame, Layout, Outputs, frame_of
 from .vector import assemble_vector
 
-__all__ = ["Frame", "Layout", "Outputs", "assemble"]
+__all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of"]
 
 
 def assemble(

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..config import LayerConfig
+from ..domain import Domain
 from ..heads import Hinges
 from ..model import SingleLayerTransformer
 
@@ -25,6 +26,12 @@ class Frame:
         """x̂, with the very operations of the model's embedding."""
         shift, scale = (torch.tensor(t, dtype=x.dtype) for t in (self.shift, self.scale))
         return (x - shift) * scale
+
+
+def frame_of(domain: Domain) -> Frame:
+    """Normalisation of the box to [−½, ½]^D."""
+    ends = list(zip(domain.lower, domain.upper, strict=True))
+    return Frame(tuple(a + (b - a) / 2 for a, b in ends), tuple(1 / (b - a) for a, b in ends))
 
 
 @dataclass(frozen=True)
