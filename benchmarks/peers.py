@@ -19,7 +19,7 @@ from peer.counts import Counts, chebyshev_counts
 from peer.task import Fitted, observed
 from targets import TARGETS, named
 
-__all__ = ["PEERS", "Counts", "Peer", "Row", "chebyshev_counts", "compare_peers", "markdown"]
+__all__ = ["PEERS", "Counts", "Peer", "Row", "chebyshev_counts", "compare_peers", "markdown", "table"]
 
 Kind = Literal["descent", "Levenberg–Marquardt", "linear"]  # trained by Adam or L-BFGS; by LM; one linear solve
 

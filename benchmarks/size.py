@@ -16,7 +16,7 @@ import torch
 import onelayer as ol
 from onelayer.errors import InputError
 from peer.task import Clock, observed
-from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, markdown
+from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, markdown, table
 from targets import FRANKE, GAUSS, TARGETS, Goal, Named, unit
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
@@ -144,11 +144,13 @@ def main() -> None:
     for run in runs:
         if asked.only in (None, run[0].name):
             results.append(measure(*run, asked.seconds if run in compared else None))
-            print(f"{run[0].title}, {run[1].tolerance:g}: done", flush=True)
+            print("; ".join(size_cells(results[-1])), flush=True)
+            if results[-1].peers:
+                print(f"\n{table(results[-1].peers)}\n", flush=True)
     sizes, peers = size_table(results), peer_table(results)
     notes = {f"{row.peer}: {row.note}" for result in results for row in result.peers if row.note.startswith("skipped")}
     peers += f"\n\nAt most {asked.seconds:g} seconds for every trained peer. " + "; ".join(sorted(notes))
-    print(f"\n{sizes}\n\n{peers if compared else ''}")
+    print(f"\n{sizes}" + (f"\n\n{peers}" if compared else ""))
     if asked.only is None:
         page = placed(PAGE.read_text(), "sizes", sizes)
         PAGE.write_text(placed(page, "peers", peers) if compared else page)
