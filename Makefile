@@ -39,7 +39,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/forward.py
-	$(BIN)/python benchmarks/sizes.py
+	$(BIN)/python benchmarks/size.py --readme
 	$(BIN)/python benchmarks/certificates.py
 	$(BIN)/python benchmarks/fast.py
 	$(BIN)/python benchmarks/float32.py

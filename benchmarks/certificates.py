@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from sizes import FRANKE, GAUSS
 
 import onelayer as ol
 from onelayer.assemble import assemble
@@ -28,6 +27,7 @@ from onelayer.representative import plan_representative, representative_layer
 from onelayer.sample import fitting_points
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
+from targets import FRANKE, GAUSS
 
 UNIT = [(0, 1)] * 2
 DISC = "x1**2 + x2**2 <= 1"

@@ -5,11 +5,8 @@ Beside it what was seen: the observed error at float32 points, and the part of t
 
 import onelayer as ol
 from onelayer.table import Table
+from targets import FRANKE
 
-FRANKE = (
-    "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"
-    " + 0.5*exp(-((9*x1-7)**2 + (9*x2-3)**2)/4) - 0.2*exp(-(9*x1-4)**2 - (9*x2-7)**2)"
-)
 TARGETS: list[tuple[str, list[tuple[float, float | str]]]] = [
     ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2),
     ("exp(-x1)*cos(3*x2)", [(0, 1)] * 2),

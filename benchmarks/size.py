@@ -1,0 +1,160 @@
+"""How large a certified layer is on the named targets, and what peers reach with as many parameters.
+
+`python benchmarks/size.py` builds every target at its tolerance with default options, runs the peers on the first six rows
+(`--peers`: on all, `--no-peers`: on none) and writes its tables into docs/benchmarks.md; `--only NAME` prints one target and
+writes nothing; `--readme` prints the smaller table of the README, by method. Seconds are processor seconds on one thread.
+"""
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+import onelayer as ol
+from onelayer.errors import InputError
+from peer.task import Clock, observed
+from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, markdown, table
+from targets import FRANKE, GAUSS, TARGETS, Goal, Named, unit
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+COMPARED = 6  # rows that have peers unless asked otherwise
+
+SUM = ("sin x1 + sin x2", "sin(x1) + sin(x2)", ((0, "2*pi"),) * 2)
+README = [  # title, formula, domain, tolerance, options
+    (*SUM, 0.5, {"method": "representative"}),
+    (*SUM, 0.1, {"method": "representative"}),
+    (*SUM, 1e-4, {}),
+    ("Franke", FRANKE, unit(2), 0.5, {"method": "representative"}),
+    ("Franke", FRANKE, unit(2), 3e-4, {"construction": "gates"}),
+    ("Franke", FRANKE, unit(2), 3e-4, {"construction": "memory"}),
+    ("Gauss, 4-D", GAUSS, unit(4), 3e-3, {"construction": "memory", "units": 700}),
+    ("abs(x1 − x2)", "abs(x1 - x2)", unit(2), 0.05, {}),
+    ("abs(x1 − x2)", "abs(x1 - x2)", unit(2), 1e-5, {"units": 16, "hinges": 6}),
+    (*SUM, 1e-3, {"dtype": "float32"}),
+    ("Franke", FRANKE, unit(2), 1e-3, {"dtype": "float32"}),
+]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One target at one tolerance: the layer, its observed error, seconds, Chebyshev counts for that error, and peers."""
+
+    entry: Named
+    goal: Goal
+    approx: ol.Approximation
+    observed: float
+    seconds: float
+    counts: Counts
+    peers: list[Row] = field(default_factory=list)
+
+    def ratio(self, *kinds: str) -> str:
+        """The smallest observed error of the peers of these kinds, over ours."""
+        of_kind = [peer.name for peer in PEERS if peer.kind in kinds]
+        found = [row.observed for row in self.peers if row.peer in of_kind and not math.isnan(row.observed)]
+        return f"{min(found) / self.observed:.2g}" if found else "–"
+
+
+def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
+    """Build with default options, then the peers with as many parameters; `seconds` for each, None for no peers."""
+    clock = Clock()
+    approx = ol.build(entry.target, tolerance=goal.tolerance)
+    spent = clock.spent
+    # the test set of the peers, and what the certificate's own search has seen: the larger, against ourselves
+    seen = max(observed(approx, entry.target), approx.certificate.observed)
+    rows = compare_peers(entry.target, None, approx.parameters, seconds) if seconds is not None else []
+    return Result(entry, goal, approx, seen, spent, chebyshev_counts(entry.target, None, seen), rows)
+
+
+def size_table(results: Sequence[Result]) -> str:
+    columns = "target, tolerance, units, at most, reads, parameters, verdict, bound (proved), observed error, Σ\\|c\\|, seconds"
+    return markdown(
+        (*columns.split(", "), "Chebyshev tensor", "total degree", "best N"), [size_cells(result) for result in results]
+    )
+
+
+def size_cells(result: Result) -> list[str]:
+    approx, certificate = result.approx, result.approx.certificate
+    reads = dict(approx.facts.heads).get("read", 0)
+    bound = f"{certificate.bound:.3g}" if math.isfinite(certificate.bound) else "–"
+    numbers = [f"{approx.units:,}", f"{result.goal.units}", f"{reads}", f"{approx.parameters:,}"]
+    facts = [certificate.verdict, bound, f"{result.observed:.2g}", f"{approx.facts.total:.3g}", f"{result.seconds:.1f}"]
+    counts = ["–" if count is None else f"{count:,}" if count < 1e7 else f"{count:.2g}" for count in result.counts]
+    return [result.entry.title, f"{result.goal.tolerance:g}", *numbers, *facts, *counts]
+
+
+def peer_table(results: Sequence[Result]) -> str:
+    columns = ["target", "parameters", "ours", *(peer.name for peer in PEERS), "best descent / ours", "LM / ours"]
+    return markdown(columns, [peer_cells(result) for result in results if result.peers])
+
+
+def peer_cells(result: Result) -> list[str]:
+    """Observed errors; one that is smaller than ours is bold."""
+    cells = [
+        f"{result.entry.title}, {result.goal.tolerance:g}",
+        f"{result.approx.parameters:,}",
+        f"{result.observed:.2g}",
+    ]
+    for row in result.peers:
+        text = "–" if math.isnan(row.observed) else f"{row.observed:.2g}"
+        cells.append(f"**{text}**" if row.observed < result.observed else text)
+    return [*cells, result.ratio("descent"), result.ratio("Levenberg–Marquardt")]
+
+
+def readme_table() -> None:
+    print("| target | tolerance | method | units | parameters | bound (proved) | observed error | Σ\\|c\\| | seconds |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for title, formula, domain, tolerance, options in README:
+        a = ol.build(formula, domain, tolerance, **options)
+        c, f = a.certificate, a.facts
+        bound = f"{c.bound:.3g}" if math.isfinite(c.bound) else "–"
+        bound = bound if c.verdict == "CERTIFIED" else f"{bound} ({c.verdict})"
+        how = ", ".join([f.method, f.construction, *(f"{n} {k}" for k, n in options.items() if k == "hinges")])
+        how += ", float32" if "dtype" in options else ""
+        cells = [title, f"{tolerance:g}", how, f"{a.units:,}", f"{a.parameters:,}", bound, f"{c.observed:.2g}"]
+        print("| " + " | ".join([*cells, f"{f.total:.3g}", f"{f.seconds:.1f}"]) + " |", flush=True)
+
+
+def placed(page: str, mark: str, text: str) -> str:
+    """The page with the text between `<!-- mark -->` and `<!-- /mark -->`; everything else stays."""
+    start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    if page.count(start) != 1 or page.count(end) != 1 or page.index(start) > page.index(end):
+        raise InputError(f"{start} … {end} once in the page", "not so", "put the two comments back")
+    before, after = page.split(start)[0], page.split(end)[1]
+    return f"{before}{start}\n\n{text}\n\n{end}{after}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", metavar="NAME", choices=[entry.name for entry in TARGETS])
+    parser.add_argument("--seconds", type=float, default=60.0, metavar="PER_PEER", help="cap for every trained peer")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--peers", action="store_true", help="on all rows, not on the first six alone")
+    which.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--readme", action="store_true", help="print the README's table and nothing else")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if asked.readme:
+        return readme_table()
+    runs = [(entry, goal) for entry in TARGETS for goal in entry.goals]
+    compared = [] if asked.no_peers else runs if asked.peers else runs[:COMPARED]
+    results: list[Result] = []
+    for run in runs:
+        if asked.only in (None, run[0].name):
+            results.append(measure(*run, asked.seconds if run in compared else None))
+            print("; ".join(size_cells(results[-1])), flush=True)
+            if results[-1].peers:
+                print(f"\n{table(results[-1].peers)}\n", flush=True)
+    sizes, peers = size_table(results), peer_table(results)
+    notes = {f"{row.peer}: {row.note}" for result in results for row in result.peers if row.note.startswith("skipped")}
+    peers += f"\n\nAt most {asked.seconds:g} seconds for every trained peer. " + "; ".join(sorted(notes))
+    print(f"\n{sizes}" + (f"\n\n{peers}" if compared else ""))
+    if asked.only is None:
+        page = placed(PAGE.read_text(), "sizes", sizes)
+        PAGE.write_text(placed(page, "peers", peers) if compared else page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The benchmarks' own parts: named targets, peers on tiny budgets, Chebyshev counts against known values, the page."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+import peers
+import size
+from onelayer.errors import InputError
+from peer import chebyshev, descent, features, kan, marquardt, perceptron, transformer
+from peer.task import Fitted, matched, observed, samples_of
+from targets import TARGETS, named
+
+PARABOLA = ol.Target("x1**2 + 0.5*x1*x2", [(0, 1), (-1, 3)])
+
+
+def test_every_target_is_a_target():
+    assert len({entry.name for entry in TARGETS}) == len(TARGETS)
+    for entry in TARGETS:
+        target = entry.target
+        assert np.isfinite(target(target.domain.points(np.random.default_rng(0).random((64, target.dimension))))).all()
+    with pytest.raises(InputError, match="franke"):
+        named("frank")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "counts"),
+    [
+        ("sin-sum", 3.2e-6, (144, 78, 12)),
+        ("runge-1d", 3.2e-6, (65, 65, 33)),
+        ("runge-2d", 9.8e-6, (729, 703, 155)),
+        ("gauss-4d", 9.8e-4, (6561, 3060, 256)),
+        ("abs", 1e-6, (None, None, None)),
+        ("cyclic", 1e-9, (3 * 2**3, 3 * 10, 3 * 4)),
+    ],
+)
+def test_chebyshev_counts(name, error, counts):
+    assert peers.chebyshev_counts(named(name).target, None, error) == counts
+
+
+def test_counts_of_a_callable_and_of_a_sum_in_eight_variables():
+    found = peers.chebyshev_counts(lambda x: np.sin(x[:, 0]) + np.sin(x[:, 1]), [(0, "2*pi")] * 2, 3.2e-6)
+    assert found == (144, 78, 12)
+    found = peers.chebyshev_counts(named("additive-8d").target, None, 7.1e-6)
+    assert found.tensor == 13**8  # never written out
+    assert found.best_n < 80
+
+
+@pytest.mark.parametrize(
+    ("fit", "budget"),
+    [
+        (transformer.fit, 150),
+        (perceptron.fit_tanh, 60),
+        (perceptron.fit_relu, 60),
+        (marquardt.fit, 60),
+        (features.fit, 60),
+        (chebyshev.fit, 16),
+    ],
+)
+def test_peers_match_the_budget_and_learn(fit, budget):
+    before = torch.random.get_rng_state()
+    fitted = fit(PARABOLA, budget, 1.0, 0)
+    assert isinstance(fitted, Fitted)
+    assert matched(fitted.parameters, budget)
+    assert torch.equal(before, torch.random.get_rng_state())
+    constant = float(samples_of(PARABOLA, budget).reach)  # the best constant
+    assert observed(fitted.function, PARABOLA) < constant / 2
+
+
+def test_marquardt_and_chebyshev_are_accurate():
+    assert observed(marquardt.fit(PARABOLA, 60, 2.0, 0).function, PARABOLA) < 1e-2
+    assert observed(chebyshev.fit(PARABOLA, 9, 1.0, 0).function, PARABOLA) < 1e-13
+
+
+def test_no_size_matches_a_budget_of_one():
+    for fit in (transformer.fit, perceptron.fit_tanh, marquardt.fit, features.fit):
+        assert fit(PARABOLA, 1, 1.0, 0) is None
+
+
+def test_parameters_are_counted_as_stored():
+    for widths in perceptron.shapes(3, 2, 500):
+        model = perceptron.perceptron(3, widths, 2, torch.nn.Tanh)
+        assert descent.stored(model) == perceptron.parameters_of(3, widths, 2)
+        assert matched(descent.stored(model), 500)
+    for found in transformer.sizes(3, 2, 500):
+        assert matched(descent.stored(transformer.StockTransformer(3, 2, found)), 500)
+    assert descent.stored(transformer.StockTransformer(2, 1, (64, 4, 256))) == 50_369
+
+
+def test_observed_sees_corners_and_what_is_not_finite():
+    target = ol.Target("x1", [(0, 1)])
+    assert observed(lambda x: np.where(x == 1, 9.0, x), target) == 8
+    assert observed(lambda x: np.where(x > 0.5, np.nan, x), target) == math.inf
+
+
+def test_compare_peers_and_its_table():
+    rows = peers.compare_peers("sin(x1); x1**2", [(0, 1)], 100, 0.05)
+    assert [row.peer for row in rows] == [peer.name for peer in peers.PEERS]
+    text = peers.table(rows)
+    assert text.count("\n") == len(rows) + 1
+    assert kan.installed() or "skipped: not installed" in text
+
+
+def test_ratios_and_better_peers_are_said():
+    result = size.measure(named("sin-sum"), size.Goal(1e-2, 16), None)
+    assert result.ratio("descent") == "–"
+    ours = result.observed
+    rows = [peers.Row(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(peers.PEERS)]
+    result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows)
+    assert result.ratio("descent") == "0.5"
+    assert result.ratio("Levenberg–Marquardt") == "2.5"
+    cells = size.peer_cells(result)
+    assert sum("**" in cell for cell in cells) == 1  # the first is better, the second as good
+    assert "CERTIFIED" in size.size_table([result])
+
+
+def test_tables_go_between_their_marks():
+    page = "a\n<!-- t -->\nold\n<!-- /t -->\nb"
+    assert size.placed(page, "t", "new") == "a\n<!-- t -->\n\nnew\n\n<!-- /t -->\nb"
+    assert size.placed(size.placed(page, "t", "x"), "t", "new") == size.placed(page, "t", "new")
+    with pytest.raises(InputError, match="put the two comments back"):
+        size.placed("nothing here", "t", "new")
+    written = size.PAGE.read_text()
+    for mark in ("sizes", "peers"):
+        assert size.placed(written, mark, "x") != written
