@@ -24,7 +24,7 @@ def several():
         for layout in ("token", "wide", "heads")
     ] + [
         ol.build("exp(-x1)*x2", [(0, 1)] * 2, 1e-2, construction="memory"),
-        ol.build("abs(x1-x2)", [(0, 1)] * 2, 1e-2, construction="gates", units=9, hinges=4),
+        ol.build("abs(x1-x2)", [(0, 1)] * 2, 1e-2, construction="gates", units=9, hinges=4, method="solved"),
         ol.build("x1+x2", [(0, 1)] * 2, 1e-2, symmetric=True),
         ol.build(lambda x: x[:, :, 0] * 2, [(0, 1)] * 4, 1.9, method="representative", lipschitz=2.0, shape=(2, 2)),
     ]

@@ -1,6 +1,7 @@
 """The edges of floating point, where a bound is easily lost: underflow, overflow, undefined values, huge coordinates."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,12 +11,16 @@ from flint import arb
 import onelayer as ol
 from onelayer.certify import bisect
 from onelayer.certify.arithmetic import FLOAT32, FLOAT64, arithmetic_of
+from onelayer.certify.decide import prove_by
+from onelayer.certify.part import Budget
 from onelayer.certify.taylor.formula import TaylorAlgebra
 from onelayer.certify.taylor.layer import Network
 from onelayer.certify.taylor.series import Space
 from onelayer.certify.witness import in_balls
+from onelayer.config import LayerConfig
 from onelayer.formula import enclose, holds, parse
 from onelayer.jumps import asked
+from onelayer.model import SingleLayerTransformer
 
 
 def blank(D=1, dtype=torch.float64, **changes):
@@ -182,3 +187,105 @@ def test_odd_requests_are_refused_in_one_line():
         with pytest.raises(ol.InputError) as refused:
             call()
         assert "\n" not in str(refused.value)
+
+
+def bump(columns, dtype=torch.float64, a=0.3, b=0.30001, K=2.0**27, value=1.0):
+    """A layer whose one head is worth `value` on (a, b) and 0 elsewhere, written to as many stream coordinates as columns."""
+    config = LayerConfig(
+        tokens=1, features_in=1, features_out=1, d_model=6 + len(columns), heads=1, d_k=4, d_v=1, ffn_width=2,
+        code="none", residual=True, readout="position", memory_tokens=2,
+    )  # fmt: skip
+    model = SingleLayerTransformer(config, dtype=dtype)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model.W_E[0, 0], model.b_E[1] = 1.0, 1.0
+        model.S[0, 2], model.S[0, 3], model.S[0, 4] = K, -K * a, 1.0
+        model.S[1, 2], model.S[1, 3] = 2 * K, -K * (a + b)
+        model.W_Q[0, 0, 0], model.W_Q[0, 1, 1] = 2.0, 2.0
+        model.W_K[0, 2, 0], model.W_K[0, 3, 1] = 1.0, 1.0
+        model.W_V[0, 4, 0] = value
+        model.W_O[0, 6:] = torch.tensor(columns, dtype=dtype)
+        model.W_R[6:, 0] = 1.0
+    return model.eval()
+
+
+NOTHING = ol.Target("0*x1", [(0, 1)])
+
+
+def test_a_normalisation_that_turns_the_axis_round_is_not_read():
+    model = bump([1.0])
+    with torch.no_grad():
+        model.scale.fill_(-1.0)
+        model.S[:, 2] *= -1
+    assert float(model(torch.tensor([[[0.300005]]], dtype=torch.float64))) == 1.0
+    assert ol.certify(model, NOTHING, 1e-3, seconds=2.0).bound >= 1.0
+
+
+def test_what_cancels_between_stream_coordinates_rounds_all_the_same():
+    s = 2.0**60
+    model = bump([3 * s, 5 * s, -8 * s])
+    x = torch.linspace(0.3, 0.30001, 301, dtype=torch.float64).reshape(-1, 1, 1)
+    error = float(model(x).abs().max())
+    assert error > 100  # the real function is 0
+    assert ol.certify(model, NOTHING, 1e-3, seconds=2.0).bound >= error
+
+
+def test_what_underflows_may_be_made_large_again():
+    model = bump([2.0**-149, 0.0], torch.float32, a=-6e-6, b=6e-6, K=2.0**20, value=0.51)
+    with torch.no_grad():
+        model.W_1[6, 0], model.W_1[6, 1] = 1.0, -1.0
+        model.W_2[0, 7], model.W_2[1, 7] = 2.0**120, -(2.0**120)
+        model.W_R[:] = 0.0
+        model.W_R[7, 0] = 2.0**29
+    deployed = float(model(torch.zeros(1, 1, 1)).abs())
+    assert deployed > 0.9  # the real function is at most 0.51
+    assert ol.certify(model, ol.Target("0*x1", [(-0.3, 0.7)]), 0.6, seconds=2.0).bound >= deployed
+
+
+def test_linear_heads_that_cancel_round_in_proportion_to_the_domain():
+    s = 2.0**30
+    config = LayerConfig(
+        tokens=1, features_in=1, features_out=1, d_model=2, heads=3, d_k=1, d_v=1, ffn_width=1, code="none",
+        residual=True, readout="position",
+    )  # fmt: skip
+    model = SingleLayerTransformer(config)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model.W_E[0, 0], model.W_R[1, 0] = 1.0, 1.0
+        model.W_V[:, 0, 0] = 1.0
+        model.W_O[:, 1] = torch.tensor([3 * s, 5 * s, -8 * s], dtype=torch.float64)
+    model.eval()
+    x = 1000 * torch.rand(3000, 1, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    proof = prove_by("analytic", model, ol.Target("0*x1", [(0, 1000)]), 1e-3, (0,), 0.0, Budget())
+    assert proof is not None
+    assert proof.bound >= float(model(x).abs().max())
+
+
+def test_every_column_of_a_head_is_a_summand():
+    H, T, u = 32, 31, 2.0**-24
+    config = LayerConfig(
+        tokens=1, features_in=1, features_out=1, d_model=T + 3, heads=H, d_k=1, d_v=T, ffn_width=1, code="none",
+        residual=True, readout="position", memory_tokens=T,
+    )  # fmt: skip
+    model = SingleLayerTransformer(config, dtype=torch.float32)
+    small = torch.tensor(0.99 * u, dtype=torch.float32)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model.W_E[0, 0], model.W_O[:, T + 1], model.W_R[T + 1, 0] = 1.0, 1.0, 1.0
+        model.S[:, 1 : T + 1] = torch.eye(T)
+        model.W_V[:, 1 : T + 1, :] = 32 * small * torch.eye(T)
+        model.W_V[0, 1, 0] = 32.0
+    exact = 1 + (H * T - 1) * Fraction(float(small))
+    target = ol.Target(f"{exact.numerator}/{exact.denominator} + 0*x1", [(0, 1)])
+    error = abs(float(Fraction(float(model.eval()(torch.zeros(1, 1, 1)))) - exact))
+    proof = prove_by("analytic", model, target, 1e-3, (0,), 0.0, Budget())
+    assert proof is not None
+    assert proof.bound >= error
+
+
+def test_a_jump_through_the_centre_is_no_hindrance():
+    approx = ol.build("where(x1<0.5,0,1)+0.2*sin(x2)", [(0, 1)] * 2, 5e-2, margin=0.1, seconds=20.0)
+    assert approx.certificate.observed <= 5e-2

@@ -1,5 +1,7 @@
 """Values by least squares and toward the minimax; solved layers as the issue of size demands."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,8 @@ import onelayer as ol
 from onelayer import InputError
 from onelayer.corrected import spread_hinges
 from onelayer.solve import Problem, least_squares, solve
+
+solved = partial(ol.build, method="solved")
 
 FRANKE = (
     "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"
@@ -62,7 +66,7 @@ def test_the_total_is_capped():
 
 
 def test_sin_sum_with_at_most_24_gates():
-    approx = ol.build("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-4, construction="gates")
+    approx = solved("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-4, construction="gates")
     assert approx.units <= 24
     assert approx.certificate.observed <= 1e-4
     assert approx.certificate.verdict == "CERTIFIED"
@@ -70,28 +74,28 @@ def test_sin_sum_with_at_most_24_gates():
 
 
 def test_franke_with_at_most_400_gates():
-    approx = ol.build(FRANKE, [(0, 1)] * 2, 3e-4, construction="gates", units=256)
+    approx = solved(FRANKE, [(0, 1)] * 2, 3e-4, construction="gates", units=256)
     assert approx.units <= 400
     assert approx.certificate.observed <= 3e-4
 
 
 @pytest.mark.long
 def test_franke_finds_its_own_size():
-    approx = ol.build(FRANKE, [(0, 1)] * 2, 3e-4, construction="gates")
+    approx = solved(FRANKE, [(0, 1)] * 2, 3e-4, construction="gates")
     assert approx.units <= 400
     assert approx.certificate.observed <= 3e-4
 
 
 def test_gauss_in_4_d_with_at_most_800_memory_tokens():
-    approx = ol.build(GAUSS, [(0, 1)] * 4, 3e-3, construction="memory", units=700)
+    approx = solved(GAUSS, [(0, 1)] * 4, 3e-3, construction="memory", units=700)
     assert approx.units <= 800
     assert approx.certificate.observed <= 3e-3
 
 
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_the_feed_forward_network_corrects_a_kink(construction):
-    without = ol.build("abs(x1-x2)", [(0, 1)] * 2, 1e-4, construction=construction, units=16)
-    corrected = ol.build("abs(x1-x2)", [(0, 1)] * 2, 1e-4, construction=construction, units=16, hinges=6)
+    without = solved("abs(x1-x2)", [(0, 1)] * 2, 1e-4, construction=construction, units=16)
+    corrected = solved("abs(x1-x2)", [(0, 1)] * 2, 1e-4, construction=construction, units=16, hinges=6)
     assert without.certificate.observed > 1e-2
     assert corrected.certificate.observed < 1e-6
     assert dict(corrected.facts.heads)["read"] >= 1
@@ -99,7 +103,7 @@ def test_the_feed_forward_network_corrects_a_kink(construction):
 
 @pytest.mark.parametrize("layout", ["token", "wide", "heads"])
 def test_solved_sequences_in_every_layout(layout):
-    approx = ol.build(
+    approx = solved(
         "x1*x2; x2*x3; x3*x1",
         [(0, 1)] * 3,
         2e-2,
@@ -114,25 +118,25 @@ def test_solved_sequences_in_every_layout(layout):
 
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_solved_targets_of_other_kinds(construction):
-    disc = ol.build("x1*x2", [(-1, 1)] * 2, 1e-2, where="x1**2 + x2**2 <= 1", construction=construction)
+    disc = solved("x1*x2", [(-1, 1)] * 2, 1e-2, where="x1**2 + x2**2 <= 1", construction=construction)
     assert disc.certificate.observed <= 1e-2
-    two = ol.build(lambda x: np.stack([x[:, 0] ** 2, x[:, 1]], axis=1), [(0, 1)] * 2, 1e-3, construction=construction)
+    two = solved(lambda x: np.stack([x[:, 0] ** 2, x[:, 1]], axis=1), [(0, 1)] * 2, 1e-3, construction=construction)
     assert two.certificate.observed <= 1e-3
-    constant = ol.build("3", [(0, 1)], 1e-6, construction=construction)
+    constant = solved("3", [(0, 1)], 1e-6, construction=construction)
     assert constant.certificate.observed <= 1e-6
 
 
 def test_the_same_seed_gives_the_same_layer():
-    a, b = (ol.build("exp(-x1)*x2", [(0, 1)] * 2, 1e-3, seed=3) for _ in range(2))
+    a, b = (solved("exp(-x1)*x2", [(0, 1)] * 2, 1e-3, seed=3) for _ in range(2))
     for name, tensor in a.model.state_dict().items():
         assert torch.equal(tensor, b.model.state_dict()[name])
 
 
 def test_refusals():
     with pytest.raises(InputError, match="units, a whole number"):
-        ol.build("x1", [(0, 1)], 0.1, units=0)
+        solved("x1", [(0, 1)], 0.1, units=0)
     with pytest.raises(InputError, match="2 groups"):
-        ol.build("x1 + x2", [(0, 1)] * 2, 0.1, units=1)
+        solved("x1 + x2", [(0, 1)] * 2, 0.1, units=1)
 
 
 def test_hinges_are_as_many_as_asked():

@@ -40,14 +40,14 @@ class Part:
 def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
     """The groups of coordinates that may be fitted one at a time; at least one."""
     whole = tuple(range(target.dimension))
-    return [whole] if target.domain.where else groups_of(target) or [whole[:1]]
+    return [whole] if target.domain.where or target.margin else groups_of(target) or [whole[:1]]
 
 
 def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupFit]]:
     """Ways to fit f group by group: over disjoint groups; before that, if a formula's terms show them, over overlapping ones."""
     apart = groups_to_fit(target)
     found = [[GroupFit(target, group, seed, None, ratios) for group in apart]]
-    if target.formula is None or target.domain.where:
+    if target.formula is None or target.domain.where or target.margin:
         return found
     small = maximal(links_of(target.formula)) or apart
     if small != apart:

@@ -102,6 +102,7 @@ class Search:
 
     def fixed(self, units: int) -> Fit:
         """The best fit found with so many units."""
+        self.source.require_samples(self._freedom(units, len(self.source.group) + 1))
         self.goal = 0.0
         return self._safely(lambda: self._attempt(units, starts=2 * STARTS))
 

@@ -109,7 +109,7 @@ class Part:
         total = self.form.linear.abs()
         for block in self.form.blocks:
             hidden = ~block.there[..., None]
-            swing = block.slopes.abs().sum(dim=2) * (0.5 + 1e-9)
+            swing = block.slopes.abs().sum(dim=2) * self.edge
             high = (block.values + swing).masked_fill(hidden, -torch.inf).amax(dim=1)
             low = (block.values - swing).masked_fill(hidden, torch.inf).amin(dim=1)
             own = block.slopes.abs().masked_fill(hidden[..., None], 0.0).amax(dim=1)

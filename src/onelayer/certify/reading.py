@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from ..assemble import Frame
+from ..config import LayerConfig
 from ..heads import Hinges
 from ..model import SingleLayerTransformer
 from .form import Block, Form
@@ -30,6 +31,7 @@ from .stream import Stream, feed_forward, powers_of_two, product, summed
 EDGE = 0.5 + 1e-9
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
 SMALLEST = {torch.float64: 2.0**-1022, torch.float32: 2.0**-126}
+LARGEST_QUERY = 2.0**64
 UNIT = {torch.float64: 2.0**-53, torch.float32: 2.0**-24}
 UP = 1 + 1e-9
 
@@ -69,6 +71,8 @@ def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,),
         return None
     w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}
     if not all(np.isfinite(t).all() for t in w.values()) or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
+        return None
+    if not (w["scale"] > 0).all():  # boxes in x̂ would be turned round
         return None
     tokens = _embedding(model, w)
     if tokens is None:
@@ -114,6 +118,8 @@ def _seen(
     q1, q1_ways, q1_exact = summed(slopes * of_data, w["W_Q"])  # [head, feature, width]
     once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
     if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
+        return None
+    if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:  # of what underflows in a key
         return None
     k0, k0_ways, k0_exact = summed(constants, w["W_K"])  # [head, token, width]
     k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
@@ -177,8 +183,8 @@ def _output(
         return None
     alone = heads.kept.sum(axis=1) == 1
     token = heads.kept.argmax(axis=1)
-    stream = Stream.of_row(constants[row], slopes, row, c)
-    stream = stream.with_heads(values, moves, values_error, moves_error, alone, token, n, f)
+    stream = Stream.of_row(constants[row], slopes, row, c, edge)
+    stream = stream.with_heads(values, moves, values_error, moves_error, alone, token, n, f, edge)
     many = ~alone & (W_O != 0).any(axis=(1, 2))
     if not (heads.exact | ~heads.kept)[many].all():
         return None
@@ -191,10 +197,17 @@ def _output(
     if passed is None:
         return None
     A = passed.matrix
+    if (
+        _meeting(values * heads.kept[..., None], A)[many].any()
+        or _meeting(moves * np.asarray(moved)[..., None], A)[many].any()
+    ):
+        return None  # a head that reaches an output twice: what cancels there rounds all the same
+    if _meeting(stream.linear, A).any():
+        return None
     used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
     widths = heads.kept[used].sum(axis=1)
     blocks = []
-    error = passed.error.copy()
+    error = passed.error + _underflow(w, c, SMALLEST[model.W_E.dtype])
     everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
         axis=1
     ) * edge
@@ -219,9 +232,24 @@ def _output(
     form = Form(torch.from_numpy(passed.constant), torch.from_numpy(passed.linear), tuple(blocks))
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
     numbers_of = (torch.from_numpy(passed.hinge_values), Frame((), ()), torch.from_numpy(error))
-    summands = int(used.sum()) + int(stream.terms.max(initial=0))
+    summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
     beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
     return Reading(form, hinges, *numbers_of, *beside, summands, passed.steps, edge)
+
+
+def _meeting(left: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Whether a row of `left` reaches an output along several stream coordinates."""
+    ways: np.ndarray = (left != 0).astype(np.int64) @ (A != 0).astype(np.int64)
+    return ways.max(axis=-1) > 1
+
+
+def _underflow(w: dict[str, np.ndarray], c: LayerConfig, smallest: float) -> np.ndarray:
+    """Per output: what products below the smallest normal number can do, each followed to the end in absolute values."""
+    z = (c.all_tokens + 2) * smallest
+    h = z * np.abs(w["W_O"]).sum(axis=0) + (c.heads * c.d_v + 1) * smallest
+    u = h @ np.abs(w["W_1"]) + (c.d_model + 1) * smallest
+    f = u @ np.abs(w["W_2"]) + h + (c.ffn_width + 2) * smallest
+    return np.asarray((f @ np.abs(w["W_R"]) + (c.d_model + 1) * smallest) * 2)
 
 
 def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:

@@ -67,12 +67,12 @@ class Stream:
 
     constant: np.ndarray  # [model]
     linear: np.ndarray  # [coordinate, model]
-    sizes: np.ndarray  # [model]: absolute values of the constants added up
+    sizes: np.ndarray  # [model]: absolute values of all that is added up, on the box
     terms: np.ndarray  # [model]: so many constants and slopes
     error: np.ndarray  # [model], on the box
 
     @staticmethod
-    def of_row(constant: np.ndarray, slopes: np.ndarray, row: int, c: LayerConfig) -> "Stream":
+    def of_row(constant: np.ndarray, slopes: np.ndarray, row: int, c: LayerConfig, edge: float) -> "Stream":
         """The residual of a row (zero without residuals)."""
         f, D = c.features_in, c.tokens * c.features_in
         linear = np.zeros((D, c.d_model))
@@ -80,7 +80,8 @@ class Stream:
         if c.residual and row < c.tokens:
             linear[row * f : (row + 1) * f] = slopes
         terms = (kept != 0).astype(np.int64) + (linear != 0).sum(axis=0)
-        return Stream(kept, linear, np.abs(kept), terms, np.zeros(c.d_model))
+        sizes = np.abs(kept) + np.abs(linear).sum(axis=0) * edge
+        return Stream(kept, linear, sizes, terms, np.zeros(c.d_model))
 
     def with_heads(
         self,
@@ -92,6 +93,7 @@ class Stream:
         token: np.ndarray,
         data: int,
         features: int,
+        edge: float,
     ) -> "Stream":
         """With the heads that attend to one token: its value, affine in x̂."""
         constant, linear, sizes = self.constant.copy(), self.linear.copy(), self.sizes.copy()
@@ -104,9 +106,9 @@ class Stream:
             error += values_error[h, t]
             if t < data:
                 linear[t * features : (t + 1) * features] += moves[h]
-                sizes += np.abs(moves[h]).sum(axis=0)
+                sizes += np.abs(moves[h]).sum(axis=0) * edge
                 terms += (moves[h] != 0).sum(axis=0)
-                error += moves_error[h].sum(axis=0)
+                error += moves_error[h].sum(axis=0) * edge
         inexact = terms > (constant != 0).astype(np.int64) + (linear != 0).sum(axis=0)
         error = error + np.where(inexact, terms * U * sizes * UP, 0.0)
         return replace(self, constant=constant, linear=linear, sizes=sizes, terms=terms, error=error * UP)
@@ -179,7 +181,8 @@ def feed_forward(
     found = _hinges(W_1[:, hinges], b_1[hinges], W_2[hinges] @ W_R, stream, moving)
     if found is None or ((W_2[hinges] != 0).astype(np.int64) @ (W_R != 0).astype(np.int64) > 1).any():
         return None
-    steps = int(count.max(initial=0)) + len(hinges)
+    meeting = int((carried[:, None] & (matrix != 0)).sum(axis=0).max(initial=1))  # coordinates that are added up
+    steps = int(count.max(initial=0)) + len(hinges) + meeting - 1
     passed = np.where(count > 1, sizes, 0.0)
     several = stream.terms > (stream.constant != 0).astype(np.int64) + (stream.linear != 0).sum(axis=0)
     constants = np.where(several, stream.sizes, 0.0) @ np.abs(matrix) * UP
