@@ -15,7 +15,7 @@ from onelayer.groupfit import GroupFit
 from onelayer.parts import splittings
 from onelayer.polished import Box, Polished, _affordable, polished
 from onelayer.search import Effort, Search, in_parallel, next_size
-from onelayer.shortfall import needed_units
+from onelayer.shortfall import units_needed
 from onelayer.target import Target
 from onelayer.wishes import Wishes
 
@@ -83,10 +83,12 @@ def test_sizes_follow_the_rate():
 
 
 def test_what_would_be_needed_is_estimated():
-    units, rate = needed_units({10: 1e-1, 100: 1e-3}, 1e-5)
-    assert (units, rate) == (pytest.approx(1000, rel=2e-3), pytest.approx(2.0))
-    assert needed_units({10: 0.1, 20: 0.1}, 1e-3)[1] == pytest.approx(0.0)
-    assert needed_units({10: 0.1}, 1e-3) == (0, 0.0)
+    search = search_of(WAVE, 1e-6)
+    assert units_needed(search) is None
+    search.tried = {n: math.exp(-2 * math.sqrt(n)) for n in (9, 16, 25)}  # d = 2
+    assert units_needed(search) == math.ceil((math.log(1e6) / 2) ** 2)
+    search.tried = dict.fromkeys((9, 16, 25), 0.1)
+    assert units_needed(search) == 10**9
 
 
 def test_gates_that_would_be_cheaper():

@@ -81,19 +81,22 @@ def build(
         places = (0,) if layout == "token" else outputs.tokens
         model = model_of(layer, frame)
         try:
-            return decide(model, target, tolerance, places, seed=seed, progress=progress, proved=proved)
+            found = decide(model, target, tolerance, places, seed=seed, progress=progress, proved=proved)
         except KeyboardInterrupt:
             if method != "polished":
                 raise
             effort.interrupted.set()
             return decide(model, target, tolerance, places, Budget(seconds=1e-9), seed)
+        if "interrupted" in found.evidence:
+            effort.interrupted.set()
+        return found
 
     notes: tuple[str, ...] = ()
     effort = Effort(seconds)
     layer: Layer
     if method == "polished":
-        found = refined(polished(target, wishes, effort, progress), certificate_of)
-        layer, certificate, notes, frame = found.layer, found.certificate, told(found), found.source.rest.frame
+        best = refined(polished(target, wishes, effort, progress), certificate_of)
+        layer, certificate, notes, frame = best.layer, best.certificate, told(best), best.source.rest.frame
     else:
         if method == "representative":
             plan = plan_representative(target, tolerance, share, layout)

@@ -16,12 +16,16 @@ from .assemble.vector import vector_config
 from .config import LayerConfig
 from .families import family_of
 from .groupfit import GroupFit
+from .layer import ScalarLayer, VectorLayer
+from .magnitudes import largest_score_of
 from .parts import groups_to_fit
 from .plan import Plan, outputs_of
-from .polished import CAP, GOAL
+from .polished import CAP, GOAL, affine_part
+from .rest import rests_of
 from .search import FIRST, Effort, Search
 from .solved import ARRANGEMENTS, quick_fits
 from .target import Target
+from .wishes import Wishes
 
 PILOT_SECONDS = 20.0  # of one group and family, at most
 PILOTS = 3  # sizes that are tried
@@ -40,18 +44,23 @@ def plan_polished(target: Target, tolerance: float, layout: Layout = "token") ->
 
 
 def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: Count) -> Plan:
-    groups = groups_to_fit(target)
-    goal = GOAL * tolerance / len(groups)
+    rests = rests_of(target, Wishes(tolerance, layout=layout)) if method == "polished" else {}
+    families = tuple(rests) or (("memory", "gates") if layout == "token" else ("gates",))
     found = []
-    for family in ("memory", "gates") if layout == "token" else ("gates",):
-        counts = [count(GroupFit(target, group, 0), family, goal) for group in groups]
+    for family in families:
+        rest = rests.get(family)
+        kinks, smooth = (rest.kinks, rest.target) if rest else (None, target)
+        groups = [] if rest and rest.nothing else groups_to_fit(smooth)
+        goal = GOAL * tolerance / max(len(groups), 1)
+        counts = [count(GroupFit(smooth, group, 0), family, goal) for group in groups]
+        widths = [1.5 * n ** (1 / len(group)) for n, group in zip(counts, groups, strict=True)]
         found.append(
             Plan(
                 method=method,
                 tolerance=tolerance,
-                units=sum(counts),
-                sharpness=max(1.5 * n ** (1 / len(group)) for n, group in zip(counts, groups, strict=True)),
-                config=_config(target, family, counts, groups, layout),
+                units=sum(counts) + (kinks.units if kinks else 0),
+                sharpness=max([*widths, largest_score_of(kinks) if kinks else 0.0]),
+                config=_config(target, family, counts, groups, layout, kinks),
                 bound=tolerance,
                 proved=False,
                 modulus="not needed",
@@ -66,8 +75,11 @@ def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
     each = 1 if family == "memory" else d + 2  # features per unit
     most = max(1, fit.most_features(each * sizes[-1]) // each)
     sizes = [units for units in sizes if units <= most] or [most]
-    seen, pool = [], fit.sample(4000, 99)
+    pool, effort = fit.sample(4000, 99), Effort(PILOT_SECONDS)
+    seen: list[tuple[int, float]] = []
     for units in sizes:
+        if len(seen) > 1 and effort.over():
+            break
         observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed
         if observed <= goal:
             return units
@@ -77,6 +89,8 @@ def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
 
 def _polished_units(fit: GroupFit, family: str, goal: float) -> int:
     d = len(fit.group)
+    if affine_part(fit, goal) is not None:
+        return 0
     kind = family_of(family, d)
     effort = Effort(PILOT_SECONDS)
     search = Search(kind, fit, goal, lambda spread, units: CAP * spread, effort, most=10**6)
@@ -110,8 +124,18 @@ def continued(seen: list[tuple[int, float]], goal: float, scale: Callable[[float
 
 
 def _config(
-    target: Target, family: str, counts: list[int], groups: list[tuple[int, ...]], layout: Layout
+    target: Target,
+    family: str,
+    counts: list[int],
+    groups: list[tuple[int, ...]],
+    layout: Layout,
+    kinks: ScalarLayer | VectorLayer | None,
 ) -> LayerConfig:
+    reads, hinges = (len(kinks.reads), len(kinks.hinges)) if kinks else (0, 0)
     if family == "memory":
-        return vector_config(target.dimension, target.outputs, sum(counts), [len(g) for g in groups], reads=1)
-    return scalar_config(target.dimension, outputs_of(target), layout, units=sum(counts), plain=False)
+        sizes = [len(g) for g in groups]
+        return vector_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
+    units = sum(counts) + (kinks.units if kinks else 0)
+    return scalar_config(
+        target.dimension, outputs_of(target), layout, units=units, reads=reads, hinges=hinges, plain=False
+    )

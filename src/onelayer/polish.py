@@ -106,9 +106,12 @@ def _state(family: Family, theta: Tensor, samples: Samples, penalty: float) -> _
 def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iterations: int = 100) -> Fit:
     """θ moved to a (local) minimum of F; ends early when it is good enough, no longer moves, or time is over."""
     n = len(samples.points)
+    size = float(samples.values.abs().max()) or 1.0  # with values of size 1 squares neither vanish nor overflow
+    samples = replace(samples, values=samples.values / size)
+    limits = replace(limits, cap=limits.cap / size, enough=limits.enough / size)
 
     def penalty_of(squares: float) -> float:
-        return max(squares * len(theta) / limits.cap**2, 1e-30)
+        return max((math.sqrt(squares) / limits.cap) ** 2 * len(theta), 1e-30)
 
     state = _state(family, theta, samples, 1e-12 * n)
     penalty = penalty_of(state.squares)
@@ -136,7 +139,7 @@ def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iter
         history.append(state.squares)
         if step >= SETTLED and history[-1] > (1 - PROGRESS) * history[-1 - PATIENCE]:
             break
-    return Fit(state.theta, state.c, float(_errors(state, samples).max()))
+    return Fit(state.theta, size * state.c, size * float(_errors(state, samples).max()))
 
 
 def theta_moved(theta: Tensor, step: Tensor, reach: float) -> Tensor:

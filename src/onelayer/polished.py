@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .assemble.scalar import scalar_config
 from .assemble.vector import vector_config
 from .balance import balanced
 from .certify.part import MOST_COORDINATES
+from .errors import InputError
 from .families import family_of
 from .groupfit import GroupFit
 from .jumps import asked
@@ -38,6 +40,10 @@ CAP = 1e3  # ranges of f that Σ|c| is kept below, about
 MOST_UNITS = 400  # of one group: a step costs the cube of it
 POINTS = 64  # of a box that goes back into the samples
 AGAIN = 0.9  # of the goal, after a certificate failed
+FIRST_SHARE = 0.6  # of the time, for the first of two families
+LEFT = 0.1  # of the goal that is left for the rest, at least: sharper kinks cannot be had
+POOL = 16_000  # points on which a part is seen to be affine
+CLEARLY = 5  # samples for every coefficient of an affine part
 AFFINE = 1e-3  # of the goal: a part so close to affine needs no units
 Progress = Callable[[str, float], None]
 
@@ -91,30 +97,36 @@ class Polished:
     def run(self, most: int = MOST_UNITS) -> "Polished":
         """All groups, the cheapest first; `most` units in all groups together."""
         sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
-        goal = self.goal - self.rest.error
+        goal = max(self.goal - self.rest.error, LEFT * self.goal)
         for position, source in enumerate(sources):
-            share = goal / (len(sources) - position)
-            about = (source, share, len(sources), max(most, 1), position)
+            left = len(sources) - position
+            share = goal / left
+            search = self._search(source, share, max(most, 1), position)
             try:
-                part = _affine(source, share) or self._polish(*about)
+                part = affine_part(source, share) or self._found(search, position)
             except KeyboardInterrupt:
                 self.effort.interrupted.set()  # from now on every search ends with its first guess
-                part = self._polish(*about)
+                part = self._found(search, position)
             self.parts[source.group] = part
             most -= part.units
             goal -= min(part.solution.observed, share)
         return self
 
-    def _polish(self, source: GroupFit, share: float, groups: int, most: int, position: int) -> Part:
-        d = len(source.group)
-        family = family_of(self.family, d)
-        given = self.wishes.units
-        effort = self.effort.part(1 / (groups - position))
-        search = Search(family, source, share, self._cap(groups, d), effort, most, groups == 1 and most < MOST_UNITS)
+    def _search(self, source: GroupFit, share: float, most: int, position: int) -> Search:
+        groups, d = len(self.sources), len(source.group)
+        family, effort = family_of(self.family, d), self.effort.part(1 / (groups - position))
+        search = Search(family, source, share, self._cap(groups, d), effort, most)
+        search.probe = groups == 1 and most < MOST_UNITS
         search.report = self._report(search, position, groups)
-        self.searches[source.group] = search
-        fit = search.run() if given is None else search.fixed(max(1, given // groups))
-        return self._part(source.group, fit)
+        return search
+
+    def _found(self, search: Search, position: int) -> Part:
+        """The part that a search leads to; if units are given, each group has its share of them."""
+        group, given, groups = search.source.group, self.wishes.units, len(self.sources)
+        self.searches[group] = search
+        if given is None:
+            return self._part(group, search.run())
+        return self._part(group, search.fixed(given // groups + (position < given % groups)))
 
     def _part(self, group: tuple[int, ...], fit: Fit) -> Part:
         family = self.searches[group].family
@@ -149,14 +161,24 @@ class Polished:
         """Once more, with points of boxes in which the error may be too large; data cannot be asked there."""
         if self.target.data is not None:
             return
-        for group, search in self.searches.items():
+        for position, source in enumerate(self.sources):
+            group = source.group
             drawn = [_points_in(self.target, group, box, self.wishes.seed) for box in boxes]
             points = np.concatenate([p for p in drawn if p is not None] or [np.zeros((0, self.target.dimension))])
-            if not len(points):
-                continue
             inside = points[asked(self.target, points)]
-            points_hat = search.source.normalised(inside)[:, list(group)]
-            fit = search.resume(points_hat, search.source.values(inside), AGAIN * search.goal)
+            if not len(inside):
+                continue
+            hat, values = source.normalised(inside)[:, list(group)], source.values(inside)
+            if group in self.searches:
+                search = self.searches[group]
+                fit = search.resume(hat, values, AGAIN * search.goal)
+            else:  # it was taken for affine
+                share = self.goal / len(self.sources)
+                if _affine_error(self.parts[group].solution.coefficients, hat, values) <= AFFINE * share:
+                    continue
+                search = self.searches[group] = self._search(source, share, MOST_UNITS, position)
+                search.respect(hat, values)
+                fit = search.run()
             self.parts[group] = self._part(group, fit)
 
 
@@ -172,17 +194,23 @@ def _points_in(target: Target, group: tuple[int, ...], box: Box, seed: int) -> n
     return points
 
 
-def _affine(source: GroupFit, goal: float) -> Part | None:
-    """The part without units, if f is affine there (nearly: within a thousandth of the goal)."""
-    points, values = source.sample(1000, 3 + source.seed)
-    x = torch.cat([torch.ones(len(points), 1, dtype=points.dtype), points[:, list(source.group)]], dim=1)
-    c = torch.linalg.lstsq(x, values).solution
-    error = float((x @ c - values).abs().max())
+def affine_part(source: GroupFit, goal: float) -> Part | None:
+    """The part without units, if f is affine there (nearly: within a thousandth of the goal); data must tell clearly."""
+    points, values = source.sample(POOL, 99 + source.seed)
+    own = points[:, list(source.group)]
+    if source.target.data is not None and len(own) < CLEARLY * (own.shape[1] + 1):
+        return None
+    c = torch.linalg.lstsq(torch.cat([torch.ones_like(own[:, :1]), own], dim=1), values).solution
+    error = _affine_error(c, own, values)
     return (
         Part(source.group, None, Solution(c, error, float(c.abs().sum(dim=0).max())))
         if error <= AFFINE * goal
         else None
     )
+
+
+def _affine_error(c: Tensor, x: Tensor, values: Tensor) -> float:
+    return float((c[0] + x @ c[1:] - values).abs().max())
 
 
 def polished(
@@ -191,16 +219,31 @@ def polished(
     """The families that were polished, the one to prefer first: within the goal with fewer parameters, else less error."""
     effort = effort or Effort(wishes.seconds)
     found: list[Polished] = []
-    for family, rest in rests_of(target, wishes).items():
-        for sources in splittings(rest.target, wishes.seed, rest.ratios) if not rest.nothing else [[]]:
+    rests = rests_of(target, wishes)
+    for family, rest in rests.items():
+        for sources in _ways(rest, wishes):
             if found and effort.over():
                 break
             met = [p for p in found if p.observed <= p.goal]
             most = _affordable(target, family, sources, min(p.parameters for p in met)) if met else MOST_UNITS
             wide = max((len(s.group) for s in sources), default=0) > MOST_COORDINATES
+            own = effort.part(FIRST_SHARE if family == "memory" and len(rests) > 1 else 1.0)
             if most and not (found and wide):
-                found.append(Polished(target, wishes, family, rest, sources, effort.part(1.0), progress).run(most))
+                found.append(Polished(target, wishes, family, rest, sources, own, progress).run(most))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
+
+
+def _ways(rest: Rest, wishes: Wishes) -> list[list[GroupFit]]:
+    """The ways to split the rest into groups; those with a unit for each where units are given."""
+    if rest.nothing:
+        return [[]]
+    ways = splittings(rest.target, wishes.seed, rest.ratios)
+    if wishes.units is None:
+        return ways
+    found = [way for way in ways if len(way) <= wishes.units]
+    if not found:
+        raise InputError(f"units={wishes.units}", f"{len(ways[-1])} groups of coordinates", "ask for a unit per group")
+    return found
 
 
 def _affordable(target: Target, family: str, sources: list[GroupFit], parameters: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 
 import torch
 from torch import Tensor
@@ -34,6 +34,7 @@ CHANCE = 8.0  # times the goal: from there reweighting may still reach it
 STARTS = 2  # fresh starts of every size
 PRUNED = 0.15  # of the units, at first
 REACH = 50.0  # scores beyond it make boxes of the certificate small
+STALLED, SHARPER, SHARPEST = 0.5, 10.0, 1e6  # where more units bring less than a half, scores may be so much larger
 
 
 @dataclass
@@ -63,10 +64,13 @@ class Search:
     cap: Callable[[float, int], float]  # Σ|c| for a range of f and so many units
     effort: Effort
     most: int
+    exactly: bool = False  # no other number of units, and the best that it can do
     probe: bool = False  # whether to look at the largest size first, and leave it at that if it fails
     report: Callable[[str], None] = lambda stage: None
     best: Fit | None = None
     tried: dict[int, float] = field(default_factory=dict)
+    reach: float = REACH
+    asking: Lock = field(default_factory=Lock)  # a user's function is asked by one thread at a time
 
     def __post_init__(self) -> None:
         d = len(self.source.group)
@@ -101,9 +105,9 @@ class Search:
         return self._safely(work)
 
     def fixed(self, units: int) -> Fit:
-        """The best fit found with so many units."""
+        """The best fit found with exactly so many units."""
         self.source.require_samples(self._freedom(units, len(self.source.group) + 1))
-        self.goal = 0.0
+        self.most, self.exactly = units, True
         return self._safely(lambda: self._attempt(units, starts=2 * STARTS))
 
     def pilot(self, units: int) -> Fit:
@@ -126,8 +130,7 @@ class Search:
 
     def resume(self, points: Tensor, values: Tensor, goal: float) -> Fit:
         """Once more, with points that must be respected: polished from where it was, else grown by a few units."""
-        self.extra = (torch.cat([self.extra[0], points]), torch.cat([self.extra[1], values]))
-        self.pool, self.pool_values = torch.cat([self.pool, points]), torch.cat([self.pool_values, values])
+        self.respect(points, values)
         self.goal, before = goal, self.best
         assert before is not None
         self.best = self._judged(before)
@@ -135,16 +138,23 @@ class Search:
         def work() -> None:
             fit = self._polished(before.theta)
             self._note(fit)
-            if fit.observed > goal and not self.effort.over():
-                self._attempt(min(self.most, math.ceil(1.08 * before.units)))
+            if fit.observed > goal and not self.exactly and not self.effort.over():
+                self._grow(math.ceil(1.08 * before.units))
 
         return self._safely(work)
+
+    def respect(self, points: Tensor, values: Tensor) -> None:
+        """More points to fit on and to be judged by."""
+        self.extra = (torch.cat([self.extra[0], points]), torch.cat([self.extra[1], values]))
+        self.pool, self.pool_values = torch.cat([self.pool, points]), torch.cat([self.pool_values, values])
+        self.spread = max(self.spread, float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()))
 
     def samples(self, units: int, width: int, seed: int) -> Samples:
         """Points for so many units, and the pool."""
         d = len(self.source.group)
         count = max(500, int((PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
-        points, values = self.source.sample(count, 7 + self.source.seed + seed)
+        with self.asking:
+            points, values = self.source.sample(count, 7 + self.source.seed + seed)
         points, values = (
             torch.cat([points[:, list(self.source.group)], self.extra[0]]),
             torch.cat([values, self.extra[1]]),
@@ -156,15 +166,18 @@ class Search:
         return units * width + self.family.count(units)
 
     def _limits(self, units: int, theta: Tensor) -> Limits:
-        reach = max(REACH, 2 * float(theta.abs().max()))
-        return Limits(self.cap(self.spread, units), reach, 0.5 * self.goal, self.effort.over)
+        reach = max(self.reach, 2 * float(theta.abs().max()))
+        enough = 0.0 if self.exactly else 0.5 * self.goal
+        return Limits(self.cap(self.spread, units), reach, enough, self.effort.over)
 
     def _start(self, units: int, seed: int) -> tuple[Tensor, Samples, float]:
         """The arrangement with the best least-squares fit."""
         width = len(self.source.group) + 1
         samples = self.samples(units, width, seed)
-        found = []
+        found: list[tuple[float, Tensor]] = []
         for arrangement in ARRANGEMENTS[self.family.name]:
+            if found and self.effort.over():
+                break
             theta = self.family.start(units, arrangement, self.source.seed + seed)
             found.append((polish(self.family, theta, samples, self._limits(units, theta), 0).fitted, theta))
         error, theta = min(found, key=lambda pair: pair[0])
@@ -178,8 +191,8 @@ class Search:
         samples = samples or self.samples(len(theta), theta.shape[1], 0)
         limits = self._limits(len(theta), theta)
         fit = polish(self.family, theta, samples, limits)
-        limits = replace(limits, enough=self.goal)
-        hopeless = 0 < CHANCE * self.goal < fit.fitted
+        hopeless = CHANCE * self.goal < fit.fitted and not self.exactly
+        limits = limits if self.exactly else replace(limits, enough=self.goal)
         return self._judged(fit) if hopeless else sharpen(self.family, fit, samples, limits)[0]
 
     def _judged(self, fit: Fit) -> Fit:
@@ -205,9 +218,9 @@ class Search:
         met = fit.observed <= self.goal
         return (not met, float(fit.units) if met else fit.observed)
 
-    def _grow(self) -> None:
+    def _grow(self, least: int = 0) -> None:
         d = len(self.source.group)
-        units = min(self.most, FIRST[self.family.name][min(d, 4) - 1])
+        units = min(self.most, least or FIRST[self.family.name][min(d, 4) - 1])
         while units < self.most and self._start(units, 0)[2] > ROUGH * self.spread and not self.effort.over():
             units = min(self.most, math.ceil(1.5 * units))
         history: list[tuple[int, float]] = []
@@ -216,6 +229,8 @@ class Search:
             history.append((units, fit.observed))
             if fit.observed <= self.goal or units >= self.most or self.effort.over():
                 return
+            if len(history) > 1 and fit.observed > STALLED * history[-2][1]:
+                self.reach = min(SHARPER * self.reach, SHARPEST)  # perhaps the heads must be sharper
             units = min(self.most, next_size(history, self.goal))
 
     def _shrink(self) -> None:
@@ -263,7 +278,7 @@ def next_size(history: Sequence[tuple[int, float]], goal: float) -> int:
         before, larger = history[-2]
         rate = math.log(max(larger, 1e-300) / max(error, 1e-300)) / math.log(units / before)
         if rate > 0:
-            factor = math.exp(min(math.log(max(error, 1e-300) / goal) / rate, 1.0))
+            factor = math.exp(min(math.log(max(error, 1e-300) / max(goal, 1e-300)) / rate, 1.0))
     return math.ceil(units * min(max(factor, 1.2), 2.0))
 
 

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
-
+from .forecast import continued
 from .refinement import Refined
 from .search import Search
 
-HARDLY = 0.25  # a rate below it, as a power of the units, means that more units will not help
+UNBELIEVABLE = 10**5  # units: an estimate beyond it only says that the error no longer falls
 
 
 def told(found: Refined) -> tuple[str, ...]:
@@ -24,18 +23,23 @@ def told(found: Refined) -> tuple[str, ...]:
         notes.append(
             f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}: so small a tolerance cannot be proved"
         )
+    if source.rest.error > tolerance / 2:
+        off = f"{source.rest.error:.2g}"
+        notes.append(f"the sharpest heads that {certificate.arithmetic} allows are off by {off} at kinks")
     if source.rest.left:
         kinks = ", ".join(source.rest.left[:3])
         notes.append(f"kinks that are not sums of maxima of affine functions: {kinks}; they take many units")
-    short = [s for s in source.searches.values() if s.best is not None and s.best.observed > s.goal]
     if source.observed > tolerance:
         names = source.target.domain.names
+        short = [s for s in source.searches.values() if s.best is not None and s.best.observed > s.goal]
         notes += [_needed(s, _listed([names[j] for j in s.source.group])) for s in short]
+    elif certificate.observed > tolerance:
+        notes.append(_missed(found))
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
     if certificate.arithmetic == "float32" and math.isfinite(certificate.bound):
         notes.append(f"the smallest tolerance that this layer is certified for in float32 is {certificate.bound:.3g}")
-    elif math.isfinite(certificate.bound) and source.observed <= tolerance and rounding <= tolerance / 2:
+    elif math.isfinite(certificate.bound) and certificate.observed <= tolerance and rounding <= tolerance / 2:
         notes.append(f"no error above the tolerance was seen, but no more than {certificate.bound:.3g} could be proved")
     return tuple(notes)
 
@@ -45,27 +49,39 @@ def _listed(names: list[str]) -> str:
 
 
 def _needed(search: Search, names: str) -> str:
-    """Where one group's search ended, and what its rate suggests."""
+    """Where one group's search ended, and what the errors so far suggest."""
     assert search.best is not None
-    reached = f"the part in {names}: {search.best.units} units reach {search.best.observed:.2g} of {search.goal:.2g}"
-    units, rate = needed_units(search.tried, search.goal)
-    if rate < HARDLY:
+    units, data = search.best.units, search.source.target.data
+    count = f"{units} unit{'s' * (units != 1)}"
+    reached = f"the part in {names}: {count} reach {search.best.observed:.2g} of {search.goal:.2g}"
+    if search.exactly:
+        return f"{reached}, with as many units as were asked for"
+    if data is not None and units >= search.most:
+        return f"{reached}, as many units as {len(data.fitted):,} samples tell apart"
+    needed = units_needed(search)
+    if needed is None:
+        return f"{reached} when the time was over: give it more `seconds`"
+    if needed > UNBELIEVABLE:
         return f"{reached}, and more units hardly help (noise, a jump, a kink, many interacting variables, or rounding)"
-    return f"{reached}; the rate seen so far suggests about {units:,} units (an estimate)"
+    return f"{reached}; the errors so far suggest about {needed:,} units (an estimate): give it more `seconds`"
 
 
-def needed_units(tried: dict[int, float], goal: float) -> tuple[int, float]:
-    """(units at which the error would meet the goal, rate): a power of the units, fitted to what was tried."""
-    sizes = sorted(n for n, error in tried.items() if 0 < error < math.inf)
-    if len(sizes) < 2:
-        return 0, 0.0
-    x, y = np.log(sizes), np.log([tried[n] for n in sizes])
-    rate = -float(np.polyfit(x, y, 1)[0])
-    if rate <= 0:
-        return 0, rate
-    least = min(y)
-    ahead = (least - math.log(max(goal, 1e-300))) / rate
-    return math.ceil(math.exp(min(float(x[int(np.argmin(y))]) + max(ahead, 0.0), math.log(1e12)))), rate
+def units_needed(search: Search) -> int | None:
+    """An estimate from the sizes that were tried, as `plan` makes it; None if too few were."""
+    seen = sorted((units, error) for units, error in search.tried.items() if 0 < error < math.inf)
+    if len(seen) < 3:
+        return None
+    return continued(seen, search.goal, lambda n: n ** (1 / len(search.source.group)))
+
+
+def _missed(found: Refined) -> str:
+    """The samples were met, other points were not."""
+    error = found.certificate.observed
+    if found.source.target.data is not None:
+        return f"the fitted samples are met, but held-out ones are missed by {error:.3g}: more samples are needed"
+    return (
+        f"the samples are met, but an error of {error:.3g} was found between them: f has a feature too narrow for them"
+    )
 
 
 def _unproved(found: Refined) -> str:
@@ -73,7 +89,7 @@ def _unproved(found: Refined) -> str:
     target = found.source.target
     if target.formula is None and target.modulus.kind == "estimated":
         return "nothing can be proved about a function that is only known at points: declare `lipschitz` or `modulus`"
-    largest = max(map(len, found.source.parts))
+    largest = max(map(len, found.source.parts), default=target.dimension)
     if largest > 4:
         return f"{largest} variables interact: the proof over so many was not finished within its budget"
     return "the proof was not finished within its budget: give `certify` more seconds"

@@ -8,6 +8,7 @@ from .assemble import Layout
 from .errors import InputError
 from .target import require_tolerance
 
+MOST_POLISHED = 1000  # a step of polishing costs the cube of it
 CHOICES = {
     "method": ("polished", "solved", "representative"),
     "construction": ("auto", "gates", "memory"),
@@ -52,6 +53,9 @@ def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | N
         _refuse("method='representative'", "leave it out: the tolerance decides", units=wishes.units is not None)
         _refuse("method='representative'", "use it with method='solved'", hinges=wishes.hinges > 0, symmetric=symmetric)
     elif method == "polished" and not symmetric:
+        if wishes.units is not None and wishes.units > MOST_POLISHED:
+            change = "use method='solved', or leave it out: the tolerance decides"
+            raise InputError(f"at most {MOST_POLISHED} units to polish", f"{wishes.units}", change)
         _refuse("method='polished'", "use it with method='solved'", hinges=wishes.hinges > 0)
     if method != "representative":
         _refuse(f"method={method!r}", "use it with method='representative'", share=share is not None)

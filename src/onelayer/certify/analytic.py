@@ -15,7 +15,6 @@ tried after it where they are small enough.
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,11 +69,16 @@ def prove(
     budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
     best: Proof | None = None
     for groups in _splittings(form, target):
-        if max(map(len, groups)) <= MOST_COORDINATES and (best is None or best.bound > tolerance):
+        if max(map(len, groups)) <= MOST_COORDINATES and (best is None or not _settled(best, tolerance)):
             goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
             found = _prove(form, target, frame, groups, goal, tolerance, budget, progress, how, deployed)
             best = found if best is None or found.bound < best.bound else best
     return best
+
+
+def _settled(proof: Proof, tolerance: float) -> bool:
+    """Whether nothing more is to be tried."""
+    return proof.bound <= tolerance or "interrupted" in proof.evidence
 
 
 def _prove(
@@ -98,9 +102,12 @@ def _prove(
         covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
     if deployed is None:
         deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * tolerance).numpy()
-    with suppress(KeyboardInterrupt):  # every box is bounded: what was found so far holds
+    interrupted = False
+    try:
         _refine(covers, budget, progress, deployed)
-    evidence = {
+    except KeyboardInterrupt:  # every box is bounded: what was found so far holds
+        interrupted = True
+    evidence: dict[str, object] = {
         "groups": [list(group) for group in groups],
         "boxes": [0 if c.boxes is None else len(c.boxes) for c in covers],
         "degrees": [0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers],
@@ -109,6 +116,8 @@ def _prove(
         "worst boxes": [c.worst for c in covers if c.boxes is not None],
         "rounding": float(deployed.max()),
     }
+    if interrupted:
+        evidence["interrupted"] = True
     assumptions = (
         *how.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",

@@ -116,6 +116,9 @@ def decide(
                     assumptions=proof.assumptions,
                     evidence=proof.evidence | seen.evidence,
                 )
+            if proof is not None and "interrupted" in proof.evidence:
+                best = replace(best, evidence=best.evidence | {"interrupted": True})
+                break
             close = best.bound <= bisect.ENOUGH * seen.largest
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
                 break  # certified, or as close as can be, or beyond hope with a bound to show
