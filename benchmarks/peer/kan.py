@@ -51,7 +51,7 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
         return None
     model = race(candidates, train, samples, seconds)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    note = f"hidden {model.width[1][0]}, grid {model.grid}, {trained:,} trained; capped"
+    note = f"hidden {model.width[1][0]}, grid {model.grid}, {trained:,} trained; {clock.end}"
     return Fitted(samples.function(model), stored(model), clock.spent, note)
 
 

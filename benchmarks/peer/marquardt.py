@@ -132,5 +132,5 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     while clock.left > ROUND * seconds:
         begun(racing[0][0]).run(x, y, clock.left)
     model = min((run.model for run in runs), key=samples.largest)
-    note = f"hidden {hidden(model)}, {len(runs)} starts, {sum(run.steps for run in runs)} steps; capped"
+    note = f"hidden {hidden(model)}, {len(runs)} starts, {sum(run.steps for run in runs)} steps; {clock.end}"
     return Fitted(samples.function(model), stored(model), clock.spent, note)

@@ -63,7 +63,7 @@ def fit(target: Target, parameters: int, seconds: float, seed: int, activation: 
         return model
 
     model = race(candidates, train, samples, seconds)
-    note = f"hidden {hidden(model)}; capped"
+    note = f"hidden {hidden(model)}; {clock.end}"
     return Fitted(samples.function(model), stored(model), clock.spent, note)
 
 

@@ -108,3 +108,8 @@ class Clock:
     @property
     def left(self) -> float:
         return max(0.0, self.seconds - self.spent)
+
+    @property
+    def end(self) -> str:
+        """How training ended."""
+        return "capped" if self.left == 0 else "stalled"

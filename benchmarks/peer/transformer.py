@@ -67,5 +67,5 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     layer = model.layer
     assert isinstance(layer, nn.TransformerEncoderLayer)
     width, heads = layer.self_attn.embed_dim, layer.self_attn.num_heads
-    note = f"d {width}, heads {heads}, feed-forward {layer.linear1.out_features}; capped"
+    note = f"d {width}, heads {heads}, feed-forward {layer.linear1.out_features}; {clock.end}"
     return Fitted(samples.function(model), stored(model), clock.spent, note)
