@@ -52,7 +52,7 @@ def test_an_unlike_kink_does_not_cancel():
     ("formula", "tolerance", "options"),
     [
         ("abs(x1-x2)", 0.05, {}),
-        ("abs(x1-x2)", 1e-5, {"units": 16, "hinges": 6}),
+        ("abs(x1-x2)", 1e-5, {"units": 16, "hinges": 6, "method": "solved"}),
         ("where(x1<0.5, 0, 1)", 0.05, {"margin": 0.05}),
         ("where(x1<0.5, 0.5-x1, x1-0.5)", 0.05, {}),
         ("sqrt(x1*x2)", 0.1, {}),
@@ -132,7 +132,7 @@ def test_trained_layers(norm, activation, steps, dtype):
 def test_any_time_a_bound():
     """A spent budget and an interrupt leave a valid bound; a larger budget a better one."""
     target = ol.Target("abs(x1-x2)", [(0, 1)] * 2)
-    approx = ol.build(target, tolerance=0.05)
+    approx = ol.build(target, tolerance=0.05, method="solved")
     observed = approx.certificate.observed
     bounds = [
         bisect.prove(approx.model, target, 1e-9, observed, places=(0,), budget=Budget(boxes=n)).bound

@@ -64,7 +64,7 @@ TRUE = {
     "additive": (" + ".join(f"sin({i}*x{i})" for i in range(1, 9)), [(0, 1)] * 8, 3e-2, {}),
     "far from 0": ("sin(x1)", [(1e6, 1e6 + 1)], 1e-3, {}),
     "decimal ends": ("exp(t)", {"t": (0.1, 0.7)}, 1e-3, {}),
-    "float32": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32"}),
+    "float32": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32", "method": "solved"}),
     "float32 memory": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-3, {"dtype": "float32", "construction": "memory"}),
     "float32 bump": (
         "exp(-4*(x1-0.4)**2-4*(x2-0.5)**2)",

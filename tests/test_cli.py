@@ -94,7 +94,7 @@ def test_build_json_is_one_document(run):
 
 def test_not_certified_is_status_1_with_a_folder(run):
     status, out, _ = run(
-        "build", "abs(x1)", "--domain=-1:1", "--tolerance", "1e-6", "--units", "3", "--out", "f", "--json"
+        "build", "sin(9*x1)", "--domain=-1:1", "--tolerance", "1e-6", "--units", "2", "--out", "f", "--json"
     )
     record = json.loads(out, parse_constant=pytest.fail)
     assert status == 1
@@ -254,6 +254,7 @@ def test_plan(run):
     assert [p["method"] for p in json.loads(run("plan", *PAPER[:-2], "--json")[1])["plans"]] == [
         "representative",
         "solved",
+        "polished",
     ]
     assert os.listdir() == []
 

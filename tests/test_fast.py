@@ -101,7 +101,7 @@ def test_half_precision_is_refused():
 
 
 def test_a_solved_layer_is_mostly_tables():
-    approx = ol.build("sin(x1) + cos(x2)*x3", [(0, 1)] * 3, 1e-3, construction="gates")
+    approx = ol.build("sin(x1) + cos(x2)*x3", [(0, 1)] * 3, 1e-3, construction="gates", method="solved")
     reading = form_of_model(approx.model)
     fast = Factored(reading.form, reading.frame)
     x = approx.domain.points(np.random.default_rng(0).random((100, 3)))

@@ -10,10 +10,12 @@ from onelayer import plan as make_plan
 
 def test_every_method_side_by_side():
     plans = make_plan("sin(x1)+sin(x2)", 0.1, [(0, "2*pi")] * 2)
-    assert [p.method for p in plans.plans] == ["representative", "solved"]
+    assert [p.method for p in plans.plans] == ["representative", "solved", "polished"]
     assert plans["representative"].proved
     assert plans["representative"].bound <= 0.1
     assert not plans["solved"].proved
+    assert not plans["polished"].proved
+    assert plans["polished"].units <= plans["solved"].units
     assert plans["solved"].units < plans["representative"].units / 100
     assert "estimate" in str(plans)
     assert plans.as_json()["plans"][0]["units"] == plans["representative"].units
@@ -21,10 +23,11 @@ def test_every_method_side_by_side():
         plans["trained"]
 
 
+@pytest.mark.parametrize("method", ["solved", "polished"])
 @pytest.mark.parametrize("formula", ["sin(x1)+sin(x2)", "exp(-x1)*cos(3*x2)"])
-def test_the_estimate_for_solved_layers_is_of_the_right_size(formula):
-    plan = make_plan(formula, 1e-3, [(0, 1)] * 2, method="solved")
-    built = ol.build(formula, [(0, 1)] * 2, 1e-3)
+def test_the_estimate_is_of_the_right_size(as_user, formula, method):
+    plan = make_plan(formula, 1e-3, [(0, 1)] * 2, method=method)
+    built = ol.build(formula, [(0, 1)] * 2, 1e-3, method=method)
     assert built.certificate.observed <= 1e-3
     assert plan.units / 6 <= built.units <= 6 * plan.units
 
@@ -35,8 +38,15 @@ def test_what_does_not_fit_is_refused_with_a_way_out():
     with pytest.raises(InputError, match="method='solved'"):
         ol.build("sin(x1*x2*x3)", [(0, 1)] * 3, 1e-4, method="representative")
     both = make_plan("sin(x1*x2*x3)", 1e-3, [(0, 1)] * 3)
-    assert [p.method for p in both.plans] == ["solved"]
+    assert [p.method for p in both.plans] == ["solved", "polished"]
     assert "method='solved'" in both.refusals[0]
+
+
+def test_kinks_and_affine_parts_are_planned_as_they_are_built():
+    square = [(0, 1)] * 2
+    assert make_plan("abs(x1 - x2)", 1e-6, square, method="polished").units == 1
+    assert make_plan("x1 - x2", 1e-6, square, method="polished").units == 0
+    assert make_plan("3.5", 1e-6, square, method="polished").units == 0
 
 
 def test_the_tolerance_that_a_refusal_names_would_fit():

@@ -1,7 +1,6 @@
 """The search for few units: deterministic, interruptible, within its budget, and honest about what it could not do."""
 
 import math
-import signal
 import sys
 
 import numpy as np
@@ -14,11 +13,13 @@ from onelayer.families import family_of
 from onelayer.groupfit import GroupFit
 from onelayer.parts import splittings
 from onelayer.polished import Box, Polished, _affordable, polished
+from onelayer.rest import rests_of
 from onelayer.search import Effort, Search, in_parallel, next_size
 from onelayer.shortfall import units_needed
 from onelayer.target import Target
 from onelayer.wishes import Wishes
 
+pytestmark = pytest.mark.usefixtures("as_user")  # many small steps: checks of signatures would take most of the time
 WAVE = Target("sin(6*x1)*x2", [(0, 1)] * 2)
 
 
@@ -28,6 +29,12 @@ def search_of(target: Target, goal: float, **about) -> Search:
     return Search(
         family_of("memory", len(group)), GroupFit(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
     )
+
+
+def polished_memory(target: Target, tolerance: float) -> Polished:
+    wishes = Wishes(tolerance)
+    rest = rests_of(target, wishes)["memory"]
+    return Polished(target, wishes, "memory", rest, splittings(target, 0)[0], Effort(60.0)).run()
 
 
 def test_the_same_seed_gives_the_same_layer():
@@ -51,13 +58,13 @@ def test_time_that_is_over_leaves_a_layer_all_the_same():
 
 
 @pytest.mark.parametrize("stage", ["polishing", "certifying"])
-def test_an_interrupt_keeps_the_best_so_far(as_user, stage):
+def test_an_interrupt_keeps_the_best_so_far(stage):
     sent = []
 
     def interrupt(told: str, fraction: float) -> None:
         if stage in told and not sent:
             sent.append(told)
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
 
     formula = "sin(20*x1*x2) + cos(17*x1 - 9*x2)" if stage == "polishing" else "sin(3*x1*x2)"
     approx = ol.build(formula, [(0, 1)] * 2, 1e-9 if stage == "polishing" else 1e-2, progress=interrupt)
@@ -102,14 +109,18 @@ def test_gates_that_would_be_cheaper():
 
 def test_groups_share_the_tolerance():
     target = Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4)
-    found = Polished(target, Wishes(1e-4), "memory", splittings(target, 0)[0], Effort(60.0)).run()
+    found = Polished(
+        target, Wishes(1e-4), "memory", rests_of(target, Wishes(1e-4))["memory"], splittings(target, 0)[0], Effort(60.0)
+    ).run()
     assert sorted(found.parts) == [(0,), (1,), (2, 3)]
     assert found.parts[(1,)].heads is None  # affine: no units
     assert found.observed <= found.goal
 
 
 def test_points_of_a_failed_proof_go_back_into_the_samples():
-    found = Polished(WAVE, Wishes(1e-2), "memory", splittings(WAVE, 0)[0], Effort(60.0)).run()
+    found = Polished(
+        WAVE, Wishes(1e-2), "memory", rests_of(WAVE, Wishes(1e-2))["memory"], splittings(WAVE, 0)[0], Effort(60.0)
+    ).run()
     search = found.searches[(0, 1)]
     before, goal = len(search.pool), search.goal
     found.resume([Box((0, 1), np.array([0.2, 0.3]), np.array([0.4, 0.5]))])

@@ -245,7 +245,7 @@ class Search:
         assert self.best is not None
         fraction = PRUNED
         while not self.effort.over() and self.best.units > 1:
-            fit, gone = self.best, max(1, int(fraction * self.best.units))
+            fit, gone = self.best, min(max(1, int(fraction * self.best.units)), self.best.units - 1)
             samples = self.samples(fit.units, fit.theta.shape[1], 0)
             weights = self.family.weights(fit.theta, samples.points)
             order = self.family.importance(samples.points, weights, fit.coefficients).argsort()
