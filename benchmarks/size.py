@@ -17,7 +17,7 @@ import onelayer as ol
 from onelayer.errors import InputError
 from peer.task import Clock, observed
 from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, markdown, table
-from targets import ADDITIVE, FRANKE, GAUSS, TARGETS, Goal, Named, unit
+from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 COMPARED = 6  # rows that have peers unless asked otherwise
@@ -31,7 +31,6 @@ README = [  # title, formula, domain, tolerance, options
     ("Franke", FRANKE, unit(2), 0.5, {"method": "representative"}),
     ("Franke", FRANKE, unit(2), 3e-4, {"method": "solved"}),
     ("Franke", FRANKE, unit(2), 1e-5, {}),
-    ("Gauss, 4-D", GAUSS, unit(4), 1e-3, {}),
     ("additive, 8-D, and x1·x2", ADDITIVE, unit(8), 1e-5, {}),
     ("abs(x1 − x2)", "abs(x1 - x2)", unit(2), 1e-6, {}),
     ("Franke", FRANKE, unit(2), 1e-3, {"dtype": "float32"}),

@@ -207,7 +207,7 @@ def bump(columns, dtype=torch.float64, a=0.3, b=0.30001, K=2.0**27, value=1.0):
         model.W_V[0, 4, 0] = value
         model.W_O[0, 6:] = torch.tensor(columns, dtype=dtype)
         model.W_R[6:, 0] = 1.0
-    return model.eval()
+    return model.eval().requires_grad_(False)
 
 
 NOTHING = ol.Target("0*x1", [(0, 1)])
@@ -256,7 +256,7 @@ def test_linear_heads_that_cancel_round_in_proportion_to_the_domain():
         model.W_E[0, 0], model.W_R[1, 0] = 1.0, 1.0
         model.W_V[:, 0, 0] = 1.0
         model.W_O[:, 1] = torch.tensor([3 * s, 5 * s, -8 * s], dtype=torch.float64)
-    model.eval()
+    model.eval().requires_grad_(False)
     x = 1000 * torch.rand(3000, 1, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     proof = prove_by("analytic", model, ol.Target("0*x1", [(0, 1000)]), 1e-3, (0,), 0.0, Budget())
     assert proof is not None
@@ -278,6 +278,7 @@ def test_every_column_of_a_head_is_a_summand():
         model.S[:, 1 : T + 1] = torch.eye(T)
         model.W_V[:, 1 : T + 1, :] = 32 * small * torch.eye(T)
         model.W_V[0, 1, 0] = 32.0
+    model.requires_grad_(False)
     exact = 1 + (H * T - 1) * Fraction(float(small))
     target = ol.Target(f"{exact.numerator}/{exact.denominator} + 0*x1", [(0, 1)])
     error = abs(float(Fraction(float(model.eval()(torch.zeros(1, 1, 1)))) - exact))

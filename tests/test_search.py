@@ -1,7 +1,7 @@
 """The search for few units: deterministic, interruptible, within its budget, and honest about what it could not do."""
 
+import importlib
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -134,7 +134,7 @@ def test_points_of_a_failed_proof_go_back_into_the_samples():
 
 def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
     """The first proof is made to fail: the layer must be polished again, and be certified then."""
-    home = sys.modules["onelayer.build"]
+    home = importlib.import_module("onelayer.build")
     calls = []
 
     def fails_once(*given, **about):

@@ -40,6 +40,7 @@ CAP = 1e3  # ranges of f that Σ|c| is kept below, about
 MOST_UNITS = 400  # of one group: a step costs the cube of it
 POINTS = 64  # of a box that goes back into the samples
 AGAIN = 0.9  # of the goal, after a certificate failed
+AFTERWARDS = 0.25  # of the time, once more, when a layer is sent back
 FIRST_SHARE = 0.6  # of the time, for the first of two families
 LEFT = 0.1  # of the goal that is left for the rest, at least: sharper kinks cannot be had
 POOL = 16_000  # points on which a part is seen to be affine
@@ -156,6 +157,12 @@ class Polished:
                 self.progress(f"{stage} ({self.family})", (position + search.done) / groups)
 
         return report
+
+    def renew(self) -> None:
+        """Time of its own for what proofs and fresh points send back, unless the user has had enough."""
+        self.effort = Effort(AFTERWARDS * self.wishes.seconds, interrupted=self.effort.interrupted)
+        for search in self.searches.values():
+            search.effort = self.effort
 
     def resume(self, boxes: list[Box]) -> None:
         """Once more, with points of boxes in which the error may be too large; data cannot be asked there."""

@@ -38,6 +38,7 @@ def refined(candidates: list[Polished], certify: Callable[[Layer, Frame], Certif
     for candidate in candidates:
         if found and candidate.observed > candidate.wishes.tolerance:
             break  # it cannot do better than what was not certified
+        candidate.renew()
         for turn in range(ROUNDS + 1):
             if candidate.observed <= candidate.goal and candidate.target.data is None:  # data: held out is held out
                 try:
