@@ -140,6 +140,7 @@ class Search:
             self._note(fit)
             if fit.observed > goal and not self.exactly and not self.effort.over():
                 self._grow(math.ceil(1.08 * before.units))
+                self._shrink()
 
         return self._safely(work)
 
