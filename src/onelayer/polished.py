@@ -102,12 +102,13 @@ class Polished:
         for position, source in enumerate(sources):
             left = len(sources) - position
             share = goal / left
-            search = self._search(source, share, max(most, 1), position)
             try:
-                part = affine_part(source, share) or self._found(search, position)
+                part = affine_part(source, share)
             except KeyboardInterrupt:
                 self.effort.interrupted.set()  # from now on every search ends with its first guess
-                part = self._found(search, position)
+                part = None
+            if part is None:
+                part = self._found(self._search(source, share, max(most, 1), position), position)
             self.parts[source.group] = part
             most -= part.units
             goal -= min(part.solution.observed, share)

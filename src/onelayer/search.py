@@ -77,11 +77,9 @@ class Search:
         points, self.pool_values = self.source.sample(16_000 if d <= 2 else 30_000, 99 + self.source.seed)
         self.pool = points[:, list(self.source.group)]
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
-        width = len(self.source.group) + 1
-        while self.most > 1 and self.source.most_features(self._freedom(self.most, width)) < self._freedom(
-            self.most, width
-        ):
-            self.most -= 1  # data: no more free numbers than samples tell apart
+        one, two = (self._freedom(units, d + 1) for units in (1, 2))
+        allowed = self.source.most_features(self._freedom(self.most, d + 1))  # data: no more than samples tell apart
+        self.most = max(1, 1 + (allowed - one) // (two - one))
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 
     @property
