@@ -17,20 +17,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from .heads import Gates, Memory
+from .sample import spread_points
 
 
 def _ones(x: Tensor) -> Tensor:
     return torch.ones(len(x), 1, dtype=x.dtype)
-
-
-def _spread(units: int, dimension: int, padding: float, seed: int) -> tuple[Tensor, float]:
-    """(points of the box padded on every side by padding·min(h, ¼), h): Sobol, equispaced in one coordinate."""
-    h = units ** (-1 / dimension)
-    if dimension == 1:
-        unit = (torch.arange(units, dtype=torch.float64).unsqueeze(1) + 0.5) / units
-    else:
-        unit = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed).draw(units, dtype=torch.float64)
-    return (unit - 0.5) * (1 + 2 * padding * min(h, 0.25)), h
 
 
 @dataclass(frozen=True)
@@ -47,7 +38,7 @@ class MemoryFamily:
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
         """Normalised radial functions around spread centres C: k = κC, b = −κ|C|²/2, κ = narrowness/h²."""
         narrowness, padding = arrangement
-        centres, h = _spread(units, self.dimension, padding, seed)
+        centres, h = spread_points(units, self.dimension, padding, seed)
         kappa = narrowness / h**2
         return torch.cat([kappa * centres, -kappa / 2 * centres.square().sum(dim=1, keepdim=True)], dim=1)
 
@@ -94,7 +85,7 @@ class GateFamily:
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
         """Gates at spread corners, β·h as given, the orthants of every second one turned round (β < 0)."""
         step, padding = arrangement
-        corners, h = _spread(units, self.dimension, padding, seed)
+        corners, h = spread_points(units, self.dimension, padding, seed)
         beta = torch.full((units, 1), step / h, dtype=torch.float64)
         if self.dimension > 1:
             beta[1::2] *= -1

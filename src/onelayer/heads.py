@@ -24,6 +24,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from .sample import spread_points
+
 MASKED = 800.0  # a score this far below the largest has weight exactly 0: exp(−800) underflows in float64
 
 
@@ -170,13 +172,7 @@ def scattered_memory(
     Equispaced in one coordinate. h = count^(−1/d) is the typical distance of neighbours; the box is padded on every side
     by `padding`·min(h, ¼).
     """
-    d = len(coordinates)
-    h = count ** (-1 / d)
-    if d == 1:
-        unit = (torch.arange(count, dtype=torch.float64).unsqueeze(1) + 0.5) / count
-    else:
-        unit = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed).draw(count, dtype=torch.float64)
     centres = torch.zeros(count, dimension, dtype=torch.float64)
-    centres[:, coordinates] = (unit - 0.5) * (1 + 2 * padding * min(h, 0.25))
+    centres[:, coordinates], h = spread_points(count, len(coordinates), padding, seed)
     kappa = narrowness / h**2
     return Memory(kappa * centres, -kappa * centres.square().sum(dim=1) / 2, torch.zeros(count, dtype=torch.int64))

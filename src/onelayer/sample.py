@@ -31,6 +31,18 @@ def fitting_points(count: int, dimension: int, seed: int) -> Float[Tensor, "poin
     return torch.cat([x, corners(dimension)])
 
 
+def spread_points(
+    count: int, dimension: int, padding: float, seed: int
+) -> tuple[Float[Tensor, "point coordinate"], float]:
+    """(points of [−½, ½]^D padded on every side by padding·min(h, ¼), h = count^(−1/D)): Sobol, equispaced in one coordinate."""
+    h = count ** (-1 / dimension)
+    if dimension == 1:
+        unit = (torch.arange(count, dtype=torch.float64).unsqueeze(1) + 0.5) / count
+    else:
+        unit = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed).draw(count, dtype=torch.float64)
+    return (unit - 0.5) * (1 + 2 * padding * min(h, 0.25)), h
+
+
 def corners(dimension: int) -> Float[Tensor, "corner coordinate"]:
     """The corners of the cube (the first 4,096 of them in many dimensions)."""
     all_corners = itertools.islice(itertools.product((0.0, 1.0), repeat=dimension), MOST_CORNERS)
