@@ -351,12 +351,10 @@ class Sum:
         elif kind == "div" and not variables(operands[1]):
             self.add(scale / value(operands[1], []), operands[0])
         else:
-            sign = -1 if kind == "min" else 1
-            branches = maximum(node, sign, len(self.line) - 1) if kind in KINKS else None
-            if branches is None:
-                self.terms.append((scale, node))
-            else:
-                self.kinks.append((sign * scale, branches))
+            pair, sign = bent(node, len(self.line) - 1) if kind in KINKS else None, -1 if kind == "min" else 1
+            for side, forms in zip((sign * scale, -sign * scale), pair or (), strict=False):
+                self.kinks.append((side, forms))
+            self.terms += [] if pair else [(scale, node)]
 
 
 def affine(node: Node, D: int) -> Affine | None:
@@ -365,14 +363,29 @@ def affine(node: Node, D: int) -> Affine | None:
     return None if found.kinks or found.terms else found.line
 
 
-def maximum(node: Node, sign: int, D: int) -> list[Affine] | None:
-    """Affine functions whose maximum is sign·node, if there are."""
-    inner = node[1][0] if node[0] == "abs" else node
-    line = affine(inner, D) if inner[0] not in KINKS else None
-    if line is not None:
-        return [[sign * k for k in line]] if node[0] != "abs" else [line, [-k for k in line]] if sign == 1 else None
-    parts = [maximum(a, sign, D) for a in node[1]] if node[0] == ("max" if sign == 1 else "min") else [None]
-    return None if None in parts else [u for part in parts for u in part or []]
+def sums(P: list[Affine], Q: list[Affine]) -> list[Affine]:
+    return [combined(p, 1, q) for p in P for q in Q]
+
+
+def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
+    """Affine P, Q with abs, max or −min = max P − max Q, if the arguments u_i = max P_i − max Q_i are such differences.
+
+    max(u, v) = max((P_u + Q_v) ∪ (P_v + Q_u)) − max(Q_u + Q_v), with all sums of a member of each.
+    """
+    kind, operands, _ = node
+    P, Q = list[Affine](), [[arb(0)] * (D + 1)]
+    for a in operands + operands if kind == "abs" else operands if kind != "where" else ():
+        found, sign = Sum([arb(0)] * (D + 1)), -1 if kind == "min" or (kind == "abs" and P) else 1
+        found.add(arb(sign), a)
+        sides = [[found.line], [[arb(0)] * (D + 1)]]
+        for scale, forms in found.kinks:
+            if not (scale > 0 or scale < 0) or max(map(len, sides)) * len(forms) > BRANCHES:
+                return None
+            sides[scale < 0] = sums(sides[scale < 0], [[abs(scale) * k for k in form] for form in forms])
+        if found.terms or len(P) * len(sides[1]) > NODES:
+            return None
+        P, Q = sums(P, sides[1]) + sums(sides[0], Q), sums(Q, sides[1])
+    return (P, Q) if P else None
 
 
 class Computed(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..kinks import parted
+from ..rewriting import parted
 from ..target import Target
 from ..threads import one_thread
 from . import analytic
