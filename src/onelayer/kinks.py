@@ -25,7 +25,7 @@ from .formula import Formula, to_text
 from .formula.affine import Affine, along, contending, difference, flat
 from .formula.tree import Node
 from .groups import additive_terms
-from .rewriting import ZERO, added, kinks_in
+from .rewriting import ZERO, kinks_in, sum_of
 
 LARGEST = Fraction(10) ** 150  # of numbers that become weights; their inverses are the smallest
 SAME = 1e-9  # sides that differ by less (relatively) are equal but for rounding
@@ -93,7 +93,7 @@ def split(
                 rest[o].append(tree)
             else:
                 terms.append(found)
-    scales, carriers = _Scales(domain, frame), dict[tuple[Affine, ...], str]()
+    scales, carriers = _Scales(frame), dict[tuple[Affine, ...], str]()
     bent = dict.fromkeys(bend.forms for term in terms for bend in term.bends)
     for forms in sorted(bent, key=len, reverse=True):  # those without a choice first
         hinge = len(forms) == 2 and layout == "token"
@@ -112,7 +112,7 @@ def split(
     for (forms, lowest), row in weights.items():
         if any(row):
             kinks[carriers[forms]].append(Kink(forms, tuple(row), lowest))
-    outputs = tuple(added(trees) for trees in rest)
+    outputs = tuple(sum_of(trees) for trees in rest)
     text = "; ".join(to_text(output, formula.names) for output in outputs)
     left = dict.fromkeys(to_text(t, formula.names) for output in outputs for t in kinks_in(output))
     smooth = Formula(text, formula.names, outputs)
@@ -148,9 +148,7 @@ def _spread(forms: Sequence[Affine], sign: Fraction) -> tuple[Affine, _Bend]:
     columns = zip(*(form.slopes for form in forms), strict=True)
     common = Affine(Fraction(0), tuple(Counter(column).most_common(1)[0][0] for column in columns))
     apart = sorted((form - common for form in forms), key=lambda form: form.support)
-    s = next(
-        form.slopes[form.support[0]] for form in apart if form.support
-    )  # 1 after scaling; max becomes min if s < 0
+    s = next(form.slopes[form.support[0]] for form in apart if form.support)  # scaled to 1; max is min then if s < 0
     return common, _Bend(tuple(form.times(1 / s) for form in apart), s < 0, sign * s)
 
 
@@ -180,7 +178,6 @@ def halves(d: Affine) -> tuple[Affine, Affine]:
 class _Scales:
     """Scales of coordinates that heads tie together: in each group they are proportional to the slopes."""
 
-    domain: Domain
     given: Frame
     groups: list[dict[int, Fraction]] = field(default_factory=list)
 

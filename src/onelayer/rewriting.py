@@ -20,7 +20,7 @@ ZERO = Number(Fraction(0))
 FEW = 8  # affine functions of a maximum that may take the place of a nested one
 
 
-def added(trees: Sequence[Node]) -> Node:
+def sum_of(trees: Sequence[Node]) -> Node:
     """The sum of trees, 0 if there are none."""
     if not trees:
         return ZERO
@@ -41,8 +41,8 @@ def parted(formula: Formula) -> tuple[Formula, Formula] | None:
         trees = [(tree, bool(kinks_in(tree))) for tree in additive_terms(output)]
         if any(kinked and difference(tree, D) is None for tree, kinked in trees):
             return None
-        kinks.append(added([tree for tree, kinked in trees if kinked]))
-        rest.append(added([tree for tree, kinked in trees if not kinked]))
+        kinks.append(sum_of([tree for tree, kinked in trees if kinked]))
+        rest.append(sum_of([tree for tree, kinked in trees if not kinked]))
     straight = all(difference(tree, D) is not None for output in rest for tree in additive_terms(output))
     if straight or not variables(*kinks):
         return None
@@ -54,7 +54,7 @@ def plain(formula: Formula) -> Formula:
     found = [[(tree, _plain(tree, formula.dimension)) for tree in additive_terms(output)] for output in formula.outputs]
     if not any(new for row in found for _, new in row):
         return formula
-    outputs = tuple(added([part for tree, new in row for part in new or [tree]]) for row in found)
+    outputs = tuple(sum_of([part for tree, new in row for part in new or [tree]]) for row in found)
     return replace(formula, outputs=outputs)
 
 
