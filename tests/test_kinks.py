@@ -237,7 +237,7 @@ def test_sums_of_layers(kind):
 
 def test_kinks_with_a_smooth_part(tmp_path):
     target, kinks = taken("abs(x1-x2) + x1*x2 - max(x1, 0.25)", SQUARE)
-    smooth = ol.build(kinks.smooth.text, SQUARE, 5e-4, construction="gates")
+    smooth = ol.build(kinks.smooth.text, SQUARE, 5e-4, construction="gates", method="solved")
     from onelayer.solved import solved_layer
     from onelayer.wishes import Wishes
 
