@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -136,11 +137,13 @@ def test_memory_has_hinges_only(tmp_path):
     assert taken("max(x1, x2, x3)", CUBE, "memory")[1].left == ("max(x1, x2, x3)",)
 
 
-def test_nested_kinks_across_the_box():
+def test_nested_kinks_across_the_box(tmp_path):
     """Along one direction they are hinges; along several they are left."""
-    layer, certificate, _ = made("max(0, 1-abs(x1+2*x2)) + abs(abs(x1-x2)-0.5)", [(-1, 1)] * 2, 1e-9)
+    formula = "max(0, 1-abs(x1+2*x2)) + abs(abs(x1-x2)-0.5)"
+    layer, certificate, approximation = made(formula, [(-1, 1)] * 2, 1e-9)
     assert (layer.units, len(layer.hinges)) == (3, 3)
     assert certificate.verdict == "CERTIFIED"
+    assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
     for formula in ("abs(abs(x1 - x2) - abs(x1 + 2*x2))", "max(x1 + x2, x1, x2, 0)"):
         assert taken(formula, [(-1, 1)] * 2)[1].left == (formula,)
 
@@ -345,6 +348,12 @@ def test_the_checker_takes_nested_kinks_apart(node, points):
     for x in points:
         balls = [arb(v.numerator) / v.denominator for v in x]
         tops = [scale * max_of([checker.at(form, balls) for form in forms]) for scale, forms in found.kinks]
+        for _, forms in found.kinks:
+            chain = checker.chain(forms, [(-3.0, 3.0)] * 2) if len(forms) > 1 else None
+            if chain is not None:
+                L = [checker.at(form, balls) for form in chain[0]]
+                steps = sum((max_of([b - a, arb(0)]) for a, b in pairwise(L)), L[0])
+                assert not abs(steps - max_of([checker.at(form, balls) for form in forms])) > chain[1]
         rest = [scale * checker.value(term, balls) for scale, term in found.terms]
         total = sum([*tops, *rest], checker.at(found.line, balls))
         value = exact(node, x)

@@ -388,6 +388,31 @@ def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
     return (P, Q) if P else None
 
 
+def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
+    """(L_1, …, L_n; δ): the maximum is L_1 + Σ max(0, L_(k+1) − L_k) up to δ, if all forms differ along one direction.
+
+    L are those of the forms that the maximum has, by increasing slope: each meets the next one later than the last one.
+    """
+    gaps = [combined(form, -1, forms[0]) for form in forms]
+    _, t, i = max(
+        (float(abs(g[i]).mid()) * (q - p), t, i) for t, g in enumerate(gaps) for i, (p, q) in enumerate(box, 1)
+    )
+    axis = [arb(0), *(k / gaps[t][i] for k in gaps[t][1:])]
+    lines = [combined(combined(forms[0], g[i], axis), g[0], [arb(1)] + [arb(0)] * len(box)) for g in gaps]
+    off = reduce(arb.max, [size(combined(a, -1, b), box) for a, b in zip(forms, lines, strict=True)])
+    hull = list[int]()
+
+    def meet(a: int, b: int) -> Any:
+        return (gaps[a][0] - gaps[b][0]) / (gaps[b][i] - gaps[a][i])
+
+    for k in sorted(range(len(gaps)), key=lambda k: float(gaps[k][i].mid())):
+        while len(hull) > 1 and meet(hull[-2], k) <= meet(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(k)
+    sure = all(meet(a, b) < meet(b, c) for a, b, c in zip(hull, hull[1:], hull[2:], strict=False))
+    return ([lines[k] for k in hull], off) if sure and off < 1e-6 * size(gaps[t], box) else None
+
+
 class Computed(NamedTuple):
     """An affine function A of x̂ as floating point computes it: off by at most u(R(|x̂|) + own·|A(x̂)|), u the unit roundoff."""
 
@@ -770,9 +795,15 @@ class Difference:
     def add(self, scales: list[Any], branches: list[Affine]) -> None:
         """Add scales[o]·max(branches) to every output o; a branch that is always below another one does not count."""
         above = [[span(combined(c, -1, b), self.box)[0] for c in branches] for b in branches]
-        mean, scale, hats = self.normal(
-            [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
-        )
+        branches = [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
+        if steps := chain(branches, self.box) if len(branches) > 2 else None:
+            self.add(scales, steps[0][:1])
+            for low, high in zip(steps[0], steps[0][1:], strict=False):
+                self.add(scales, [[arb(0)] * len(low), combined(high, -1, low)])
+            for o, s in enumerate(scales):
+                self.widen(o, abs(s) * steps[1])
+            return
+        mean, scale, hats = self.normal(branches)
         if not scale > 0:  # they differ by constants only
             mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
         self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
