@@ -1,11 +1,17 @@
 """Kinks: taken out of the formula exactly, carried by heads and hinges, and proved end to end."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import random_layer
@@ -14,14 +20,16 @@ from onelayer.assemble import Frame, assemble
 from onelayer.build import frame_of, head_kinds, total_of
 from onelayer.certify.arithmetic import FLOAT64, arithmetic_of
 from onelayer.certify.decide import decide
-from onelayer.checker import check
 from onelayer.extrema import kink_layer
-from onelayer.formula import evaluate, parse
-from onelayer.formula.affine import Affine, contending, reduced, tops, value_of
+from onelayer.formula import Formula, evaluate, parse, to_text
+from onelayer.formula.affine import Affine, along, contending, difference, reduced, value_of
+from onelayer.formula.tree import Call, Negation, Number, Product, Quotient, Sum, Variable
 from onelayer.heads import shortfall
 from onelayer.kinks import split
 from onelayer.layer import added
 from onelayer.plan import outputs_of
+from onelayer.rewriting import plain
+from test_checker import check, checker
 
 SHARE = 0.02  # of the tolerance, for the sharpness of kinks
 
@@ -71,6 +79,11 @@ EXACT = {  # formula, domain, (units, reads, hinges)
     "irrational": ("sqrt(2)*max(x1 - pi/7, x2/3)/3 - min(x1, x2)*e", SQUARE, (1, 2, 1)),
     "far from 0": ("abs(x1-x2)", [(1000, 1001), (1000, 1001)], (1, 2, 0)),
     "many in one": ("max(x5, x3, x1+0.1, x2, x4)", [(0, 1)] * 5, (1, 0, 0)),
+    "clipped": ("min(max(x1, 0.2), 0.7) + 2*min(max(x2-x1, -0.5), 0.25)", SQUARE, (4, 0, 0)),
+    "hat": ("max(0, 1-abs(3*x1-1))", [(-1, 1)], (3, 0, 0)),
+    "w": ("abs(abs(x1)-0.5)", [(-1, 1)], (3, 1, 0)),
+    "valley": ("max(-x1, 0, 2*x1-1/3)", [(-1, 1)], (2, 1, 0)),
+    "two that cross": ("min(max(x1, x2), 0.5)", SQUARE, (2, 0, 0)),
     "kinks that cancel": ("max(x1, x2) + min(x1, x2)", SQUARE, (0, 2, 0)),
     "no kinks": ("abs(3) + max(x1, 5) - min(x1, x1) + 2*abs(x1+1) + abs(x2-x2) + 0*abs(x1-x2)", SQUARE, (0, 1, 0)),
 }  # fmt: skip
@@ -122,6 +135,17 @@ def test_memory_has_hinges_only(tmp_path):
     assert certificate.verdict == "CERTIFIED"
     assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
     assert taken("max(x1, x2, x3)", CUBE, "memory")[1].left == ("max(x1, x2, x3)",)
+
+
+def test_nested_kinks_across_the_box(tmp_path):
+    """Along one direction they are hinges; along several they are left."""
+    formula = "max(0, 1-abs(x1+2*x2)) + abs(abs(x1-x2)-0.5)"
+    layer, certificate, approximation = made(formula, [(-1, 1)] * 2, 1e-9)
+    assert (layer.units, len(layer.hinges)) == (3, 3)
+    assert certificate.verdict == "CERTIFIED"
+    assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
+    for formula in ("abs(abs(x1 - x2) - abs(x1 + 2*x2))", "max(x1 + x2, x1, x2, 0)"):
+        assert taken(formula, [(-1, 1)] * 2)[1].left == (formula,)
 
 
 def test_a_wrong_weight_is_not_certified():
@@ -231,25 +255,24 @@ def test_kinks_with_a_smooth_part(tmp_path):
 def test_affine_parts():
     names = ("x1", "x2")
 
-    def forms(text, sign=1):
-        found = tops(parse(text, names).outputs[0], 2, sign)
-        return None if found is None else {(*map(float, f.slopes), float(f.constant)) for f in found}
+    def forms(text):
+        found = difference(parse(text, names).outputs[0], 2)
+        rows = [sorted((*map(float, f.slopes), float(f.constant)) for f in part) for part in found or ()]
+        return tuple(rows) or None
 
-    assert forms("2*(x1 - x2/4) - 1/3*3") == {(2, -0.5, -1)}
-    assert forms("max(x1, 1 + max(x2, x1), 0)") == {(1, 0, 1), (0, 1, 1), (0, 0, 0)}
-    assert forms("min(x1, x2)") is None
-    assert forms("-2*min(x1, x2)") == {(-2, 0, 0), (0, -2, 0)}
-    assert forms("min(x1, x2)/-2") == {(-0.5, 0, 0), (0, -0.5, 0)}
-    assert forms("abs(x1) + abs(x2)") == {(s, t, 0) for s in (1, -1) for t in (1, -1)}
-    assert forms("abs(max(x1, x2))") is None
-    assert forms("abs(x1)", -1) is None
-    assert len(forms("+".join(f"abs(x1-{k})" for k in range(6)))) == 7
-    assert forms("+".join(f"abs(x1-{k})" for k in range(7))) is None  # 128 sums are too many
-    assert forms("abs(x1)*log(-1)") is forms("x1/0") is None
-    assert forms("x1*x2") is None
-    assert forms("0*abs(x1)") == {(0, 0, 0)}
-    assert forms("sqr(x1)") is None
-    third = tops(parse("x1/3 + pi", names).outputs[0], 2)[0]
+    zero = [(0, 0, 0)]
+    assert forms("2*(x1 - x2/4) - 1/3*3") == ([(2, -0.5, -1)], zero)
+    assert forms("max(x1, 1 + max(x2, x1), 0)") == ([(0, 0, 0), (0, 1, 1), (1, 0, 1)], zero)
+    assert forms("min(x1, x2)") == (zero, [(-1, 0, 0), (0, -1, 0)])
+    assert forms("-2*min(x1, x2)") == ([(-2, 0, 0), (0, -2, 0)], zero)
+    assert forms("min(x1, x2)/-2") == ([(-0.5, 0, 0), (0, -0.5, 0)], zero)
+    assert forms("abs(x1) + abs(x2)") == ([(s, t, 0) for s in (-1, 1) for t in (-1, 1)], zero)
+    assert forms("min(max(x1, 0), 1)") == ([(0, 0, 0), (1, 0, 0)], [(0, 0, 0), (1, 0, -1)])
+    assert forms("0*abs(x1)") == (zero, zero)
+    assert len(forms("+".join(f"abs(x1-{k})" for k in range(30)))[0]) == 31
+    assert forms("+".join(f"abs(x1-{k}*x2)" for k in range(70))) is None  # too many
+    assert forms("abs(x1)*log(-1)") is forms("x1/0") is forms("x1*x2") is forms("sqr(x1)") is None
+    third = difference(parse("x1/3 + pi", names).outputs[0], 2)[0][0]
     assert third.slopes == (Fraction(1, 3), 0)
     assert abs(float(third.constant) - np.pi) < 1e-15
     assert third.constant != Fraction(np.pi)
@@ -258,3 +281,90 @@ def test_affine_parts():
     assert reduced([u, v, u, w]) == [v, w]
     assert contending([u, v, w], [0.0], [1.0]) == [v]
     assert contending([v, w], [0.0], [5.0]) == [v, w]
+
+
+def exact(node, x):
+    """A formula of rationals, min, max and abs, in rationals."""
+    match node:
+        case Number(value):
+            return value
+        case Variable(index):
+            return x[index - 1]
+        case Negation(u):
+            return -exact(u, x)
+        case Quotient(u, v):
+            return exact(u, x) / exact(v, x)
+        case Sum(parts):
+            return sum(exact(p, x) for p in parts)
+        case Product(parts):
+            return math.prod(exact(p, x) for p in parts)
+        case Call(name, parts):
+            return {"abs": abs, "max": max, "min": min}[name](*(exact(p, x) for p in parts))
+
+
+rationals = st.fractions(-3, 3, max_denominator=7)
+nodes = st.recursive(
+    st.one_of(rationals.map(Number), st.sampled_from([Variable(1), Variable(2)])),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=2, max_size=3).map(lambda t: Sum(tuple(t))),
+        inner.map(Negation),
+        st.tuples(rationals.map(Number), inner).map(Product),
+        inner.map(lambda t: Call("abs", (t,))),
+        st.tuples(st.sampled_from(["min", "max"]), st.lists(inner, min_size=2, max_size=3)).map(
+            lambda t: Call(t[0], tuple(t[1]))
+        ),
+    ),
+    max_leaves=7,
+)
+
+
+@settings(max_examples=300)
+@given(nodes, st.lists(st.tuples(rationals, rationals), min_size=6, max_size=6))
+def test_nested_kinks_are_differences_of_maxima(node, points):
+    """As an identity of rationals: the difference, its envelope along one direction, the formula rewritten."""
+    pair = difference(node, 2)
+    formula = Formula("", ("x1", "x2"), (node,))
+    new = plain(formula).outputs[0]
+    for x in points:
+        assert exact(new, x) == exact(node, x)
+        if pair is None:
+            continue
+        P, Q = (max(f.constant + f.slopes[0] * x[0] + f.slopes[1] * x[1] for f in forms) for forms in pair)
+        assert abs(exact(node, x) - (P - Q)) < 1e-60  # constants like abs(1/3) are rounded
+        for forms in pair:
+            found = along(forms)
+            if found is not None:
+                bends = sum(c * max(_at(d, x), 0) for c, d in found[1])
+                assert _at(found[0], x) + bends == max(_at(f, x) for f in forms)
+
+
+@settings(max_examples=200)
+@given(nodes, st.lists(st.tuples(rationals, rationals), min_size=4, max_size=4))
+def test_the_checker_takes_nested_kinks_apart(node, points):
+    """line + Σ scale·max(forms) + Σ terms is the formula, in balls that hold the exact value."""
+    read = checker.Reader(["x1", "x2"], to_text(node)).node()
+    found = checker.Sum([arb(0)] * 3)
+    found.add(arb(1), read)
+    for x in points:
+        balls = [arb(v.numerator) / v.denominator for v in x]
+        tops = [scale * max_of([checker.at(form, balls) for form in forms]) for scale, forms in found.kinks]
+        for _, forms in found.kinks:
+            chain = checker.chain(forms, [(-3.0, 3.0)] * 2) if len(forms) > 1 else None
+            if chain is not None:
+                L = [checker.at(form, balls) for form in chain[0]]
+                steps = sum((max_of([b - a, arb(0)]) for a, b in pairwise(L)), L[0])
+                assert not abs(steps - max_of([checker.at(form, balls) for form in forms])) > chain[1]
+        rest = [scale * checker.value(term, balls) for scale, term in found.terms]
+        total = sum([*tops, *rest], checker.at(found.line, balls))
+        value = exact(node, x)
+        gap = abs(total - arb(value.numerator) / value.denominator)
+        assert not gap > 0
+        assert gap < 1e-9
+
+
+def max_of(balls):
+    return reduce(arb.max, balls)
+
+
+def _at(form, x):
+    return form.constant + sum(a * v for a, v in zip(form.slopes, x, strict=True))

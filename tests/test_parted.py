@@ -16,9 +16,10 @@ from onelayer.certify.decide import decide, prove_by
 from onelayer.certify.part import Budget
 from onelayer.extrema import kink_layer
 from onelayer.formula import evaluate, parse
-from onelayer.kinks import parted, split
+from onelayer.kinks import split
 from onelayer.layer import added
 from onelayer.plan import outputs_of
+from onelayer.rewriting import parted
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
 

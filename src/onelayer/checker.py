@@ -351,12 +351,10 @@ class Sum:
         elif kind == "div" and not variables(operands[1]):
             self.add(scale / value(operands[1], []), operands[0])
         else:
-            sign = -1 if kind == "min" else 1
-            branches = maximum(node, sign, len(self.line) - 1) if kind in KINKS else None
-            if branches is None:
-                self.terms.append((scale, node))
-            else:
-                self.kinks.append((sign * scale, branches))
+            pair, sign = bent(node, len(self.line) - 1) if kind in KINKS else None, -1 if kind == "min" else 1
+            for side, forms in zip((sign * scale, -sign * scale), pair or (), strict=False):
+                self.kinks.append((side, forms))
+            self.terms += [] if pair else [(scale, node)]
 
 
 def affine(node: Node, D: int) -> Affine | None:
@@ -365,14 +363,54 @@ def affine(node: Node, D: int) -> Affine | None:
     return None if found.kinks or found.terms else found.line
 
 
-def maximum(node: Node, sign: int, D: int) -> list[Affine] | None:
-    """Affine functions whose maximum is sign·node, if there are."""
-    inner = node[1][0] if node[0] == "abs" else node
-    line = affine(inner, D) if inner[0] not in KINKS else None
-    if line is not None:
-        return [[sign * k for k in line]] if node[0] != "abs" else [line, [-k for k in line]] if sign == 1 else None
-    parts = [maximum(a, sign, D) for a in node[1]] if node[0] == ("max" if sign == 1 else "min") else [None]
-    return None if None in parts else [u for part in parts for u in part or []]
+def sums(P: list[Affine], Q: list[Affine]) -> list[Affine]:
+    return [combined(p, 1, q) for p in P for q in Q]
+
+
+def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
+    """Affine P, Q with abs, max or −min = max P − max Q, if the arguments u_i = max P_i − max Q_i are such differences.
+
+    max(u, v) = max((P_u + Q_v) ∪ (P_v + Q_u)) − max(Q_u + Q_v), with all sums of a member of each.
+    """
+    kind, operands, _ = node
+    P, Q = list[Affine](), [[arb(0)] * (D + 1)]
+    for a in operands + operands if kind == "abs" else operands if kind != "where" else ():
+        found, sign = Sum([arb(0)] * (D + 1)), -1 if kind == "min" or (kind == "abs" and P) else 1
+        found.add(arb(sign), a)
+        sides = [[found.line], [[arb(0)] * (D + 1)]]
+        for scale, forms in found.kinks:
+            if not (scale > 0 or scale < 0) or max(map(len, sides)) * len(forms) > BRANCHES:
+                return None
+            sides[scale < 0] = sums(sides[scale < 0], [[abs(scale) * k for k in form] for form in forms])
+        if found.terms or len(P) * len(sides[1]) > NODES:
+            return None
+        P, Q = sums(P, sides[1]) + sums(sides[0], Q), sums(Q, sides[1])
+    return (P, Q) if P else None
+
+
+def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
+    """(L_1, …, L_n; δ): the maximum is L_1 + Σ max(0, L_(k+1) − L_k) up to δ, if all forms differ along one direction.
+
+    L are those of the forms that the maximum has, by increasing slope: each meets the next one later than the last one.
+    """
+    gaps = [combined(form, -1, forms[0]) for form in forms]
+    _, t, i = max(
+        (float(abs(g[i]).mid()) * (q - p), t, i) for t, g in enumerate(gaps) for i, (p, q) in enumerate(box, 1)
+    )
+    axis = [arb(0), *(k / gaps[t][i] for k in gaps[t][1:])]
+    lines = [combined(combined(forms[0], g[i], axis), g[0], [arb(1)] + [arb(0)] * len(box)) for g in gaps]
+    off = reduce(arb.max, [size(combined(a, -1, b), box) for a, b in zip(forms, lines, strict=True)])
+    hull = list[int]()
+
+    def meet(a: int, b: int) -> Any:
+        return (gaps[a][0] - gaps[b][0]) / (gaps[b][i] - gaps[a][i])
+
+    for k in sorted(range(len(gaps)), key=lambda k: float(gaps[k][i].mid())):
+        while len(hull) > 1 and meet(hull[-2], k) <= meet(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(k)
+    sure = all(meet(a, b) < meet(b, c) for a, b, c in zip(hull, hull[1:], hull[2:], strict=False))
+    return ([lines[k] for k in hull], off) if sure and off < 1e-6 * size(gaps[t], box) else None
 
 
 class Computed(NamedTuple):
@@ -757,9 +795,15 @@ class Difference:
     def add(self, scales: list[Any], branches: list[Affine]) -> None:
         """Add scales[o]·max(branches) to every output o; a branch that is always below another one does not count."""
         above = [[span(combined(c, -1, b), self.box)[0] for c in branches] for b in branches]
-        mean, scale, hats = self.normal(
-            [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
-        )
+        branches = [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
+        if steps := chain(branches, self.box) if len(branches) > 2 else None:
+            self.add(scales, steps[0][:1])
+            for low, high in zip(steps[0], steps[0][1:], strict=False):
+                self.add(scales, [[arb(0)] * len(low), combined(high, -1, low)])
+            for o, s in enumerate(scales):
+                self.widen(o, abs(s) * steps[1])
+            return
+        mean, scale, hats = self.normal(branches)
         if not scale > 0:  # they differ by constants only
             mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
         self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]

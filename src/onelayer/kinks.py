@@ -1,19 +1,17 @@
 """Kinks of a formula that one layer has exactly, up to a sharpness: f = affine + Σ kinks + smooth rest.
 
-Additive terms c·abs(u), c·max(u, …), c·min(u, …) of affine functions are taken out of the tree, affine terms too, so the
-rest is exact. What is affine on the domain is counted as such: forms that others dominate there are dropped. With
-d = u − v brought to the slope 1 in its first variable, any kink of two forms is
-
-    max(u, v) = v + s·max(d, 0),    d = (u − v)/s,  s > 0;        for s < 0:  max(u, v) = u + |s|·max(d, 0),
-
-so that abs, max and min of the same two forms share one unit. A kink is carried by
+Additive terms that abs, max and min make of affine functions are taken out of the tree, affine terms too, so the rest is
+exact. Such a term is a difference of maxima of affine forms (`formula.affine`). Forms that others dominate on the domain
+are dropped; what is left of a maximum along one direction is a line and kinks max(d, 0), d with the slope 1 in its first
+variable, so that abs, max, min and clipping of the same two forms share a unit. A kink is carried by
 
     a head      forms p_j x_j + c_j in one variable each, and perhaps a constant: a max-head, or a gate whose anchor is the
                 constant. All tokens of a head share one slope, so that p_j is proportional to the scale of x_j: scales are
                 changed for that only where no hinge could do instead.
-    a hinge     relu(d) of the feed-forward network, for two forms; needs layout="token".
+    a hinge     relu(d) of the feed-forward network; needs layout="token".
 
-Any other is left in the rest (three and more forms that are not of that shape), and so are kinks within other functions.
+A term with any other kink is left in the rest (three and more forms that are not of that shape), and so are kinks within
+other functions.
 """
 
 from collections import Counter
@@ -24,9 +22,10 @@ from fractions import Fraction
 from .assemble import Frame, Layout
 from .domain import Domain
 from .formula import Formula, to_text
-from .formula.affine import Affine, contending, flat, tops
-from .formula.tree import Call, Node, Number, Sum, Tree, Where, children, variables
+from .formula.affine import Affine, along, contending, difference, flat
+from .formula.tree import Node
 from .groups import additive_terms
+from .rewriting import ZERO, kinks_in, sum_of
 
 LARGEST = Fraction(10) ** 150  # of numbers that become weights; their inverses are the smallest
 SAME = 1e-9  # sides that differ by less (relatively) are equal but for rounding
@@ -59,19 +58,26 @@ class Split:
     @property
     def nothing_left(self) -> bool:
         """Whether the smooth rest is 0."""
-        return all(output == Number(Fraction(0)) for output in self.smooth.outputs)
+        return all(output == ZERO for output in self.smooth.outputs)
+
+
+@dataclass(frozen=True)
+class _Bend:
+    """factor·max(forms), or min(forms) if `lowest`."""
+
+    forms: tuple[Affine, ...]
+    lowest: bool
+    factor: Fraction
 
 
 @dataclass(frozen=True)
 class _Term:
-    """An additive term of an output: factor·(max or min of forms) + line."""
+    """An additive term of an output: line + Σ bends on the domain."""
 
     output: int
     tree: Node
-    forms: tuple[Affine, ...]
-    lowest: bool
-    factor: Fraction
     line: Affine
+    bends: tuple[_Bend, ...]
 
 
 def split(
@@ -87,74 +93,63 @@ def split(
                 rest[o].append(tree)
             else:
                 terms.append(found)
-    scales = _Scales(domain, frame)
-    carriers = {term.forms: "affine" for term in terms}
-    for forms in sorted((f for f in carriers if f), key=len, reverse=True):  # those without a choice first
+    scales, carriers = _Scales(frame), dict[tuple[Affine, ...], str]()
+    bent = dict.fromkeys(bend.forms for term in terms for bend in term.bends)
+    for forms in sorted(bent, key=len, reverse=True):  # those without a choice first
         hinge = len(forms) == 2 and layout == "token"
         tokens = _tokens(forms) if construction == "gates" else None
         head = tokens is not None and scales.join(tokens, stretching=not hinge)
         carriers[forms] = "head" if head else "hinge" if hinge else "rest"
     lines, weights = [flat(Fraction(0), D) for _ in range(m)], dict[tuple[tuple[Affine, ...], bool], list[Fraction]]()
     for term in terms:
-        if carriers[term.forms] == "rest":
+        if any(carriers[bend.forms] == "rest" for bend in term.bends):
             rest[term.output].append(term.tree)
             continue
         lines[term.output] = lines[term.output] + term.line
-        if term.forms:
-            weights.setdefault((term.forms, term.lowest), [Fraction(0)] * m)[term.output] += term.factor
+        for bend in term.bends:
+            weights.setdefault((bend.forms, bend.lowest), [Fraction(0)] * m)[term.output] += bend.factor
     kinks = {"head": list[Kink](), "hinge": list[Kink]()}
     for (forms, lowest), row in weights.items():
         if any(row):
             kinks[carriers[forms]].append(Kink(forms, tuple(row), lowest))
-    outputs = tuple(_added(trees) for trees in rest)
+    outputs = tuple(sum_of(trees) for trees in rest)
     text = "; ".join(to_text(output, formula.names) for output in outputs)
-    left = dict.fromkeys(to_text(t, formula.names) for output in outputs for t in _kinked(output))
+    left = dict.fromkeys(to_text(t, formula.names) for output in outputs for t in kinks_in(output))
     smooth = Formula(text, formula.names, outputs)
     heads, hinges = tuple(kinks["head"]), tuple(kinks["hinge"])
     return Split(tuple(lines), heads, hinges, smooth, tuple(left), scales.frame(), construction)
 
 
-def parted(formula: Formula) -> tuple[Formula, Formula] | None:
-    """(kinks of affine functions, the rest), which add up to the formula; None if either has nothing, or other kinks."""
-    D, kinks, rest = formula.dimension, list[Node](), list[Node]()
-    for output in formula.outputs:
-        trees = [(tree, bool(_kinked(tree))) for tree in additive_terms(output)]
-        if any(kinked and tops(tree, D) is None and tops(tree, D, -1) is None for tree, kinked in trees):
-            return None
-        kinks.append(_added([tree for tree, kinked in trees if kinked]))
-        rest.append(_added([tree for tree, kinked in trees if not kinked]))
-    flat_rest = all(tops(tree, D) is not None for output in rest for tree in additive_terms(output))
-    if flat_rest or not variables(*kinks):
-        return None
-    return replace(formula, outputs=tuple(kinks)), replace(formula, outputs=tuple(rest))
-
-
 def _term(output: int, tree: Node, domain: Domain) -> _Term | None:
-    """The additive term as an affine function or a kink in normal form; None for all others."""
-    D = domain.dimension
-    for sign in (1, -1):
-        forms = tops(tree, D, sign)
-        if forms is not None and all(_ordinary(form) for form in forms):
-            break
-    else:
+    """The additive term as an affine function and kinks in normal form; None for all others."""
+    D, box = domain.dimension, (domain.lower, domain.upper)
+    pair = difference(tree, D)
+    if pair is None or not all(_ordinary(form) for forms in pair for form in forms):
         return None
-    forms = contending(forms, domain.lower, domain.upper)
-    one, zero = Fraction(sign), flat(Fraction(0), D)
-    if len(forms) == 1:
-        return _Term(output, tree, (), False, Fraction(0), forms[0].times(one))
-    if len(forms) == 2:
-        u, v = forms
-        d = u - v
-        s = d.slopes[d.support[0]]
-        line = v if s > 0 else u
-        return _Term(output, tree, (d.times(1 / s), zero), False, sign * abs(s), line.times(one))
-    # more forms: what most of them have in common is affine; brought to the slope 1 in the first variable
+    line, bends = flat(Fraction(0), D), list[_Bend]()
+    for sign, forms in zip((Fraction(1), Fraction(-1)), pair, strict=True):
+        left = contending(forms, *box)
+        found = (left[0], []) if len(left) == 1 else along(left)
+        if found is None:
+            base, bend = _spread(left, sign)
+            line, bends = line + base.times(sign), [*bends, bend]
+            continue
+        line = line + found[0].times(sign)
+        for factor, d in found[1]:
+            if d.least(*box) >= 0:
+                line = line + d.times(sign * factor)
+            elif (flat(Fraction(0), D) - d).least(*box) < 0:
+                bends.append(_Bend((d, flat(Fraction(0), D)), False, sign * factor))
+    return _Term(output, tree, line, tuple(bends))
+
+
+def _spread(forms: Sequence[Affine], sign: Fraction) -> tuple[Affine, _Bend]:
+    """Forms that differ along several directions: what most of them have in common, and sign·(their maximum less that)."""
     columns = zip(*(form.slopes for form in forms), strict=True)
     common = Affine(Fraction(0), tuple(Counter(column).most_common(1)[0][0] for column in columns))
     apart = sorted((form - common for form in forms), key=lambda form: form.support)
-    s = next(form.slopes[form.support[0]] for form in apart if form.support)
-    scaled = tuple(form.times(1 / s) for form in apart)
-    return _Term(output, tree, scaled, s < 0, sign * s, common.times(one))
+    s = next(form.slopes[form.support[0]] for form in apart if form.support)  # scaled to 1; max is min then if s < 0
+    return common, _Bend(tuple(form.times(1 / s) for form in apart), s < 0, sign * s)
 
 
 def _ordinary(form: Affine) -> bool:
@@ -183,7 +178,6 @@ def halves(d: Affine) -> tuple[Affine, Affine]:
 class _Scales:
     """Scales of coordinates that heads tie together: in each group they are proportional to the slopes."""
 
-    domain: Domain
     given: Frame
     groups: list[dict[int, Fraction]] = field(default_factory=list)
 
@@ -214,16 +208,3 @@ class _Scales:
             for j, p in group.items():
                 scale[j] = float(Fraction(self.given.scale[longest]) * p / group[longest])
         return replace(self.given, scale=tuple(scale))
-
-
-def _added(trees: Sequence[Node]) -> Node:
-    if not trees:
-        return Number(Fraction(0))
-    return trees[0] if len(trees) == 1 else Sum(tuple(trees))
-
-
-def _kinked(tree: Tree) -> list[Tree]:
-    """The outermost parts that have kinks or jumps."""
-    if isinstance(tree, Where) or (isinstance(tree, Call) and tree.name in ("abs", "min", "max")):
-        return [tree] if variables(tree) else []
-    return [part for child in children(tree) for part in _kinked(child)]

@@ -20,6 +20,7 @@ import numpy as np
 from ..formula.bounded import ULPS
 from ..formula.tree import Where, postorder, variables
 from ..model import SingleLayerTransformer
+from ..rewriting import plain
 from ..target import Target
 from ..threads import one_thread
 from .analytic import Proof
@@ -94,7 +95,8 @@ class Search:
 
     def __init__(self, network: Callable[[Space], Value], target: Target, columns: Sequence[int], numbers: int) -> None:
         """`network`: T on boxes; `columns`: its outputs that are compared; `numbers`: how many T has on the way, about."""
-        self.network, self.target, self.columns = network, target, columns
+        self.network, self.columns = network, columns
+        self.target = target if target.formula is None else target.part(plain(target.formula))
         per_box = 20 * math.comb(target.dimension + 3, 3) * numbers // 8
         self.at_once = max(1, min(4096, AT_ONCE // max(per_box, 1)))
         self.dropped = 0

@@ -16,9 +16,9 @@ from ..approximation import Approximation
 from ..errors import InputError
 from ..formula import Formula
 from ..formula.tree import Call, Where, postorder
-from ..kinks import parted
 from ..model import SingleLayerTransformer
 from ..observe import observe
+from ..rewriting import parted
 from ..target import Target, require_tolerance
 from . import analytic, bisect
 from .analytic import Proof

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..kinks import parted
+from ..rewriting import parted
 from ..target import Target
 from ..threads import one_thread
 from . import analytic
@@ -31,10 +31,8 @@ SHARE = 0.1  # of the tolerance: the kinks need not be bounded more closely
 TIME = 0.25  # of the seconds, at most, for the kinks
 BOXES = 20_000  # at most: kinks that cancel need a few
 POINTS = 400  # for least squares, and to see how large T_k − f_k is
-ALIKE, CLEARLY = (
-    1e-3,
-    1e-4,
-)  # of the tolerance, of its values: a head proportional to its scores up to that is a maximum
+ALIKE = 1e-3  # of the tolerance, and …
+CLEARLY = 1e-4  # … of its values: a head whose values are proportional to its scores up to that is a maximum
 SAME = 1e-12  # a coefficient of ℓ so close (relatively) to that of T is that of T
 UP = 1 + 1e-9
 

@@ -1,13 +1,19 @@
-"""Affine functions in a formula, with exact coefficients, and the formulas that are a maximum of such.
+"""Affine functions in a formula, with exact coefficients, and formulas that are made of them by abs, max and min.
 
-Rational constants are exact; others, like pi or sqrt(2), are rounded to `PRECISION` bits, far beyond any float.
+Any such formula is a difference of two maxima of affine functions: with u = max P − max Q,
+
+    −u = max Q − max P,    u₁ + u₂ = max(P₁ + P₂) − max(Q₁ + Q₂),    max(u₁, u₂) = max((P₁ + Q₂) ∪ (P₂ + Q₁)) − max(Q₁ + Q₂),
+
+where P + Q are all sums of a member of each. Rational constants are exact; others, like pi or sqrt(2), are rounded to
+`PRECISION` bits, far beyond any float.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise
 from math import prod
+from typing import TypeAlias
 
 from ..errors import InputError
 from .expression import Formula
@@ -72,51 +78,81 @@ def value_of(node: Node) -> Fraction | None:
     return Fraction(digits) * Fraction(2) ** exponent if abs(exponent) + digits.bit_length() < MOST_BITS else None
 
 
-def tops(node: Node, dimension: int, sign: int = 1) -> list[Affine] | None:
-    """Affine functions whose maximum is sign·node; one if it is affine, None if it is no such maximum.
+Forms: TypeAlias = list[Affine]
+Pair: TypeAlias = tuple[Forms, Forms]
 
-    max(u, v) has those of u and of v, |u| those of u and of −u; a sum has all sums.
-    """
+
+def difference(node: Node, dimension: int) -> tuple[Forms, Forms] | None:
+    """(P, Q): the node is max P − max Q; None if it has other parts, or too many. Q is [0] if the node is convex."""
     if not variables(node):
         value = value_of(node)
-        return None if value is None else [flat(sign * value, dimension)]
+        return None if value is None else ([flat(value, dimension)], [flat(Fraction(0), dimension)])
     match node:
         case Variable(index):
-            return [Affine(Fraction(0), tuple(Fraction(sign * (j == index - 1)) for j in range(dimension)))]
+            slopes = tuple(Fraction(j == index - 1) for j in range(dimension))
+            return [Affine(Fraction(0), slopes)], [flat(Fraction(0), dimension)]
         case Negation(operand):
-            return tops(operand, dimension, -sign)
+            return _scaled(difference(operand, dimension), Fraction(-1))
         case IntegerPower(base, 1):
-            return tops(base, dimension, sign)
+            return difference(base, dimension)
         case Sum(terms):
-            rows = [tops(term, dimension, sign) for term in terms]
-            found = [row for row in rows if row is not None]
-            if len(found) < len(rows) or prod(map(len, found)) > MOST_FORMS:
-                return None
-            return reduced([sum(forms[1:], forms[0]) for forms in product(*found)])
+            return _all([difference(term, dimension) for term in terms], _sum)
         case Product(factors):
             varying = [factor for factor in factors if variables(factor)]
             values = [value_of(factor) for factor in factors if not variables(factor)]
             known = [value for value in values if value is not None]
             if len(varying) > 1 or len(known) < len(values):
                 return None
-            return _scaled(varying[0], dimension, sign * prod(known, start=Fraction(1)))
+            return _scaled(difference(varying[0], dimension), prod(known, start=Fraction(1)))
         case Quotient(dividend, divisor) if not variables(divisor):
             below = value_of(divisor)
-            return _scaled(dividend, dimension, sign / below) if below else None
-        case Call(name, arguments) if name == "abs" or name == ("max" if sign > 0 else "min"):
-            signs = (1, -1) if name == "abs" else (sign,)
-            if name == "abs" and sign < 0:
-                return None
-            rows = [tops(argument, dimension, s) for argument in arguments for s in signs]
-            found = [row for row in rows if row is not None]
-            return reduced([form for row in found for form in row]) if len(found) == len(rows) else None
+            return _scaled(difference(dividend, dimension), 1 / below) if below else None
+        case Call("abs", (operand,)):
+            u = difference(operand, dimension)
+            return _all([u, _scaled(u, Fraction(-1))], _maximum)
+        case Call("max", arguments):
+            return _all([difference(argument, dimension) for argument in arguments], _maximum)
+        case Call("min", arguments):
+            parts = [_scaled(difference(argument, dimension), Fraction(-1)) for argument in arguments]
+            return _scaled(_all(parts, _maximum), Fraction(-1))
         case _:
             return None
 
 
-def _scaled(node: Node, dimension: int, factor: Fraction) -> list[Affine] | None:
-    found = tops(node, dimension, -1 if factor < 0 else 1)
-    return None if found is None else reduced([form.times(abs(factor)) for form in found])
+def _all(parts: "list[Pair | None]", join: "Callable[[Pair, Pair], Pair | None]") -> "Pair | None":
+    """All parts joined, one after the other; None if one is missing or they become too many."""
+    found = parts[0]
+    for part in parts[1:]:
+        found = join(found, part) if found is not None and part is not None else None
+    return found
+
+
+def _sum(u: Pair, v: Pair) -> Pair | None:
+    return _tidy(_sums(u[0], v[0]), _sums(u[1], v[1]))
+
+
+def _maximum(u: Pair, v: Pair) -> Pair | None:
+    return _tidy(_sums(u[0], v[1]) + _sums(v[0], u[1]), _sums(u[1], v[1]))
+
+
+def _scaled(u: Pair | None, factor: Fraction) -> Pair | None:
+    if u is None:
+        return None
+    P, Q = u if factor >= 0 else (u[1], u[0])
+    return _tidy(*([form.times(abs(factor)) for form in forms] for forms in (P, Q)))
+
+
+def _sums(P: Forms, Q: Forms) -> Forms:
+    return reduced([p + q for p in P for q in Q])
+
+
+def _tidy(P: Forms, Q: Forms) -> Pair | None:
+    """The same difference with Q = [0] if Q is one form, else with P = [0] if P is."""
+    P, Q = reduced(P), reduced(Q)
+    if len(P) > MOST_FORMS or len(Q) > MOST_FORMS:
+        return None
+    common = Q[0] if len(Q) == 1 else P[0] if len(P) == 1 else None
+    return (P, Q) if common is None else ([p - common for p in P], [q - common for q in Q])
 
 
 def reduced(forms: Sequence[Affine]) -> list[Affine]:
@@ -132,3 +168,31 @@ def contending(forms: Sequence[Affine], lower: Sequence[float], upper: Sequence[
     """Those forms that on the box no other one is above everywhere: their maximum is the same."""
     left = reduced(forms)
     return [u for u in left if not any(v is not u and (v - u).least(lower, upper) >= 0 for v in left)]
+
+
+def along(forms: Sequence[Affine]) -> tuple[Affine, list[tuple[Fraction, Affine]]] | None:
+    """(line, bends): the maximum is line + Σ factor·max(d, 0) over bends, if all forms differ along one direction.
+
+    d has the slope 1 in its first variable. The upper envelope of lines, from the least slope to the largest.
+    """
+    gaps = [form - forms[0] for form in forms]
+    moving = next((gap for gap in gaps if gap.support), None)
+    if moving is None:
+        return None
+    first = moving.support[0]
+    axis = Affine(Fraction(0), moving.slopes).times(1 / moving.slopes[first])
+    if any(gap.slopes != axis.times(gap.slopes[first]).slopes for gap in gaps):
+        return None
+    lines = sorted((gap.slopes[first], gap.constant) for gap in gaps)  # slope and height along the axis
+    hull = list[tuple[Fraction, Fraction]]()
+    for line in lines:
+        while len(hull) > 1 and _meet(hull[-2], line) <= _meet(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(line)
+    base = forms[0] + axis.times(hull[0][0]) + flat(hull[0][1], len(axis.slopes))
+    return base, [(v[0] - u[0], axis - flat(_meet(u, v), len(axis.slopes))) for u, v in pairwise(hull)]
+
+
+def _meet(u: tuple[Fraction, Fraction], v: tuple[Fraction, Fraction]) -> Fraction:
+    """Where two lines (slope, height) of different slopes cross."""
+    return (u[1] - v[1]) / (v[0] - u[0])

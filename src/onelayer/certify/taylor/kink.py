@@ -46,13 +46,9 @@ def maximum(arguments: list[Taylor]) -> Taylor:
         floor = low.max(axis=0)
         size = np.maximum(np.abs(low), np.abs(high)).max(axis=0)
         contends = high >= floor - TIE * size
-    some = contends.any(axis=1)
-    parts, low, high, contends = (
-        [u for u, here in zip(parts, some, strict=True) if here],
-        low[some],
-        high[some],
-        contends[some],
-    )
+    some = np.flatnonzero(contends.any(axis=1)).tolist()
+    arguments, parts = [arguments[i] for i in some], [parts[i] for i in some]
+    low, high, contends = low[some], high[some], contends[some]
     weights = contends / contends.sum(axis=0)
     two = contends.sum(axis=0) == 2
     for i, j in itertools.combinations(range(len(parts)), 2):
@@ -80,7 +76,12 @@ def maximum(arguments: list[Taylor]) -> Taylor:
         linear.c[0] += half
         linear.r = linear.r + 2.0**-52 * np.abs(linear.c[0])
         linear.a[len(space.kinks) - 1] = (half > 0).astype(float)
-    return linear.choose(lost, space.between(floor, high.max(axis=0))) if lost.any() else linear
+    top = linear.choose(lost, space.between(floor, high.max(axis=0))) if lost.any() else linear
+    for u, weight in zip(arguments, weights, strict=True):
+        alone = decided & (weight == 1.0) & np.isfinite(width)
+        if u.a and alone.any():  # an argument with kinks of its own keeps them
+            top = top.choose(alone, Taylor(space, u.c, u.r + np.where(alone, width, 0.0), u.a))
+    return top
 
 
 def merged(g: Taylor, first: int = 0) -> Taylor:
