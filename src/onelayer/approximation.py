@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .assemble import Layout
 from .certify.certificate import Certificate
+from .decoding import Decoding
 from .domain import Domain
 from .errors import InputError
 from .explain import Explanation, explain
@@ -29,7 +29,7 @@ class Facts:
 
     method: str
     construction: str
-    layout: Layout
+    layout: str  # "token", "wide" or "heads", or "position": every token is read out
     heads: tuple[tuple[str, int], ...]
     units: int
     total: float  # Σ|c|: how much the heads cancel
@@ -39,13 +39,15 @@ class Facts:
     notes: tuple[str, ...] = ()
     amplitude: float = 0.0  # what all heads together can contribute at most: float32 rounding is proportional to it
     largest_score: float = 0.0  # sharp heads make certificates expensive
+    story: str = ""  # what every head does, in words
 
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
     """T ≈ f: call it, explain a value, save it.
 
-    A folder holds neither a callable nor data: once loaded, `target` is None and `stored` is what the folder says of it.
+    A folder holds neither a callable nor data: once loaded, `target` is None and `stored` is what the folder says of it. A
+    gallery's function and memorised samples (`known`) are described by `stored` from the start.
     """
 
     model: SingleLayerTransformer
@@ -76,6 +78,21 @@ class Approximation:
             y = self._shaped(self._values(self._placed(batch, outside)), single).numpy()
         return y[()] if y.ndim == 0 else y
 
+    def answer(self, x: Any) -> Any:
+        """The whole numbers, tokens or labels that T(x) stands for; right wherever the proved bound is below ½."""
+        decoding = Decoding.of((self.stored or {}).get("decoding"))
+        if decoding is None:
+            raise InputError(
+                "a layer whose answers are whole numbers or labels", "one of real values", "call it instead"
+            )
+        answers = decoding(np.asarray(self(x.detach().numpy() if isinstance(x, Tensor) else x)))
+        return answers[()] if answers.ndim == 0 else answers
+
+    @property
+    def vocabulary(self) -> int | None:
+        """Inputs are token numbers below this; None if they are real."""
+        return (self.stored or {}).get("vocabulary")
+
     @property
     def units(self) -> int:
         return self.facts.units
@@ -102,10 +119,10 @@ class Approximation:
         bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none proved"
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         kind, text = (self.target.kind, self.target.text) if self.target else self._described()
-        where = "held-out samples" if kind == "data" else "points"
+        where = {"data": "held-out samples", "samples": "stored samples"}.get(kind, "points")
         rows: list[tuple[object, ...]] = [
             ("target", text),
-            ("domain", str(self.domain)),
+            ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
             ("verdict", c.verdict),
             ("tolerance", f"{c.tolerance:.4g}"),
@@ -117,6 +134,7 @@ class Approximation:
             ("Σ|c|, amplitude", f"{self.facts.total:.4g}, {self.facts.amplitude:.4g}"),
             ("largest score", f"{self.facts.largest_score:.4g}"),
             ("seconds", f"{self.facts.seconds:.2f}"),
+            *([("what heads do", self.facts.story)] if self.facts.story else []),
             *(("note", note) for note in self.facts.notes),
         ]
         return Table("Approximation by one layer", ("", "value"), rows)
@@ -130,7 +148,8 @@ class Approximation:
     def _described(self) -> tuple[str, str]:
         """(kind, text) of a target that is not at hand."""
         about = self.stored or {}
-        return str(about.get("kind", "callable")), f"{about.get('description', 'a function')}, not stored"
+        kind, text = str(about.get("kind", "callable")), str(about.get("description", "a function"))
+        return kind, text if kind in ("gallery", "samples") else f"{text}, not stored"
 
     def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
         """(x as [batch, D], whether it was a single point)."""
@@ -159,7 +178,17 @@ class Approximation:
         return x
 
     def _as_tokens(self, x: Tensor) -> Tensor:
+        if self.vocabulary is not None:
+            return self._one_hot(x, self.vocabulary)
         return x.reshape(len(x), self.model.config.tokens, self.model.config.features_in)
+
+    def _one_hot(self, x: Tensor, vocabulary: int) -> Tensor:
+        """Token numbers as unit vectors."""
+        known = (x >= 0) & (x < vocabulary) & (x == x.round())
+        if not known.all():
+            found = x[~known][0].item()
+            raise InputError(f"tokens 0, 1, …, {vocabulary - 1}", f"{found:g}", "number the tokens from 0 on")
+        return torch.nn.functional.one_hot(x.long(), vocabulary).to(x.dtype)
 
     def _values(self, x: Tensor) -> Tensor:
         """[batch, outputs], in chunks that bound the memory of the attention weights."""

@@ -17,7 +17,7 @@ from ..table import Table
 
 SCHEMA = 2
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
-Method = Literal["theorem", "analytic", "bisect", "none"]
+Method = Literal["theorem", "analytic", "bisect", "lemma", "none"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,34 @@
+"""Decoding: how the numbers that a layer answers become whole numbers, tokens or labels.
+
+round      the nearest whole number: right if the layer is within less than ½
+largest    the label of the largest of the last axis, whose right answer is 1 there and 0 elsewhere: likewise
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+MARGIN = 0.5  # a proved bound below this excludes wrong answers
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """From numbers to answers; `labels` are those of `largest`, 0, 1, … if none are given."""
+
+    kind: Literal["round", "largest"]
+    labels: tuple[str | int | float, ...] = ()
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        """Answers to numbers."""
+        if self.kind == "round":
+            return np.rint(y).astype(np.int64)
+        index = y.argmax(axis=-1)
+        return np.array(self.labels)[index] if self.labels else index
+
+    def record(self) -> dict[str, Any]:
+        return {"kind": self.kind, "labels": list(self.labels)}
+
+    @staticmethod
+    def of(record: dict[str, Any] | None) -> "Decoding | None":
+        return None if record is None else Decoding(record["kind"], tuple(record["labels"]))
