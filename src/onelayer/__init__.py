@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import gallery as gallery
     from . import reference as reference
     from .approximation import Approximation as Approximation
     from .build import build as build
@@ -43,7 +44,7 @@ _HOME = {
     "load": "storage",
     "plan": "plan",
 }
-_MODULES = ("reference",)  # public as modules
+_MODULES = ("gallery", "reference")  # public as modules
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 

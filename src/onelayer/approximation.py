@@ -1,6 +1,7 @@
 """Approximation: a model, what it approximates, and what is proved about it."""
 
 import math
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -134,7 +135,7 @@ class Approximation:
             ("Σ|c|, amplitude", f"{self.facts.total:.4g}, {self.facts.amplitude:.4g}"),
             ("largest score", f"{self.facts.largest_score:.4g}"),
             ("seconds", f"{self.facts.seconds:.2f}"),
-            *([("what heads do", self.facts.story)] if self.facts.story else []),
+            *(("what heads do" if i == 0 else "", line) for i, line in enumerate(textwrap.wrap(self.facts.story, 100))),
             *(("note", note) for note in self.facts.notes),
         ]
         return Table("Approximation by one layer", ("", "value"), rows)

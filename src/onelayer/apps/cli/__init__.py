@@ -14,7 +14,7 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, certify, check, evaluate, plan
+from . import build, certify, check, evaluate, gallery, plan
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -28,6 +28,8 @@ app.command("build")(build.build)
 app.command("plan")(plan.plan)
 app.command("certify")(certify.certify)
 app.command("check")(check.check)
+# the options of an entry are those of its function
+app.command("gallery", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(gallery.gallery)
 # a negative number is an argument here, not an option
 app.command("eval", context_settings={"ignore_unknown_options": True})(evaluate.evaluate)
 
