@@ -1267,8 +1267,13 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
     need(implied != "UNDECIDED", "nothing is claimed (UNDECIDED)", UNCHECKED)
-    unknown = "data that are not stored" if target.get("kind") == "data" else "a callable that is not stored"
-    need(target.get("formula") is not None, f"the target is {unknown}", UNCHECKED)
+    unknown = {
+        "data": "data that are",
+        "samples": "samples that are",
+        "gallery": "an entry of the gallery, whose formula is",
+    }
+    kind = unknown.get(str(target.get("kind")), "a callable that is")
+    need(target.get("formula") is not None, f"the target is {kind} not stored", UNCHECKED)
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
     with ctx.workprec(READING):

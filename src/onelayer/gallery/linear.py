@@ -27,8 +27,8 @@ SLACK = 1.0  # a tolerance that every bound is below; it becomes the bound where
 
 
 def affine(
-    matrix: Sequence[Sequence[float]],
-    offset: Sequence[float] | None = None,
+    matrix: Sequence[Sequence[float]] | np.ndarray,
+    offset: Sequence[float] | np.ndarray | None = None,
     tolerance: float | None = None,
     *,
     domain: Ends = (-1.0, 1.0),

@@ -25,6 +25,7 @@ from .entry import Ends, Entry, Function, entry, require_length
 SHARE = 0.9  # of the tolerance may be what smooth maxima are short of; rounding has the rest
 MOST_HEADS = 2**16
 Rank = tuple[int, float]  # (k, factor): so much of the k-th smallest number
+Tried = tuple[float, SingleLayerTransformer, Lemma | None]  # a sharpness, its layer, and what is proved
 
 
 def sort(
@@ -139,21 +140,29 @@ def _built(
 ) -> Approximation:
     """The layer with the least sharpness, a power of two, that the lemma proves the tolerance with."""
     places = tuple(range(it.n)) if assembled else (0,)
-    least = max(float(f.short.max()) * it.span / (SHARE * it.tolerance), 1.0)
-    beta = 2.0 ** (math.ceil(math.log2(least)) - 1)
-    lemmas = list[Lemma | None]()
-    while len(lemmas) < 4:  # rounding may want more than its share
-        beta *= 2
+
+    def tried(power: int) -> Tried:
+        beta = 2.0**power
         model = assembled(it, beta) if assembled else _scalar(it, f, beta, reads=len(kinds) > 1)
         model = model.to(it.arithmetic.dtype)
-        lemma = prove_maxima(model, places, f, it.ends)
-        if lemma is not None and lemma.bound <= it.tolerance:
-            total = float(np.abs(f.factors).sum(axis=0).max() * it.span)
-            story = story.format(beta=beta)
-            return it.approximation(model, lemma, function, heads=kinds, story=story, total=total, score=beta)
-        lemmas.append(lemma)
-    it.require(min((lemma for lemma in lemmas if lemma), key=lambda lemma: lemma.bound, default=None))
-    raise AssertionError("a lemma that proves the tolerance was returned")
+        return beta, model, prove_maxima(model, places, f, it.ends)
+
+    least = max(float(f.short.max()) * it.span / (SHARE * it.tolerance), 1.0)
+    first = math.ceil(math.log2(least))
+    found = [tried(first)]
+    for more in range(1, 4):  # rounding may want more than its share
+        if not _proves(found[0], it):
+            found.insert(0, tried(first + more))
+    for less in range(2, first, 2):  # too sharp for the arithmetic: what would be possible is said
+        if all(lemma is None for _, _, lemma in found):
+            found.append(tried(first - less))
+    beta, model, lemma = min(found, key=lambda t: t[2].bound if t[2] else math.inf)
+    lemma, total = it.require(lemma), float(np.abs(f.factors).sum(axis=0).max() * it.span)
+    return it.approximation(model, lemma, function, heads=kinds, story=story.format(beta=beta), total=total, score=beta)
+
+
+def _proves(tried: Tried, it: Entry) -> bool:
+    return tried[2] is not None and tried[2].bound <= it.tolerance
 
 
 def _scalar(it: Entry, f: Combination, beta: float, reads: bool) -> SingleLayerTransformer:
