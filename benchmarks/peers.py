@@ -14,12 +14,13 @@ import torch
 
 from onelayer.domain import End
 from onelayer.target import Target, target_of
+from page import markdown
 from peer import chebyshev, features, kan, marquardt, perceptron, transformer
 from peer.counts import Counts, chebyshev_counts
 from peer.task import Fitted, observed
 from targets import TARGETS, named
 
-__all__ = ["PEERS", "Counts", "Peer", "Row", "chebyshev_counts", "compare_peers", "markdown", "table"]
+__all__ = ["PEERS", "Counts", "Peer", "Row", "chebyshev_counts", "compare_peers", "table"]
 
 Kind = Literal["descent", "Levenberg–Marquardt", "linear"]  # trained by Adam or L-BFGS; by LM; one linear solve
 
@@ -76,12 +77,6 @@ def run(peer: Peer, target: Target, parameters: int, seconds: float, seed: int =
     if fitted is None:
         return Row(peer.name, 0, math.nan, 0.0, "no size matches the budget")
     return Row(peer.name, fitted.parameters, observed(fitted.function, target), fitted.seconds, fitted.note)
-
-
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.errors import InputError
+from page import markdown, placed
 from peer.task import Clock, observed
-from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, markdown, table
+from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
@@ -113,15 +113,6 @@ def readme_table() -> None:
         how = f"{f.method}, {f.construction}" + (", float32" if "dtype" in options else "")
         cells = [title, f"{tolerance:g}", how, f"{a.units:,}", f"{a.parameters:,}", bound, f"{c.observed:.2g}"]
         print("| " + " | ".join([*cells, f"{f.total:.3g}", f"{f.seconds:.1f}"]) + " |", flush=True)
-
-
-def placed(page: str, mark: str, text: str) -> str:
-    """The page with the text between `<!-- mark -->` and `<!-- /mark -->`; everything else stays."""
-    start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
-    if page.count(start) != 1 or page.count(end) != 1 or page.index(start) > page.index(end):
-        raise InputError(f"{start} … {end} once in the page", "not so", "put the two comments back")
-    before, after = page.split(start)[0], page.split(end)[1]
-    return f"{before}{start}\n\n{text}\n\n{end}{after}"
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ STORY = (
 
 
 def deep_set(
-    formula: str = "(x1 - x2)**2 + (x1 - x3)**2 + (x2 - x3)**2",
+    formula: str = "x1*x2 + x1*x3 + x2*x3",
     n: int = 3,
-    tolerance: float = 1e-2,
+    tolerance: float = 1e-3,
     *,
     domain: Ends = (0.0, 1.0),
 ) -> Approximation:
