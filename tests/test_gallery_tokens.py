@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import onelayer as ol
+import tracr
 from onelayer.certify.arithmetic import FLOAT32, FLOAT64
 from onelayer.errors import InputError
 from onelayer.gallery import tokens
@@ -245,10 +246,24 @@ def test_folder(tmp_path):
         assert (again.answer(x) == approx.answer(x)).all()
         assert again.stored["entry"] in {"histogram", "copy_where", "reverse"}
         assert again.stored["parameters"] == {"n": 4, "vocabulary": 26}
+        program = tokens.PROGRAMS[again.stored["entry"]](**again.stored["parameters"])
+        assert prove(program, again.model).bound == again.certificate.bound
         assert sum(again.certificate.evidence["terms"].values()) <= again.certificate.bound
         assert again.facts.story in str(again)
     assert tokens.parity(6).answer([1, 0, 1, 1, 0, 0]) == 1
     assert tokens.majority(4).answer(torch.tensor([1, 0, 1, 0])) == 0
+
+
+def test_benchmark(capsys):
+    """The script's own count of wrong answers is 0, and sees a layer that is wrong."""
+    found = tracr.rows([(tokens.parity, Parity(4)), (tokens.copy_where, CopyWhere(3, 2))], everything=True)
+    assert [row[3:6] for row in found] == [["all 16", "0", "0"], ["all 64", "0", "0"]]
+    approx = tokens.parity(4)
+    with torch.no_grad():
+        approx.model.b_2[0] += 1.0
+    assert tracr.wrong(approx, Parity(4), np.zeros((3, 4), dtype=np.int64)) == 3
+    assert tracr.random_sequences(7, 5).shape == (tracr.SEQUENCES, 7)
+    assert "parity 4" in capsys.readouterr().out
 
 
 def test_explain():

@@ -4,7 +4,13 @@ from .counting import Histogram, Majority, Parity, histogram, majority, parity
 from .frame import Program, prove
 from .lookup import CopyWhere, FirstOccurrence, Reverse, copy_where, first_occurrence, reverse_tokens
 
+# by the name that a folder's target.json gives as `entry`: PROGRAMS[entry](**parameters)
+PROGRAMS: dict[str, type[Program]] = {
+    program.name: program for program in (Histogram, FirstOccurrence, Reverse, CopyWhere, Parity, Majority)
+}
+
 __all__ = [
+    "PROGRAMS",
     "CopyWhere",
     "FirstOccurrence",
     "Histogram",
