@@ -11,8 +11,11 @@ from .linear import affine, clip, mean
 from .order import absolute_difference, maximum, median, minimum, running_max, sort, top_k
 from .routing import permute, reverse, shift
 from .sets import deep_set
+from .tokens import copy_where, first_occurrence, histogram, majority, parity
 
-_REAL = (sort, maximum, minimum, median, top_k, absolute_difference, clip, mean, running_max, permute, reverse, shift)
-ENTRIES: dict[str, Callable[..., Approximation]] = {f.__name__: f for f in (*_REAL, affine, deep_set)}
+_ORDER = (sort, maximum, minimum, median, top_k, absolute_difference, running_max)
+_NUMBERS = (clip, mean, affine, deep_set, permute, reverse, shift)
+_TOKENS = (histogram, first_occurrence, copy_where, parity, majority)
+ENTRIES: dict[str, Callable[..., Approximation]] = {f.__name__: f for f in (*_ORDER, *_NUMBERS, *_TOKENS)}
 
 __all__ = ["ENTRIES", *ENTRIES]

@@ -23,6 +23,7 @@ from ..heads import MASKED
 from ..known import Lemma
 from ..model import SingleLayerTransformer
 from .entry import Entry, require_length
+from .tokens import reverse_tokens
 
 LARGEST = 1e150  # inputs of this size and below
 LARGEST_SINGLE = 1e30
@@ -40,8 +41,10 @@ def permute(order: Sequence[int], *, dtype: str = "float64") -> Approximation:
     return _routed("permute", "a permutation", [int(j) for j in found], dtype, {"order": [int(j) for j in found]})
 
 
-def reverse(n: int, *, dtype: str = "float64") -> Approximation:
-    """The n numbers in reverse, exactly."""
+def reverse(n: int, vocabulary: int | None = None, *, dtype: str = "float64") -> Approximation:
+    """The n numbers (or, with a vocabulary, tokens) in reverse, exactly."""
+    if vocabulary is not None:
+        return reverse_tokens(n, vocabulary, dtype=dtype)
     require_length(n)
     return _routed("reverse", f"{n} numbers in reverse", list(range(n - 1, -1, -1)), dtype, {"n": n})
 
