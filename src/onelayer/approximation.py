@@ -19,7 +19,7 @@ from .plan import Plan
 from .table import Table
 from .target import Target
 
-CHUNK = 2**22  # attention weights held at a time when evaluating
+CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
 Outside = Literal["allow", "error", "clip"]
 
 
@@ -85,7 +85,9 @@ class Approximation:
             raise InputError(
                 "a layer whose answers are whole numbers or labels", "one of real values", "call it instead"
             )
-        answers = decoding(np.asarray(self(x.detach().numpy() if isinstance(x, Tensor) else x)))
+        y = np.asarray(self(x.detach().numpy() if isinstance(x, Tensor) else x))
+        one_class = decoding.kind == "largest" and self.output_shape == (1,)
+        answers = decoding(y[..., None] if one_class else y)
         return answers[()] if answers.ndim == 0 else answers
 
     @property
@@ -191,9 +193,9 @@ class Approximation:
         return torch.nn.functional.one_hot(x.long(), vocabulary).to(x.dtype)
 
     def _values(self, x: Tensor) -> Tensor:
-        """[batch, outputs], in chunks that bound the memory of the attention weights."""
+        """[batch, outputs], in chunks that bound the memory of the attention weights and of the hidden units."""
         c = self.model.config
-        rows = max(1, CHUNK // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
+        rows = max(1, CHUNK // (max(c.heads * c.all_tokens, c.ffn_width) * (c.read_rows.stop - c.read_rows.start)))
         parts = [self.model(self._as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
         return torch.cat(parts).flatten(1) if parts else x.new_zeros(0, math.prod(self.output_shape))
 
@@ -204,5 +206,6 @@ class Approximation:
     def _token_names(self) -> list[str]:
         c = self.model.config
         data = list(self.domain.names) if c.tokens == self.domain.dimension else ["x"]
+        data = data if len(data) == c.tokens else [f"token {j + 1}" for j in range(c.tokens)]
         special = [("anchor", c.anchor_tokens), ("memory", c.memory_tokens), ("output", c.output_tokens)]
         return data + [name if n == 1 else f"{name} {i + 1}" for name, n in special for i in range(n)]
