@@ -80,15 +80,23 @@ class Approximation:
 
     def answer(self, x: Any) -> Any:
         """The whole numbers, tokens or labels that T(x) stands for; right wherever the proved bound is below ½."""
-        decoding = Decoding.of((self.stored or {}).get("decoding"))
-        if decoding is None:
+        return self.decode(self(x.detach().numpy() if isinstance(x, Tensor) else x))
+
+    def decode(self, y: Any) -> Any:
+        """The whole numbers, tokens or labels that values y = T(x) stand for."""
+        if self.decoding is None:
             raise InputError(
                 "a layer whose answers are whole numbers or labels", "one of real values", "call it instead"
             )
-        y = np.asarray(self(x.detach().numpy() if isinstance(x, Tensor) else x))
-        one_class = decoding.kind == "largest" and self.output_shape == (1,)
-        answers = decoding(y[..., None] if one_class else y)
+        y = np.asarray(y)
+        one_class = self.decoding.kind == "largest" and self.output_shape == (1,)
+        answers = self.decoding(y[..., None] if one_class else y)
         return answers[()] if answers.ndim == 0 else answers
+
+    @property
+    def decoding(self) -> Decoding | None:
+        """How values become whole numbers, tokens or labels; None if they are real."""
+        return Decoding.of((self.stored or {}).get("decoding"))
 
     @property
     def vocabulary(self) -> int | None:

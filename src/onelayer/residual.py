@@ -10,7 +10,7 @@ All is read from the weights of the model, in whichever dtype; u is its unit rou
 
 Every product passes one rounding of its ReLU, its own, at most K − 1 of the sum, and one when y_c is added. So
 
-    |T(x) − y| ≤ |F(t) − y| + Lδ + γ_(K+2) (G + |y_c|)                                          interpolation, projection, rounding
+    |T(x) − y| ≤ |F(t) − y| + Lδ + γ_(K+2) (G + |y_c|)                           interpolation, projection, rounding
 
 F(t) = α_p + β_p t on the piece p of t. Slopes β and intercepts α are prefix sums of a_i and −a_i k_i, in whole numbers
 without any error; G is a sum of positive numbers. All of it is linear in N. Adding and multiplying by 0 and 1 is exact, and
@@ -69,7 +69,7 @@ def residual_of(
     G, K = (G_right + G_left + np.abs(f.base)) * SLACK, (K_right + K_left)[:, None]
     rounding = gamma(K + 2, arithmetic.u) * G
     rounding = rounding + 2 * arithmetic.smallest * (np.abs(values).sum(axis=0) + K + 1)
-    rounding = np.where(2 * G < arithmetic.overflow, rounding, np.inf)
+    rounding = np.where(arithmetic.overflow / 2 > G, rounding, np.inf)
     at = np.arange(len(x)), (missed + rounding).argmax(axis=1)
     return Residual(missed[at], projection, rounding[at])
 
