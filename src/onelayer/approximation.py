@@ -164,7 +164,7 @@ class Approximation:
     def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
         """(x as [batch, D], whether it was a single point)."""
         D, (n, d) = self.domain.dimension, self.shape
-        if x.shape == (D,) or (x.shape == (n, d) and d > 1) or (D == 1 and x.ndim == 0):
+        if x.shape == (D,) or (x.shape == (n, d) and D > 1) or (D == 1 and x.ndim == 0):
             return x.reshape(1, D), True
         if (x.ndim == 2 and x.shape[1] == D) or x.shape[1:] == (n, d):
             return x.reshape(len(x), D), False

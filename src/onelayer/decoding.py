@@ -22,9 +22,9 @@ class Decoding:
     def __call__(self, y: np.ndarray) -> np.ndarray:
         """Answers to numbers."""
         if self.kind == "round":
-            return np.rint(y).astype(np.int64)
-        index = y.argmax(axis=-1)
-        return np.array(self.labels)[index] if self.labels else index
+            return np.asarray(np.rint(y)).astype(np.int64)
+        index = np.asarray(y.argmax(axis=-1))
+        return np.asarray(np.array(self.labels)[index]) if self.labels else index
 
     def record(self) -> dict[str, Any]:
         return {"kind": self.kind, "labels": list(self.labels)}

@@ -20,7 +20,7 @@ from .residual import gamma
 from .samples import Samples
 
 WORK = 2**26  # numbers that all trials together may look at: about two seconds
-TRIALS = (16, 2048)  # at least and at most so many directions
+TRIALS = (16, 512)  # at least and at most so many directions
 STEEPEST_SCALE = {torch.float64: 500, torch.float32: 60}  # powers of 2: what underflows stays below rounding
 
 

@@ -106,7 +106,7 @@ def _answers(Y: Any, labels: bool | None) -> tuple[np.ndarray, Decoding | None]:
         labels = y.dtype.kind != "f"
     if not labels:
         if y.dtype.kind == "U":
-            raise InputError("numbers as Y", f"words such as {y.flat[0]!r}", "leave labels=False out")
+            raise InputError("numbers as Y", f"words such as {str(y.flat[0])!r}", "leave labels=False out")
         return numbers_of("Y", y), None
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise InputError("finite labels", f"{y[~np.isfinite(y)][0]:g}", "leave such samples out")
