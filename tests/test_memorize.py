@@ -1,17 +1,22 @@
 """Stored samples: the proved residual holds with zero slack, conflicts are named, folders and the command line keep labels."""
 
+import itertools
 import json
 import os
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import memorize
 import onelayer as ol
 from onelayer.apps.cli import main
+from onelayer.certify.arithmetic import arithmetic_of
 from onelayer.interpolation import interpolation_of
-from onelayer.residual import residual_of
+from onelayer.residual import projections, residual_of
 
 rng = np.random.default_rng
 
@@ -83,6 +88,35 @@ def test_any_order_of_summation(dtype, order):
             total += p
         outputs.append(total + number(f.base[0]))
     assert exceeded(approx, X, Y, np.array(outputs)) == []
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_terms_against_fractions(dtype):
+    """The exact polygon, its slopes and Σ|a||z − k|, each from its definition."""
+    X, Y = sequences(40), rng(1).standard_normal((40, 1))
+    model = ol.memorize(X, Y, dtype=dtype).model
+    f, u = interpolation_of(model), Fraction(1, 2 ** (53 if dtype == "float64" else 24))
+    proved = residual_of(model, X.reshape(40, -1), Y)
+    t, delta = projections(f, X.reshape(40, -1), arithmetic_of(dtype))
+    units = [tuple(map(Fraction, unit)) for unit in zip(f.values[:, 0], f.signs, f.knots, strict=True)]
+    base = Fraction(f.base[0])
+    hat = f.frame(torch.tensor(X.reshape(40, -1), dtype=getattr(torch, dtype))).double().numpy()
+    for i in range(40):
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(hat[i], f.directions.ravel(), strict=True))
+        at, reach = Fraction(t[i]), Fraction(delta[i])
+        assert abs(exact - at) <= reach
+        F = base + sum(a * max(s * (at - k), 0) for a, s, k in units)
+        assert abs(F - Fraction(Y[i, 0])) <= Fraction(proved.interpolation[i])
+        ends = [at - reach, at + reach]
+        inner = sorted([*ends, *(k for _, _, k in units if ends[0] < k < ends[1])])
+        for left, right in itertools.pairwise(inner):
+            middle = (left + right) / 2
+            slope = sum(a * s for a, s, k in units if s * (middle - k) > 0)
+            assert abs(slope) * reach <= Fraction(proved.projection[i]) * Fraction(1 + 1e-9)
+        for end in ends:
+            active = [abs(a) * s * (end - k) for a, s, k in units if s * (end - k) > 0]
+            p = len(active) + 2
+            assert p * u / (1 - p * u) * (sum(active) + abs(base)) <= Fraction(proved.rounding[i])
 
 
 def test_other_arrangements_of_the_units_are_proved_as_well():
@@ -248,6 +282,8 @@ def test_what_cannot_be_told_apart_is_refused():
         ol.memorize(sequences(30), rng(1).standard_normal(30), tolerance=1e-25)
     with pytest.raises(ol.InputError, match=r"use dtype='float64'"):
         ol.memorize(sequences(900), rng(1).integers(0, 9, 900), dtype="float32")
+    with pytest.raises(ol.InputError, match=r"inf; closest are row 0 and row 1"):  # slopes that overflow
+        ol.memorize(np.array([[0.0], [5e-324], [1.0]]), np.array([0.0, 1e150, 0.0]))
     assert ol.memorize(sequences(30), rng(1).standard_normal(30), tolerance=1e-3).certificate.tolerance == 1e-3
 
 
@@ -316,10 +352,11 @@ def test_csv_with_labels(run):
     assert "CERTIFIED" in out
     assert out.endswith("written to f\n")
     assert ol.load("f").domain.names == ("width", "length")
-    status, out, _ = run("eval", "f", "0.5", "-3")
-    assert status == 0
+    status, out, err = run("eval", "f", "0.5", "-3")
+    assert (status, err) == (0, "note: the certificate speaks of the stored samples alone\n")
     assert out.splitlines()[-1] == "answer: virginica"
-    assert json.loads(run("eval", "f", "1.5", "2", "--json")[1])["answer"] == "setosa"
+    record = json.loads(run("eval", "f", "1.5", "2", "--json")[1])
+    assert (record["answer"], record["inside"]) == ("setosa", None)  # whether a point is stored is not known
     out = run("eval", "f", "--input", "iris.csv")[1]
     assert out.splitlines()[0] == "width,kind,length,y1,y2,answer"
     assert [line.rsplit(",", 1)[1] for line in out.splitlines()[1:]] == ["setosa", "virginica", "setosa"]
@@ -390,3 +427,23 @@ def test_bad_files(run, text, target, words):
 
 def test_no_file(run):
     assert "no file" in run("memorize", "none.csv", "--target", "y", "--out", "f")[2]
+
+
+def test_the_page_runs(run, capsys):
+    page = (Path(__file__).parent.parent / "docs" / "memorize.md").read_text()
+    exec(compile(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], "memorize.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("True\n")
+    write("iris.csv", "a,b,kind\n5.1,3.5,setosa\n6.2,2.9,versicolor\n")
+    np.save("X.npy", sequences(5))
+    np.save("Y.npy", np.arange(5))
+    commands = re.findall(r"^onelayer (.*)$", page, re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        assert run(*command.split())[0] == 0
+
+
+def test_the_benchmark_of_one_row():
+    name, dtype, proved, observed, wrong, *_ = memorize.row("a few", memorize.random_sequences(50, 5), "float32")
+    assert (name, dtype, wrong) == ("a few", "float32", "0")
+    assert float(observed) <= float(proved) < 0.5
+    assert memorize.row("too many", memorize.random_sequences(900, 5), "float32")[2].startswith("refused")

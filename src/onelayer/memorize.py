@@ -66,8 +66,9 @@ def memorize(
     if samples.decoding is not None and tolerance is not None and tolerance >= MARGIN:
         raise InputError("a tolerance below ½ for labels", f"{tolerance:g}", "leave it out")
     frame = frame_around(samples, arithmetic)
-    direction, trials = direction_of(samples, frame, arithmetic, seed)
-    model, f, t = _model(samples, frame, direction, arithmetic.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights that overflow get no bound
+        direction, trials = direction_of(samples, frame, arithmetic, seed)
+        model, f, t = _model(samples, frame, direction, arithmetic.dtype)
     residual = residual_of(model, samples.x, samples.y)
     lemma = Lemma(STATEMENT, residual.worst())
     allowed = float(tolerance) if tolerance is not None else LABELS if samples.decoding is not None else lemma.bound
@@ -129,7 +130,7 @@ def _too_close(samples: Samples, residual: Residual, t: np.ndarray, allowed: flo
         order = np.argsort(t, kind="stable")
         rise = np.abs(np.diff(samples.y[order], axis=0)).max(axis=1)
         gap = np.diff(t[order])
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             p = int(np.nanargmax(np.where(rise > 0, rise / gap, 0.0)))
         i, j = sorted((int(order[p]), int(order[p + 1])))
         apart = np.abs(samples.x[i] - samples.x[j]).max()
