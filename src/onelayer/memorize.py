@@ -71,9 +71,10 @@ def memorize(
         model, f, t = _model(samples, frame, direction, arithmetic.dtype)
     residual = residual_of(model, samples.x, samples.y)
     lemma = Lemma(STATEMENT, residual.worst())
-    allowed = float(tolerance) if tolerance is not None else LABELS if samples.decoding is not None else lemma.bound
-    if not (lemma.bound <= allowed and np.isfinite(lemma.bound)):
-        raise _too_close(samples, residual, t, allowed, dtype)
+    most, why = _most(samples, tolerance)
+    if not (lemma.bound <= most and np.isfinite(lemma.bound)):
+        raise _too_close(samples, residual, t, f"at most {most:.3g}{why}", dtype)
+    allowed = lemma.bound if tolerance is None and samples.decoding is None else most
     facts = Facts(
         method="memorized",
         construction="read",
@@ -89,6 +90,16 @@ def memorize(
         story="head j reads token j; together they project the input to one number, in which the FFN interpolates",
     )
     return known_approximation(model, _known(samples, names), lemma, facts, allowed, (samples.x, samples.y))
+
+
+def _most(samples: Samples, tolerance: float | None) -> tuple[float, str]:
+    """(the largest residual that is accepted, why it is this one)."""
+    if tolerance is not None:
+        return float(tolerance), ""
+    if samples.decoding is not None:
+        return LABELS, ""
+    spread = float(np.ptp(samples.y, axis=0).max())
+    return (spread / 2, " (which a constant has)") if spread else (np.inf, "")
 
 
 def _model(
@@ -122,9 +133,9 @@ def _known(samples: Samples, names: Sequence[str] | None) -> Known:
     )
 
 
-def _too_close(samples: Samples, residual: Residual, t: np.ndarray, allowed: float, dtype: str) -> InputError:
+def _too_close(samples: Samples, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
     """The refusal, naming the neighbours along the projection between which the polygon is steepest."""
-    asked = f"a proved residual of at most {allowed:.3g} at all {len(samples):,} samples in {dtype}"
+    asked = f"a proved residual of {accepted} at all {len(samples):,} samples in {dtype}"
     found = f"{residual.total.max():.3g}"
     if len(samples) > 1:
         order = np.argsort(t, kind="stable")
