@@ -30,6 +30,7 @@ def test_public_names():
         "from_stock",
         "inspect",
         "load",
+        "memorize",
         "plan",
         "reference",
     ]

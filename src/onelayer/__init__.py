@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
     from .inspect import inspect as inspect
+    from .memorize import memorize as memorize
     from .model import SingleLayerTransformer as SingleLayerTransformer
     from .plan import plan as plan
     from .stock import from_stock as from_stock
@@ -42,6 +43,7 @@ _HOME = {
     "from_stock": "stock",
     "inspect": "inspect",
     "load": "storage",
+    "memorize": "memorize",
     "plan": "plan",
 }
 _MODULES = ("gallery", "reference")  # public as modules

@@ -20,7 +20,7 @@ from .plan import Plan
 from .table import Table
 from .target import Target
 
-CHUNK = 2**22  # attention weights held at a time when evaluating
+CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
 Outside = Literal["allow", "error", "clip"]
 
 
@@ -81,13 +81,23 @@ class Approximation:
 
     def answer(self, x: Any) -> Any:
         """The whole numbers, tokens or labels that T(x) stands for; right wherever the proved bound is below ½."""
-        decoding = Decoding.of((self.stored or {}).get("decoding"))
-        if decoding is None:
+        return self.decode(self(x.detach().numpy() if isinstance(x, Tensor) else x))
+
+    def decode(self, y: Any) -> Any:
+        """The whole numbers, tokens or labels that values y = T(x) stand for."""
+        if self.decoding is None:
             raise InputError(
                 "a layer whose answers are whole numbers or labels", "one of real values", "call it instead"
             )
-        answers = decoding(np.asarray(self(x.detach().numpy() if isinstance(x, Tensor) else x)))
+        y = np.asarray(y)
+        one_class = self.decoding.kind == "largest" and self.output_shape == (1,)
+        answers = self.decoding(y[..., None] if one_class else y)
         return answers[()] if answers.ndim == 0 else answers
+
+    @property
+    def decoding(self) -> Decoding | None:
+        """How values become whole numbers, tokens or labels; None if they are real."""
+        return Decoding.of((self.stored or {}).get("decoding"))
 
     @property
     def vocabulary(self) -> int | None:
@@ -155,7 +165,7 @@ class Approximation:
     def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
         """(x as [batch, D], whether it was a single point)."""
         D, (n, d) = self.domain.dimension, self.shape
-        if x.shape == (D,) or (x.shape == (n, d) and d > 1) or (D == 1 and x.ndim == 0):
+        if x.shape == (D,) or (x.shape == (n, d) and D > 1) or (D == 1 and x.ndim == 0):
             return x.reshape(1, D), True
         if (x.ndim == 2 and x.shape[1] == D) or x.shape[1:] == (n, d):
             return x.reshape(len(x), D), False
@@ -192,9 +202,9 @@ class Approximation:
         return torch.nn.functional.one_hot(x.long(), vocabulary).to(x.dtype)
 
     def _values(self, x: Tensor) -> Tensor:
-        """[batch, outputs], in chunks that bound the memory of the attention weights."""
+        """[batch, outputs], in chunks that bound the memory of the attention weights and of the hidden units."""
         c = self.model.config
-        rows = max(1, CHUNK // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
+        rows = max(1, CHUNK // (max(c.heads * c.all_tokens, c.ffn_width) * (c.read_rows.stop - c.read_rows.start)))
         parts = [self.model(self._as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
         return torch.cat(parts).flatten(1) if parts else x.new_zeros(0, math.prod(self.output_shape))
 
@@ -205,5 +215,6 @@ class Approximation:
     def _token_names(self) -> list[str]:
         c = self.model.config
         data = list(self.domain.names) if c.tokens == self.domain.dimension else ["x"]
+        data = data if len(data) == c.tokens else [f"token {j + 1}" for j in range(c.tokens)]
         special = [("anchor", c.anchor_tokens), ("memory", c.memory_tokens), ("output", c.output_tokens)]
         return data + [name if n == 1 else f"{name} {i + 1}" for name, n in special for i in range(n)]

@@ -134,7 +134,7 @@ def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
     """Data from (X, Y): X [N], [N, D] or [N, n, d], Y [N] or [N, …], NumPy or torch."""
     if len(pair) != 2:
         raise InputError("data as a pair (X, Y)", f"{len(pair)} entries", "give inputs and outputs")
-    X, Y = (_numbers(name, array) for name, array in zip("XY", pair, strict=True))
+    X, Y = (numbers_of(name, array) for name, array in zip("XY", pair, strict=True))
     if X.ndim not in (1, 2, 3) or Y.ndim == 0 or 0 in X.shape[1:] or 0 in Y.shape[1:]:
         found = f"X of shape {list(X.shape)} and Y of shape {list(Y.shape)}"
         raise InputError("X [N, D] or [N, n, d] and Y [N] or [N, …]", found, "reshape the data")
@@ -170,7 +170,7 @@ def require_function(data: Data | None, asked: str) -> None:
         raise InputError(wanted, str(data), "use method='solved', or give a formula or a callable")
 
 
-def _numbers(name: str, given: Any) -> np.ndarray:
+def numbers_of(name: str, given: Any) -> np.ndarray:
     """A copy as float64; −0 becomes 0, so that equal numbers have equal bytes."""
     try:
         array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)

@@ -75,8 +75,12 @@ class Domain:
         return f"{box}, where {self.where.text}" if self.where else box
 
 
-def domain_of(sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]], where: str | None = None) -> Domain:
-    """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high)."""
+def domain_of(
+    sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]],
+    where: str | None = None,
+    most: int | None = MOST_VARIABLES,
+) -> Domain:
+    """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high); `most` variables, if not None."""
     if isinstance(sides, Mapping):
         names, pairs = tuple(sides), list(sides.values())
     else:
@@ -84,8 +88,8 @@ def domain_of(sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]], 
         names = tuple(f"x{j + 1}" for j in range(len(pairs)))
     if not pairs:
         raise InputError("a domain with at least one side", "none", "give (low, high) for every variable")
-    if len(pairs) > MOST_VARIABLES:
-        raise InputError(f"at most {MOST_VARIABLES} variables", f"{len(pairs)}", "use fewer variables")
+    if most is not None and len(pairs) > most:
+        raise InputError(f"at most {most} variables", f"{len(pairs)}", "use fewer variables")
     lower, upper, ends = [], [], []
     for name, pair in zip(names, pairs, strict=True):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:

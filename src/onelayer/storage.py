@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from .approximation import Approximation, Facts
 from .certify.certificate import SCHEMA, Certificate
 from .config import LayerConfig
-from .domain import Domain, domain_of
+from .domain import MOST_VARIABLES, Domain, domain_of
 from .errors import InputError
 from .model import SingleLayerTransformer
 from .target import Target
@@ -148,7 +148,8 @@ def _target_record(approximation: Approximation) -> dict[str, Any]:
 def _domain(about: dict[str, Any]) -> Domain:
     """The domain with the very floats that were certified."""
     sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
-    box = domain_of(sides, about["where"])
+    most = None if about["kind"] == "samples" else MOST_VARIABLES  # stored samples have no formula to be searched
+    box = domain_of(sides, about["where"], most)
     return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.where)
 
 

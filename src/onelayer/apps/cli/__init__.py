@@ -14,7 +14,7 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, certify, check, evaluate, gallery, plan
+from . import build, certify, check, evaluate, gallery, memorize, plan
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 app.command("build")(build.build)
 app.command("plan")(plan.plan)
+app.command("memorize")(memorize.memorize)
 app.command("certify")(certify.certify)
 app.command("check")(check.check)
 # the options of an entry are those of its function

@@ -1,5 +1,6 @@
 """`onelayer eval`: values of a built layer at one point, or at the points of a CSV file."""
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,19 +63,25 @@ def _point(
         raise InputError(f"{len(names)} numbers ({points.listed(names)})", f"{len(point)}", "give one per variable")
     x = np.array(point)
     y = approximation(x, outside=outside.value)
-    inside = bool(approximation.domain.contains(x[None])[0])
+    stored = (approximation.stored or {}).get("kind") == "samples"  # a box around samples says nothing
+    inside = None if stored else bool(approximation.domain.contains(x[None])[0])
     if outside is given.Outside.clip:
         x = x.clip(approximation.domain.lower, approximation.domain.upper)
     why = approximation.explain(x) if explain else None
     if json:
         record = {"x": point, "y": np.asarray(y).tolist(), "inside": inside, "bound": approximation.certificate.bound}
+        record |= {"answer": np.asarray(approximation.decode(y)).tolist()} if approximation.decoding else {}
         print_json(record | ({"explanation": _explained(why)} if why else {}))
         return 0
     if why:
         print(why)
     for row in np.atleast_2d(y).tolist():
         print(*row)
-    if not inside:
+    if approximation.decoding:
+        print("answer:", *np.ravel(approximation.decode(y)).tolist())
+    if stored:
+        print("note: the certificate speaks of the stored samples alone", file=sys.stderr)
+    elif not inside:
         print("note: the point is outside the domain, of which alone the certificate speaks", file=sys.stderr)
     return 0
 
@@ -84,8 +91,9 @@ def _table(
 ) -> int:
     import numpy as np
 
-    m = int(np.prod(approximation.output_shape))
+    m, answers = int(np.prod(approximation.output_shape)), _answers(approximation)
     added = ["y"] if m == 1 else [f"y{i + 1}" for i in range(m)]
+    added += ["answer"] if answers == 1 else [f"answer{i + 1}" for i in range(answers)]
     if output is not None:
         points.require_file(output)
     table = points.read(source, approximation.domain.names, added)
@@ -93,17 +101,29 @@ def _table(
     if outside is given.Outside.error and not (inside := approximation.domain.contains(x)).all():
         line = table.lines[int((~inside).argmax())]
         raise InputError(f"points in the domain: {approximation.domain}", f"line {line}", "move it, or --outside allow")
-    y = approximation(x, outside=outside.value).reshape(len(x), m).tolist()
+    values = approximation(x, outside=outside.value)
+    y = values.reshape(len(x), m).tolist()
+    labels = approximation.decode(values).reshape(len(x), answers).tolist() if answers else [[] for _ in y]
+    cells = [[*numbers, *label] for numbers, label in zip(y, labels, strict=True)]
     if output is not None:
-        points.write(table, added, y, output)
+        points.write(table, added, cells, output)
     if json:
         written = {"output": str(output)} if output is not None else {"x": table.points, "y": y}
+        written |= {"answer": labels} if answers and output is None else {}
         print_json({"points": len(y), "columns": added, **written})
     elif output is None:
-        print(points.text(table, added, y), end="")
+        print(points.text(table, added, cells), end="")
     else:
         print(f"{len(y):,} values written to {output}")
     return 0
+
+
+def _answers(approximation: "Approximation") -> int:
+    """How many whole numbers, tokens or labels the values of one point stand for."""
+    if approximation.decoding is None:
+        return 0
+    shape = approximation.output_shape
+    return math.prod(shape[:-1] if approximation.decoding.kind == "largest" else shape)
 
 
 def _explained(why: "Explanation") -> dict[str, Any]:

@@ -28,13 +28,13 @@ def read(path: Path, names: Sequence[str], added: Sequence[str]) -> Points:
     Without a header the columns are the variables in order. Other columns under a header are carried along; none may
     have the name of a column that will be `added`.
     """
-    rows = _rows(path)
+    rows = cells_of(path)
     first = next(rows, None)
     if first is None:
         raise InputError(f"points in {path.name}", "an empty file", f"write one point {listed(names)} per line")
     header, columns = None, list(range(len(names)))
     table = Points(None, [], [], [])
-    if any(_float(cell) is None for cell in first[1]):
+    if any(number_of(cell) is None for cell in first[1]):
         header = [cell.strip() for cell in first[1]]
         columns = _columns(path, first[0], header, names, added)
         table = Points(header, [], [], [])
@@ -45,18 +45,18 @@ def read(path: Path, names: Sequence[str], added: Sequence[str]) -> Points:
     return table
 
 
-def text(table: Points, added: Sequence[str], values: Sequence[Sequence[float]]) -> str:
+def text(table: Points, added: Sequence[str], values: Sequence[Sequence[object]]) -> str:
     """The rows with their values appended, as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if table.header:
         writer.writerow([*table.header, *added])
     for row, value in zip(table.rows, values, strict=True):
-        writer.writerow([*row, *map(repr, value)])
+        writer.writerow([*row, *map(str, value)])
     return out.getvalue()
 
 
-def write(table: Points, added: Sequence[str], values: Sequence[Sequence[float]], path: Path) -> None:
+def write(table: Points, added: Sequence[str], values: Sequence[Sequence[object]], path: Path) -> None:
     """Write the file in one piece: it is complete, or as it was before."""
     handle, fresh = mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
     try:
@@ -84,7 +84,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 8 else f"{names[0]}, {names[1]}, …, {names[-1]}"
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def cells_of(path: Path) -> Iterator[tuple[int, list[str]]]:
     """(line number, cells) of every line that is not blank."""
     if not path.is_file():
         raise InputError("a CSV file", f"no file {path}", "name an existing file")
@@ -103,7 +103,7 @@ def _columns(path: Path, line: int, header: list[str], names: Sequence[str], add
     """Where the variables stand in the header."""
     asked = f"numbers, or a header with the columns {listed(names)}, in {path.name}"
     if missing := [name for name in names if name not in header]:
-        raise InputError(asked, f"no column {missing[0]} in line {line}: {_short(header)}", "correct that line")
+        raise InputError(asked, f"no column {missing[0]} in line {line}: {short(header)}", "correct that line")
     if twice := [name for name in header if header.count(name) > 1 and name in names]:
         raise InputError(asked, f"{twice[0]} twice in line {line}", "give every column its own name")
     if taken := [name for name in added if name in header]:
@@ -114,14 +114,14 @@ def _columns(path: Path, line: int, header: list[str], names: Sequence[str], add
 def _add(table: Points, path: Path, line: int, cells: list[str], columns: list[int], width: int) -> None:
     if len(cells) != width:
         raise InputError(
-            f"{width} columns in {path.name}", f"{len(cells)} in line {line}: {_short(cells)}", "correct that line"
+            f"{width} columns in {path.name}", f"{len(cells)} in line {line}: {short(cells)}", "correct that line"
         )
     point = []
     for column in columns:
-        value = _float(cells[column])
+        value = number_of(cells[column])
         if value is None or not math.isfinite(value):
             raise InputError(
-                f"finite numbers in {path.name}", f"{_short([cells[column]])} in line {line}", "correct that line"
+                f"finite numbers in {path.name}", f"{short([cells[column]])} in line {line}", "correct that line"
             )
         point.append(value)
     table.rows.append(cells)
@@ -129,13 +129,15 @@ def _add(table: Points, path: Path, line: int, cells: list[str], columns: list[i
     table.lines.append(line)
 
 
-def _float(cell: str) -> float | None:
+def number_of(cell: str) -> float | None:
+    """The number that a cell holds; None if it holds none."""
     try:
         return float(cell)
     except ValueError:
         return None
 
 
-def _short(cells: Sequence[str]) -> str:
+def short(cells: Sequence[str]) -> str:
+    """Cells as written, cut where they are long."""
     shown = repr(",".join(cells))
     return shown if len(shown) <= 60 else shown[:59] + "…"

@@ -1,0 +1,142 @@
+"""Samples in files: CSV or Parquet with a target column, or two NumPy arrays; complaints name lines or rows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from . import options as given
+from .points import cells_of, listed, number_of, short
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Inputs and answers as arrays, the names of the variables if the file has some, and what its rows are called."""
+
+    x: Any
+    y: Any
+    names: list[str] | None
+    rows: list[str]
+
+
+def read_samples(path: Path, target: str) -> Columns:
+    """The samples of a file, by the end of its name."""
+    if not path.is_file():
+        raise InputError("a file with samples", f"no file {path}", "name an existing file")
+    if path.suffix == ".npy":
+        return _arrays(path, Path(target))
+    targets = [name for name in given.split(target, ",") if name]
+    if not targets:
+        raise InputError("the column with the answers as --target", f"{target!r}", "name one, or several: y1,y2")
+    if path.suffix == ".parquet":
+        return _parquet(path, targets)
+    return _csv(path, targets)
+
+
+def _csv(path: Path, targets: list[str]) -> Columns:
+    cells = cells_of(path)
+    first = next(cells, None)
+    if first is None:
+        raise InputError(f"samples in {path.name}", "an empty file", "write a header and one sample per line")
+    line, header = first[0], [cell.strip() for cell in first[1]]
+    names = _inputs(path, header, targets)
+    columns: dict[str, list[str]] = {name: [] for name in header}
+    rows = []
+    for line, row in cells:
+        if len(row) != len(header):
+            found = f"{len(row)} in line {line}: {short(row)}"
+            raise InputError(f"{len(header)} columns in {path.name}", found, "correct that line")
+        rows.append(f"line {line}")
+        for name, cell in zip(header, row, strict=True):
+            columns[name].append(cell.strip())
+    if not rows:
+        raise InputError(f"samples in {path.name}", "a header alone", "write one sample per line")
+    import numpy as np
+
+    x = np.array([_numbers(path, name, columns[name], rows) for name in names]).T
+    return Columns(x, _typed(path, [columns[name] for name in targets], rows), names, rows)
+
+
+def _inputs(path: Path, header: list[str], targets: list[str]) -> list[str]:
+    """The columns that are no targets."""
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise InputError(f"different names of columns in {path.name}", f"{twice[0]!r} twice", "rename one of them")
+    if missing := [name for name in targets if name not in header]:
+        found = f"no column {missing[0]!r} among {listed(header)}"
+        raise InputError(f"--target, a column of {path.name}", found, "name a column of the header")
+    names = [name for name in header if name not in targets]
+    if not names:
+        raise InputError(f"a column of inputs in {path.name}", f"{listed(header)} alone", "name fewer targets")
+    return names
+
+
+def _numbers(path: Path, name: str, cells: list[str], rows: list[str]) -> list[float]:
+    """A column of finite numbers."""
+    numbers = [number_of(cell) for cell in cells]
+    for number, cell, row in zip(numbers, cells, rows, strict=True):
+        if number is None or not math.isfinite(number):
+            found = f"{short([cell])} in column {name}, {row}"
+            raise InputError(f"finite numbers in {path.name}", found, "correct that cell, or leave the column out")
+    return [number for number in numbers if number is not None]
+
+
+def _typed(path: Path, columns: list[list[str]], rows: list[str]) -> Any:
+    """Answers as whole numbers if all are written so, else as real numbers, else as words."""
+    import numpy as np
+
+    for cells in columns:
+        for cell, row in zip(cells, rows, strict=True):
+            if not cell:
+                raise InputError(f"an answer on every line of {path.name}", f"none in {row}", "fill it in")
+    flat = [cell for cells in columns for cell in cells]
+    kept: Sequence[object] = flat
+    if all(cell.lstrip("+-").isascii() and cell.lstrip("+-").isdigit() and len(cell) < 18 for cell in flat):
+        kept = [int(cell) for cell in flat]
+    elif all(number_of(cell) is not None for cell in flat):
+        kept = [number for column in columns for number in _numbers(path, "of the target", column, rows)]
+    y = np.array(kept).reshape(len(columns), -1).T
+    return y[:, 0] if len(columns) == 1 else y
+
+
+def _parquet(path: Path, targets: list[str]) -> Columns:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        change = "pip install 'onelayer[files]', or write CSV"
+        raise InputError("a Parquet file, which pyarrow reads", "pyarrow is not installed", change) from None
+    try:
+        table = parquet.read_table(path)
+    except ArrowException as error:
+        raise InputError(f"Parquet in {path.name}", " ".join(str(error).split())[:100], "correct the file") from None
+    names = _inputs(path, list(table.column_names), targets)
+    import numpy as np
+
+    rows = [f"row {i}" for i in range(table.num_rows)]
+    if not rows:
+        raise InputError(f"samples in {path.name}", "no rows", "write one sample per row")
+    x = [_numbers(path, name, [str(value) for value in table[name].to_pylist()], rows) for name in names]
+    answers = [table[name].to_pylist() for name in targets]
+    if None in [value for column in answers for value in column]:
+        raise InputError(f"an answer in every row of {path.name}", "missing ones", "fill them in")
+    y = np.array(answers).T
+    return Columns(np.array(x).T, y[:, 0] if len(targets) == 1 else y, names, rows)
+
+
+def _arrays(path: Path, target: Path) -> Columns:
+    """X from one NumPy file and Y from another; neither may hold Python objects."""
+    import numpy as np
+
+    found = []
+    for file in (path, target):
+        if not file.is_file():
+            raise InputError(f"answers for {path.name} in a file of their own", f"no file {file}", "--target Y.npy")
+        try:
+            with file.open("rb") as stream:
+                found.append(np.lib.format.read_array(stream, allow_pickle=False))
+        except (ValueError, EOFError) as error:
+            why = " ".join(str(error).split())[:100]
+            raise InputError(f"an array of numbers or words in {file.name}", why, "write it with numpy.save") from None
+    rows = [f"row {i}" for i in range(len(found[0]) if found[0].ndim else 0)]
+    return Columns(found[0], found[1], None, rows)
