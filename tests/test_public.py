@@ -28,6 +28,7 @@ def test_public_names():
         "certify",
         "check",
         "from_stock",
+        "gallery",
         "inspect",
         "load",
         "memorize",
