@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .stock import from_stock as from_stock
     from .storage import load as load
     from .target import Target as Target
+    from .train import train as train
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ _HOME = {
     "load": "storage",
     "memorize": "memorize",
     "plan": "plan",
+    "train": "train",
 }
 _MODULES = ("gallery", "reference")  # public as modules
 

@@ -19,6 +19,7 @@ from .model import SingleLayerTransformer
 from .plan import Plan
 from .table import Table
 from .target import Target
+from .training.history import History
 
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
 Outside = Literal["allow", "error", "clip"]
@@ -60,6 +61,7 @@ class Approximation:
     output_shape: tuple[int, ...]
     plan: Plan | None = field(default=None)
     stored: dict[str, Any] | None = field(default=None)
+    history: History | None = field(default=None)  # of a trained layer; folders do not keep it
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).

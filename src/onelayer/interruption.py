@@ -1,0 +1,45 @@
+"""Interruption: a keyboard interrupt that waits for the end of a step, so that what was done is whole."""
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class Interruption:
+    """Within it the first interrupt is only noted (`bool(interruption)`), a second one strikes at once.
+
+    Interrupts reach the main thread alone; elsewhere nothing is changed.
+    """
+
+    def __init__(self) -> None:
+        self.noted = False
+        self._before: Any = None
+
+    def __bool__(self) -> bool:
+        return self.noted
+
+    def __enter__(self) -> "Interruption":
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def ask(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call back; an interrupt that it raises is noted too."""
+        try:
+            callback(*arguments)
+        except KeyboardInterrupt:
+            self.noted = True
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.noted:
+            raise KeyboardInterrupt
+        self.noted = True

@@ -1,0 +1,80 @@
+"""Recipe: how a layer is trained. Checked once, free of torch.
+
+Rates follow a schedule over all steps: they rise linearly during the warm-up, then stay ("constant") or fall to 0 as half a
+cosine ("cosine"). Where no rate is given it depends on the optimiser; weights that were constructed are moved more gently.
+"""
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Literal, get_args, get_origin
+
+from ..errors import InputError
+
+Optimizer = Literal["adam", "sgd", "momentum"]
+Loss = Literal["mse", "cross_entropy", "sup"]
+Schedule = Literal["cosine", "constant"]
+
+RATES = {"adam": 1e-2, "sgd": 5e-2, "momentum": 2e-2}
+GENTLE = 1e-3  # of those rates, for constructed weights
+MOMENTUM = 0.9
+POWER = 8  # of the errors: loss "sup" is their mean in this power, a smooth maximum
+
+_RANGES: dict[str, tuple[float, float]] = {  # smallest and largest value
+    "rate": (0.0, 1e6),
+    "steps": (1, 10**9),
+    "batch": (1, 10**9),
+    "seed": (0, 2**32 - 1),
+    "warm_up": (0.0, 1.0),
+    "clipping": (0.0, math.inf),
+    "weight_decay": (0.0, 1.0),
+    "dropout": (0.0, 0.99),
+    "validation": (0.0, 0.9),
+    "every": (1, 10**9),
+    "patience": (1, 10**9),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Optimiser, loss, schedule and all numbers of a training; two equal recipes on equal material give equal layers."""
+
+    optimizer: Optimizer = "adam"
+    loss: Loss = "mse"
+    schedule: Schedule = "cosine"
+    rate: float | None = None  # None: by the optimiser
+    steps: int = 5000
+    batch: int = 256
+    seed: int = 0
+    warm_up: float = 0.05  # of the steps
+    clipping: float = 1.0  # the longest gradient; 0: no limit
+    weight_decay: float = 0.0
+    dropout: float = 0.0
+    validation: float = 0.1  # of given samples are held out
+    every: int = 250  # steps from one validation to the next
+    patience: int | None = None  # validations without progress before training stops; None: never
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if get_origin(f.type) is Literal:
+                choices = get_args(f.type)
+                if value not in choices:
+                    raise InputError(f"{f.name}, one of {', '.join(choices)}", f"{value!r}", "choose one of them")
+                continue
+            low, high = _RANGES[f.name]
+            optional = f.name in ("rate", "patience") and value is None
+            whole = f.type in (int, int | None)
+            number = (
+                isinstance(value, Real) and not isinstance(value, bool) and (not whole or float(value).is_integer())
+            )
+            if not optional and not (number and low <= value <= high):
+                kind = "a whole number" if whole else "a number"
+                raise InputError(f"{f.name}, {kind} from {low:g} to {high:g}", f"{value!r}", "change it")
+
+    def rate_at(self, step: int, constructed: bool) -> float:
+        """The learning rate of a step, counted from 0."""
+        top = RATES[self.optimizer] * (GENTLE if constructed else 1.0) if self.rate is None else self.rate
+        rising = min(1.0, (step + 1) / max(self.warm_up * self.steps, 1.0))
+        falling = (1 + math.cos(math.pi * step / self.steps)) / 2 if self.schedule == "cosine" else 1.0
+        return top * rising * falling
