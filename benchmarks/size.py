@@ -14,9 +14,11 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
+from onelayer.peers import PEERS, Row, compare_peers
+from onelayer.peers.counts import Counts, chebyshev_counts
+from onelayer.peers.task import Clock, observed
 from page import markdown, placed
-from peer.task import Clock, observed
-from peers import PEERS, Counts, Row, chebyshev_counts, compare_peers, table
+from peers import table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"

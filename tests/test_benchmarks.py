@@ -10,8 +10,20 @@ import onelayer as ol
 import peers
 import size
 from onelayer.errors import InputError
-from peer import chebyshev, descent, features, kan, marquardt, perceptron, transformer
-from peer.task import Fitted, matched, observed, samples_of
+from onelayer.peers import (
+    PEERS,
+    Row,
+    chebyshev,
+    compare_peers,
+    descent,
+    features,
+    kan,
+    marquardt,
+    perceptron,
+    transformer,
+)
+from onelayer.peers.counts import chebyshev_counts
+from onelayer.peers.task import Fitted, matched, observed, samples_of
 from targets import TARGETS, named
 
 PARABOLA = ol.Target("x1**2 + 0.5*x1*x2", [(0, 1), (-1, 3)])
@@ -38,13 +50,13 @@ def test_every_target_is_a_target():
     ],
 )
 def test_chebyshev_counts(name, error, counts):
-    assert peers.chebyshev_counts(named(name).target, None, error) == counts
+    assert chebyshev_counts(named(name).target, None, error) == counts
 
 
 def test_counts_of_a_callable_and_of_a_sum_in_eight_variables():
-    found = peers.chebyshev_counts(lambda x: np.sin(x[:, 0]) + np.sin(x[:, 1]), [(0, "2*pi")] * 2, 3.2e-6)
+    found = chebyshev_counts(lambda x: np.sin(x[:, 0]) + np.sin(x[:, 1]), [(0, "2*pi")] * 2, 3.2e-6)
     assert found == (144, 78, 12)
-    found = peers.chebyshev_counts(named("additive-8d").target, None, 7.1e-6)
+    found = chebyshev_counts(named("additive-8d").target, None, 7.1e-6)
     assert found.tensor == 13**8  # never written out
     assert found.best_n < 80
 
@@ -97,8 +109,8 @@ def test_observed_sees_corners_and_what_is_not_finite():
 
 
 def test_compare_peers_and_its_table():
-    rows = peers.compare_peers("sin(x1); x1**2", [(0, 1)], 100, 0.05)
-    assert [row.peer for row in rows] == [peer.name for peer in peers.PEERS]
+    rows = compare_peers("sin(x1); x1**2", [(0, 1)], 100, 0.05)
+    assert [row.peer for row in rows] == [peer.name for peer in PEERS]
     text = peers.table(rows)
     assert text.count("\n") == len(rows) + 1
     assert kan.installed() or "skipped: not installed" in text
@@ -108,7 +120,7 @@ def test_ratios_and_better_peers_are_said():
     result = size.measure(named("sin-sum"), size.Goal(1e-2, 16), None)
     assert result.ratio("descent") == "–"
     ours = result.observed
-    rows = [peers.Row(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(peers.PEERS)]
+    rows = [Row(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(PEERS)]
     result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows)
     assert result.ratio("descent") == "0.5"
     assert result.ratio("Levenberg–Marquardt") == "2.5"

@@ -9,8 +9,7 @@ D variables, m outputs, width d and feed-forward width f:
 import torch
 from torch import Tensor, nn
 
-from onelayer.target import Target
-
+from ..target import Target
 from .descent import adam, race, seeded, stored
 from .task import Clock, Fitted, matched, samples_of
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
-from onelayer.target import Target
-
+from ..target import Target
 from .descent import seeded, stored
 from .perceptron import Widths, hidden, perceptron, shapes
 from .task import Clock, Fitted, samples_of

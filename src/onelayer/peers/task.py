@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onelayer.sample import fitting_points
-from onelayer.target import Target
+from ..sample import fitting_points
+from ..target import Target
 
 LEAST_SAMPLES, SAMPLES_PER_PARAMETER = 4000, 4
 POOL_POINTS, TEST_POINTS = 16_000, 50_000

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from onelayer.target import Target
-
+from ..target import Target
 from .descent import adam, lbfgs, race, seeded, stored
 from .task import Clock, Fitted, matched, samples_of
 

@@ -10,8 +10,7 @@ import itertools
 import torch
 from torch import Tensor
 
-from onelayer.target import Target
-
+from ..target import Target
 from .task import Clock, Fitted, matched, samples_of
 
 STEEPNESS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # standard deviations of w on the box [−1, 1]^D
@@ -28,7 +27,7 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     if count < 1 or not matched(count * (D + 1 + m) + m, parameters):
         return None
     generator = torch.Generator().manual_seed(seed)
-    found = []
+    found = list[tuple[float, int, float, tuple[Tensor, ...]]]()
     for draw in itertools.count():
         if draw and (clock.left == 0 or draw >= DRAWS):
             break

@@ -9,13 +9,13 @@ import importlib.util
 import io
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from onelayer.target import Target
-
+from ..target import Target
 from .descent import race, stored
 from .task import Clock, Fitted, matched, samples_of
 
@@ -51,7 +51,8 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
         return None
     model = race(candidates, train, samples, seconds)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    note = f"hidden {model.width[1][0]}, grid {model.grid}, {trained:,} trained; {clock.end}"
+    hidden: Any = model.width
+    note = f"hidden {hidden[1][0]}, grid {model.grid}, {trained:,} trained; {clock.end}"
     return Fitted(samples.function(model), stored(model), clock.spent, note)
 
 

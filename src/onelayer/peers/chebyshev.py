@@ -8,9 +8,8 @@ import math
 
 import numpy as np
 
-from onelayer.certify.chebyshev import coefficients, nodes
-from onelayer.target import Target
-
+from ..certify.chebyshev import coefficients, nodes
+from ..target import Target
 from .task import CHUNK, Clock, Fitted, Function, matched
 
 LINES = 32  # along every axis, on which the degrees it needs are seen

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onelayer.certify.chebyshev import along, coefficients, cosine, nodes
-from onelayer.domain import End
-from onelayer.groups import groups_of
-from onelayer.target import Target, target_of
-
+from ..certify.chebyshev import along, coefficients, cosine, nodes
+from ..domain import End
+from ..groups import groups_of
+from ..target import Target, target_of
 from .chebyshev import grid
 
 MOST_VALUES = 2**20  # of f at the nodes of one group
@@ -108,7 +107,7 @@ def _counts(parts: list[Part], dimension: int, error: float) -> Counts:
         return max(-sum(low for low, _ in ranges), sum(high for _, high in ranges)) <= error
 
     def below(n: int) -> bool:
-        return reached([(index < n).all(axis=0) for index in indices])
+        return reached([np.asarray((index < n).all(axis=0)) for index in indices])
 
     def up_to(d: int) -> bool:
         return reached([index.sum(axis=0) <= d for index in indices])
