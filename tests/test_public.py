@@ -27,6 +27,7 @@ def test_public_names():
         "build",
         "certify",
         "check",
+        "compare",
         "from_stock",
         "gallery",
         "inspect",
@@ -34,6 +35,7 @@ def test_public_names():
         "memorize",
         "plan",
         "reference",
+        "train",
     ]
     for name in ol.__all__:
         assert getattr(ol, name) is not None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .build import build as build
     from .certify.decide import certify as certify
     from .checker import check as check
+    from .compare import compare as compare
     from .config import LayerConfig as LayerConfig
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
@@ -41,6 +42,7 @@ _HOME = {
     "build": "build",
     "certify": "certify.decide",
     "check": "checker",
+    "compare": "compare",
     "from_stock": "stock",
     "inspect": "inspect",
     "load": "storage",

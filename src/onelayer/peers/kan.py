@@ -28,7 +28,8 @@ Size = tuple[int, int]  # hidden width, grid
 
 
 def installed() -> bool:
-    return importlib.util.find_spec("kan") is not None
+    spec = importlib.util.find_spec("kan")
+    return spec is not None and spec.origin is not None  # a folder of that name is no package
 
 
 def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
