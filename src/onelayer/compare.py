@@ -30,7 +30,7 @@ from .target import Target, require_tolerance, target_of
 from .train import train
 
 Progress = Callable[[str, float], None]
-PILOT = 40  # steps that tell how long a step takes
+PILOT = 120  # steps that tell how long a step takes
 EVERY = 50  # validations in a training
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
@@ -192,25 +192,29 @@ class _Court:
         heads, width, d_model = size
         options: dict[str, Any] = {"optimizer": optimizer, "seed": self.seed, "samples": samples, "dtype": "float64"}
         options |= {"heads": heads, "width": width, "d_model": d_model}
+        steps = self._steps(options)
         started = time.process_time()
-        train(self.target, steps=PILOT, every=PILOT, **options)
-        step = (time.process_time() - started) / PILOT
-        started = time.process_time()
-        steps = max(PILOT, int(self.seconds / step))
         found = train(self.target, steps=steps, every=max(1, steps // EVERY), **options)
         return found, time.process_time() - started
+
+    def _steps(self, options: dict[str, Any]) -> int:
+        """How many steps the time allows for, from a short training and an even shorter one."""
+        spent = []
+        for steps in (1, 1, PILOT):  # the first one warms up
+            started = time.process_time()
+            train(self.target, steps=steps, every=steps, **options)
+            spent.append(time.process_time() - started)
+        step = max(spent[2] - spent[1], 1e-4 * PILOT) / (PILOT - 1)
+        return max(PILOT, int(self.seconds / step))
 
     def _bound(self, found: Approximation, prove: float) -> float:
         return certify(found, seconds=prove).bound if prove > 0 else math.inf
 
     def warm(self, built: Approximation, prove: float) -> Entrant:
+        options: dict[str, Any] = {"init": built, "loss": "sup", "seed": self.seed}
+        steps = self._steps(options)
         started = time.process_time()
-        train(self.target, init=built, loss="sup", steps=PILOT, every=PILOT, seed=self.seed)
-        step = (time.process_time() - started) / PILOT
-        steps = max(PILOT, int(self.seconds / step))
-        started = time.process_time()
-        options: dict[str, Any] = {"steps": steps, "every": max(1, steps // EVERY), "seed": self.seed}
-        found = train(self.target, init=built, loss="sup", **options)
+        found = train(self.target, steps=steps, every=max(1, steps // EVERY), **options)
         spent = time.process_time() - started
         same = found.history is not None and found.history.best == 0
         note = "not improved: returned as built" if same else f"{found.history.best if found.history else 0:,} steps"

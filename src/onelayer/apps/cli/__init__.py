@@ -14,7 +14,7 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, certify, check, evaluate, gallery, memorize, plan
+from . import build, certify, check, compare, evaluate, gallery, memorize, plan, train
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -27,6 +27,8 @@ app = typer.Typer(
 app.command("build")(build.build)
 app.command("plan")(plan.plan)
 app.command("memorize")(memorize.memorize)
+app.command("train")(train.train)
+app.command("compare")(compare.compare)
 app.command("certify")(certify.certify)
 app.command("check")(check.check)
 # the options of an entry are those of its function

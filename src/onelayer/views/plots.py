@@ -1,0 +1,97 @@
+"""Pictures, by plotly: figures that can be zoomed, and pages that work offline."""
+
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from ..compare import Comparison, Entrant
+
+COLOURS = {"constructed": "#1b7837", "warm-started": "#7fbf7b", "trained": "#762a83", "peer": "#8c8c8c"}
+FONT = {"family": "system-ui, sans-serif", "size": 14}
+
+
+def comparison(found: "Comparison") -> "go.Figure":
+    """Observed errors of all entrants, proved bounds as marks, and errors against size and samples where they were asked for."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    series = [
+        ("error against parameters", found.growth, "parameters"),
+        ("error against samples", found.samples, "samples"),
+    ]
+    more = [(title, rows, axis) for title, rows, axis in series if rows]
+    titles = ["observed error with as many parameters", *(title for title, _, _ in more)]
+    ran = [e for e in found.entrants if not math.isnan(e.observed)][::-1]
+    rows = 1 + len(more)
+    heights = [40 * len(ran) + 80, *(380 for _ in more)]
+    figure = make_subplots(rows=rows, cols=1, subplot_titles=titles, row_heights=heights, vertical_spacing=0.14 / rows)
+    for kind, colour in COLOURS.items():
+        mine = [e for e in ran if e.kind == kind]
+        figure.add_trace(
+            go.Bar(
+                x=[e.observed for e in mine],
+                y=[e.name for e in mine],
+                orientation="h",
+                marker_color=colour,
+                name=kind,
+                text=[f"{e.observed:.2g}" for e in mine],
+                hovertext=[f"{e.parameters:,} parameters, {e.seconds:.1f} s<br>{e.note}" for e in mine],
+            ),
+            row=1,
+            col=1,
+        )
+    proved = [e for e in ran if math.isfinite(e.bound)]
+    marker = {"symbol": "line-ns-open", "size": 22, "color": "black", "line": {"width": 3}}
+    bound = go.Scatter(
+        x=[e.bound for e in proved], y=[e.name for e in proved], mode="markers", marker=marker, name="bound (proved)"
+    )
+    figure.add_trace(bound, row=1, col=1)
+    figure.update_yaxes(categoryorder="array", categoryarray=[e.name for e in ran], row=1, col=1)
+    figure.update_xaxes(type="log", exponentformat="power", row=1, col=1)
+    for i, (_, entrants, axis) in enumerate(more, start=2):
+        for name, kind, line in _lines(entrants):
+            x = [e.parameters if axis == "parameters" else e.size for e in line]
+            trace = go.Scatter(
+                x=x,
+                y=[e.observed for e in line],
+                mode="lines+markers",
+                name=name,
+                line_color=COLOURS[kind],
+                line_dash="dot" if "FFN" in name else "solid",
+            )
+            figure.add_trace(trace, row=i, col=1)
+        figure.update_xaxes(type="log", title_text=axis, row=i, col=1)
+        figure.update_yaxes(type="log", title_text="observed error", exponentformat="power", row=i, col=1)
+    title = f"{found.target} on {found.domain}, tolerance {found.tolerance:g}"
+    figure.update_layout(
+        title=title, height=sum(heights) + 120, width=980, font=FONT, template="plotly_white", bargap=0.35
+    )
+    return figure
+
+
+def _lines(entrants: "tuple[Entrant, ...]") -> "list[tuple[str, str, list[Entrant]]]":
+    """Entrants of a series that differ in size only, as (name, kind, entrants)."""
+    lines: dict[str, list[Entrant]] = {}
+    for e in entrants:
+        name = " ".join(word for word in e.name.split() if not word.isdigit())
+        lines.setdefault(name, []).append(e)
+    return [(name, line[0].kind, line) for name, line in lines.items()]
+
+
+def write_page(figure: "go.Figure", path: Path) -> Path:
+    """The figure as one HTML file that needs nothing else; complete or absent."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        figure.write_html(fresh, include_plotlyjs=True, full_html=True)
+        os.replace(fresh, path)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+    return path
