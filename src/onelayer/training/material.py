@@ -95,14 +95,14 @@ def _given(
     if domain is not None or set(about) - {"shape"}:
         found = ", ".join(sorted({"domain"} if domain is not None else set(about) - {"shape"}))
         raise InputError("samples alone, and `shape` if they are sequences", found, "leave it out")
-    X = numbers_of("X", given[0])
+    X = _finite("X", given[0])
     if X.ndim not in (2, 3) or not len(X):
         raise InputError("X of shape [N, D] or [N, n, d]", f"shape {list(X.shape)}", "reshape X")
     n, d = _shape(X, about.get("shape"))
     labels, y, output_shape = _answers(given[1], recipe)
     if len(y) != len(X):
         raise InputError("as many answers as samples", f"{len(X)} samples, {len(y)} answers", "make them agree")
-    weights = None if len(given) == 2 else numbers_of("weights", given[2]).reshape(-1)
+    weights = None if len(given) == 2 else _finite("weights", given[2]).reshape(-1)
     if weights is not None and (len(weights) != len(X) or (weights < 0).any() or not weights.any()):
         raise InputError("a weight ≥ 0 for every sample, not all 0", f"{len(weights)} weights", "correct the weights")
     x = X.reshape(len(X), n, d)
@@ -116,6 +116,13 @@ def _given(
     )
     hull = _hull(X.reshape(len(X), -1))
     return Material(fit_x, fit_y, held_x, held_y, hull, (n, d), output_shape, None, labels, own)
+
+
+def _finite(name: str, given: Any) -> np.ndarray:
+    found = numbers_of(name, given)
+    if not np.isfinite(found).all():
+        raise InputError(f"finite numbers as {name}", "NaN or infinity", "leave those samples out")
+    return found
 
 
 def _shape(X: np.ndarray, shape: Any) -> tuple[int, int]:
@@ -135,7 +142,7 @@ def _answers(Y: Any, recipe: Recipe) -> tuple[tuple[Any, ...], np.ndarray, tuple
             raise InputError("one label (whole number or text) per sample", f"Y of {found.dtype}", "give labels")
         labels, numbers = np.unique(found, return_inverse=True)
         return tuple(labels.tolist()), numbers.astype(np.int64), (len(labels),)
-    y = numbers_of("Y", Y)
+    y = _finite("Y", Y)
     if not y.ndim:
         raise InputError("an answer for every sample", "one number", "give an array")
     return (), y.reshape(len(y), -1), y.shape[1:] or (1,)

@@ -28,8 +28,9 @@ def comparison(found: "Comparison") -> "go.Figure":
     titles = ["observed error with as many parameters", *(title for title, _, _ in more)]
     ran = [e for e in found.entrants if not math.isnan(e.observed)][::-1]
     rows = 1 + len(more)
-    heights = [40 * len(ran) + 80, *(380 for _ in more)]
-    figure = make_subplots(rows=rows, cols=1, subplot_titles=titles, row_heights=heights, vertical_spacing=0.14 / rows)
+    heights = [36 * len(ran) + 60, *(340 for _ in more)]
+    between = 0.3 / rows if more else 0.0
+    figure = make_subplots(rows=rows, cols=1, subplot_titles=titles, row_heights=heights, vertical_spacing=between)
     for kind, colour in COLOURS.items():
         mine = [e for e in ran if e.kind == kind]
         figure.add_trace(
@@ -65,12 +66,11 @@ def comparison(found: "Comparison") -> "go.Figure":
                 line_dash="dot" if "FFN" in name else "solid",
             )
             figure.add_trace(trace, row=i, col=1)
-        figure.update_xaxes(type="log", title_text=axis, row=i, col=1)
-        figure.update_yaxes(type="log", title_text="observed error", exponentformat="power", row=i, col=1)
+        figure.update_xaxes(type="log", dtick=1, title_text=axis, row=i, col=1)
+        figure.update_yaxes(type="log", title_text="observed error", dtick=1, exponentformat="power", row=i, col=1)
     title = f"{found.target} on {found.domain}, tolerance {found.tolerance:g}"
-    figure.update_layout(
-        title=title, height=sum(heights) + 120, width=980, font=FONT, template="plotly_white", bargap=0.35
-    )
+    height = int(sum(heights) * (1.3 if more else 1.0)) + 140
+    figure.update_layout(title=title, height=height, width=980, font=FONT, template="plotly_white", bargap=0.35)
     return figure
 
 

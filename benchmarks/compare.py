@@ -1,0 +1,97 @@
+"""What construction buys over training: `python benchmarks/compare.py` compares on three targets and writes docs/training.md.
+
+For every target: (a) all with as many parameters as the constructed layer; (b) how long construction takes to reach the best
+trained error, beside how long that training took; and the paper's experiment, error against heads and width, on the first
+target (`--growth`), which also writes a picture. Seconds are processor seconds on one thread.
+"""
+
+import argparse
+import math
+import time
+from pathlib import Path
+
+import torch
+
+import onelayer as ol
+from onelayer.compare import Comparison, Entrant
+from onelayer.views.plots import comparison, write_page
+from page import markdown, placed
+from targets import named
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "training.md"
+TARGETS = (("sin-sum", 1e-6), ("franke", 1e-5), ("sine-of-product", 1e-5))
+GROWTH = (1, 2, 4, 8, 16)
+SAMPLES = (100, 300, 1000, 3000)
+DESCENT = ("trained", "stock Transformer", "tanh-MLP, Adam", "ReLU-MLP, Adam", "KAN")  # trained by gradient descent
+
+
+def descended(found: Comparison) -> list[Entrant]:
+    """Everything that gradient descent trained from random weights."""
+    return [e for e in found.entrants if e.name.startswith(DESCENT) and not math.isnan(e.observed)]
+
+
+def reached(name: str, error: float) -> tuple[float, float]:
+    """(processor seconds, observed error) of a construction that is asked for that error."""
+    started = time.process_time()
+    built = ol.build(named(name).target, tolerance=error)
+    return time.process_time() - started, built.certificate.observed
+
+
+def row(name: str, found: Comparison) -> list[str]:
+    """(a) and (b) for one target."""
+    ours, best = found.entrants[0], min(descended(found), key=lambda e: e.observed)
+    marquardt = next((e for e in found.entrants if "Marquardt" in e.name), None)
+    seconds, _ = reached(name, best.observed)
+    beside = f"{marquardt.observed / ours.observed:.2g}" if marquardt and not math.isnan(marquardt.observed) else "–"
+    return [
+        named(name).title,
+        f"{ours.parameters:,}",
+        f"{ours.observed:.2g}",
+        f"{best.observed:.2g} ({best.name})",
+        f"{best.observed / ours.observed:.2g}",
+        beside,
+        f"{seconds:.2f}",
+        f"{best.seconds:.1f}",
+        f"1/{best.seconds / max(seconds, 1e-3):.0f}",
+    ]
+
+
+def entrants_table(rows: tuple[Entrant, ...]) -> str:
+    columns = ["", "parameters", "seconds", "observed error", "RMSE", "bound (proved)", "points/s", "note"]
+    return markdown(columns, [[str(cell) for cell in e.cells] for e in rows])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="for everything that is trained")
+    parser.add_argument("--growth", action="store_true", help="the paper's experiment alone, and its picture")
+    parser.add_argument("--plot", default="growth.html", metavar="HTML")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    page = PAGE.read_text()
+    if asked.growth:
+        entry = named("sin-sum")
+        found = ol.compare(
+            entry.target, None, 1e-4, seconds=asked.seconds, optimizers=("adam",), peers=False,
+            growth=GROWTH, samples=SAMPLES,
+        )  # fmt: skip
+        print(found)
+        write_page(comparison(found), Path(asked.plot))
+        page = placed(page, "growth", entrants_table(found.growth))
+        PAGE.write_text(placed(page, "samples", entrants_table(found.samples)))
+        return
+    rows, texts = [], []
+    for name, tolerance in TARGETS:
+        found = ol.compare(named(name).target, None, tolerance, seconds=asked.seconds)
+        print(found, flush=True)
+        rows.append(row(name, found))
+        print("; ".join(rows[-1]), flush=True)
+        texts.append(f"### {named(name).title}, tolerance {tolerance:g}\n\n{entrants_table(found.entrants)}")
+    columns = ["target", "parameters", "constructed", "best by descent", "best / ours", "LM / ours"]
+    columns += ["seconds to build that error", "seconds it was trained", "ratio"]
+    page = placed(page, "summary", markdown(columns, rows))
+    PAGE.write_text(placed(page, "entrants", "\n\n".join(texts)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Training: it learns, it is deterministic, it goes on after an interrupt bit by bit, and it never spoils a construction."""
+
+import os
+import random
+import signal
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from onelayer.training.recipe import Recipe
+
+WAVE = ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2)
+SMALL = {"heads": 2, "width": 16, "d_model": 8, "every": 20, "batch": 64, "samples": 500}
+
+
+def test_a_small_layer_learns():
+    a = ol.train("x1 * x2", [(0, 1)] * 2, steps=400, **SMALL)
+    assert a.certificate.observed < 0.1
+    assert a.history.moments[-1].validated < 0.3 * a.history.moments[0].validated
+    assert a.certificate.verdict == "UNDECIDED"
+    assert a.facts.method == "trained"
+    assert a.model.W_E.dtype == torch.float32
+    assert "trained" in str(a)
+    assert "best" in str(a.history)
+
+
+def test_a_trained_layer_is_certified_like_any_other():
+    a = ol.train("x1 * x2", [(0, 1)] * 2, steps=200, activation="relu", dtype="float64", **SMALL)
+    proved = ol.certify(a, tolerance=0.9, seconds=20.0)
+    assert proved.verdict == "CERTIFIED"
+    assert proved.observed <= proved.bound
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "momentum"])
+def test_equal_recipes_give_equal_layers(optimizer):
+    one, two, other = (
+        ol.train(*WAVE, optimizer=optimizer, steps=40, dropout=0.1, seed=seed, **SMALL) for seed in (3, 3, 4)
+    )
+    assert one.history == two.history
+    assert one.model.fingerprint() == two.model.fingerprint()
+    assert one.model.fingerprint() != other.model.fingerprint()
+
+
+def stopping_at(step):
+    def progress(text, fraction):
+        if fraction >= step / 100:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize("options", [{}, {"optimizer": "momentum", "dropout": 0.2}, {"loss": "sup", "every": 7}])
+def test_an_interrupted_training_goes_on_bit_by_bit(options, tmp_path):
+    asked = SMALL | {"steps": 100} | options
+    whole = ol.train(*WAVE, **asked)
+    part = ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt", progress=stopping_at(33))
+    assert part.history.stopped == "interrupted"
+    assert part.history.steps < 100
+    again = ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt")
+    assert again.history == whole.history
+    assert again.model.fingerprint() == whole.model.fingerprint()
+
+
+def test_time_is_up_between_validations_and_training_goes_on(tmp_path):
+    asked = SMALL | {"steps": 60, "every": 25}
+    whole = ol.train(*WAVE, **asked)
+    for _ in range(200):
+        part = ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt", seconds=0.004)
+        if part.history.stopped == "all steps made":
+            break
+    assert part.history == whole.history
+    assert part.model.fingerprint() == whole.model.fingerprint()
+
+
+def test_an_interrupt_by_the_keyboard_keeps_the_best_so_far():
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    a = ol.train(*WAVE, steps=10**6, **SMALL)
+    assert a.history.stopped == "interrupted"
+    assert a.history.steps < 10**6
+    assert np.isfinite(a.certificate.observed)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    ol.train(*WAVE, steps=20, **SMALL, checkpoint=tmp_path / "c.pt")
+    with pytest.raises(ol.InputError, match="another recipe"):
+        ol.train(*WAVE, steps=30, **SMALL, checkpoint=tmp_path / "c.pt")
+    (tmp_path / "d.pt").write_text("nothing")
+    with pytest.raises(ol.InputError, match="a checkpoint in"):
+        ol.train(*WAVE, steps=30, **SMALL, checkpoint=tmp_path / "d.pt")
+
+
+@pytest.mark.parametrize("rate", [1e-6, 10.0])
+@pytest.mark.parametrize("loss", ["mse", "sup"])
+def test_a_construction_is_never_spoiled(loss, rate):
+    built = ol.build(*WAVE, 1e-2)
+    warm = ol.train(*WAVE, init=built, loss=loss, rate=rate, steps=40, every=10, samples=500)
+    x = np.random.default_rng(0).uniform(0, 2 * np.pi, (500, 2))
+    if warm.history.best == 0:
+        assert np.array_equal(warm(x), built(x))
+    assert warm.certificate.observed <= 1.05 * built.certificate.observed  # other points than those it was judged by
+    assert warm.model.W_E.dtype == torch.float64
+
+
+def test_early_stopping_and_schedules():
+    a = ol.train(*WAVE, steps=400, rate=0.0, patience=2, **SMALL)
+    assert "no progress" in a.history.stopped
+    assert a.history.steps == 60  # the first validation is progress, two are not
+    r = Recipe(steps=100, warm_up=0.1, rate=1.0)
+    assert r.rate_at(0, False) < r.rate_at(9, False)
+    assert r.rate_at(99, False) < 1e-3
+    assert Recipe(schedule="constant", rate=1.0, steps=100).rate_at(99, False) == 1.0
+
+
+def test_labels_numbers_and_sequences():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    labels = np.where(X[:, 0] > 0, "yes", "no")
+    a = ol.train((X, labels), loss="cross_entropy", steps=200, heads=2, width=16, d_model=8)
+    assert (a.answer(X) == labels).mean() > 0.9
+    b = ol.train((X, X[:, :2] * 3 + 100), steps=300, heads=2, width=16, d_model=8)
+    assert np.abs(b(X) - (X[:, :2] * 3 + 100)).mean() < 1.0
+    S = X.reshape(300, 2, 2)
+    c = ol.train((S, np.flip(S, axis=1)), steps=300, heads=2, width=16, d_model=8)
+    assert c.model.config.readout == "position"
+    assert c(S[:3]).shape == (3, 2, 2)
+    assert np.abs(c(S) - np.flip(S, axis=1)).mean() < 0.5
+
+
+def test_weights_of_samples_count():
+    X = np.concatenate([np.linspace(0, 1, 100), np.linspace(0, 1, 100)])[:, None]
+    Y = np.concatenate([np.zeros(100), np.ones(100)])
+    w = np.concatenate([np.ones(100), np.zeros(100)])
+    a = ol.train((X, Y, w), steps=200, heads=1, width=8, d_model=4, validation=0.0)
+    assert np.abs(a(X)).max() < 0.2
+
+
+def test_training_borrows_no_global_state():
+    before = torch.random.get_rng_state(), random.getstate(), signal.getsignal(signal.SIGINT)
+    ol.train(*WAVE, steps=10, dropout=0.5, **SMALL)
+    after = torch.random.get_rng_state(), random.getstate(), signal.getsignal(signal.SIGINT)
+    assert torch.equal(before[0], after[0])
+    assert before[1:] == after[1:]
+
+
+def test_a_trained_layer_survives_its_folder(tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    a = ol.train((X, (X[:, 0] > 0).astype(int)), loss="cross_entropy", steps=20, heads=1, width=8, d_model=4)
+    a.save(tmp_path / "a")
+    b = ol.load(tmp_path / "a")
+    assert np.array_equal(a(X), b(X))
+    assert np.array_equal(a.answer(X), b.answer(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"optimizer": "lion"}, "one of adam, sgd, momentum"),
+        ({"loss": "hinge"}, "one of mse"),
+        ({"steps": 0}, "steps"),
+        ({"batch": 2.5}, "batch, a whole number"),
+        ({"rate": -1.0}, "rate"),
+        ({"heads": 0}, "heads"),
+        ({"init": "zeros"}, "init='random'"),
+        ({"device": "tpu9"}, "device"),
+        ({"loss": "cross_entropy"}, "labels"),
+        ({"colour": 3}, "colour"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"dtype": "float16"}, "float32"),
+    ],
+)
+def test_bad_wishes_are_refused_in_one_line(change, words, as_user):
+    with pytest.raises(ol.InputError) as refusal:
+        ol.train(*WAVE, **(SMALL | {"steps": 5} | change))
+    assert words in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((np.zeros((3, 2)), np.zeros(4)), "as many answers"),
+        ((np.zeros(3), np.zeros(3)), "shape"),
+        ((np.zeros((3, 2)), np.zeros(3), -np.ones(3)), "weight"),
+        ((np.zeros((3, 2)),), "two or three"),
+        ((np.full((3, 2), np.nan), np.zeros(3)), "finite"),
+    ],
+)
+def test_bad_samples_are_refused(given, words, as_user):
+    with pytest.raises(ol.InputError, match=words):
+        ol.train(given, steps=5)
