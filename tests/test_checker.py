@@ -36,7 +36,7 @@ from test_deployed import loud
 from test_reading import built
 
 SOURCE = Path(ol.__file__).parent / "checker.py"
-LINES = 1360  # the whole checker, docstrings and all: one file to read
+LINES = 1370  # the whole checker, docstrings and all: one file to read
 
 # The checker as its users run it: a file of its own, without the checks of signatures that slow every call down here.
 spec = importlib.util.spec_from_file_location("alone", SOURCE)

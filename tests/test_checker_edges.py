@@ -146,3 +146,21 @@ def test_witnesses(tmp_path):
 def test_files_that_contradict_themselves(tmp_path, changes):
     folder = signed(claimed(tmp_path / "f", "x1", [(0, 1)], LINEAR, 1e-3), "target.json", **changes)
     assert check(folder).verdict == "INVALID"
+
+
+@pytest.mark.parametrize(
+    ("slope", "more", "offset"), [("1e20", "1", "0.5"), ("1e16", "1", "0.5"), ("1e12", "1e-5", "5e-6")]
+)
+def test_slopes_that_differ_behind_the_last_bit_are_told_apart(slope, more, offset, tmp_path):
+    """x1 + max(0, more·x1 − offset), written with slopes that agree as floats; T = x1."""
+    folder = ol.build("max(0, x1 - 2) + x1", [(-1, 1)], 1e-9, seconds=5.0).save(tmp_path / "f")
+    formula = f"x1 + max(0, ({slope} + {more})*x1 - {offset}, {slope}*x1) - max(0, {slope}*x1)"
+    assert ol.check(folder).verdict == "VALID"
+    assert ol.check(signed(folder, "target.json", formula=formula, description=formula)).verdict != "VALID"
+
+
+def test_wide_nests_of_kinks_keep_to_the_time(tmp_path):
+    part = "abs(x1) + abs(x1 - 0.1) + abs(x1 - 0.2) - abs(x1 - 0.3) - abs(x1 - 0.4) - abs(x1 - 0.5)"
+    folder = ol.build("max(0, x1 - 2) + x1", [(-1, 1)], 1e-9, seconds=5.0).save(tmp_path / "f")
+    formula = f"max({', '.join(f'{k}*x1 + {part}' for k in range(6))})"
+    assert ol.check(signed(folder, "target.json", formula=formula, description=formula), seconds=5.0).verdict != "VALID"

@@ -222,11 +222,25 @@ def test_every_entry_explains_its_heads():
         (lambda: gallery.top_k(3, 4), "from 1 to 3"),
         (lambda: gallery.permute([0, 0]), "permutation"),
         (lambda: gallery.permute([]), "permutation"),
-        (lambda: gallery.clip(2, 1.0, 0.0), "swap"),
+        (lambda: gallery.clip(2, 1.0, 0.0), "in order"),
         (lambda: gallery.affine([[1.0], [2.0, 3.0]]), "matrix"),
         (lambda: gallery.affine([[1.0]], [1.0, 2.0]), "shapes"),
         (lambda: gallery.mean(3, 1e-30), "no proof below"),
         (lambda: gallery.sort(3, dtype="float16"), "float32"),
+        (lambda: gallery.affine([[1.0] * 40], domain=(0.0, 1e37), dtype="float32"), "overflow"),
+        (lambda: gallery.affine([[4.4e156] * 42], domain=(0.0, 1e150)), "overflow"),
+        (lambda: gallery.affine([[1e39]], dtype="float32"), "overflow"),
+        (lambda: gallery.clip(2, -1e300, 1e300, dtype="float32"), "overflow"),
+        (lambda: gallery.mean(3, domain=(1e100, 2e100), dtype="float32"), "float32 numbers in it"),
+        (lambda: gallery.affine([[1.0]], tolerance=0.0), "tolerance"),
+        (lambda: gallery.mean(3, tolerance=0), "tolerance"),
+        (lambda: gallery.permute([0, "a"]), "permutation"),
+        (lambda: gallery.permute(3), "permutation"),
+        (lambda: gallery.permute([True, False]), "permutation"),
+        (lambda: gallery.clip(2, "a", 6), "numbers"),
+        (lambda: gallery.clip(2, math.nan, 6), "numbers"),
+        (lambda: gallery.sort(512), "about 1e154"),
+        (lambda: gallery.deep_set("x1 - x2", 2), "permutation"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(make, words, as_user):
@@ -275,3 +289,53 @@ def test_the_command_line_lists_and_builds(tmp_path, capsys, as_user):
     ):
         assert main(["gallery", *bad]) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_few_sets_of_many_numbers():
+    a = gallery.top_k(40, 1, 1e-6)
+    assert a.model.config.heads == 1
+    x = np.random.default_rng(0).random((50, 40))
+    assert holds(a, x, x.max(axis=1))
+
+
+def test_ends_may_be_formulas_and_lengths_numpys(as_user):
+    a = gallery.sort(np.int64(3), 1e-6, domain=("0", "2*pi"))
+    assert a.stored["parameters"]["domain"][1] > 6.28
+    assert np.abs(a([3.0, 1.0, 2.0]) - [1, 2, 3]).max() <= 1e-6
+
+
+def test_the_least_tolerance_that_a_refusal_names_is_granted():
+    with pytest.raises(ol.InputError) as refusal:
+        gallery.sort(2, 8e-14)
+    least = float(str(refusal.value).split("ask for ")[1].split(" ")[0])
+    assert least < 1e-13
+    assert gallery.sort(2, least).certificate.verdict == "CERTIFIED"
+
+
+def test_flushed_subnormals_are_covered_or_excluded():
+    a = gallery.clip(2, -1e-37, 1e-37, domain=(-1e-37, 1e-37), dtype="float32")
+    assert any("subnormal" in text for text in gallery.reverse(3).certificate.assumptions)
+    torch.set_flush_denormal(True)
+    try:
+        y = a(np.array([1.1e-38, 1e-40]))
+    finally:
+        torch.set_flush_denormal(False)
+    assert np.abs(y - [1.1e-38, 1e-40]).max() <= a.certificate.bound
+
+
+@pytest.mark.parametrize(
+    "change", [{"vocabulary": 3}, {"decoding": []}, {"decoding": {"kind": "round"}}, {"output_shape": [7]}]
+)
+def test_a_folder_that_contradicts_its_model_is_refused(change, tmp_path):
+    from onelayer.storage import FILES, _digest, _json
+
+    gallery.sort(3).save(tmp_path / "s")
+    about = json.loads((tmp_path / "s" / FILES[1]).read_text()) | change
+    (tmp_path / "s" / FILES[1]).write_text(_json(about))
+    record = json.loads((tmp_path / "s" / FILES[2]).read_text())
+    record.pop("digest")
+    record["sha256"] = {name: _digest((tmp_path / "s" / name).read_bytes()) for name in FILES[:2]}
+    record["digest"] = _digest(_json(record).encode())
+    (tmp_path / "s" / FILES[2]).write_text(_json(record))
+    with pytest.raises(ol.InputError, match="fits its model"):
+        ol.load(tmp_path / "s")

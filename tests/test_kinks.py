@@ -368,3 +368,9 @@ def max_of(balls):
 
 def _at(form, x):
     return form.constant + sum(a * v for a, v in zip(form.slopes, x, strict=True))
+
+
+@pytest.mark.parametrize("formula", ["max(min(x1*1e-300*1e-300, 1), 0)", "min(abs(x1)*1e300*1e10, 1)"])
+def test_nested_kinks_beyond_the_range_of_floats_are_left_alone(formula):
+    found = ol.build(formula, [(-1, 1)], 0.9, seconds=1.0)
+    assert found.certificate.verdict in ("CERTIFIED", "UNDECIDED", "REFUTED")

@@ -1,7 +1,6 @@
 """Training: it learns, it is deterministic, it goes on after an interrupt bit by bit, and it never spoils a construction."""
 
 import os
-import random
 import signal
 import threading
 
@@ -138,9 +137,9 @@ def test_weights_of_samples_count():
 
 
 def test_training_borrows_no_global_state():
-    before = torch.random.get_rng_state(), random.getstate(), signal.getsignal(signal.SIGINT)
+    before = torch.random.get_rng_state(), torch.get_default_dtype(), signal.getsignal(signal.SIGINT)
     ol.train(*WAVE, steps=10, dropout=0.5, **SMALL)
-    after = torch.random.get_rng_state(), random.getstate(), signal.getsignal(signal.SIGINT)
+    after = torch.random.get_rng_state(), torch.get_default_dtype(), signal.getsignal(signal.SIGINT)
     assert torch.equal(before[0], after[0])
     assert before[1:] == after[1:]
 

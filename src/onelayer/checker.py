@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, reduce
-from itertools import count, product
+from itertools import count, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -45,7 +45,7 @@ MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
 DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 10, 12), 4: (2, 3, 4, 6, 8, 10)}
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
-NODES, BRANCHES = 20_000, 16  # at most on a box
+NODES, BRANCHES, FORMS = 20_000, 16, 256  # at most on a box; affine functions of a nested maximum
 SHARP = 3000  # a head that would need so many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
@@ -382,10 +382,16 @@ def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
             if not (scale > 0 or scale < 0) or max(map(len, sides)) * len(forms) > BRANCHES:
                 return None
             sides[scale < 0] = sums(sides[scale < 0], [[abs(scale) * k for k in form] for form in forms])
-        if found.terms or len(P) * len(sides[1]) > NODES:
+        if found.terms or max(len(P) * len(sides[1]) + len(sides[0]) * len(Q), len(Q) * len(sides[1])) > FORMS:
             return None
         P, Q = sums(P, sides[1]) + sums(sides[0], Q), sums(Q, sides[1])
     return (P, Q) if P else None
+
+
+def middle(ball: Any) -> Any:
+    """The centre of a ball, exactly."""
+    man, exp = ball.mid().man_exp()
+    return fmpq(man) * fmpq(2) ** int(exp)
 
 
 def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
@@ -405,11 +411,12 @@ def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
     def meet(a: int, b: int) -> Any:
         return (gaps[a][0] - gaps[b][0]) / (gaps[b][i] - gaps[a][i])
 
-    for k in sorted(range(len(gaps)), key=lambda k: float(gaps[k][i].mid())):
-        while len(hull) > 1 and meet(hull[-2], k) <= meet(hull[-2], hull[-1]):
+    for k in sorted(range(len(gaps)), key=lambda k: middle(gaps[k][i])):  # slopes may differ far behind the 53rd bit
+        while len(hull) > 1 and gaps[hull[-1]][i] <= gaps[k][i] and meet(hull[-2], k) <= meet(hull[-2], hull[-1]):
             hull.pop()
         hull.append(k)
-    sure = all(meet(a, b) < meet(b, c) for a, b, c in zip(hull, hull[1:], hull[2:], strict=False))
+    sure = all(gaps[a][i] < gaps[b][i] for a, b in pairwise(hull))
+    sure = sure and all(meet(a, b) < meet(b, c) for a, b, c in zip(hull, hull[1:], hull[2:], strict=False))
     return ([lines[k] for k in hull], off) if sure and off < 1e-6 * size(gaps[t], box) else None
 
 

@@ -31,4 +31,8 @@ class Decoding:
 
     @staticmethod
     def of(record: dict[str, Any] | None) -> "Decoding | None":
-        return None if record is None else Decoding(record["kind"], tuple(record["labels"]))
+        if record is None:
+            return None
+        if record["kind"] not in ("round", "largest") or not isinstance(record["labels"], list):
+            raise ValueError(f"no decoding: {record}")
+        return Decoding(record["kind"], tuple(record["labels"]))

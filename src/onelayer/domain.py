@@ -53,9 +53,10 @@ class Domain:
     ) -> Float[np.ndarray, "inside coordinate"]:
         """The points that lie in the domain; if `single`, first moved to float32 numbers near them, inside the box."""
         if single:
-            near = x.astype(np.float32)
-            near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
-            near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
+            with np.errstate(over="ignore"):
+                near = x.astype(np.float32)
+                near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
+                near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
             x = near.astype(np.float64)
         return x[self.contains(x)]
 

@@ -25,6 +25,7 @@ class Lemma:
 
     statement: str
     terms: dict[str, float]
+    assumes: tuple[str, ...] = ()  # beyond what is assumed of the arithmetic
 
     @property
     def bound(self) -> float:
@@ -99,7 +100,7 @@ def known_approximation(
         method="lemma",
         domain=known.words,
         arithmetic=arithmetic.name,
-        assumptions=arithmetic.assumptions,
+        assumptions=(*arithmetic.assumptions, *lemma.assumes),
         evidence={"lemma": lemma.statement, "terms": lemma.terms},
         weights=model.fingerprint(),
     )

@@ -17,6 +17,7 @@ from .formula.tree import Call, Node, Number, Product, Sum, Tree, Variable, Wher
 from .groups import additive_terms
 
 ZERO = Number(Fraction(0))
+LARGEST = Fraction(10) ** 280  # of numbers that may become floats; their inverses are the smallest
 FEW = 8  # affine functions of a maximum that may take the place of a nested one
 
 
@@ -62,6 +63,8 @@ def _plain(tree: Node, dimension: int) -> list[Node]:
     """The terms that a nested kink is the sum of; none if it is not nested, or not of that kind."""
     nested = any(kinks_in(child) for kink in kinks_in(tree) for child in children(kink))
     pair = difference(tree, dimension) if nested and _rational(tree) else None
+    if pair is not None and not all(_ordinary(form) for forms in pair for form in forms):
+        return []
     terms = list[Node]()
     for sign, forms in zip((1, -1), pair or (), strict=False):
         if len(forms) == 1:
@@ -76,6 +79,11 @@ def _plain(tree: Node, dimension: int) -> list[Node]:
         terms.append(_written(found[0].times(Fraction(sign))))
         terms += [Product((Number(sign * c), Call("max", (_written(d), ZERO)))) for c, d in found[1]]
     return terms
+
+
+def _ordinary(form: Affine) -> bool:
+    """Whether all coefficients are within the range of floats."""
+    return all(v == 0 or 1 / LARGEST <= abs(v) <= LARGEST for v in (form.constant, *form.slopes))
 
 
 def _rational(tree: Tree) -> bool:

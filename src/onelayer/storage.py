@@ -10,6 +10,7 @@ digests and reads numbers and text only.
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -25,6 +26,7 @@ from safetensors.torch import save_file
 from .approximation import Approximation, Facts
 from .certify.certificate import SCHEMA, Certificate
 from .config import LayerConfig
+from .decoding import Decoding
 from .domain import MOST_VARIABLES, Domain, domain_of
 from .errors import InputError
 from .model import SingleLayerTransformer
@@ -86,10 +88,25 @@ def load(folder: str | Path) -> Approximation:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
     model, facts = _read_model(folder / FILES[0])
+    _require_sense(about, model, facts)
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
     stored = about if target is None else None
     return Approximation(model, target, certificate, facts, domain, shape, output_shape, stored=stored)
+
+
+def _require_sense(about: dict[str, Any], model: SingleLayerTransformer, facts: Facts) -> None:
+    """Vocabulary, decoding and shapes fit the model."""
+    c, vocabulary = model.config, about.get("vocabulary")
+    try:
+        Decoding.of(about.get("decoding"))
+        shaped = math.prod(map(int, about["output_shape"])) == len(facts.places) * c.features_out
+    except (KeyError, TypeError, ValueError):
+        shaped = False
+    whole = vocabulary is None or (type(vocabulary) is int and vocabulary == c.features_in)
+    if not (shaped and whole and all(0 <= p < c.places for p in facts.places)):
+        found = "a vocabulary, a decoding or a shape of something else"
+        raise InputError("a target.json that fits its model", found, "build the folder again")
 
 
 def require_free(folder: Path) -> None:

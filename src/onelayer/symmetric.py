@@ -79,7 +79,7 @@ def symmetric_approximation(
     """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
     started = time.perf_counter()
     require_function(target.data, "symmetric=True")
-    _require_symmetric(target)
+    require_symmetric(target)
     D = target.dimension
 
     def sample(count: int, draw_seed: int) -> tuple[Tensor, Tensor]:
@@ -196,7 +196,7 @@ def _kinds(heads: SymmetricHeads) -> list[tuple[str, int]]:
     return [("symmetric mean", len(heads) - gates), ("symmetric gate", gates)]
 
 
-def _require_symmetric(target: Target) -> None:
+def require_symmetric(target: Target) -> None:
     """One interval for all tokens of one feature, no condition, and equal values at permuted points."""
     d = target.domain
     if target.shape[1] != 1 or d.where or len(set(zip(d.lower, d.upper, strict=True))) != 1:
@@ -209,4 +209,8 @@ def _require_symmetric(target: Target) -> None:
     moved = np.stack([row[rng.permutation(d.dimension)] for row in x])
     gap = float(np.abs(target(moved) - y).max())
     if gap > 1e-9 * (float(np.ptp(y)) or 1.0):
-        raise InputError("a symmetric target", f"values differ by {gap:.3g} under a permutation", "leave out symmetric")
+        raise InputError(
+            "a symmetric target",
+            f"values differ by {gap:.3g} under a permutation",
+            "give a function that no permutation changes",
+        )

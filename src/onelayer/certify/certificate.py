@@ -43,7 +43,8 @@ class Certificate:
         if self.witness is not None:
             return "REFUTED"
         consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
-        return "CERTIFIED" if self.bound <= self.tolerance and consistent else "UNDECIDED"
+        proved = math.isfinite(self.bound) and self.bound <= self.tolerance
+        return "CERTIFIED" if proved and consistent else "UNDECIDED"
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""

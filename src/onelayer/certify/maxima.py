@@ -20,7 +20,7 @@ the values written as x_j = max_S + d_j/β the weights' errors count for little,
 
     |Σ_j (w'_j − w_j) d_j|/β ≤ (e^(2H) − 1) W((|S|−1)/e)/β.
 
-What is left is relative: the normaliser, the division, products and sum of |S| tokens, (2|S| + 6)u max|x|, then the sum over
+What is left is relative: the normaliser, the division, products and sum of |S| tokens, (2|S| + 8)u max|x|, then the sum over
 all heads in any order. Nothing grows with β.
 """
 

@@ -56,12 +56,17 @@ class Entry:
         low, high = self.ends
         return Frame((low + (high - low) / 2,) * self.n, (1 / self.span,) * self.n)
 
+    def holds(self, size: float) -> bool:
+        """Whether numbers of that size are far from overflow."""
+        return size < self.arithmetic.overflow / 8
+
     def require(self, lemma: Lemma | None) -> Lemma:
         """The lemma, if it proves the tolerance; what rounding makes impossible is refused with the numbers."""
         name, what = self.arithmetic.name, f"{self.name} of n = {self.n}"
         if lemma is None:
-            raise InputError(f"{what} in {name}", "weights that it cannot hold or tell apart", "widen the tolerance")
-        if not lemma.bound <= self.tolerance:
+            found = "numbers that overflow, or weights that it cannot tell apart"
+            raise InputError(f"{what} in {name}", found, "take a smaller domain, or a wider tolerance")
+        if not (lemma.bound <= self.tolerance and math.isfinite(lemma.bound)):
             terms = ", ".join(f"{name} {value:.3g}" for name, value in lemma.terms.items())
             raise InputError(
                 f"{what} within {self.tolerance:g} in {name}",
@@ -116,15 +121,16 @@ def entry(
     """An Entry, once its numbers make sense; `more` are its other parameters."""
     require_length(n)
     require_tolerance(tolerance)
-    box = domain_of([ends])
-    parameters = {"n": n, **more, "tolerance": tolerance, "domain": list(map(float, ends)), "dtype": dtype}
-    return Entry(
-        name, description, n, outputs, tolerance, (box.lower[0], box.upper[0]), arithmetic_of(dtype), parameters
-    )
+    box, arithmetic = domain_of([ends]), arithmetic_of(dtype)
+    low, high = box.lower[0], box.upper[0]
+    if arithmetic.name == "float32" and not len(box.representable(np.array([[low], [high]]), True)):
+        raise InputError(f"a domain with {arithmetic.name} numbers in it", str(box), "use float64, or another domain")
+    parameters = {"n": int(n), **more, "tolerance": tolerance, "domain": [low, high], "dtype": dtype}
+    return Entry(name, description, int(n), outputs, tolerance, (low, high), arithmetic, parameters)
 
 
 def require_length(n: int) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 512:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= 512:
         raise InputError("n, a whole number from 1 to 512", f"{n!r}", "give the length of the sequence")
 
 

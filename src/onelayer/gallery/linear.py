@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..known import Lemma
 from ..layer import scalar_layer
 from ..model import SingleLayerTransformer
 from .entry import Ends, Entry, entry
-from .routing import route
+from .routing import ASSUMES, route
 
 UP = 1 + 1e-6
 SLACK = 1.0  # a tolerance that every bound is below; it becomes the bound where none is given
@@ -38,19 +39,30 @@ def affine(
     A, b = _matrix(matrix, offset)
     m, n = A.shape
     given = {"matrix": A.tolist(), "offset": b.tolist()}
-    it = entry("affine", f"an affine map of {n} numbers to {m}", n, m, tolerance or SLACK, domain, dtype, **given)
+    it = entry(
+        "affine",
+        f"an affine map of {n} numbers to {m}",
+        n,
+        m,
+        SLACK if tolerance is None else tolerance,
+        domain,
+        dtype,
+        **given,
+    )
     layer = scalar_layer(torch.from_numpy(b), n, linear=torch.from_numpy(A.T.copy()))
     plain = Frame((0.0,) * n, (1.0,) * n)
     model = assemble(layer, plain, Outputs(1, m, (0,))).to(it.arithmetic.dtype)
     X = max(map(abs, it.ends))
-    reading = form_of_model(model, (0,), X)
+    with np.errstate(over="ignore"):
+        size = np.abs(A).sum(axis=1) * X + np.abs(b)
+    reading = form_of_model(model, (0,), X) if it.holds(float(size.max())) else None
     lemma = None
     if reading is not None and not reading.form.blocks and not len(reading.hinges):
         stored = np.abs(reading.form.linear.numpy() - A.T).sum(axis=0) * X + np.abs(reading.form.bias.numpy() - b)
-        size = np.abs(A).sum(axis=1) * X + np.abs(b)
         lemma = Lemma(
             "the read-heads copy the numbers exactly (all other scores are 800 lower); the sum over them is rounded",
             {"stored weights": float(stored.max()) * UP, "rounding": _sum_rounding(reading, size, it.arithmetic)},
+            ASSUMES,
         )
     heads = len(layer.reads)
     story = f"Head j reads x_j, for the {heads} numbers that matter; W^O holds the matrix, and the read-out adds the offset."
@@ -61,7 +73,7 @@ def mean(
     n: int, tolerance: float | None = None, *, domain: Ends = (-1.0, 1.0), dtype: str = "float64"
 ) -> Approximation:
     """The mean of n numbers: one head that attends to all of them alike, no positional codes."""
-    it = entry("mean", f"the mean of {n} numbers", n, 1, tolerance or SLACK, domain, dtype)
+    it = entry("mean", f"the mean of {n} numbers", n, 1, SLACK if tolerance is None else tolerance, domain, dtype)
     config = LayerConfig(
         tokens=n,
         features_in=1,
@@ -87,7 +99,7 @@ def mean(
     reach = max(map(abs, it.ends))
     reading = form_of_model(model, (0,), reach)
     lemma = None
-    if reading is not None and _is_mean(reading, n):
+    if reading is not None and _is_mean(reading, n) and it.holds(n * reach):
         a = it.arithmetic
         weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
         rounding = weights + _sum_rounding(reading, np.full(1, reach), a)
@@ -106,19 +118,33 @@ def clip(
     dtype: str = "float64",
 ) -> Approximation:
     """Every number moved to the nearest one between low and high: by the feed-forward network."""
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise InputError("low ≤ high, finite", f"low = {low}, high = {high}", "swap them")
+    numbers = all(isinstance(v, Real) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
+    if not numbers or low > high:
+        raise InputError("finite numbers low ≤ high", f"low = {low!r}, high = {high!r}", "give two numbers in order")
     given = {"low": float(low), "high": float(high)}
-    it = entry("clip", f"{n} numbers clipped to [{low:g}, {high:g}]", n, n, tolerance or SLACK, domain, dtype, **given)
+    it = entry(
+        "clip",
+        f"{n} numbers clipped to [{low:g}, {high:g}]",
+        n,
+        n,
+        SLACK if tolerance is None else tolerance,
+        domain,
+        dtype,
+        **given,
+    )
     model = _with_hinges(route(list(range(n))), low, high).to(it.arithmetic.dtype)
     size = max(map(abs, it.ends)) + abs(low) + abs(high)
     stored = float(
         (model.b_1.detach().double() - torch.tensor([0.0, 0.0, low, -high], dtype=torch.float64)).abs().sum()
     )
-    lemma = Lemma(
-        "every position reads its own number exactly; x + relu(low − x) − relu(x − high) is rounded",
-        {"stored weights": stored * UP, "rounding": 8 * it.arithmetic.u * size * UP},
-    )
+    lemma = None
+    if it.holds(4 * size):
+        rounding = (8 * it.arithmetic.u * size + 16 * it.arithmetic.smallest) * UP
+        lemma = Lemma(
+            "every position reads its own number exactly; x + relu(low − x) − relu(x − high) is rounded",
+            {"stored weights": stored * UP, "rounding": rounding},
+            ASSUMES,
+        )
     story = (
         "The one head reads the own number. The FFN computes relu(x) − relu(−x) + relu(low − x) − relu(x − high): x itself"
         " between the two, low below, high above."
@@ -181,8 +207,10 @@ def _matrix(matrix: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
     try:
         A = np.array(matrix, dtype=np.float64)
         b = np.zeros(A.shape[0] if A.ndim else 1) if offset is None else np.array(offset, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("a matrix and an offset of numbers", str(error), "give lists of numbers") from None
+    except (TypeError, ValueError):
+        raise InputError(
+            "a matrix of rows of equal length, and an offset, of numbers", "others", "correct them"
+        ) from None
     if A.ndim != 2 or not A.size or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
         raise InputError("a finite matrix [m, n] and an offset [m]", f"shapes {A.shape} and {b.shape}", "make them fit")
     return A, b

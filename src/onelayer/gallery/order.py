@@ -5,6 +5,7 @@ maximum–minimums identity): one max-head per set and a linear output. How shar
 (`certify.maxima`), and the certificate says so.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -101,9 +102,12 @@ def _ranks(it: Entry, rows: list[list[Rank]]) -> Approximation:
     n, least = it.n, min(k for row in rows for k, _ in row)
     count = sum(math.comb(n, size) for size in range(least, n + 1))
     if count > MOST_HEADS:
-        raise InputError(f"{it.name} with at most {MOST_HEADS:,} heads", f"{count:,} for n = {n}", "take fewer numbers")
-    sets = ((np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1).astype(bool)
-    sets = sets[sets.sum(axis=1) >= least]
+        found = f"{count:,}" if count < 10**12 else f"about 1e{len(str(count)) - 1}"
+        raise InputError(f"{it.name} with at most {MOST_HEADS:,} heads", f"{found} for n = {n}", "take fewer numbers")
+    members = [c for size in range(least, n + 1) for c in itertools.combinations(range(n), size)]
+    sets = np.zeros((len(members), n), dtype=bool)
+    for row, chosen in zip(sets, members, strict=True):
+        row[list(chosen)] = True
     by_size = [[sum(c * rank_factor(size, k) for k, c in row) for row in rows] for size in range(n + 1)]
     factors = np.array(by_size)[sets.sum(axis=1)]
     used = factors.any(axis=1)
@@ -153,7 +157,7 @@ def _built(
     for more in range(1, 4):  # rounding may want more than its share
         if not _proves(found[0], it):
             found.insert(0, tried(first + more))
-    for less in range(2, first, 2):  # too sharp for the arithmetic: what would be possible is said
+    for less in range(1, first):  # too sharp for the arithmetic: what would be possible is said
         if all(lemma is None for _, _, lemma in found):
             found.append(tried(first - less))
     beta, model, lemma = min(found, key=lambda t: t[2].bound if t[2] else math.inf)

@@ -28,15 +28,17 @@ from .tokens import reverse_tokens
 LARGEST = 1e150  # inputs of this size and below
 LARGEST_SINGLE = 1e30
 STATEMENT = (
-    "every position attends to one token with weight exactly 1, since all other scores are 800 lower and exp(−800) is 0, and"
-    " the FFN and the read-out pass its number on unchanged; exp(0) = 1 is taken for granted"
+    "every position attends to one token with weight exactly 1, since all other scores are 800 lower, and the FFN and the"
+    " read-out pass its number on unchanged"
 )
+ASSUMES = ("exp(0) = 1, exp(−800) = 0, and subnormal numbers are not flushed to 0",)
 
 
 def permute(order: Sequence[int], *, dtype: str = "float64") -> Approximation:
     """Position i gets the number at position order[i] (counted from 0), exactly."""
-    found = list(order)
-    if sorted(found) != list(range(len(found))) or not found:
+    found = list(order) if isinstance(order, Sequence | np.ndarray) else [order]
+    whole = all(isinstance(j, int | np.integer) and not isinstance(j, bool) for j in found)
+    if not whole or sorted(found) != list(range(len(found))) or not found:
         raise InputError("order, a permutation of 0, 1, …, n − 1", f"{found!r}"[:80], "name every position once")
     return _routed("permute", "a permutation", [int(j) for j in found], dtype, {"order": [int(j) for j in found]})
 
@@ -52,7 +54,7 @@ def reverse(n: int, vocabulary: int | None = None, *, dtype: str = "float64") ->
 def shift(n: int, by: int = 1, *, cyclic: bool = False, dtype: str = "float64") -> Approximation:
     """Position i gets the number at position i − by, exactly; 0 (or, if cyclic, the other end's) where there is none."""
     require_length(n)
-    if isinstance(by, bool) or not isinstance(by, int):
+    if isinstance(by, bool) or not isinstance(by, int | np.integer):
         raise InputError("by, a whole number", f"{by!r}", "say how far the numbers move to the right")
     source = [(i - by) % n if cyclic else i - by for i in range(n)]
     text = f"{n} numbers moved by {by}" + (", cyclically" if cyclic else "")
@@ -106,7 +108,7 @@ def prove_routing(model: SingleLayerTransformer, source: Sequence[int | None], e
         if j is not None:
             wanted[j, i] = 1.0
     plain = set(reading.frame.shift) == {0.0} and set(reading.frame.scale) == {1.0}
-    return Lemma(STATEMENT, {"rounding": 0.0}) if plain and torch.equal(reading.form.linear, wanted) else None
+    return Lemma(STATEMENT, {"rounding": 0.0}, ASSUMES) if plain and torch.equal(reading.form.linear, wanted) else None
 
 
 def _routed(

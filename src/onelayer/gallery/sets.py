@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from ..approximation import Approximation
 from ..build import build
+from ..symmetric import require_symmetric
+from ..target import Target
 from .entry import Ends, require_length
 
 STORY = (
@@ -22,5 +24,7 @@ def deep_set(
 ) -> Approximation:
     """A symmetric function of n numbers, given as a formula in x1 … xn: heads see sums over all of them, no positional codes."""
     require_length(n)
-    found = build(formula, [domain] * n, tolerance, symmetric=True, method="solved")
+    target = Target(formula, [domain] * n)
+    require_symmetric(target)
+    found = build(target, tolerance=tolerance, symmetric=True, method="solved")
     return replace(found, facts=replace(found.facts, story=STORY))

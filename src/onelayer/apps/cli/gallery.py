@@ -28,7 +28,7 @@ def gallery(
 
     if name is None:
         if context.args or out is not None:
-            raise InputError("the name of an entry before its options", " ".join(context.args) or out or "", "name it")
+            raise InputError("the name of an entry before its options", "options alone", "see onelayer gallery")
         return _listed(ENTRIES, json)
     if name not in ENTRIES:
         raise InputError(f"one of {', '.join(ENTRIES)}", name, "see onelayer gallery")
