@@ -27,10 +27,10 @@ from .peers.task import TEST_POINTS, TEST_SEED, Function, matched
 from .sample import fitting_points
 from .table import Table
 from .target import Target, require_tolerance, target_of
-from .train import train
+from .train import prepared, train
 
 Progress = Callable[[str, float], None]
-PILOT = 120  # steps that tell how long a step takes
+PILOT = 60  # steps that tell how long a step takes
 EVERY = 50  # validations in a training
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
@@ -198,14 +198,14 @@ class _Court:
         return found, time.process_time() - started
 
     def _steps(self, options: dict[str, Any]) -> int:
-        """How many steps the time allows for, from a short training and an even shorter one."""
-        spent = []
-        for steps in (1, 1, PILOT):  # the first one warms up
-            started = time.process_time()
-            train(self.target, steps=steps, every=steps, **options)
-            spent.append(time.process_time() - started)
-        step = max(spent[2] - spent[1], 1e-4 * PILOT) / (PILOT - 1)
-        return max(PILOT, int(self.seconds / step))
+        """How many steps the time allows for, from a few of them."""
+        run = prepared(self.target, steps=PILOT, every=PILOT, **options)
+        run.step(0)  # warms up
+        started = time.process_time()
+        for step in range(1, PILOT):
+            run.step(step)
+        spent = max(time.process_time() - started, 1e-6 * PILOT)
+        return max(PILOT, int(self.seconds * (PILOT - 1) / spent))
 
     def _bound(self, found: Approximation, prove: float) -> float:
         return certify(found, seconds=prove).bound if prove > 0 else math.inf

@@ -8,7 +8,7 @@ proved about the result, as for any other layer.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,27 @@ def train(
     function: "str | Callable[[Any], Any] | tuple[Any, ...] | Target",
     domain: Any = None,
     *,
+    tolerance: float = 1e-2,
+    checkpoint: str | Path | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+    **wishes: Any,
+) -> Approximation:
+    """A layer trained on a function (as for `build`) or on samples (X, Y); `wishes` are those of `prepared`.
+
+    `checkpoint` is a file: written as training goes on, and gone on from if it exists. An interrupt, or the end of the
+    `seconds`, keeps the best so far. The error is observed; `tolerance` is what it is compared with in the certificate.
+    """
+    require_tolerance(tolerance)
+    run = prepared(function, domain, **wishes)
+    history = run.train(None if checkpoint is None else Path(checkpoint), seconds, progress)
+    return _finished(run, history, tolerance)
+
+
+def prepared(
+    function: "str | Callable[[Any], Any] | tuple[Any, ...] | Target",
+    domain: Any = None,
+    *,
     heads: int = 4,
     width: int = 256,
     d_model: int = 64,
@@ -46,29 +67,22 @@ def train(
     norm: Norm = "none",
     init: "Literal['random'] | Approximation" = "random",
     samples: int | None = None,
-    tolerance: float = 1e-2,
     dtype: "str | torch.dtype" = "float32",
     device: str = "cpu",
-    checkpoint: str | Path | None = None,
-    seconds: float | None = None,
-    progress: Progress | None = None,
     optimizer: str = "adam",
     loss: str = "mse",
     **options: Any,
-) -> Approximation:
-    """A layer trained on a function (as for `build`) or on samples (X, Y): heads, width of the FFN, d_model as asked.
+) -> Run:
+    """A training that is ready to start: heads, width of the FFN, d_model as asked.
 
     `options` are those of `training.recipe.Recipe` (schedule, rate, steps, batch, seed, clipping, weight_decay, dropout,
     validation, every, patience), and those of `Target`. `loss="cross_entropy"` takes labels, `loss="sup"` a smooth maximum.
     `init=approximation` starts from its weights and never returns a layer with a larger error on the held-out points.
-    `checkpoint` is a file: written as training goes on, and gone on from if it exists. An interrupt keeps the best so far.
     """
-    require_tolerance(tolerance)
     known = set(Recipe.__dataclass_fields__)
     recipe = Recipe(optimizer=optimizer, loss=loss, **{k: v for k, v in options.items() if k in known})  # type: ignore[arg-type]
     about = {k: v for k, v in options.items() if k not in known}
-    constructed = isinstance(init, Approximation)
-    if not constructed and init != "random":
+    if not isinstance(init, Approximation) and init != "random":
         raise InputError("init='random' or an Approximation", f"{init!r}", "choose one of the two")
     if isinstance(init, Approximation) and init.target is not None and not isinstance(function, tuple):
         require_same(init, function)
@@ -78,9 +92,7 @@ def train(
     else:
         model = fresh_layer(material, recipe, (heads, width, d_model), activation, norm, arithmetic_of(dtype).dtype)
         places = tuple(range(model.config.places))
-    run = Run(model, places, material, recipe, _device(device), constructed)
-    history = run.train(None if checkpoint is None else Path(checkpoint), seconds, progress)
-    return _finished(run, history, tolerance)
+    return Run(model, places, material, recipe, _device(device), isinstance(init, Approximation))
 
 
 def fresh_layer(
@@ -205,6 +217,3 @@ def _device(name: str) -> torch.device:
         found = str(error).splitlines()[0][:100]
         raise InputError("device 'cpu' or 'cuda', present on this machine", found, "use device='cpu'") from None
     return device
-
-
-__all__: Sequence[str] = ["fresh_layer", "train"]

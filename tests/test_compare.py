@@ -1,0 +1,106 @@
+"""Comparing: all entrants are judged by the same points, what is proved is kept apart from what is observed, and it is drawn."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import onelayer as ol
+from onelayer.compare import layer_size
+from onelayer.peers import PEERS
+from onelayer.peers.task import matched
+from onelayer.views.plots import comparison, write_page
+
+
+@pytest.fixture(scope="module")
+def found():
+    options = {"optimizers": ("adam",), "growth": (2,), "samples": (60,)}
+    return ol.compare("x1 * x2", [(0, 1)] * 2, 1e-2, seconds=0.2, **options)
+
+
+def test_one_row_for_everybody(found):
+    names = [e.name for e in found.entrants]
+    assert names == ["constructed", "trained, adam", "warm-started", *(peer.name for peer in PEERS)]
+    budget = found.entrants[0].parameters
+    for e in found.entrants:
+        assert math.isnan(e.observed) or matched(e.parameters, budget)
+        assert math.isnan(e.observed) == bool(e.note.startswith(("skipped", "no size")))
+    text = str(found)
+    assert all(name in text for name in names)
+    assert "Error against size" in text
+
+
+def test_only_certificates_are_bounds(found):
+    for e in (*found.entrants, *found.growth, *found.samples):
+        if e.kind in ("trained", "peer"):
+            assert math.isinf(e.bound)
+        assert math.isnan(e.observed) or e.observed <= e.bound
+    assert found.entrants[0].bound <= 1e-2
+    assert found.best("constructed").observed <= found.best("trained").observed
+
+
+def test_warm_starting_is_never_worse(found):
+    built, warm = (next(e for e in found.entrants if e.kind == kind) for kind in ("constructed", "warm-started"))
+    assert warm.observed <= 1.05 * built.observed  # judged at other points than those that decide
+
+
+def test_growth_and_samples_name_their_sizes(found):
+    assert {e.size for e in found.growth} == {2}
+    assert {e.kind for e in found.growth} == {"trained", "constructed"}
+    assert {e.size for e in found.samples} == {60}
+
+
+def test_a_proof_of_what_was_trained_can_be_asked_for():
+    found = ol.compare("x1", [(0, 1)], 0.5, seconds=0.1, optimizers=("sgd",), peers=False, prove=5.0)
+    trained = found.best("trained")
+    assert trained is not None
+    assert trained.observed <= trained.bound
+
+
+@pytest.mark.parametrize("budget", [100, 187, 700, 5000, 50_000])
+def test_sizes_match_the_budget(budget):
+    target = ol.Target("x1 + x2", [(0, 1)] * 2)
+    size = layer_size(target, budget)
+    assert size is not None
+    heads, width, d_model = size
+    layer = ol.train(target, heads=heads, width=width, d_model=d_model, steps=1, samples=10)
+    assert matched(layer.parameters, budget)
+
+
+def test_the_picture_is_a_page_of_its_own(found, tmp_path):
+    figure = comparison(found)
+    assert len(figure.data) >= 4 + 1 + 3
+    page = write_page(figure, tmp_path / "p.html").read_text()
+    assert "<html>" in page
+    assert "https://cdn" not in page.split("</script>")[-1]
+    assert [f.name for f in tmp_path.iterdir()] == ["p.html"]
+
+
+def test_the_command_line(tmp_path, capsys, as_user):
+    from onelayer.apps.cli import main
+
+    options = ["--domain", "0:1", "--seconds", "0.1", "--no-peers", "--optimizers", "adam"]
+    assert main(["compare", "x1**2", *options, "--json", "--plot", str(tmp_path / "p.html")]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert [e["kind"] for e in record["entrants"]] == ["constructed", "trained", "warm-started"]
+    assert (tmp_path / "p.html").stat().st_size > 10**6
+    for bad in (["--seconds", "0"], ["--optimizers", "lion"], ["--growth", "a"], ["--plot", str(tmp_path)]):
+        assert main(["compare", "x1**2", *options, *bad]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_training_on_the_command_line(tmp_path, capsys, as_user):
+    from onelayer.apps.cli import main
+
+    small = ["--heads", "1", "--width", "8", "--d-model", "4", "--steps", "30", "--samples", "200"]
+    folder, file = str(tmp_path / "t"), str(tmp_path / "c.pt")
+    asked = ["train", "x1**2", "--domain", "0:1", *small, "--out", folder, "--checkpoint", file, "--json"]
+    assert main([*asked, "--eps", "0.9", "--certify", "20"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["verdict"] == "CERTIFIED"
+    assert record["history"]["moments"][-1]["step"] == 30
+    assert np.isfinite(ol.load(folder)([0.5]))
+    assert main([*asked, "--eps", "1e-6"]) == 1  # the checkpoint is complete; nothing is proved
+    assert main([*asked, "--optimizer", "lion"]) == 2
+    assert main([*asked, "--device", "nowhere"]) == 2
