@@ -13,42 +13,38 @@ from onelayer.peers.task import matched
 from onelayer.views.plots import comparison, write_page
 
 
-@pytest.fixture(scope="module")
-def found():
+def test_everybody_is_judged_alike_and_only_certificates_are_bounds(tmp_path):
+    """One run, since it takes long: its rows, its bounds, its series, its picture."""
     options = {"optimizers": ("adam",), "growth": (2,), "samples": (60,)}
-    return ol.compare("x1 * x2", [(0, 1)] * 2, 1e-2, seconds=0.2, **options)
-
-
-def test_one_row_for_everybody(found):
+    found = ol.compare("x1 * x2", [(0, 1)] * 2, 1e-2, seconds=0.2, **options)
     names = [e.name for e in found.entrants]
     assert names == ["constructed", "trained, adam", "warm-started", *(peer.name for peer in PEERS)]
-    budget = found.entrants[0].parameters
+    built, warm = found.entrants[0], found.entrants[2]
     for e in found.entrants:
-        assert math.isnan(e.observed) or matched(e.parameters, budget)
+        assert math.isnan(e.observed) or matched(e.parameters, built.parameters)
         assert math.isnan(e.observed) == bool(e.note.startswith(("skipped", "no size")))
     text = str(found)
     assert all(name in text for name in names)
     assert "Error against size" in text
 
-
-def test_only_certificates_are_bounds(found):
     for e in (*found.entrants, *found.growth, *found.samples):
         if e.kind in ("trained", "peer"):
             assert math.isinf(e.bound)
         assert math.isnan(e.observed) or e.observed <= e.bound
-    assert found.entrants[0].bound <= 1e-2
+    assert built.bound <= 1e-2
     assert found.best("constructed").observed <= found.best("trained").observed
-
-
-def test_warm_starting_is_never_worse(found):
-    built, warm = (next(e for e in found.entrants if e.kind == kind) for kind in ("constructed", "warm-started"))
     assert warm.observed <= 1.05 * built.observed  # judged at other points than those that decide
 
-
-def test_growth_and_samples_name_their_sizes(found):
     assert {e.size for e in found.growth} == {2}
     assert {e.kind for e in found.growth} == {"trained", "constructed"}
     assert {e.size for e in found.samples} == {60}
+
+    figure = comparison(found)
+    assert len(figure.data) >= 4 + 1 + 3
+    page = write_page(figure, tmp_path / "p.html").read_text()
+    assert "<html>" in page
+    assert "https://cdn" not in page.split("</script>")[-1]
+    assert [f.name for f in tmp_path.iterdir()] == ["p.html"]
 
 
 def test_a_proof_of_what_was_trained_can_be_asked_for():
@@ -66,15 +62,6 @@ def test_sizes_match_the_budget(budget):
     heads, width, d_model = size
     layer = ol.train(target, heads=heads, width=width, d_model=d_model, steps=1, samples=10)
     assert matched(layer.parameters, budget)
-
-
-def test_the_picture_is_a_page_of_its_own(found, tmp_path):
-    figure = comparison(found)
-    assert len(figure.data) >= 4 + 1 + 3
-    page = write_page(figure, tmp_path / "p.html").read_text()
-    assert "<html>" in page
-    assert "https://cdn" not in page.split("</script>")[-1]
-    assert [f.name for f in tmp_path.iterdir()] == ["p.html"]
 
 
 def test_the_command_line(tmp_path, capsys, as_user):
