@@ -188,3 +188,15 @@ def test_bad_wishes_are_refused_in_one_line(change, words, as_user):
 def test_bad_samples_are_refused(given, words, as_user):
     with pytest.raises(ol.InputError, match=words):
         ol.train(given, steps=5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
+def test_training_on_a_gpu(tmp_path):
+    asked = SMALL | {"steps": 60, "device": "cuda"}
+    whole = ol.train(*WAVE, **asked)
+    part = ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt", progress=stopping_at(33))
+    assert part.history.stopped == "interrupted"
+    assert ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt").history.steps == whole.history.steps
+    assert whole.model.W_E.device.type == "cpu"
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    ol.train((X, X[:, 0] > 0), loss="cross_entropy", steps=20, dropout=0.1, device="cuda")

@@ -63,7 +63,7 @@ def load_standing(path: Path, made_for: str) -> Standing | None:
     if not path.exists():
         return None
     try:
-        record = torch.load(path, weights_only=True)
+        record = torch.load(path, weights_only=True, map_location="cpu")
         moments = [Moment(*row) for row in record.pop("moments")]
         known = record.pop("made for")
         standing = Standing(moments=moments, **record)
