@@ -20,7 +20,9 @@ def test_public_names():
         "Approximation",
         "InputError",
         "LayerConfig",
+        "OneLayerClassifier",
         "OneLayerError",
+        "OneLayerRegressor",
         "SingleLayerTransformer",
         "Target",
         "__version__",
@@ -34,6 +36,7 @@ def test_public_names():
         "memorize",
         "plan",
         "reference",
+        "train",
     ]
     for name in ol.__all__:
         assert getattr(ol, name) is not None
