@@ -134,7 +134,11 @@ class Run:
             yield
             return
         with torch.random.fork_rng(devices=[self.x.device] if self.x.is_cuda else []):
-            torch.manual_seed(self.recipe.seed * 1_000_003 + step)
+            seed = self.recipe.seed * 1_000_003 + step
+            if self.x.is_cuda:
+                torch.manual_seed(seed)
+            else:  # the same, without looking for a device at every step
+                torch.default_generator.manual_seed(seed)
             yield
 
     def _batch(self, step: int) -> Tensor:

@@ -11,6 +11,7 @@ Equal samples are merged first (`rows`): a weight of 3 is the same as three copi
 
 import math
 import time
+import warnings
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -29,14 +30,15 @@ from ..model import SingleLayerTransformer
 from ..moving import moved
 from ..regression import layer_of, regressed
 from ..rows import Rows, rows_of
-from ..training.held import trained
+from ..training.held import Shape, trained
 from ..training.history import History
 from .record import approximation_of, record_of
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+    with warnings.catch_warnings():  # importing scipy and scikit-learn changes the filters, which are the user's
+        from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 except ModuleNotFoundError:
     raise InputError(
         "scikit-learn, for the estimators", "it is not installed", "pip install 'onelayer[sklearn]'"
@@ -58,7 +60,7 @@ class _OneLayer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def history_(self) -> History:
-        """What happened in the training whose held-out error chose the number of steps."""
+        """What happened in the training that chose the number of steps, or in the only one."""
         if self.approximation_.history is None:
             raise AttributeError("history_: only a trained layer has one")
         return self.approximation_.history
@@ -86,10 +88,10 @@ class _OneLayer(BaseEstimator):  # type: ignore[misc]
         return None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
 
     def _trained(self, rows: Rows, labels: bool) -> Approximation:
-        size = {"heads": self.heads, "width": self.width, "d_model": self.d_model}
-        found = trained(rows, labels, _tokens(self.tokens), size, self.steps, _seed(self.random_state), self.dtype)
+        shape = Shape(self.heads, self.width, self.d_model, _tokens(self.tokens), self.dtype)
+        found = trained(rows, labels, shape, self.steps, _seed(self.random_state))
         assert found.history is not None
-        self.n_iter_ = found.history.best
+        self.n_iter_ = found.history.steps
         return found
 
 
@@ -100,7 +102,7 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
                cross-validation prefers that; "trained": gradient descent
     units      number of gates; None: chosen by leave-one-out error, 0 among the choices
     alpha      how much values are shrunk, as in ridge regression on standardised features; None: chosen likewise
-    heads, width, d_model, steps, tokens    of a trained layer; steps=None: by the size of the data and held-out error;
+    heads, width, d_model, steps, tokens    of a trained layer; steps=None: chosen by held-out error;
                tokens=(n, d): a row is a sequence of n tokens of d numbers in the same unit; None: it is one token
     dtype      "float64" or "float32", in which the layer is stored and evaluated
     """
@@ -207,9 +209,9 @@ class OneLayerClassifier(ClassifierMixin, _OneLayer):  # type: ignore[misc]
     """A single-layer Transformer for labels, trained on the cross-entropy; two classes at least.
 
     heads, width, d_model    the shape of the layer
-    steps      of gradient descent; None: by the size of the data. Fewer are made where held-out samples ask for fewer
+    steps      of gradient descent; None: chosen by held-out error among lengths that depend on the size of the data
     tokens     (n, d): a row is a sequence of n tokens of d numbers in the same unit, as rows of pixels; None: it is one token
-    dtype      "float64" or "float32", in which the layer is trained, stored and evaluated
+    dtype      "float64" or "float32", in which the layer is stored and evaluated; training is done in float32
     """
 
     def __init__(
