@@ -43,6 +43,7 @@ bench: setup
 	$(BIN)/python benchmarks/certificates.py
 	$(BIN)/python benchmarks/fast.py
 	$(BIN)/python benchmarks/float32.py
+	$(BIN)/python benchmarks/estimators.py --page
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .storage import load as load
     from .target import Target as Target
     from .train import train as train
+    from .views.estimator import OneLayerClassifier as OneLayerClassifier
+    from .views.estimator import OneLayerRegressor as OneLayerRegressor
 
 __version__ = "0.1.0"
 
@@ -36,7 +38,9 @@ _HOME = {
     "Approximation": "approximation",
     "InputError": "errors",
     "LayerConfig": "config",
+    "OneLayerClassifier": "views.estimator",
     "OneLayerError": "errors",
+    "OneLayerRegressor": "views.estimator",
     "SingleLayerTransformer": "model",
     "Target": "target",
     "build": "build",

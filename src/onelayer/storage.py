@@ -165,7 +165,7 @@ def _target_record(approximation: Approximation) -> dict[str, Any]:
 def _domain(about: dict[str, Any]) -> Domain:
     """The domain with the very floats that were certified."""
     sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
-    most = None if about["kind"] == "samples" else MOST_VARIABLES  # stored samples have no formula to be searched
+    most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to be searched
     box = domain_of(sides, about["where"], most)
     return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.where)
 

@@ -65,6 +65,7 @@ def prepared(
     d_model: int = 64,
     activation: Activation = "gelu",
     norm: Norm = "none",
+    alike: bool = False,
     init: "Literal['random'] | Approximation" = "random",
     samples: int | None = None,
     dtype: "str | torch.dtype" = "float32",
@@ -77,6 +78,7 @@ def prepared(
 
     `options` are those of `training.recipe.Recipe` (schedule, rate, steps, batch, seed, clipping, weight_decay, dropout,
     validation, every, patience), and those of `Target`. `loss="cross_entropy"` takes labels, `loss="sup"` a smooth maximum.
+    `alike=True` normalises all entries of a given input in one unit, as for the pixels of an image, instead of each in its own.
     `init=approximation` starts from its weights and never returns a layer with a larger error on the held-out points.
     """
     known = set(Recipe.__dataclass_fields__)
@@ -90,7 +92,9 @@ def prepared(
     if isinstance(init, Approximation):
         model, places = _copy(init, recipe), init.facts.places
     else:
-        model = fresh_layer(material, recipe, (heads, width, d_model), activation, norm, arithmetic_of(dtype).dtype)
+        model = fresh_layer(
+            material, recipe, (heads, width, d_model), activation, norm, arithmetic_of(dtype).dtype, alike
+        )
         places = tuple(range(model.config.places))
     return Run(model, places, material, recipe, _device(device), isinstance(init, Approximation))
 
@@ -102,8 +106,9 @@ def fresh_layer(
     activation: Activation,
     norm: Norm,
     dtype: torch.dtype,
+    alike: bool = False,
 ) -> SingleLayerTransformer:
-    """A layer with random weights for the material: learned codes, every feature normalised, read at positions or as a mean."""
+    """A layer with random weights for the material: learned codes, features normalised, read at positions or as a mean."""
     heads, width, d_model = size
     n, d = material.shape
     at_positions = material.at_positions
@@ -129,13 +134,13 @@ def fresh_layer(
         low, high = (torch.tensor(t, dtype=torch.float64) for t in (material.domain.lower, material.domain.upper))
         middle, spread = (low + high) / 2, (high - low) / 2
     else:
-        flat = material.x.flatten(1)
+        flat = material.x.reshape(-1, 1) if alike else material.x.flatten(1)
         middle, spread = flat.mean(dim=0), flat.std(dim=0, correction=0)
         size_of = flat.abs().amax(dim=0)
         spread = torch.where(spread > LEAST_SCALE * size_of, spread, torch.ones_like(spread))
     with torch.no_grad():
-        model.shift.copy_(middle.reshape(n, d))
-        model.scale.copy_((1 / spread).reshape(n, d))
+        model.shift.copy_(middle.expand(n * d).reshape(n, d))
+        model.scale.copy_((1 / spread).expand(n * d).reshape(n, d))
     return model
 
 

@@ -38,6 +38,7 @@ class Material:
     target: Target | None = None
     labels: tuple[Any, ...] = ()
     weights: Tensor | None = None  # how much every sample to fit counts
+    held_weights: Tensor | None = None  # and every one held out
 
     @property
     def outputs(self) -> int:
@@ -110,12 +111,14 @@ def _given(
     held = max(1, round(recipe.validation * len(x))) if recipe.validation and len(x) > 1 else 0
     kept = order[held:] if samples is None else order[held : held + samples]
     judged = order[:held] if held else order
-    own = None if weights is None else torch.from_numpy(weights[kept])
+    own, others = (None if weights is None else torch.from_numpy(weights[rows]) for rows in (kept, judged))
+    if others is not None and not others.any():
+        others = None  # they count alike
     fit_x, fit_y, held_x, held_y = (
         torch.from_numpy(np.ascontiguousarray(a)) for a in (x[kept], y[kept], x[judged], y[judged])
     )
     hull = _hull(X.reshape(len(X), -1))
-    return Material(fit_x, fit_y, held_x, held_y, hull, (n, d), output_shape, None, labels, own)
+    return Material(fit_x, fit_y, held_x, held_y, hull, (n, d), output_shape, None, labels, own, others)
 
 
 def _finite(name: str, given: Any) -> np.ndarray:

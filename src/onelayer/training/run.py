@@ -134,7 +134,11 @@ class Run:
             yield
             return
         with torch.random.fork_rng(devices=[self.x.device] if self.x.is_cuda else []):
-            torch.manual_seed(self.recipe.seed * 1_000_003 + step)
+            seed = self.recipe.seed * 1_000_003 + step
+            if self.x.is_cuda:
+                torch.manual_seed(seed)
+            else:  # the same, without looking for a device at every step
+                torch.default_generator.manual_seed(seed)
             yield
 
     def _batch(self, step: int) -> Tensor:
@@ -169,10 +173,16 @@ class Run:
             out = torch.cat([self.model(part)[:, list(self.places)].flatten(1) for part in self.held_x.split(rows)])
             if self.material.labels:
                 y = self.material.held_y.to(out.device)
-                wrong = (out.argmax(dim=1) != y).double().mean()
-                return float(wrong), float(nn.functional.cross_entropy(out.double(), y))
+                wrong = (out.argmax(dim=1) != y).double()
+                entropy = nn.functional.cross_entropy(out.double(), y, reduction="none")
+                return self._mean(wrong), self._mean(entropy)
             errors = (out * self.spread + self.middle).double().cpu() - self.material.held_y
-        return float(errors.abs().max()), float(errors.square().mean().sqrt())
+        return float(errors.abs().max()), math.sqrt(self._mean(errors.square().mean(dim=1)))
+
+    def _mean(self, held: Tensor) -> float:
+        """The mean over held-out samples, each as much as it counts."""
+        weights = self.material.held_weights
+        return float(held.mean() if weights is None else (held.cpu() * weights).sum() / weights.sum())
 
     def _judged(self, validated: tuple[float, float]) -> float:
         """What the best weights have least of: the largest error of a function, else the RMSE or cross-entropy."""
