@@ -90,9 +90,9 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("rate", [1e-6, 10.0])
-@pytest.mark.parametrize("loss", ["mse", "sup"])
-def test_a_construction_is_never_spoiled(loss, rate):
-    built = ol.build(*WAVE, 1e-2)
+@pytest.mark.parametrize(("loss", "construction"), [("mse", "gates"), ("sup", "gates"), ("sup", "memory")])
+def test_a_construction_is_never_spoiled(loss, construction, rate):
+    built = ol.build(*WAVE, 1e-2, construction=construction)
     warm = ol.train(*WAVE, init=built, loss=loss, rate=rate, steps=40, every=10, samples=500)
     x = np.random.default_rng(0).uniform(0, 2 * np.pi, (500, 2))
     if warm.history.best == 0:

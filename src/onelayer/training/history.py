@@ -1,5 +1,6 @@
 """History: what happened in a training, step by step, as a value."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,11 @@ class History:
     @property
     def steps(self) -> int:
         return self.moments[-1].step if self.moments else 0
+
+    @property
+    def least(self) -> float:
+        """The smallest validated error."""
+        return min((moment.validated for moment in self.moments), default=math.inf)
 
     def table(self, most: int = 20) -> Table:
         """The validations, thinned out to `most`."""

@@ -46,7 +46,8 @@ class Run:
             middle, spread = torch.zeros_like(middle), torch.ones_like(spread)
         self.middle, self.spread = (t.to(device, dtype) for t in (middle, spread))
         self.model = model.to(device)
-        self.x, self.held_x = (t.to(device, dtype) for t in (material.x, material.held_x))
+        tokens = (-1, model.config.tokens, model.config.features_in)  # a construction may see the vector as one token
+        self.x, self.held_x = (t.to(device, dtype).reshape(tokens) for t in (material.x, material.held_x))
         self.y = (
             material.y.to(device)
             if material.labels

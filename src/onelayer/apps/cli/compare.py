@@ -20,7 +20,7 @@ def compare(
     peers: Annotated[bool, typer.Option(help="With peers, or without.")] = True,
     prove: Annotated[float, typer.Option(help="Seconds for a certificate of every trained layer; 0: none.")] = 0.0,
     growth: Annotated[
-        str | None, typer.Option(metavar="1,2,4", help="Also layers with so many heads, and widths 16 times that.")
+        str | None, typer.Option(metavar="1,2,4", help="Also layers with so many heads, and with twice that width.")
     ] = None,
     samples: Annotated[
         str | None, typer.Option(metavar="100,1000", help="Also layers fitted to so many samples.")
