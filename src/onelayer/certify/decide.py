@@ -58,7 +58,7 @@ def certify(
     if not isinstance(model, SingleLayerTransformer):
         raise InputError("a SingleLayerTransformer", type(model).__name__, "pass a model, or an Approximation")
     if not isinstance(target, Target):
-        found = "a callable, data, or what a lemma is about" if target is None else type(target).__name__
+        found = "a gallery entry, a callable or data that were not stored" if target is None else type(target).__name__
         raise InputError("a Target to compare with", found, "pass Target(function, domain)")
     if tolerance is None:
         raise InputError("a tolerance", "none", "give for instance 1e-3")
