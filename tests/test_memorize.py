@@ -97,7 +97,7 @@ def test_terms_against_fractions(dtype):
     model = ol.memorize(X, Y, dtype=dtype).model
     f, u = interpolation_of(model), Fraction(1, 2 ** (53 if dtype == "float64" else 24))
     proved = residual_of(model, X.reshape(40, -1), Y)
-    t, delta = projections(f, X.reshape(40, -1), arithmetic_of(dtype))
+    t, delta, _ = projections(f, X.reshape(40, -1), arithmetic_of(dtype))
     units = [tuple(map(Fraction, unit)) for unit in zip(f.values[:, 0], f.signs, f.knots, strict=True)]
     base = Fraction(f.base[0])
     hat = f.frame(torch.tensor(X.reshape(40, -1), dtype=getattr(torch, dtype))).double().numpy()
@@ -449,3 +449,16 @@ def test_the_benchmark_of_one_row():
     assert (name, dtype, wrong) == ("a few", "float32", "0")
     assert float(observed) <= float(proved) < 0.5
     assert memorize.row("too many", memorize.random_sequences(900, 5), "float32")[2].startswith("refused")
+
+
+def test_numbers_that_overflow_are_not_proved():
+    X, Y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), np.array([2.0, 2.0, 2.0])
+    for scale, direction, bias in [(8.0, [3e38, -3e38], 0.0), (1.0, [3e38, 0.0], 3e38)]:
+        model = ol.memorize(X, Y, dtype="float32").model
+        with torch.no_grad():
+            model.scale.fill_(scale)
+            model.shift.fill_(0.0)
+            model.W_E[:, 0] = torch.tensor(direction)
+            model.W_1[0], model.b_1[:] = 1.0, bias
+            model.W_2.fill_(0.0)
+        assert np.isinf(residual_of(model, np.array([[1.0, 1.0]]), np.array([[2.0]])).total).all()

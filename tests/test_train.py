@@ -1,5 +1,6 @@
 """Training: it learns, it is deterministic, it goes on after an interrupt bit by bit, and it never spoils a construction."""
 
+import math
 import os
 import signal
 import threading
@@ -166,6 +167,11 @@ def test_a_trained_layer_survives_its_folder(tmp_path):
         ({"colour": 3}, "colour"),
         ({"tolerance": 0.0}, "tolerance"),
         ({"dtype": "float16"}, "float32"),
+        ({"samples": 0}, "samples, a whole number"),
+        ({"samples": -1}, "samples, a whole number"),
+        ({"seconds": math.nan}, "seconds"),
+        ({"seconds": -1.0}, "seconds"),
+        ({"checkpoint": 5}, "checkpoint"),
     ],
 )
 def test_bad_wishes_are_refused_in_one_line(change, words, as_user):
@@ -183,6 +189,7 @@ def test_bad_wishes_are_refused_in_one_line(change, words, as_user):
         ((np.zeros((3, 2)), np.zeros(3), -np.ones(3)), "weight"),
         ((np.zeros((3, 2)),), "two or three"),
         ((np.full((3, 2), np.nan), np.zeros(3)), "finite"),
+        ((np.full((3, 2), 1e200), np.zeros(3)), "size at most"),
     ],
 )
 def test_bad_samples_are_refused(given, words, as_user):
@@ -200,3 +207,56 @@ def test_training_on_a_gpu(tmp_path):
     assert whole.model.W_E.device.type == "cpu"
     X = np.random.default_rng(0).normal(size=(100, 3))
     ol.train((X, X[:, 0] > 0), loss="cross_entropy", steps=20, dropout=0.1, device="cuda")
+
+
+def test_the_layer_that_is_returned_is_the_one_that_was_validated():
+    X = np.random.default_rng(1).standard_normal((200, 3, 1))
+    Y = X + np.array([100.0, 0.0, -100.0])[:, None]
+    a = ol.train((X, Y), steps=100, every=50, heads=1, width=16, d_model=8, dtype="float64")
+    best = min(moment.rmse for moment in a.history.moments)
+    held = next(moment for moment in a.history.moments if moment.rmse == best)
+    assert abs(a.certificate.observed - held.validated) < 1e-9 * held.validated + 1e-9
+
+
+def test_a_training_that_patience_ended_stays_ended(tmp_path):
+    rng = np.random.default_rng(1)
+    A, B = rng.standard_normal((64, 2)), rng.standard_normal(64)
+    asked = {"steps": 400, "every": 5, "patience": 1, "heads": 1, "width": 8, "d_model": 4, "batch": 10}
+    for seed in range(3):
+        first, again = (ol.train((A, B), **asked, seed=seed, checkpoint=tmp_path / f"{seed}.pt") for _ in range(2))
+        assert "no progress" in again.history.stopped
+        assert first.history == again.history
+        assert first.model.fingerprint() == again.model.fingerprint()
+
+
+def test_going_on_from_a_construction_bit_by_bit(tmp_path):
+    built = ol.build(*WAVE, 1e-2)
+    asked = {"init": built, "steps": 60, "every": 10, "samples": 300, "rate": 1e-6}
+    whole = ol.train(*WAVE, **asked)
+    ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt", progress=stopping_at(33))
+    again = ol.train(*WAVE, **asked, checkpoint=tmp_path / "c.pt")
+    assert again.history == whole.history
+    assert again.model.fingerprint() == whole.model.fingerprint()
+
+
+def test_a_start_of_another_shape_is_refused():
+    X = np.random.default_rng(0).random((30, 2))
+    built, stored = ol.build("x1 + x2", [(0, 1)] * 2, 0.1), ol.memorize(X, ["a", "b", "c"] * 10)
+    for given, init in [
+        (("x1 + x2", [(0, 1)] * 2), stored),
+        (((X[:, :1], X[:, 0]),), built),
+        (((X, X),), built),
+        ((lambda x: x[:, 0], [(0, 1)] * 3), built),
+    ]:
+        with pytest.raises(ol.InputError, match="init, a layer with"):
+            ol.train(*given, init=init, steps=5)
+
+
+def test_other_weights_of_held_out_samples_are_another_training(tmp_path):
+    X, w = np.random.default_rng(0).random((40, 2)), np.ones(40)
+    asked = {"steps": 10, "heads": 1, "width": 4, "d_model": 4, "checkpoint": tmp_path / "c.pt"}
+    ol.train((X, X[:, 0], w), **asked)
+    held = np.random.default_rng(0).permutation(40)[0]
+    w[held] = 5.0
+    with pytest.raises(ol.InputError, match="another recipe"):
+        ol.train((X, X[:, 0], w), **asked)

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,13 @@ def compare(
     """
     target = target_of(function, domain, about)
     require_tolerance(tolerance)
-    if not 0 < seconds < math.inf:
+    if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
         raise InputError("seconds, finite and above 0", f"{seconds!r}", "give the time for every training")
+    if not (isinstance(prove, Real) and 0 <= prove < math.inf):
+        raise InputError("prove, finite seconds", f"{prove!r}", "give 0, or the time for a certificate")
+    for name, sizes in (("growth", growth), ("samples", samples)):
+        if not isinstance(sizes, Sequence) or not all(isinstance(k, Integral) and k > 0 for k in sizes):
+            raise InputError(f"{name}, whole numbers above 0", f"{sizes!r}", "give for instance (1, 2, 4)")
     test = target.domain.points(fitting_points(TEST_POINTS, target.dimension, TEST_SEED).numpy())
     court = _Court(target, test[target.domain.contains(test)], seed, seconds)
     jobs: list[tuple[str, Callable[[], Entrant]]] = []
@@ -128,10 +134,10 @@ def compare(
     entrants = [court.judged(built, "constructed", "constructed", spent, built.certificate.bound)]
     budget = built.parameters
     for name in optimizers:
-        jobs.append((f"trained, {name}", lambda name=name: court.trained(name, budget, prove)))  # type: ignore[misc]
+        jobs.append((f"trained, {name}", lambda name=name: court.trained(name, budget, prove)))
     jobs.append(("warm-started", lambda: court.warm(built, prove)))
     if peers:
-        jobs += [(peer.name, lambda peer=peer: court.peer(peer, budget)) for peer in PEERS]  # type: ignore[misc]
+        jobs += [(peer.name, lambda peer=peer: court.peer(peer, budget)) for peer in PEERS]
     grown, fitted = list[Entrant](), list[Entrant]()
     late: list[tuple[str, list[Entrant], Callable[[], list[Entrant]]]] = [
         *((f"{k} heads", grown, lambda k=k: court.grown(k)) for k in growth),

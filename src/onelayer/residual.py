@@ -57,7 +57,10 @@ def residual_of(
     if f is None:
         nothing = np.full(len(x), np.inf)
         return Residual(nothing, nothing, nothing)
-    t, delta = projections(f, x, arithmetic)
+    t, delta, size = projections(f, x, arithmetic)
+    if not (np.isfinite(t).all() and size < arithmetic.overflow / 8):
+        nothing = np.full(len(x), np.inf)
+        return Residual(nothing, nothing, nothing)
     order = np.argsort(f.knots, kind="stable")
     knots, signs, values = f.knots[order], f.signs[order], f.values[order]
     missed, steep = _exact(f.base, (knots, signs, values), t, y)
@@ -69,15 +72,16 @@ def residual_of(
     G, K = (G_right + G_left + np.abs(f.base)) * SLACK, (K_right + K_left)[:, None]
     rounding = gamma(K + 2, arithmetic.u) * G
     rounding = rounding + 2 * arithmetic.smallest * (np.abs(values).sum(axis=0) + K + 1)
-    rounding = np.where(arithmetic.overflow / 2 > G, rounding, np.inf)
+    reach = np.abs(t) + delta + np.abs(knots).max(initial=0.0)  # of what enters a ReLU
+    rounding = np.where((arithmetic.overflow / 8 > G) & (arithmetic.overflow / 8 > reach)[:, None], rounding, np.inf)
     at = np.arange(len(x)), (missed + rounding).argmax(axis=1)
     return Residual(missed[at], projection, rounding[at])
 
 
 def projections(
     f: Interpolation, x: Float[np.ndarray, "sample coordinate"], arithmetic: Arithmetic
-) -> tuple[Float[np.ndarray, " sample"], Float[np.ndarray, " sample"]]:
-    """(t, δ): where the samples are projected, and how far from there the model can see them."""
+) -> tuple[Float[np.ndarray, " sample"], Float[np.ndarray, " sample"], float]:
+    """(t, δ, size): where the samples are projected, how far from there the model can see them, the largest number met."""
     hat = f.frame(torch.tensor(x).to(arithmetic.dtype)).double().numpy()
     u, (n, d) = f.directions.ravel(), f.directions.shape
     z = hat @ u
@@ -85,7 +89,8 @@ def projections(
     M = (np.abs(hat) @ np.abs(u)) * SLACK
     flushed = np.abs(u) @ (np.array(f.frame.scale) + 1) + n * d + n  # numbers that may underflow
     gammas = gamma(np.array(d + n), arithmetic.u) + gamma(np.array(n * d), FLOAT64.u)
-    return t, (gammas * M + np.abs(t - z) + 4 * arithmetic.smallest * flushed) * SLACK
+    delta = (gammas * M + np.abs(t - z) + 4 * arithmetic.smallest * flushed) * SLACK
+    return t, delta, float(max(M.max(initial=0.0), np.abs(hat).max(initial=0.0), np.abs(u).max(initial=0.0)))
 
 
 def gamma(p: np.ndarray, u: float) -> np.ndarray:

@@ -10,6 +10,7 @@ proved about the result, as for any other layer.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,6 +52,10 @@ def train(
     `seconds`, keeps the best so far. The error is observed; `tolerance` is what it is compared with in the certificate.
     """
     require_tolerance(tolerance)
+    if seconds is not None and not (isinstance(seconds, Real) and 0 < seconds < math.inf):
+        raise InputError("seconds, finite and above 0", f"{seconds!r}", "say how long training may take")
+    if checkpoint is not None and (not isinstance(checkpoint, str | Path) or not Path(checkpoint).name):
+        raise InputError("checkpoint, the name of a file", f"{checkpoint!r}", "name a file")
     run = prepared(function, domain, **wishes)
     history = run.train(None if checkpoint is None else Path(checkpoint), seconds, progress)
     return _finished(run, history, tolerance)
@@ -90,6 +95,7 @@ def prepared(
         require_same(init, function)
     material = material_of(function, domain, about, recipe, samples)
     if isinstance(init, Approximation):
+        require_shapes(init, material)
         model, places = _copy(init, recipe), init.facts.places
     else:
         model = fresh_layer(
@@ -212,6 +218,17 @@ def require_same(init: Approximation, function: Any) -> None:
     assert init.target is not None
     if isinstance(text, str) and init.target.formula is not None and text != init.target.text:
         raise InputError(f"an Approximation of {text}", f"one of {init.target.text}", "build one for the same function")
+
+
+def require_shapes(init: Approximation, material: Material) -> None:
+    """A construction to start from has as many inputs and outputs as the material."""
+    c = init.model.config
+    own = (c.tokens * c.features_in, len(init.facts.places) * c.features_out)
+    wanted = (material.shape[0] * material.shape[1], material.outputs)
+    if own != wanted or init.vocabulary is not None:
+        asked, found = (f"{i} numbers in and {o} out" for i, o in (wanted, own))
+        found = f"{found}" + (", tokens" if init.vocabulary is not None else "")
+        raise InputError(f"init, a layer with {asked}", found, "build one for the same function")
 
 
 def _device(name: str) -> torch.device:

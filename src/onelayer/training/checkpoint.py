@@ -40,7 +40,7 @@ class Standing:
 def purpose(recipe: Recipe, config: LayerConfig, material: Material, start: str) -> str:
     """What a training is for, as a digest: recipe, shape of the layer, all samples, the weights it starts from."""
     digest = hashlib.sha256(f"{asdict(recipe)} {asdict(config)} {start}".encode())
-    for t in (material.x, material.y, material.held_x, material.held_y, material.weights):
+    for t in (material.x, material.y, material.held_x, material.held_y, material.weights, material.held_weights):
         digest.update(b"none" if t is None else t.contiguous().numpy().tobytes())
     return digest.hexdigest()
 

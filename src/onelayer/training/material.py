@@ -6,13 +6,14 @@ the seed; those held out are never trained on. Inputs stay as they are given: th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..data import numbers_of
+from ..data import LARGEST, numbers_of
 from ..domain import Domain
 from ..errors import InputError
 from ..sample import fitting_points, uniform_points
@@ -54,6 +55,9 @@ class Material:
         if self.labels:
             return torch.zeros(self.outputs, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
         middle = self.y.mean(dim=0)
+        if self.at_positions:  # the read-out is the same at every position
+            n = self.shape[0]
+            middle = middle.reshape(n, -1).mean(dim=0).repeat(n)
         spread = (self.y - middle).square().mean().sqrt()
         size = max(float(self.y.abs().max()), 1e-300)
         return middle, torch.where(spread > SPREAD_LEAST * size, spread, torch.ones_like(spread))[None]
@@ -67,6 +71,8 @@ def material_of(
     samples: int | None = None,
 ) -> Material:
     """The material of a function (text, callable, Target) or of samples (X, Y), or (X, Y, weights)."""
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1):
+        raise InputError("samples, a whole number above 0", f"{samples!r}", "say how many samples to fit")
     if isinstance(function, tuple):
         return _given(function, domain, about, recipe, samples)
     if recipe.loss == "cross_entropy":
@@ -125,12 +131,17 @@ def _finite(name: str, given: Any) -> np.ndarray:
     found = numbers_of(name, given)
     if not np.isfinite(found).all():
         raise InputError(f"finite numbers as {name}", "NaN or infinity", "leave those samples out")
+    if np.abs(found).max(initial=0.0) > LARGEST:
+        raise InputError(f"{name} of size at most {LARGEST:g}", f"{np.abs(found).max():.3g}", "scale the samples")
     return found
 
 
 def _shape(X: np.ndarray, shape: Any) -> tuple[int, int]:
     if shape is not None:
-        fits = isinstance(shape, tuple) and len(shape) == 2 and shape[0] * shape[1] == np.prod(X.shape[1:])
+        whole = (
+            isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(k, Integral) and int(k) > 0 for k in shape)
+        )
+        fits = whole and shape[0] * shape[1] == np.prod(X.shape[1:])
         if not fits:
             raise InputError(f"shape (n, d) with n·d = {int(np.prod(X.shape[1:]))}", f"{shape}", "make the two agree")
         return int(shape[0]), int(shape[1])
@@ -140,9 +151,15 @@ def _shape(X: np.ndarray, shape: Any) -> tuple[int, int]:
 def _answers(Y: Any, recipe: Recipe) -> tuple[tuple[Any, ...], np.ndarray, tuple[int, ...]]:
     """(labels, answers, shape of one answer); answers are label numbers where the loss is cross-entropy."""
     if recipe.loss == "cross_entropy":
-        found = np.asarray(Y)
-        if found.ndim != 1 or found.dtype.kind not in "iubUSO":
-            raise InputError("one label (whole number or text) per sample", f"Y of {found.dtype}", "give labels")
+        try:
+            found = np.asarray(Y)
+        except ValueError:  # rows of different lengths
+            found = np.empty((0, 0))
+        plain = found.dtype.kind in "iubU" or (
+            found.dtype.kind == "O" and all(isinstance(v, str | int) for v in found.flat)
+        )
+        if found.ndim != 1 or not plain or len({type(v) for v in found.tolist()}) > 1:
+            raise InputError("one label per sample, whole numbers or texts", f"Y of {found.dtype}", "give labels")
         labels, numbers = np.unique(found, return_inverse=True)
         return tuple(labels.tolist()), numbers.astype(np.int64), (len(labels),)
     y = _finite("Y", Y)

@@ -71,6 +71,8 @@ class Recipe:
             if not optional and not (number and low <= value <= high):
                 kind = "a whole number" if whole else "a number"
                 raise InputError(f"{f.name}, {kind} from {low:g} to {high:g}", f"{value!r}", "change it")
+            if not optional:
+                object.__setattr__(self, f.name, int(value) if whole else float(value))
 
     def rate_at(self, step: int, constructed: bool) -> float:
         """The learning rate of a step, counted from 0."""

@@ -39,7 +39,6 @@ class Run:
     ) -> None:
         self.material, self.recipe, self.constructed, self.places = material, recipe, constructed, places
         self.start = model.fingerprint()
-        self.first = {name: t.clone() for name, t in model.state_dict().items()}
         dtype = model.W_E.dtype
         middle, spread = material.answers()
         if constructed:  # its read-out speaks in the units of the answers already
@@ -71,7 +70,7 @@ class Run:
         before, stopped = at.seconds, "all steps made"
         r = self.recipe
         with Interruption() as interrupted:
-            while at.step < r.steps:
+            while at.step < r.steps and not self._stuck(at):
                 at.losses.append(self.step(at.step))
                 at.step += 1
                 at.seconds = before + time.perf_counter() - started
@@ -82,12 +81,11 @@ class Run:
                     if progress is not None:
                         now = at.moments[-1]
                         interrupted.ask(progress, f"loss {now.loss:.3g}, error {now.validated:.3g}", at.step / r.steps)
-                    if r.patience is not None and at.idle >= r.patience:
-                        stopped = f"no progress in {r.patience} validations"
-                        break
                 if interrupted or (seconds is not None and at.seconds - before >= seconds):
                     stopped = "interrupted" if interrupted else "time is up"
                     break
+        if self._stuck(at):
+            stopped = f"no progress in {r.patience} validations"
         if checkpoint is not None:
             save_standing(self._filled(at), made_for, checkpoint)
         if at.losses:  # steps that no validation has seen
@@ -95,6 +93,10 @@ class Run:
         self.model.load_state_dict(at.best_weights)
         self._settle()
         return History(tuple(at.moments), at.best, stopped, at.seconds)
+
+    def _stuck(self, at: Standing) -> bool:
+        """Whether patience has run out, now or before a checkpoint was written."""
+        return self.recipe.patience is not None and at.idle >= self.recipe.patience
 
     def _standing(self, checkpoint: Path | None, made_for: str) -> Standing:
         found = None if checkpoint is None else load_standing(checkpoint, made_for)
@@ -206,8 +208,6 @@ class Run:
         """The read-out in the units of the answers, on the CPU; a construction that was not improved is returned as it was."""
         with torch.no_grad():
             if not self.constructed and not self.material.labels:
-                m = self.model.config.features_out
-                middle = self.middle.reshape(-1, m).mean(dim=0) if self.material.at_positions else self.middle
                 self.model.W_R.mul_(self.spread)
-                self.model.b_R.mul_(self.spread).add_(middle)
+                self.model.b_R.mul_(self.spread).add_(self.middle[: self.model.config.features_out])
         self.model = self.model.cpu().eval()

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...errors import InputError
 from . import options as given
 from .build import record_of, usable
 from .show import print_json, progress_bar
@@ -43,6 +44,8 @@ def train(
     Exit status: 0 certified, 1 not certified (a trained layer is observed, unless --certify proves more), 2 bad input.
     """
     target = given.target_of(formula, domain, eps, None, None, None, None, 0.0)
+    if not 0 <= certify < float("inf"):
+        raise InputError("--certify, seconds ≥ 0", f"{certify}", "give the time for a certificate")
     folder = usable(out)
     from dataclasses import replace
 
