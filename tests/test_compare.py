@@ -13,6 +13,7 @@ from onelayer.peers.task import matched
 from onelayer.views.plots import comparison, write_page
 
 
+@pytest.mark.long
 def test_everybody_is_judged_alike_and_only_certificates_are_bounds(tmp_path):
     """One run, since it takes long: its rows, its bounds, its series, its picture."""
     options = {"optimizers": ("adam",), "growth": (2,), "samples": (60,)}
@@ -91,3 +92,12 @@ def test_training_on_the_command_line(tmp_path, capsys, as_user):
     assert main([*asked, "--eps", "1e-6"]) == 1  # the checkpoint is complete; nothing is proved
     assert main([*asked, "--optimizer", "lion"]) == 2
     assert main([*asked, "--device", "nowhere"]) == 2
+
+
+def test_the_table_and_the_picture_of_a_short_comparison(tmp_path):
+    found = ol.compare("x1", [(0, 1)], 0.1, seconds=0.1, optimizers=("adam",), peers=False)
+    assert [e.kind for e in found.entrants] == ["constructed", "trained", "warm-started"]
+    assert found.entrants[0].bound <= 0.1
+    assert math.isinf(found.entrants[1].bound)
+    assert "trained, adam" in str(found)
+    assert write_page(comparison(found), tmp_path / "p.html").stat().st_size > 10**6

@@ -116,12 +116,12 @@ def test_labels_numbers_and_sequences():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     labels = np.where(X[:, 0] > 0, "yes", "no")
-    a = ol.train((X, labels), loss="cross_entropy", steps=200, heads=2, width=16, d_model=8)
+    a = ol.train((X, labels), loss="cross_entropy", steps=120, heads=2, width=16, d_model=8)
     assert (a.answer(X) == labels).mean() > 0.9
     b = ol.train((X, X[:, :2] * 3 + 100), steps=300, heads=2, width=16, d_model=8)
     assert np.abs(b(X) - (X[:, :2] * 3 + 100)).mean() < 1.0
     S = X.reshape(300, 2, 2)
-    c = ol.train((S, np.flip(S, axis=1)), steps=300, heads=2, width=16, d_model=8)
+    c = ol.train((S, np.flip(S, axis=1)), steps=150, heads=2, width=16, d_model=8)
     assert c.model.config.readout == "position"
     assert c(S[:3]).shape == (3, 2, 2)
     assert np.abs(c(S) - np.flip(S, axis=1)).mean() < 0.5
