@@ -291,6 +291,12 @@ def test_the_command_line_lists_and_builds(tmp_path, capsys, as_user):
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("entry", ["sort", "maximum", "minimum", "median", "running_max", "mean", "reverse", "clip"])
+def test_one_number_is_its_own_everything(entry):
+    a = gallery.ENTRIES[entry](1)
+    assert holds(a, np.array([[0.3], [0.0], [0.4]]), np.array([[0.3], [0.0], [0.4]]))
+
+
 def test_few_sets_of_many_numbers():
     a = gallery.top_k(40, 1, 1e-6)
     assert a.model.config.heads == 1

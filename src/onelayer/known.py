@@ -5,7 +5,7 @@ which lemma bounds the error, from which terms.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,4 @@ def known_approximation(
         evidence={"lemma": lemma.statement, "terms": lemma.terms},
         weights=model.fingerprint(),
     )
-    return Approximation(
-        model, None, certificate, facts, known.domain, known.shape, known.output_shape, stored=known.record()
-    )
+    return replace(approximation, certificate=certificate)

@@ -97,7 +97,8 @@ def prove_maxima(
     same = own.keys() == wanted.keys() and all(np.array_equal(own[key], row) for key, row in wanted.items())
     constant = np.array([math.fsum(column) for column in f.factors.T]) * shift
     exact = np.array_equal(reading.form.bias.numpy(), constant) and set(constant.tolist()) <= {0.0, shift}
-    if not (same and exact) or (beta < 0) != f.lowest:
+    turned = math.isfinite(beta) and (beta < 0) != f.lowest  # one number is its own maximum and minimum
+    if not (same and exact) or turned:
         return None
     rounding = _rounding(reading, f, span, abs(beta), arithmetic)
     short = float((f.short * span / abs(beta)).max()) * UP

@@ -69,7 +69,8 @@ def trained(rows: Rows, labels: bool, shape: Shape, steps: int | None, seed: int
     length, last = judged.history.steps, judged.history.moments[-1]
     seen = (last.validated, judged.certificate.observed_points)
     found = run(length, 0.0)
-    facts = replace(found.facts, notes=(*found.facts.notes, f"{length:,} steps, chosen by held-out error"))
+    chosen = f"{length:,} steps, chosen by held-out error; observed error and history are those of the layer that was trained"
+    facts = replace(found.facts, notes=(*found.facts.notes, f"{chosen} without the held-out samples"))
     found = replace(found, facts=facts, history=judged.history)
     return _in_units(found, labels, rows.answer_units, seen, arithmetic)
 
