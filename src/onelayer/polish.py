@@ -26,6 +26,8 @@ PATIENCE = 5  # steps that must bring progress together
 PROGRESS = 0.03  # of the squares
 SETTLED = 15  # steps before patience counts
 ROUNDS = 6  # of reweighting
+FAR = 2.0  # times what is enough: who is so far away after half of the rounds does not arrive
+DOUBT, TRUST = 2.0, 1 / 3  # Nielsen's (1999) damping: ×2, ×4, … after steps that fail, down to a third after good ones
 CHUNK = 2**22  # numbers held at a time on the pool
 
 
@@ -123,18 +125,21 @@ def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iter
         gram, slope = _normal_equations(family, state, samples)
         diagonal = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()))
         better: _State | None = None
+        doubt = DOUBT
         for _ in range(8):
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
             if not int(failed):
-                moved = theta_moved(state.theta, torch.cholesky_solve(slope, factor), limits.reach)
-                candidate = _state(family, moved, samples, penalty)
+                move = torch.cholesky_solve(slope, factor)
+                candidate = _state(family, theta_moved(state.theta, move, limits.reach), samples, penalty)
                 if candidate.cost(penalty) < state.cost(penalty):
                     better = candidate
                     break
-            damping *= 8
+            damping, doubt = doubt * damping, DOUBT * doubt
         if better is None:
             break
-        state, damping = better, max(damping / 6, 1e-13)
+        expected = float((move * (damping * diagonal[:, None] * move + slope)).sum())  # what the linear model promised
+        gain = (state.cost(penalty) - better.cost(penalty)) / max(expected, 1e-300)
+        state, damping = better, max(damping * max(TRUST, 1 - (2 * gain - 1) ** 3), 1e-13)
         penalty = penalty_of(state.squares)
         history.append(state.squares)
         if step >= SETTLED and history[-1] > (1 - PROGRESS) * history[-1 - PATIENCE]:
@@ -179,8 +184,9 @@ def sharpen(family: Family, fit: Fit, samples: Samples, limits: Limits, rounds: 
     """The best fit on the pool among those with Lawson's weights, and the samples with what was added to them."""
     found = errors_at(family, fit, samples.pool, samples.pool_values)
     best = fit = replace(fit, observed=float(found.max()))
-    for _ in range(rounds):
-        if best.observed <= limits.enough or limits.over():
+    for turn in range(rounds):
+        far = 2 * turn >= rounds and best.observed > FAR * limits.enough > 0
+        if best.observed <= limits.enough or far or limits.over():
             break
         if float(found.max()) > 1.1 * fit.fitted:
             worst = found.topk(min(len(found), max(len(samples.points) // 12, 8))).indices

@@ -1,8 +1,8 @@
 """The search for the fewest units of one group: start, polish, grow until the goal is met, then prune and try smaller ones.
 
 Errors here are observed on a pool. Error is not monotone in the number of units and depends on the start, so every size is
-tried from a few fresh starts, at the same time on as many cores as there are (the best in a fixed order wins: the result
-does not depend on which finishes first). Growing follows the rate seen so far; local minima are left by fresh starts, not
+tried from a few fresh starts, larger ones at the same time on as many cores as there are (the best in a fixed order wins: the
+result does not depend on which finishes first). Growing follows the rate seen so far; local minima are left by fresh starts, not
 by splitting units.
 """
 
@@ -32,6 +32,7 @@ PER_FREEDOM = 2.5  # points per free number (4 in three and more coordinates, wh
 ROUGH = 0.25  # of the range: a start with a larger error is not worth polishing
 CHANCE = 8.0  # times the goal: from there reweighting may still reach it
 STARTS = 2  # fresh starts of every size
+WORTH = 150  # free numbers from which a second thread brings more than it costs
 PRUNED = 0.15  # of the units, at first
 REACH = 50.0  # scores beyond it make boxes of the certificate small
 STALLED, SHARPER, SHARPEST = 0.5, 10.0, 1e6  # where more units bring less than a half, scores may be so much larger
@@ -201,10 +202,15 @@ class Search:
     def _attempt(self, units: int, starts: int = STARTS, first: int = 0) -> Fit:
         """The best of a few fresh starts with so many units."""
         tasks = [partial(self._fresh, units, seed) for seed in range(first, first + starts)]
-        fits = in_parallel(tasks, self.effort)
+        fits = self._all(tasks, units)
         fit = min(fits, key=lambda f: f.observed)
         self._note(fit)
         return fit
+
+    def _all(self, tasks: Sequence[Callable[[], Fit]], units: int) -> list[Fit]:
+        """The results of tasks with so many units, at the same time where that is worth it."""
+        small = self._freedom(units, len(self.source.group) + 1) < WORTH
+        return [task() for task in tasks] if small else in_parallel(tasks, self.effort)
 
     def _note(self, fit: Fit) -> None:
         """Keep it if it is smaller and within the goal, or nearer to the goal."""
@@ -250,7 +256,7 @@ class Search:
             order = self.family.importance(samples.points, weights, fit.coefficients).argsort()
             counts = sorted({gone, max(1, gone // 2)})
             kept = [fit.theta[order[count:].sort().values] for count in counts]
-            for pruned in in_parallel([partial(self._polished, theta) for theta in kept], self.effort):
+            for pruned in self._all([partial(self._polished, theta) for theta in kept], fit.units):
                 self._note(pruned)
             lost = fit.units - self.best.units
             if lost < counts[0]:  # not even the smaller number
