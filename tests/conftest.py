@@ -1,8 +1,14 @@
 """Shapes and types in every signature are enforced in the tests (and only there)."""
 
+import os
+
 import hypothesis
 import jaxtyping
 import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU, where a test calls them
 
 jaxtyping.install_import_hook("onelayer", "beartype.beartype")
 

@@ -24,7 +24,7 @@ class Frame:
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch coordinate"]:
         """x̂, with the very operations of the model's embedding."""
-        shift, scale = (torch.tensor(t, dtype=x.dtype) for t in (self.shift, self.scale))
+        shift, scale = (torch.tensor(t, dtype=x.dtype, device=x.device) for t in (self.shift, self.scale))
         return (x - shift) * scale
 
 

@@ -1,0 +1,87 @@
+"""The GPU kernels, in Triton's interpreter on the CPU or on the GPU itself: equal to what torch computes."""
+
+import numpy as np
+import pytest
+import torch
+
+from onelayer import kernels
+from onelayer.averages import Averages
+from onelayer.certify.form import Block
+from onelayer.tables import table_of
+
+pytest.importorskip("triton", reason="Triton is not installed")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+CLOSE = {torch.float64: 1e-13, torch.float32: 2e-5}
+
+
+def drawn(*shape, seed=0, size=1.0):
+    return size * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def gate_block(heads, D, m, beta=3.0, full=True, seed=0):
+    """Gates of one sharpness; with values on the anchor alone unless `full`."""
+    keys = torch.cat([torch.zeros(heads, 1, D), -beta * torch.eye(D).expand(heads, D, D)], dim=1).double()
+    biases = torch.cat([torch.zeros(heads, 1), drawn(heads, D, seed=seed)], dim=1)
+    biases[:, 1:][drawn(heads, D, seed=seed + 1) > 1] = -torch.inf
+    values, slopes = drawn(heads, D + 1, m, seed=seed + 2), drawn(heads, D + 1, D, m, seed=seed + 3)
+    if not full:
+        values[:, 1:], slopes = 0.0, torch.zeros_like(slopes)
+    return Block(keys, biases, values, slopes)
+
+
+def points(count, D, dtype):
+    return torch.from_numpy(np.random.default_rng(0).random((count, D)) - 0.5).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize(
+    ("heads", "D", "m", "full"), [(1, 1, 1, False), (70, 2, 1, False), (70, 2, 2, True), (9, 4, 1, True)]
+)
+@pytest.mark.parametrize("paired", [False, True])
+def test_tables(dtype, heads, D, m, full, paired):
+    block = gate_block(heads, D, m, full=full)
+    table, x = table_of(block, dtype), points(150, D, dtype)
+    assert table.constant == (not full)
+    assert table.paired
+    E = torch.exp(x[:, table.coordinates] * table.keys)
+    given = (t.to(DEVICE) for t in (E, *table.factors(x, E)))
+    torch.testing.assert_close(kernels.quotients(*given, paired).cpu(), table(x), rtol=0, atol=CLOSE[dtype] * heads)
+    torch.testing.assert_close(table(x), block(x.double()).to(dtype), rtol=0, atol=CLOSE[dtype] * heads)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize(
+    ("heads", "T", "D", "m", "sloped"),
+    [(40, 3, 2, 2, True), (3, 5, 4, 1, False), (1, 50, 3, 2, False), (2, 20, 1, 1, True)],
+)
+def test_averages(dtype, heads, T, D, m, sloped):
+    biases = drawn(heads, T, seed=1)
+    biases[:, 1:][drawn(heads, T - 1, seed=2) > 1] = -torch.inf
+    slopes = drawn(heads, T, D, m, seed=4) * sloped
+    block = Block(drawn(heads, T, D, size=20.0), biases, drawn(heads, T, m, seed=3), slopes)
+    own, x = Averages.of(block, dtype), points(70, D, dtype)
+    there = own.to(DEVICE)
+    y = kernels.averages(x.to(DEVICE), there.keys, there.biases, there.values, there.slopes).cpu()
+    torch.testing.assert_close(y, own(x), rtol=0, atol=CLOSE[dtype] * heads)
+    torch.testing.assert_close(own(x), block(x.double()).to(dtype), rtol=0, atol=CLOSE[dtype] * heads)
+
+
+@pytest.mark.parametrize("beta", [30.0, 160.0])
+def test_denominators_whose_products_overflow_are_not_paired(beta):
+    """e^80 fits into float32, its square does not; e^15 and its square do."""
+    table = table_of(gate_block(6, 1, 1, beta, full=False), torch.float32)
+    assert table.paired == (beta < 100)
+    x = torch.linspace(-0.5, 0.5, 101)[:, None]
+    E = torch.exp(x[:, table.coordinates] * table.keys)
+    given = (t.to(DEVICE) for t in (E, *table.factors(x, E)))
+    torch.testing.assert_close(kernels.quotients(*given, table.paired).cpu(), table(x), rtol=0, atol=1e-5)
+
+
+def test_few_points_and_many_heads_are_shared_by_programs():
+    table, x = table_of(gate_block(700, 2, 1, full=False), torch.float64), points(5, 2, torch.float64)
+    assert kernels._splits(x, 700) > 1
+    E = torch.exp(x[:, table.coordinates] * table.keys)
+    given = [t.to(DEVICE) for t in (E, *table.factors(x, E))]
+    torch.testing.assert_close(kernels.quotients(*given, True).cpu(), table(x), rtol=0, atol=1e-11)
+    assert kernels.quotients(given[0][:0], given[1], given[2][:0], given[3], True).shape == (0, 1)
