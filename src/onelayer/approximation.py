@@ -2,9 +2,10 @@
 
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +22,10 @@ from .table import Table
 from .target import Target
 from .training.history import History
 
+if TYPE_CHECKING:
+    from .evaluator import Evaluator
+
+Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
 Outside = Literal["allow", "error", "clip"]
 
@@ -69,17 +74,27 @@ class Approximation:
         The certificate speaks of the domain alone: for points outside, `outside` says whether to answer all the same
         ("allow"), to refuse ("error") or to answer at the nearest point of the box ("clip").
         """
+        return self.answered(x, outside, self._values)
+
+    def answered(self, x: Any, outside: Outside, values: Callable[[Tensor], Tensor]) -> Any:
+        """What `values` [batch, outputs] gives for x, taken and returned as users do."""
         if isinstance(x, Tensor):
             batch, single = self._batch(x.to(self.model.W_E.dtype))
-            return self._shaped(self._values(self._placed(batch, outside)), single)
+            return self._shaped(values(self._placed(batch, outside)), single)
         try:
             given = torch.from_numpy(np.array(x, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise InputError("numbers as input", f"{type(x).__name__}: {error}", "pass an array of numbers") from None
         batch, single = self._batch(given.to(self.model.W_E.dtype))
         with torch.no_grad():
-            y = self._shaped(self._values(self._placed(batch, outside)), single).numpy()
+            y = self._shaped(values(self._placed(batch, outside)), single).numpy()
         return y[()] if y.ndim == 0 else y
+
+    def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
+        """The same layer with linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
+        from .evaluator import evaluator
+
+        return evaluator(self, attention, remainder, device)
 
     def answer(self, x: Any) -> Any:
         """The whole numbers, tokens or labels that T(x) stands for; right wherever the proved bound is below ½."""
@@ -180,7 +195,7 @@ class Approximation:
         if outside not in ("allow", "error", "clip"):
             raise InputError("outside='allow', 'error' or 'clip'", f"{outside!r}", "choose one of the three")
         if outside == "error":
-            inside = self.domain.contains(x.detach().double().numpy())
+            inside = self.domain.contains(x.detach().double().cpu().numpy())
             if not inside.all():
                 at = x[int((~inside).argmax())].tolist()
                 raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
@@ -204,10 +219,13 @@ class Approximation:
         return torch.nn.functional.one_hot(x.long(), vocabulary).to(x.dtype)
 
     def _values(self, x: Tensor) -> Tensor:
+        return self.values_by(self.model, x)
+
+    def values_by(self, model: SingleLayerTransformer, x: Tensor) -> Tensor:
         """[batch, outputs], in chunks that bound the memory of the attention weights and of the hidden units."""
-        c = self.model.config
+        c = model.config
         rows = max(1, CHUNK // (max(c.heads * c.all_tokens, c.ffn_width) * (c.read_rows.stop - c.read_rows.start)))
-        parts = [self.model(self._as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
+        parts = [model(self._as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
         return torch.cat(parts).flatten(1) if parts else x.new_zeros(0, math.prod(self.output_shape))
 
     def _shaped(self, y: Tensor, single: bool) -> Tensor:

@@ -13,6 +13,7 @@ from .certify.certificate import Certificate
 from .certify.decide import decide
 from .certify.part import Budget
 from .certify.theorem import certify_theorem
+from .devices import device_of
 from .domain import Domain, End
 from .envelope import notes_of, room
 from .layer import ScalarLayer, VectorLayer
@@ -46,6 +47,7 @@ def build(
     symmetric: bool = False,
     share: float | None = None,
     dtype: "str | torch.dtype" = "float64",
+    device: str = "cpu",
     seed: int = 0,
     seconds: float = 300.0,
     progress: Callable[[str, float], None] | None = None,
@@ -56,6 +58,7 @@ def build(
     `method="polished"` looks for the fewest units that are certified, for `seconds` at most (the proof has its own time).
     `method="solved"` solves for the values of fixed heads alone: quicker, larger.
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
+    `device="cuda"` solves, polishes and proves on a GPU; the model itself comes back on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     `about` goes to `Target` (shape, output_shape, lipschitz, modulus, where, evaluation_error, margin, split). Samples
     (X, Y) in place of a function are certified if `lipschitz` is declared, and only observed otherwise.
@@ -65,8 +68,9 @@ def build(
     arithmetic = arithmetic_of(dtype)
     require_tolerance(tolerance)
     wishes = Wishes(
-        room(target.left_open, tolerance), construction, units, hinges, seed, layout, seconds, arithmetic.name
+        room(target.left_open, tolerance), construction, units, hinges, seed, layout, seconds, arithmetic.name, device
     )
+    device_of(device)
     require_sense(wishes, method, symmetric, share)
     if symmetric:
         return symmetric_approximation(target, tolerance, units=units, seed=seed, progress=progress)
@@ -81,7 +85,8 @@ def build(
         places = (0,) if layout == "token" else outputs.tokens
         model = model_of(layer, frame)
         try:
-            found = decide(model, target, tolerance, places, seed=seed, progress=progress, proved=proved)
+            budget = Budget(device=device)
+            found = decide(model, target, tolerance, places, budget, seed, progress, proved)
         except KeyboardInterrupt:
             if method != "polished":
                 raise

@@ -21,7 +21,7 @@ from .sample import spread_points
 
 
 def _ones(x: Tensor) -> Tensor:
-    return torch.ones(len(x), 1, dtype=x.dtype)
+    return torch.ones_like(x[:, :1])
 
 
 @dataclass(frozen=True)

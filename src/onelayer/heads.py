@@ -40,6 +40,10 @@ class Gates:
     def __len__(self) -> int:
         return len(self.sharpness)
 
+    def to(self, device: str | torch.device) -> "Gates":
+        """The same on another device."""
+        return Gates(self.sharpness.to(device), self.offsets.to(device), self.kept.to(device))
+
     def weights(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch gate slot"]:
         """Attention weights: slot 0 is the anchor, slot 1 + j is token j. Masked tokens have weight 0."""
         scores = self.sharpness[:, None] * (self.offsets - x[:, None, :])
@@ -48,7 +52,7 @@ class Gates:
 
     def slots(self, full: bool) -> Bool[Tensor, "gate slot"]:
         """Which of (anchor, tokens, slope) carry a value of their own. The weights sum to 1, so one token is left out."""
-        slots = torch.zeros(len(self), self.kept.shape[1] + 2, dtype=torch.bool)
+        slots = self.kept.new_zeros(len(self), self.kept.shape[1] + 2)
         slots[:, 0] = True
         if full:
             slots[:, 1:-1] = self.kept & (self.kept.cumsum(dim=1) > 1)
@@ -101,6 +105,10 @@ class Memory:
 
     def __len__(self) -> int:
         return len(self.biases)
+
+    def to(self, device: str | torch.device) -> "Memory":
+        """The same on another device."""
+        return Memory(self.keys.to(device), self.biases.to(device), self.group.to(device))
 
     @property
     def groups(self) -> int:

@@ -47,7 +47,7 @@ class Samples:
             self,
             points=torch.cat([self.points, points]),
             values=torch.cat([self.values, values]),
-            weights=torch.cat([self.weights, torch.full((len(points),), weight, dtype=self.weights.dtype)]),
+            weights=torch.cat([self.weights, self.weights.new_full((len(points),), weight)]),
         )
 
 
@@ -98,7 +98,7 @@ def _state(family: Family, theta: Tensor, samples: Samples, penalty: float) -> _
     heads = family.weights(theta, samples.points)
     phi, root = family.features(samples.points, heads), samples.weights.sqrt()[:, None]
     n, K = phi.shape
-    stacked = torch.cat([phi * root, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype)])
+    stacked = torch.cat([phi * root, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype, device=phi.device)])
     Q, R = torch.linalg.qr(stacked)
     c = torch.linalg.solve_triangular(R, Q[:n].T @ (samples.values * root), upper=True)
     residual = (samples.values - phi @ c) * root

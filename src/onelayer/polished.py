@@ -117,7 +117,7 @@ class Polished:
     def _search(self, source: GroupFit, share: float, most: int, position: int) -> Search:
         groups, d = len(self.sources), len(source.group)
         family, effort = family_of(self.family, d), self.effort.part(1 / (groups - position))
-        search = Search(family, source, share, self._cap(groups, d), effort, most)
+        search = Search(family, source, share, self._cap(groups, d), effort, most, device=self.wishes.device)
         search.probe = groups == 1 and most < MOST_UNITS
         search.report = self._report(search, position, groups)
         return search
@@ -132,8 +132,8 @@ class Polished:
 
     def _part(self, group: tuple[int, ...], fit: Fit) -> Part:
         family = self.searches[group].family
-        heads = family.heads(fit.theta, group, self.target.dimension)
-        return Part(group, heads, Solution(fit.coefficients, fit.observed, fit.total))
+        heads = family.heads(fit.theta.cpu(), group, self.target.dimension)
+        return Part(group, heads, Solution(fit.coefficients.cpu(), fit.observed, fit.total))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
         """Σ|c| that leaves rounding its share, but not so little that nothing can be made of it.

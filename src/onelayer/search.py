@@ -70,13 +70,14 @@ class Search:
     report: Callable[[str], None] = lambda stage: None
     best: Fit | None = None
     tried: dict[int, float] = field(default_factory=dict)
+    device: str = "cpu"
     reach: float = REACH
     asking: Lock = field(default_factory=Lock)  # a user's function is asked by one thread at a time
 
     def __post_init__(self) -> None:
         d = len(self.source.group)
-        points, self.pool_values = self.source.sample(16_000 if d <= 2 else 30_000, 99 + self.source.seed)
-        self.pool = points[:, list(self.source.group)]
+        points, values = self.source.sample(16_000 if d <= 2 else 30_000, 99 + self.source.seed)
+        self.pool, self.pool_values = points[:, list(self.source.group)].to(self.device), values.to(self.device)
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
         one, two = (self._freedom(units, d + 1) for units in (1, 2))
         allowed = self.source.most_features(self._freedom(self.most, d + 1))  # data: no more than samples tell apart
@@ -145,6 +146,7 @@ class Search:
 
     def respect(self, points: Tensor, values: Tensor) -> None:
         """More points to fit on and to be judged by."""
+        points, values = points.to(self.device), values.to(self.device)
         self.extra = (torch.cat([self.extra[0], points]), torch.cat([self.extra[1], values]))
         self.pool, self.pool_values = torch.cat([self.pool, points]), torch.cat([self.pool_values, values])
         self.spread = max(self.spread, float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()))
@@ -156,10 +158,10 @@ class Search:
         with self.asking:
             points, values = self.source.sample(count, 7 + self.source.seed + seed)
         points, values = (
-            torch.cat([points[:, list(self.source.group)], self.extra[0]]),
-            torch.cat([values, self.extra[1]]),
+            torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]]),
+            torch.cat([values.to(self.device), self.extra[1]]),
         )
-        return Samples(points, values, torch.ones(len(points), dtype=points.dtype), self.pool, self.pool_values)
+        return Samples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
 
     def _freedom(self, units: int, width: int) -> int:
         """Free numbers of so many units: parameters and coefficients."""
@@ -178,7 +180,7 @@ class Search:
         for arrangement in ARRANGEMENTS[self.family.name]:
             if found and self.effort.over():
                 break
-            theta = self.family.start(units, arrangement, self.source.seed + seed)
+            theta = self.family.start(units, arrangement, self.source.seed + seed).to(self.device)
             found.append((polish(self.family, theta, samples, self._limits(units, theta), 0).fitted, theta))
         error, theta = min(found, key=lambda pair: pair[0])
         return theta, samples, error

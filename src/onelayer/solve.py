@@ -36,6 +36,11 @@ class Problem:
     pool: Float[Tensor, "pool coordinate"]
     pool_values: Float[Tensor, "pool out"]
 
+    def to(self, device: str) -> "Problem":
+        """The same on another device; the features follow the points they are given."""
+        moved = (t.to(device) for t in (self.points, self.values, self.pool, self.pool_values))
+        return Problem(self.features, *moved)
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -47,13 +52,24 @@ class Solution:
 
 
 def solve(
-    problem: Problem, *, cap: float = 1e3, most: float = math.inf, exchanges: int = 2, reweightings: int = 6
+    problem: Problem,
+    *,
+    cap: float = 1e3,
+    most: float = math.inf,
+    exchanges: int = 2,
+    reweightings: int = 6,
+    device: str = "cpu",
 ) -> Solution:
-    """The best coefficients found: least squares, Lawson steps and exchanges; Σ|c| ≤ cap·range, ≤ most where possible."""
+    """The best coefficients found: least squares, Lawson steps and exchanges; Σ|c| ≤ cap·range, ≤ most where possible.
+
+    All of it happens on the device; the coefficients come back to the CPU.
+    """
+    problem = problem.to(device)
     width = problem.features(problem.points[:1]).shape[1]
     spread = float(problem.values.max() - problem.values.min()) or 1.0
     with one_thread(len(problem.points) * width < SMALL):
-        return _solve(problem, min(cap * spread, most), exchanges, reweightings)
+        found = _solve(problem, min(cap * spread, most), exchanges, reweightings)
+    return Solution(found.coefficients.cpu(), found.observed, found.total)
 
 
 def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> Solution:
@@ -62,7 +78,7 @@ def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> S
     best: Solution | None = None
     for exchange in range(exchanges + 1):
         phi = problem.features(points)
-        weights = torch.ones(len(points), dtype=phi.dtype)
+        weights = torch.ones_like(phi[:, 0])
         c, ridge = _smallest_ridge(phi, values, cap)
         for step in range(reweightings + 1):
             c = least_squares(phi, values, weights, ridge) if step else c
@@ -97,8 +113,8 @@ def least_squares(
     K = A.shape[1]
     if K > MANY:
         return _cholesky(A, b, penalty) / scale[:, None]
-    stacked = torch.cat([A, math.sqrt(penalty) * torch.eye(K, dtype=A.dtype)])
-    right = torch.cat([b, torch.zeros(K, b.shape[1], dtype=b.dtype)])
+    stacked = torch.cat([A, math.sqrt(penalty) * torch.eye(K, dtype=A.dtype, device=A.device)])
+    right = torch.cat([b, b.new_zeros(K, b.shape[1])])
     Q, R = torch.linalg.qr(stacked)
     return torch.linalg.solve_triangular(R, Q.T @ right, upper=True) / scale[:, None]
 
@@ -107,7 +123,7 @@ def _cholesky(A: Tensor, b: Tensor, penalty: float) -> Tensor:
     """Gram matrix, Cholesky, three steps of iterative refinement on the residual."""
     gram = A.T @ A
     floor = max(penalty, 1e-14 * float(gram.diagonal().sum()))
-    factor = torch.linalg.cholesky(gram + floor * torch.eye(len(gram), dtype=A.dtype))
+    factor = torch.linalg.cholesky(gram + floor * torch.eye(len(gram), dtype=A.dtype, device=A.device))
     c = torch.cholesky_solve(A.T @ b, factor)
     for _ in range(3):
         c = c + torch.cholesky_solve(A.T @ (b - A @ c) - penalty * c, factor)
@@ -116,7 +132,7 @@ def _cholesky(A: Tensor, b: Tensor, penalty: float) -> Tensor:
 
 def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
     """Coefficients and the smallest ridge, up to a factor of 10, that keeps Σ|c| below the cap (1e-4 if none does)."""
-    even = torch.ones(len(phi), dtype=phi.dtype)
+    even = torch.ones_like(phi[:, 0])
 
     def fits(exponent: int) -> tuple[Tensor, bool]:
         c = least_squares(phi, y, even, 10.0**exponent)

@@ -76,13 +76,13 @@ def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callabl
     """1, and what the heads offer: full values for gates; weights and x itself (a read) for memory tokens."""
 
     def features(x: Tensor) -> Tensor:
-        one = torch.ones(len(x), 1, dtype=x.dtype)
+        one = torch.ones_like(x[:, :1])
         if isinstance(heads, Gates):
-            return torch.cat([one, heads.features(x, full=True)], dim=1)
+            return torch.cat([one, heads.to(x.device).features(x, full=True)], dim=1)
         own = x[:, list(group)]
         if heads is None:
             return torch.cat([one, own], dim=1)
-        return torch.cat([one, own, heads.features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
+        return torch.cat([one, own, heads.to(x.device).features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
 
     return features
 
@@ -100,6 +100,7 @@ def quick_fits(
     pool: tuple[Tensor, Tensor],
     arrangements: Sequence[Arrangement],
     most: float = math.inf,
+    device: str = "cpu",
 ) -> list[tuple[Arrangement, Part]]:
     """One least-squares solution for each arrangement of so many units, the best first."""
     d, D = len(fit.group), fit.target.dimension
@@ -110,7 +111,8 @@ def quick_fits(
             heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
-        solution = solve(fit.problem(features_of(heads, fit.group), pool), most=most, exchanges=0, reweightings=0)
+        problem = fit.problem(features_of(heads, fit.group), pool)
+        solution = solve(problem, most=most, exchanges=0, reweightings=0, device=device)
         found.append(((first, second), Part(fit.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
@@ -139,12 +141,17 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
         return max(SINGLE * tolerance / rounding(units), LEAST * spread) if single else math.inf
 
     def first_fit(units: int) -> Part:
-        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units))[0][1]
+        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units), wishes.device)[0][
+            1
+        ]
         problem = fit.problem(features_of(part.heads, fit.group), pool)
-        return replace(part, solution=solve(problem, most=limit(units), exchanges=0, reweightings=0))
+        return replace(
+            part, solution=solve(problem, most=limit(units), exchanges=0, reweightings=0, device=wishes.device)
+        )
 
     def refined(part: Part) -> Part:
-        better = solve(fit.problem(features_of(part.heads, fit.group), pool), most=limit(part.units))
+        problem = fit.problem(features_of(part.heads, fit.group), pool)
+        better = solve(problem, most=limit(part.units), device=wishes.device)
         return replace(part, solution=better) if better.observed < part.solution.observed else part
 
     def attempt(units: int) -> Part:

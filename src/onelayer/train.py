@@ -22,6 +22,7 @@ from .certify.arithmetic import arithmetic_of
 from .certify.certificate import Certificate
 from .config import Activation, LayerConfig, Norm
 from .decoding import Decoding
+from .devices import device_of
 from .errors import InputError
 from .known import Known
 from .model import SingleLayerTransformer
@@ -102,7 +103,7 @@ def prepared(
             material, recipe, (heads, width, d_model), activation, norm, arithmetic_of(dtype).dtype, alike
         )
         places = tuple(range(model.config.places))
-    return Run(model, places, material, recipe, _device(device), isinstance(init, Approximation))
+    return Run(model, places, material, recipe, device_of(device), isinstance(init, Approximation))
 
 
 def fresh_layer(
@@ -229,13 +230,3 @@ def require_shapes(init: Approximation, material: Material) -> None:
         asked, found = (f"{i} numbers in and {o} out" for i, o in (wanted, own))
         found = f"{found}" + (", tokens" if init.vocabulary is not None else "")
         raise InputError(f"init, a layer with {asked}", found, "build one for the same function")
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        found = str(error).splitlines()[0][:100]
-        raise InputError("device 'cpu' or 'cuda', present on this machine", found, "use device='cpu'") from None
-    return device

@@ -28,6 +28,7 @@ class Wishes:
     layout: Layout = "token"
     seconds: float = 120.0  # no new size is tried after that
     arithmetic: str = "float64"  # what the model will run in: in float32 Σ|c| must be small for rounding to be
+    device: str = "cpu"  # where linear algebra happens
 
 
 def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | None) -> None:
@@ -37,7 +38,7 @@ def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | N
         if value not in CHOICES[name]:
             raise InputError(f"{name}, one of {', '.join(CHOICES[name])}", f"{value!r}", "choose one of these")
     for name, number, low, high in (
-        ("units", wishes.units, 1, 20_000),
+        ("units", wishes.units, 1, 50_000),
         ("hinges", wishes.hinges, 0, 20_000),
         ("seed", wishes.seed, 0, 2**32 - 1),
     ):

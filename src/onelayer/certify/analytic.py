@@ -98,11 +98,11 @@ def _prove(
     covers: list[Cover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
-        part = Part(own, formula, target, frame, group)
+        part = Part(own, formula, target, frame, group, budget.device)
         covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
     if deployed is None:
         deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * tolerance).numpy()
-    interrupted = False
+    interrupted, on_gpu = False, torch.device(budget.device).type != "cpu"
     try:
         _refine(covers, budget, progress, deployed)
     except KeyboardInterrupt:  # every box is bounded: what was found so far holds
@@ -122,6 +122,7 @@ def _prove(
         *how.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
         "explicit softmax attention, or its factored form (other kernels add their own rounding)",
+        *(("the proof's float64 arithmetic on a GPU is IEEE 754, exp within 2 units in the last place",) * on_gpu),
     )
     return Proof(_bound(covers, deployed), evidence, assumptions)
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ..approximation import Approximation
+from ..devices import device_of
 from ..errors import InputError
 from ..formula import Formula
 from ..formula.tree import Call, Where, postorder
@@ -41,6 +42,7 @@ def certify(
     places: tuple[int, ...] | None = None,
     seconds: float = 60.0,
     boxes: int = 200_000,
+    device: str = "cpu",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
@@ -48,7 +50,8 @@ def certify(
 
     The model takes the D = tokens·features_in variables of the target in row order; its outputs at `places` (all of them
     unless given) are the outputs of the target in row order. An `Approximation` brings target, places and tolerance along.
-    Stops when the bound is good, or after so many seconds or boxes with the best bound so far.
+    Stops when the bound is good, or after so many seconds or boxes with the best bound so far. `device="cuda"` evaluates T on
+    a GPU where the proof is by interpolation.
     """
     if isinstance(model, Approximation):
         target = model.target if target is None else target
@@ -73,7 +76,8 @@ def certify(
         raise InputError("weights of one dtype", "several", "convert the model with .double() or .float()")
     if model.training and model.config.dropout:
         raise InputError("a model that answers the same each time", "dropout in training mode", "call model.eval()")
-    return decide(model, target, tolerance, rows, Budget(boxes, seconds), seed, progress)
+    device_of(device)
+    return decide(model, target, tolerance, rows, Budget(boxes, seconds, device), seed, progress)
 
 
 def decide(

@@ -79,7 +79,7 @@ def _nodal_values(part: Part, tiles: Tiles, p: int) -> tuple[np.ndarray, np.ndar
     shift, scale = part.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
-    T, rounding = on_grids(part.form, grids, part.edge)
+    T, rounding = on_grids(part.form, grids, part.edge, part.device)
     with np.errstate(invalid="ignore"):
         return T.numpy() - f, f_error.max(axis=1) + rounding.numpy(), _inside(part, axes)
 

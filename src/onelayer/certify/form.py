@@ -30,6 +30,10 @@ class Block:
     def there(self) -> Tensor:
         return self.biases > -torch.inf
 
+    def to(self, device: str) -> "Block":
+        """The same on another device."""
+        return Block(*(t.to(device) for t in (self.keys, self.biases, self.values, self.slopes)))
+
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         weights = torch.softmax(torch.einsum("bd,htd->bht", x, self.keys) + self.biases, dim=-1)
         y = torch.einsum("bht,hto->bo", weights, self.values)
@@ -54,6 +58,10 @@ class Form:
     @property
     def dimension(self) -> int:
         return len(self.linear)
+
+    def to(self, device: str) -> "Form":
+        """The same on another device."""
+        return Form(self.bias.to(device), self.linear.to(device), tuple(block.to(device) for block in self.blocks))
 
     @property
     def heads(self) -> int:

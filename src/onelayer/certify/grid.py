@@ -65,17 +65,20 @@ class Grids:
         return Grids(self.centres[which], self.axes[which])
 
 
-def on_grids(form: Form, grids: Grids, edge: float) -> tuple[Float[Tensor, "box point out"], Float[Tensor, " out"]]:
-    """(T at every point of every grid, a bound on its rounding), |x̂| ≤ edge."""
+def on_grids(
+    form: Form, grids: Grids, edge: float, device: str = "cpu"
+) -> tuple[Float[Tensor, "box point out"], Float[Tensor, " out"]]:
+    """(T at every point of every grid, a bound on its rounding), |x̂| ≤ edge; evaluated on the device."""
     boxes, n, D, m = len(grids.axes), grids.axes.shape[2], grids.dimension, len(form.bias)
+    rounding = grid_rounding(form, edge)
+    form, grids = form.to(device), Grids(grids.centres.to(device), grids.axes.to(device))
     y = form.bias.expand(boxes, n ** _left(D), n ** (D - _left(D)), m).clone()
     for i in range(D):
         if form.linear[i].any():
             y += grids.coordinate(i)[..., None] * form.linear[i]
-    rounding = grid_rounding(form, edge)
     steep = [not _largest_exponent(block, grids) <= LARGEST_EXPONENT for block in form.blocks]
     if any(steep):  # some heads one way, some the other: both errors, each for all heads, cover the mixture
-        rounding = rounding + form_rounding(form, edge, form.summands)
+        rounding = rounding + form_rounding(form, edge, form.summands).cpu()
     for block, pointwise in zip(form.blocks, steep, strict=True):
         if pointwise:
             y += _pointwise(block, grids).reshape(y.shape)
@@ -87,7 +90,7 @@ def on_grids(form: Form, grids: Grids, edge: float) -> tuple[Float[Tensor, "box 
             some = slice(first, first + rows)
             for part in _parts(block, heads):
                 y[some] += _products(part, grids[some])
-    return y.reshape(boxes, n**D, m), rounding
+    return y.reshape(boxes, n**D, m).cpu(), rounding
 
 
 def _left(dimension: int) -> int:

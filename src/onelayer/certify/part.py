@@ -25,10 +25,11 @@ PROBES = 200  # points at which the size of f is looked at, to choose boxes
 
 @dataclass
 class Budget:
-    """Boxes and seconds to spend."""
+    """Boxes and seconds to spend, and where."""
 
     boxes: int = 200_000
     seconds: float = 60.0
+    device: str = "cpu"  # where T is evaluated on grids
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -48,6 +49,7 @@ class Part:
     target: Target
     frame: Frame
     group: tuple[int, ...]
+    device: str = "cpu"  # where T is evaluated on grids
 
     @property
     def dimension(self) -> int:

@@ -112,7 +112,7 @@ def _kinks(
     T = Averages(tops, reading.frame, reading.hinges, reading.hinge_values)
     seen = float(_gap(tops, reading, kinked)[1].abs().max())
     search = Search(T, kinked, range(len(tops.bias)), T.numbers)
-    own = Budget(min(budget.boxes, BOXES), TIME * max(budget.seconds - budget.elapsed, 0.0))
+    own = Budget(min(budget.boxes, BOXES), TIME * max(budget.seconds - budget.elapsed, 0.0), budget.device)
     with one_thread(True):
         cover, _, interrupted = search.run(SHARE * tolerance, seen, own, progress)
     if interrupted:

@@ -1,0 +1,16 @@
+"""Devices: the CPU, or a GPU that torch can use."""
+
+import torch
+
+from .errors import InputError
+
+
+def device_of(name: str) -> torch.device:
+    """The device of that name, if it works."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        found = str(error).splitlines()[0][:100]
+        raise InputError("device 'cpu' or 'cuda', present on this machine", found, "use device='cpu'") from None
+    return device
