@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -126,6 +127,21 @@ class Approximation:
         from .storage import save
 
         return save(self, Path(folder))
+
+    def evaluate(
+        self,
+        source: str | Path,
+        output: str | Path,
+        outside: Outside = "allow",
+        progress: Callable[[str, float], None] | None = None,
+    ) -> int:
+        """T at all points of a CSV, Parquet or NumPy file, written to another one, in constant memory; how many there were.
+
+        The output is complete or absent. A run that was killed is gone on with by calling this again, to the same bytes.
+        """
+        from .streaming import evaluate_file
+
+        return evaluate_file(self, Path(source), Path(output), outside, progress)
 
     def table(self) -> Table:
         c = self.certificate

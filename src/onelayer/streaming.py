@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from .files.values import Purpose, Values
 from .interruption import Interruption
 
 Step = Callable[[str, float], None]
-CELLS = 2**20  # of a batch, columns of file and layer together: some 100 MB as the text of a CSV file, 8 MB as numbers
+CELLS = 2**18  # of a batch, columns of file and layer together: 2 MB as numbers, some 40 MB as the text of a CSV file
 ENDS = 2**20  # bytes at both ends of a file that are compared
 
 
@@ -67,7 +67,7 @@ def evaluate_file(
             if isinstance(error, InputError) or not values.points:  # nothing that can be used again
                 values.remove()
             elif isinstance(error, KeyboardInterrupt):
-                told = f"after {values.points:,} points; the same command goes on from there"
+                told = f"after {_counted(values)}; the same command goes on from there"
                 raise KeyboardInterrupt(told) from None
             raise
         values.remove()
@@ -78,6 +78,8 @@ class Streaming:
     """A layer, a file of points for it, and what to do about points outside the domain."""
 
     def __init__(self, approximation: Approximation, source: Path, outside: Outside) -> None:
+        if outside not in get_args(Outside):
+            raise InputError("outside='allow', 'error' or 'clip'", f"{outside!r}", "choose one of the three")
         self.approximation, self.source, self.outside = approximation, source, outside
         self.names = added_names(approximation)
         self.file = point_file(source, approximation.domain.names, self.names)
@@ -89,9 +91,11 @@ class Streaming:
     @property
     def purpose(self) -> Purpose:
         """Everything that the bytes of the values depend on."""
+        a = self.approximation
         return {
             "input": fingerprint(self.source),
-            "layer": self.approximation.model.fingerprint(),
+            "layer": f"{a.model.fingerprint()} {a.facts.places}",
+            "domain": f"{a.domain} {a.domain.lower} {a.domain.upper}",
             "points outside": self.outside,
             "form": "softmax" if self.values_at.form is None else "factored",
             "batches": self.rows,
@@ -212,4 +216,8 @@ def _folder(output: Path) -> Path:
 def _told(values: Values) -> str:
     if values.differs:
         return f"values of an earlier run were for other {', '.join(values.differs)}: started afresh"
-    return f"going on after {values.points:,} points of an earlier run"
+    return f"going on after {_counted(values)} of an earlier run"
+
+
+def _counted(values: Values) -> str:
+    return "1 point" if values.points == 1 else f"{values.points:,} points"

@@ -42,7 +42,7 @@ class CsvPoints:
             for _ in islice(cells, skip):
                 pass
             while taken := list(islice(cells, rows)):
-                x = np.array([self._point(line, row) for line, row in taken])
+                x = self._points(taken)
                 read = min(1.0, file.buffer.tell() / size)  # a little ahead of what was taken
                 yield Batch(x, skip, read, tuple(line for line, _ in taken))
                 skip += len(taken)
@@ -71,12 +71,22 @@ class CsvPoints:
                 raise InputError(f"{self.width} columns in {self.path.name}", found, "correct that line")
             yield line, row
 
-    def _point(self, line: int, row: list[str]) -> list[float]:
-        point = []
-        for column in self.columns:
-            value = number_of(row[column])
-            if value is None or not math.isfinite(value):
-                found = f"{short([row[column]])} in line {line}"
-                raise InputError(f"finite numbers in {self.path.name}", found, "correct that line")
-            point.append(value)
-        return point
+    def _points(self, taken: list[tuple[int, list[str]]]) -> np.ndarray:
+        """The points of some lines, all numbers finite."""
+        D = len(self.columns)
+        try:
+            numbers = (float(row[column]) for _, row in taken for column in self.columns)
+            x = np.fromiter(numbers, np.float64, len(taken) * D).reshape(-1, D)
+            if np.isfinite(x).all():
+                return x
+        except ValueError:
+            pass
+        cells = ((line, row[column]) for line, row in taken for column in self.columns)
+        line, cell = next((line, cell) for line, cell in cells if not math.isfinite(_number(cell)))
+        found = f"{short([cell])} in line {line}"
+        raise InputError(f"finite numbers in {self.path.name}", found, "correct that line")
+
+
+def _number(cell: str) -> float:
+    value = number_of(cell)
+    return math.nan if value is None else value

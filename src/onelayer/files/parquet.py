@@ -85,7 +85,7 @@ class ParquetPoints:
         skip -= self.starts[groups[0]]
         held: list[Any] = []
         number = 0
-        with complaints(self.path), parquet.ParquetFile(self.path, buffer_size=BUFFER) as file:
+        with complaints(self.path), parquet.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False) as file:
             for part in file.iter_batches(batch_size=rows, row_groups=groups, columns=columns):
                 cut = min(skip, part.num_rows)
                 skip -= cut

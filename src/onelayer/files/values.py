@@ -2,14 +2,14 @@
 
 A folder beside the output holds the numbers of all finished batches one after the other (`values`) and a `journal`: its first
 line says what the values are made for, every other line how many rows a batch has and the checksum of its bytes. A batch counts
-once both are there and fit; whatever comes after the first that does not is cut off.
+once both are there and fit; what comes after is cut off. The output is written there too (`whole`) before it is renamed.
 """
 
 import json
 import os
-import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,15 +28,14 @@ class Values:
     def __init__(self, folder: Path, purpose: Purpose, dtype: np.dtype, outputs: int) -> None:
         self.folder, self.purpose, self.dtype, self.outputs = folder, purpose, dtype, outputs
         self.rows: list[int] = []  # of every batch
+        self.points = 0
         folder.mkdir(exist_ok=True)
         self._journal = (folder / "journal").open("a+b")
         self._numbers = (folder / "values").open("a+b")
-        _lock(self._journal.fileno(), folder)
+        if not _locked(self._journal.fileno()):
+            self.close()
+            raise InputError("an output that nobody else is writing", f"{folder.name} in use", "wait for the other run")
         self.differs = self._recover()
-
-    @property
-    def points(self) -> int:
-        return sum(self.rows)
 
     def append(self, y: Shaped[np.ndarray, "point out"]) -> None:
         """One more batch: first the numbers, then the line that makes them count. A kill leaves both or it does not count."""
@@ -45,7 +44,7 @@ class Values:
         self._numbers.flush()
         self._journal.write(f"{len(y)} {zlib.crc32(content)}\n".encode())
         self._journal.flush()
-        self.rows.append(len(y))
+        self._count(len(y))
 
     def batches(self) -> Iterator[np.ndarray]:
         """All batches in order."""
@@ -55,7 +54,10 @@ class Values:
 
     def remove(self) -> None:
         self.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("values", "whole", "journal"):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else's file in it
+            self.folder.rmdir()
 
     def close(self) -> None:
         self._journal.close()
@@ -86,10 +88,14 @@ class Values:
             content = self._numbers.read(rows * self.outputs * self.dtype.itemsize)
             if not rows or zlib.crc32(content) != checksum:
                 break
-            self.rows.append(rows)
+            self._count(rows)
             whole, size = whole + len(line), size + len(content)
         self._cut(whole, size)
         return []
+
+    def _count(self, rows: int) -> None:
+        self.rows.append(rows)
+        self.points += rows
 
     def _cut(self, journal: int, numbers: int) -> None:
         for file, size in ((self._journal, journal), (self._numbers, numbers)):
@@ -113,15 +119,14 @@ def _entry(line: bytes) -> tuple[int, int]:
     return (int(parts[0]), int(parts[1])) if whole else (0, 0)
 
 
-def _lock(file: int, folder: Path) -> None:
-    """Nobody else appends to this folder; the lock ends with the process. Systems without such locks do without."""
+def _locked(file: int) -> bool:
+    """Whether nobody else has this file; the lock ends with the process. Systems without such locks do without."""
     try:
         import fcntl
     except ImportError:
-        return
+        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise InputError(
-            "an output that nobody else is writing", f"{folder} in use", "wait for the other run"
-        ) from None
+        return False
+    return True

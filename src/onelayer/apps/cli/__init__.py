@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = f" ({error.filename})" if error.filename else ""
         return _complain(f"asked: reading and writing files; found: {error.strerror or error}{name}; change: the path")
     except Stopped as stop:
-        print(f"interrupted {stop}", file=sys.stderr)
+        print(f"interrupted {stop}".strip(), file=sys.stderr)
         return INTERRUPTED
     except (typer.Abort, KeyboardInterrupt):
         status = INTERRUPTED
