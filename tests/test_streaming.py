@@ -236,7 +236,7 @@ def started(folder, *arguments):
 def test_killed_half_way(product, run, suffix, number):
     product.save("product")
     if suffix == "npy":
-        write("in.npy", points(200_000))  # three batches
+        write("in.npy", points(120_000))  # two batches
     else:  # ten batches, by columns that are carried along
         names = ("x", "p", *(f"c{i}" for i in range(40)))
         write(f"in.{suffix}", np.concatenate([points(50_000), np.zeros((50_000, 40))], axis=1), names)
