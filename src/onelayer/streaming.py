@@ -114,12 +114,14 @@ class Streaming:
         """Points and values as the output, in one piece."""
         fresh, kind = values.folder / "whole", kind_of(output)
         text: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if kind == "CSV" else {}
-        with fresh.open("w" if kind == "CSV" else "wb", **text) as stream:
-            for fraction in self.written(values, stream, alone=kind == "NumPy"):
-                step(f"writing {output.name}", fraction)
-        if values.purpose["input"] != fingerprint(self.source):
-            found = "a file that was changed in the meantime"
-            raise InputError(f"{self.source.name} as it was at the start", found, "evaluate it again")
+        try:
+            with fresh.open("w" if kind == "CSV" else "wb", **text) as stream:
+                for fraction in self.written(values, stream, alone=kind == "NumPy"):
+                    step(f"writing {output.name}", fraction)
+        except ValueError:  # rows that do not fit: it is another file by now
+            self._require_unchanged(values)
+            raise
+        self._require_unchanged(values)
         if output.exists():
             shutil.copymode(output, fresh)
         os.replace(fresh, output)
@@ -139,20 +141,26 @@ class Streaming:
         return (added_columns(self.approximation, y) for y in values.batches())
 
     @contextmanager
-    def passing(self, progress: Step | None) -> Iterator[Values]:
+    def passing(self) -> Iterator[Values]:
         """All values, for as long as they are looked at; nothing is kept."""
         with (
             tempfile.TemporaryDirectory() as folder,
             Values(Path(folder), self.purpose, self.dtype, self.outputs) as values,
         ):
-            self.evaluate(values, progress or (lambda text, fraction: None))
+            self.evaluate(values, lambda text, fraction: None)
             yield values
+
+    def _require_unchanged(self, values: Values) -> None:
+        if values.purpose["input"] != fingerprint(self.source):
+            found = "a file that was changed in the meantime"
+            raise InputError(f"{self.source.name} as it was at the start", found, "evaluate it again")
 
     def _require_known(self, batch: Batch) -> None:
         """The points are in the domain, if that was asked for, and tokens are tokens."""
         a, x = self.approximation, batch.x
         if self.outside == "error":
-            inside = a.domain.contains(x) & a.domain.contains(x.astype(self.dtype).astype(np.float64))
+            with np.errstate(over="ignore"):
+                inside = a.domain.contains(x) & a.domain.contains(x.astype(self.dtype).astype(np.float64))
             if not inside.all():
                 found = batch.where(int((~inside).argmax()))
                 raise InputError(f"points in the domain: {a.domain}", found, "move it, or allow points outside")

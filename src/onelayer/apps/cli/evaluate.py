@@ -119,7 +119,7 @@ def _file(approximation: "Approximation", source: Path, output: Path | None, out
 
 def _print(work: "Streaming", json: bool) -> None:
     """Points and values, once all of them are there."""
-    with work.passing(None) as values:
+    with work.passing() as values:
         if not json:
             for _ in work.written(values, sys.stdout):
                 pass
