@@ -382,10 +382,15 @@ def test_an_old_output_survives_a_failure(run, folder, monkeypatch):
     def broken(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("onelayer.apps.cli.points.os.replace", broken)
-    status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr("onelayer.streaming.os.replace", broken)
+        status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
     assert (status, err.count("\n")) == (2, 1)
     assert Path("out.csv").read_text() == "old"
+    assert sorted(os.listdir()) == [".out.csv.part", "in.csv", "out.csv"]
+    status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
+    assert (status, err) == (0, "note: going on after 1 point of an earlier run\n")
+    assert Path("out.csv").read_text().startswith("0,0,")
     assert sorted(os.listdir()) == ["in.csv", "out.csv"]
 
 

@@ -112,7 +112,7 @@ def test_kinks_in_the_feed_forward_network():
         "abs(x1 - x2) + sin(x1)", [(0, 1)] * 2, 1e-2, method="solved", units=16, hinges=6, construction="gates"
     )
     x = np.random.default_rng(0).random((200, 2))
-    fast = approx.fast()
+    fast = approx.fast("linear")
     np.testing.assert_allclose(fast(x), approx(x), rtol=0, atol=1e-9)
 
 

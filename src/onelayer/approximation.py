@@ -142,6 +142,21 @@ class Approximation:
 
         return save(self, Path(folder))
 
+    def evaluate(
+        self,
+        source: str | Path,
+        output: str | Path,
+        outside: Outside = "allow",
+        progress: Callable[[str, float], None] | None = None,
+    ) -> int:
+        """T at all points of a CSV, Parquet or NumPy file, written to another one, in constant memory; how many there were.
+
+        The output is complete or absent. A run that was killed is gone on with by calling this again, to the same bytes.
+        """
+        from .streaming import evaluate_file
+
+        return evaluate_file(self, Path(source), Path(output), outside, progress)
+
     def table(self) -> Table:
         c = self.certificate
         bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none proved"

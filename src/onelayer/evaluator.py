@@ -5,7 +5,8 @@
     sparse     as linear, but heads of many memory tokens look only at those near the point (`cells`)
     adaptive   all heads cell by cell: saturated ones are not evaluated
 
-A layer whose weights cannot be read as a sum of softmax averages (LayerNorm, most trained layers) has the model alone, and
+"auto" is linear where the certificate covers that, too (those proved by interpolation do), softmax otherwise; on a GPU it is
+linear, as the kernels are. A layer whose weights cannot be read as a sum of softmax averages (LayerNorm, most trained layers) has the model alone, and
 so have points outside the domain.
 """
 
@@ -115,6 +116,9 @@ def evaluator(
         raise InputError(f"attention={attention!r} on the CPU", f"device={device!r}", "use attention='linear' there")
     model = approximation.model if place.type == "cpu" else copy.deepcopy(approximation.model).to(place)
     reading = None if attention == "softmax" else _reading(approximation)
+    if attention == "auto" and reading is not None:  # linear where the certificate speaks of it
+        known = approximation.certificate.method == "analytic" and not len(reading.hinges)
+        reading = reading if known or place.type != "cpu" else None
     if reading is None:
         if attention not in ("auto", "softmax"):
             found = "a layer that is no sum of softmax averages"

@@ -15,6 +15,7 @@ import typer
 from ... import __version__
 from ...errors import InputError
 from . import build, certify, check, compare, evaluate, gallery, memorize, plan, train
+from .show import Stopped
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -71,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
         return _complain(f"asked: reading and writing files; found: {error.strerror or error}{name}; change: the path")
+    except Stopped as stop:
+        print(f"interrupted {stop}".strip(), file=sys.stderr)
+        return INTERRUPTED
     except (typer.Abort, KeyboardInterrupt):
         status = INTERRUPTED
     except Exception as error:

@@ -1,6 +1,5 @@
-"""`onelayer eval`: values of a built layer at one point, or at the points of a CSV file."""
+"""`onelayer eval`: values of a built layer at one point, or at the points of a file, however many."""
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InputError
+from ...files.cells import listed
 from . import options as given
-from . import points
-from .show import print_json
+from .show import Stopped, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ...approximation import Approximation
     from ...explain import Explanation
+    from ...streaming import Streaming
 
 
 def evaluate(
@@ -29,9 +29,17 @@ def evaluate(
         typer.Option(help="Outside the domain: answer, refuse, or answer at the nearest point of the box."),
     ] = given.Outside.allow,
     source: Annotated[
-        str | None, typer.Option("--input", metavar="CSV", help="Points; a header may name the variables in any order.")
+        str | None,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="Points: CSV, .parquet or .npy; columns are found by the names of the variables.",
+        ),
     ] = None,
-    output: Annotated[str | None, typer.Option(metavar="CSV", help="Where to write points and values.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where to write points and values; a run that was killed is gone on with."),
+    ] = None,
     json: given.Json = False,
 ) -> int:
     """Evaluate a built layer."""
@@ -39,17 +47,17 @@ def evaluate(
         raise InputError("numbers and the options of eval", unknown, "see onelayer eval --help")
     if bool(numbers) == (source is not None):
         found = "both" if numbers else "neither"
-        raise InputError("one point as numbers, or --input with a CSV file", found, "give one of the two")
+        raise InputError("one point as numbers, or --input with a file", found, "give one of the two")
     if explain and source is not None:
         raise InputError("--explain at one point", "--input", "give the point as numbers")
     if output is not None and source is None:
-        raise InputError("--output together with --input", "no --input", "leave --output out, or name a CSV file")
+        raise InputError("--output together with --input", "no --input", "leave --output out, or name a file")
     point = [given.number(text, "the point") for text in numbers or []]
     import onelayer as ol
 
     approximation = ol.load(folder)
     if source is not None:
-        return _table(approximation, Path(source), Path(output) if output is not None else None, outside, json)
+        return _file(approximation, Path(source), Path(output) if output is not None else None, outside, json)
     return _point(approximation, point, outside, explain, json)
 
 
@@ -60,7 +68,7 @@ def _point(
 
     names = approximation.domain.names
     if len(point) != len(names):
-        raise InputError(f"{len(names)} numbers ({points.listed(names)})", f"{len(point)}", "give one per variable")
+        raise InputError(f"{len(names)} numbers ({listed(names)})", f"{len(point)}", "give one per variable")
     x = np.array(point)
     y = approximation(x, outside=outside.value)
     stored = (approximation.stored or {}).get("kind") == "samples"  # a box around samples says nothing
@@ -86,44 +94,47 @@ def _point(
     return 0
 
 
-def _table(
-    approximation: "Approximation", source: Path, output: Path | None, outside: given.Outside, json: bool
-) -> int:
-    import numpy as np
+def _file(approximation: "Approximation", source: Path, output: Path | None, outside: given.Outside, json: bool) -> int:
+    """Evaluate all points of a file; without an output they are printed as CSV or JSON."""
+    from ...files.points import kind_of
+    from ...streaming import Streaming, added_names, evaluate_file
 
-    m, answers = int(np.prod(approximation.output_shape)), _answers(approximation)
-    added = ["y"] if m == 1 else [f"y{i + 1}" for i in range(m)]
-    added += ["answer"] if answers == 1 else [f"answer{i + 1}" for i in range(answers)]
-    if output is not None:
-        points.require_file(output)
-    table = points.read(source, approximation.domain.names, added)
-    x = np.array(table.points).reshape(len(table.points), len(approximation.domain.names))
-    if outside is given.Outside.error and not (inside := approximation.domain.contains(x)).all():
-        line = table.lines[int((~inside).argmax())]
-        raise InputError(f"points in the domain: {approximation.domain}", f"line {line}", "move it, or --outside allow")
-    values = approximation(x, outside=outside.value)
-    y = values.reshape(len(x), m).tolist()
-    labels = approximation.decode(values).reshape(len(x), answers).tolist() if answers else [[] for _ in y]
-    cells = [[*numbers, *label] for numbers, label in zip(y, labels, strict=True)]
-    if output is not None:
-        points.write(table, added, cells, output)
+    if output is None:
+        if kind_of(source) != "CSV" and not json:
+            asked = f"--output for the values of a {kind_of(source)} file"
+            raise InputError(asked, "none", f"name one, such as out{source.suffix}")
+        _print(Streaming(approximation, source, outside.value), json)
+        return 0
+    try:
+        with progress_bar(not json) as progress:
+            count = evaluate_file(approximation, source, output, outside.value, progress, _tell)
+    except KeyboardInterrupt as stop:
+        raise Stopped(*stop.args) from None
     if json:
-        written = {"output": str(output)} if output is not None else {"x": table.points, "y": y}
-        written |= {"answer": labels} if answers and output is None else {}
-        print_json({"points": len(y), "columns": added, **written})
-    elif output is None:
-        print(points.text(table, added, cells), end="")
+        print_json({"points": count, "columns": added_names(approximation), "output": str(output)})
     else:
-        print(f"{len(y):,} values written to {output}")
+        print(f"{count:,} values written to {output}")
     return 0
 
 
-def _answers(approximation: "Approximation") -> int:
-    """How many whole numbers, tokens or labels the values of one point stand for."""
-    if approximation.decoding is None:
-        return 0
-    shape = approximation.output_shape
-    return math.prod(shape[:-1] if approximation.decoding.kind == "largest" else shape)
+def _print(work: "Streaming", json: bool) -> None:
+    """Points and values, once all of them are there."""
+    with work.passing() as values:
+        if not json:
+            for _ in work.written(values, sys.stdout):
+                pass
+            return
+        m = work.outputs
+        x = [point for batch in work.file.batches(work.rows) for point in batch.x.tolist()]
+        rows = [
+            list(row) for columns in work.columns(values) for row in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+        answers = {"answer": [row[m:] for row in rows]} if len(work.names) > m else {}
+        print_json({"points": len(x), "columns": work.names, "x": x, "y": [row[:m] for row in rows], **answers})
+
+
+def _tell(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
 
 
 def _explained(why: "Explanation") -> dict[str, Any]:

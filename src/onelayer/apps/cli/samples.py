@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...files.cells import cells_of, listed, number_of, short
 from . import options as given
-from .points import cells_of, listed, number_of, short
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the commands print: JSON documents without infinities, and progress on a terminal."""
+"""What the commands print: JSON documents without infinities, progress on a terminal, a word on an interrupt."""
 
 import json
 import math
@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 Progress = Callable[[str, float], None]
+
+
+class Stopped(Exception):
+    """A command that was interrupted, with a word on how far it came."""
 
 
 def print_json(record: Any) -> None:
