@@ -6,8 +6,8 @@
     adaptive   all heads cell by cell: saturated ones are not evaluated
 
 "auto" is linear where the certificate covers that, too (those proved by interpolation do), softmax otherwise; on a GPU it is
-linear, as the kernels are. A layer whose weights cannot be read as a sum of softmax averages (LayerNorm, most trained layers) has the model alone, and
-so have points outside the domain.
+linear, as the kernels are. A layer whose weights cannot be read as a sum of softmax averages (LayerNorm, most trained layers)
+has the model alone, and so have points outside the domain.
 """
 
 import copy

@@ -1,0 +1,185 @@
+"""What a GPU does: `python benchmarks/gpu.py [--page]` on a machine with one; writes docs/benchmarks.md with the card's name.
+
+    evaluation   8,192 gates in two variables at 2^20 points, and 10,000 memory tokens: fused kernels beside eager torch on the
+                 same card, with the difference from float64 and the proved rounding
+    solving      10,000 units in four variables, Σ|c| and what was observed
+    building     Franke's function polished and proved on the card, beside the same on the CPU
+
+Absolute times are of that card; the CPU column is of the machine that holds it.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import onelayer as ol
+from onelayer.certify.arithmetic import arithmetic_of
+from onelayer.certify.deployed import Deployment, deployed_rounding
+from onelayer.certify.form import Form, form_of
+from onelayer.fast import Plan
+from onelayer.heads import Gates, scattered_memory
+from onelayer.kernels import EXTRA
+from onelayer.layer import scalar_layer, vector_layer
+from onelayer.solved import solved_layer
+from onelayer.wishes import Wishes
+from page import markdown, placed
+from targets import named
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+GATES, TOKENS, POINTS, BETA = 8192, 10_000, 2**20, 8.0
+
+
+def best(call: Callable[[], object], runs: int = 10) -> float:
+    """The shortest of several runs, in seconds of the card."""
+    call()
+    found = []
+    for _ in range(runs):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(start.elapsed_time(end) / 1e3)
+    return min(found)
+
+
+def forms() -> list[tuple[str, Form, int]]:
+    """(name, form, heads or tokens) to evaluate."""
+    g = torch.Generator().manual_seed(0)
+    one = torch.zeros(1, dtype=torch.float64)
+    offsets = torch.rand(GATES, 2, generator=g, dtype=torch.float64) - 0.5
+    gates = Gates(torch.full((GATES,), BETA).double(), offsets, torch.ones(GATES, 2, dtype=torch.bool))
+    values = torch.zeros(GATES, 4, 1, dtype=torch.float64)
+    values[:, 0, 0] = torch.randn(GATES, generator=g, dtype=torch.float64)
+    memory = scattered_memory(TOKENS, (0, 1), 2, 0.6, 0.5, 0)
+    tokens = torch.randn(TOKENS, 1, generator=g, dtype=torch.float64)
+    pair = (scalar_layer(one, 2, (gates, values)), vector_layer(one, 2, (memory, tokens)))
+    found = [(f"{GATES:,} gates", GATES), (f"{TOKENS:,} memory tokens", TOKENS)]
+    made = []
+    for (name, count), layer in zip(found, pair, strict=True):
+        form = form_of(layer)
+        assert form is not None
+        made.append((name, form, count))
+    return made
+
+
+def rounded(form: Form, dtype: torch.dtype) -> Form:
+    """The form of a model that stores its numbers in that dtype."""
+    blocks = [type(b)(*(t.to(dtype).double() for t in (b.keys, b.biases, b.values, b.slopes))) for b in form.blocks]
+    return Form(form.bias.to(dtype).double(), form.linear.to(dtype).double(), tuple(blocks))
+
+
+def eager(form: Form, x: torch.Tensor) -> torch.Tensor:
+    """Linear attention of gates in eager torch, softmax of memory tokens, in pieces that fit the card's memory."""
+    block = form.blocks[0].to("cuda")
+    keys, biases, values = (t.to(x.dtype) for t in (block.keys, block.biases, block.values))
+    found = []
+    for part in x.split(2**16):
+        if keys.shape[1] == 3:
+            E, G = torch.exp(-BETA * part), torch.exp(biases[:, 1:]).T
+            found.append((1 / (1 + E @ G)) @ values[:, 0])
+        else:
+            found.append(torch.softmax(part @ keys[0].T + biases[0], dim=1) @ values[0])
+    return torch.cat(found)
+
+
+def evaluation() -> str:
+    rows = []
+    points = torch.rand(POINTS, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 0.5
+    edge = torch.full((2,), 0.5, dtype=torch.float64)
+    for name, form, count in forms():
+        for dtype in (torch.float32, torch.float64):
+            own = rounded(form, dtype)
+            plan, x = Plan.of(own, dtype).to("cuda"), points.to(dtype).cuda()
+            seconds, slow = best(lambda p=plan, x=x: p(x)), best(lambda f=own, x=x: eager(f, x), 3)
+            some = x[: 2**14]
+            exact = torch.cat([own(part) for part in some.double().cpu().split(2**10)])
+            off = float((plan(some).cpu().double() - exact).abs().max())
+            how = Deployment(arithmetic_of(dtype), own.heads + 2 + EXTRA, 3)
+            proved = float(deployed_rounding(own, -edge, edge, how).max())
+            speed = [f"{count * POINTS / t:.2e}" for t in (seconds, slow)]
+            rows.append(
+                [
+                    name,
+                    str(dtype).removeprefix("torch."),
+                    *speed,
+                    f"{slow / seconds:.1f}",
+                    f"{off:.1e}",
+                    f"{proved:.1e}",
+                ]
+            )
+    columns = [
+        "D = 2, 2^20 points",
+        "dtype",
+        "fused, per second",
+        "eager torch",
+        "ratio",
+        "difference",
+        "rounding (proved)",
+    ]
+    return markdown(columns, rows)
+
+
+def solving() -> str:
+    rows = []
+    for units in (2000, 10_000):
+        target = named("gauss-4d").target
+        for device in ("cuda", "cpu"):
+            if device == "cpu" and units > 2000:
+                continue
+            wishes = Wishes(1e-9, "memory", units=units, device=device)
+            started = time.perf_counter()
+            layer = solved_layer(target, wishes)
+            seconds = time.perf_counter() - started
+            total = float(layer.memory_values.abs().sum())
+            form = form_of(layer)
+            assert form is not None
+            hat = torch.rand(2**16, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
+            values = torch.from_numpy(target(target.domain.points((hat + 0.5).numpy())))
+            plan = Plan.of(form, torch.float64).to("cuda")
+            off = float((plan(hat.cuda()).cpu() - values).abs().max())
+            rows.append([f"{units:,}", device, f"{seconds:.1f}", f"{off:.2g}", f"{total:.3g}"])
+    return markdown(["Gauss, 4-D: memory tokens", "device", "seconds", "observed error", "Σ|c|"], rows)
+
+
+def building() -> str:
+    rows = []
+    for device in ("cuda", "cpu"):
+        for name, tolerance in (("franke", 1e-5), ("gauss-4d", 1e-3)):
+            approx = ol.build(named(name).target, tolerance=tolerance, device=device)
+            c = approx.certificate
+            rows.append(
+                [
+                    named(name).title,
+                    f"{tolerance:g}",
+                    device,
+                    str(approx.units),
+                    c.verdict,
+                    f"{c.bound:.3g}",
+                    f"{approx.facts.seconds:.1f}",
+                ]
+            )
+    return markdown(["polished", "tolerance", "device", "units", "verdict", "bound (proved)", "seconds"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, help="the page to write the tables into", nargs="?", const=PAGE)
+    asked = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("no GPU on this machine")
+    card = torch.cuda.get_device_name()
+    text = f"Measured on one {card}, torch {torch.__version__.split('+')[0]}."
+    for table in (evaluation, solving, building):
+        found = table()
+        print(found, end="\n\n", flush=True)
+        text += f"\n\n{found}"
+    if asked.page:
+        asked.page.write_text(placed(asked.page.read_text(), "gpu", text))
+
+
+if __name__ == "__main__":
+    main()
