@@ -35,6 +35,7 @@ MOST_FEATURES = 4000
 MOST_UNITS = 1500
 GOAL = 0.9  # of the tolerance, on the pool
 SINGLE = 0.25  # of the tolerance, for rounding in float32
+CAP = 1e3  # ranges of f that Σ|c| of gates may reach
 LEAST = 10  # ranges of f that Σ|c| may always reach
 Progress = Callable[[str, float], None]
 Arrangement = tuple[float, float]
@@ -87,6 +88,11 @@ def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callabl
     return features
 
 
+def cap_of(heads: Gates | Memory | None) -> float:
+    """Ranges of f that Σ|c| may reach: for the tokens of one head what counts is the span of their values, about 4/M of it."""
+    return CAP * max(1.0, len(heads) / 4) if isinstance(heads, Memory) else CAP
+
+
 ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
     "gates": tuple((step, 0.0) for step in STEPS),
     "memory": SCATTERS,
@@ -112,7 +118,7 @@ def quick_fits(
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
         problem = fit.problem(features_of(heads, fit.group), pool)
-        solution = solve(problem, most=most, exchanges=0, reweightings=0, device=device)
+        solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device)
         found.append(((first, second), Part(fit.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
@@ -151,7 +157,7 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
 
     def refined(part: Part) -> Part:
         problem = fit.problem(features_of(part.heads, fit.group), pool)
-        better = solve(problem, most=limit(part.units), device=wishes.device)
+        better = solve(problem, cap=cap_of(part.heads), most=limit(part.units), device=wishes.device)
         return replace(part, solution=better) if better.observed < part.solution.observed else part
 
     def attempt(units: int) -> Part:
