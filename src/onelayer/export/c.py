@@ -17,7 +17,6 @@ from . import c_form, c_layer
 from .subject import Bound, Made, Measured, Subject
 
 MOST_NUMBERS = 2**22  # in the source: some 100 MB of text
-STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
 DIGITS = {"float64": ("double", "", "%lf", "%.17g"), "float32": ("float", "f", "%f", "%.9g")}
 
 
@@ -29,24 +28,31 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     reading = c_form.reading_of(subject)
     body = c_layer.source(subject) if reading is None else c_form.source(subject, reading)
     bound = None if reading is None else c_form.rounding(subject, reading)
-    measured, notes = None, ()
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        notes = ("there is no C compiler here: not compiled, not measured",)
-    else:
-        text = _file(subject, body, None, bound)
-        measured = subject.measure(lambda points: run(compiler, text, points, subject), x)
+    measured: Measured | None = None
+    notes: tuple[str, ...] = ()
+    with tempfile.TemporaryDirectory() as folder:
+        program = _compiled(_file(subject, body, None, bound), Path(folder))
+        if program is None:
+            notes = ("there is no C compiler here that works: not compiled, not measured",)
+        else:
+            measured = subject.measure(lambda points: _answers(program, points, subject), x)
     return Made({"onelayer.c": _file(subject, body, measured, bound).encode()}, measured, bound, notes)
 
 
-def run(compiler: str, text: str, points: np.ndarray, subject: Subject) -> np.ndarray:
-    """The answers of the compiled file, through its own main."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder) / "onelayer.c", Path(folder) / "onelayer"
-        source.write_text(text)
-        subprocess.run([compiler, *STRICT, "-DONELAYER_MAIN", str(source), "-lm", "-o", str(program)], check=True)
-        lines = "\n".join(" ".join(map(repr, row)) for row in points.astype(np.float64).tolist())
-        found = subprocess.run([str(program)], input=lines, capture_output=True, text=True, check=True).stdout
+def _compiled(text: str, folder: Path) -> Path | None:
+    """The program that the file's own main makes; None without a compiler that works."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return None
+    source, program = folder / "onelayer.c", folder / "onelayer"
+    source.write_text(text)
+    command = [compiler, "-std=c99", "-O2", "-DONELAYER_MAIN", str(source), "-lm", "-o", str(program)]
+    return program if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
+
+
+def _answers(program: Path, points: np.ndarray, subject: Subject) -> np.ndarray:
+    lines = "\n".join(" ".join(map(repr, row)) for row in points.astype(np.float64).tolist())
+    found = subprocess.run([str(program)], input=lines, capture_output=True, text=True, check=True).stdout
     return np.array(found.split(), dtype=subject.arithmetic.name).reshape(len(points), subject.outputs)
 
 

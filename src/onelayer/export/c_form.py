@@ -1,19 +1,23 @@
 """A constructed layer in C: bias + x̂·linear + Σ of softmax averages + hinges, as its weights are read (`certify.reading`).
 
 Masked tokens are left out, and a head is a few numbers. The sum is evaluated as `fast.softmax_average` does it, whose rounding
-`certify.deployed` bounds for sums in any order: both our own layer and the file are within R of the real function, so that they are
+`certify.deployed` bounds for sums in any order: both our own layer and the file are within R of the real function, and so
 within 2R of each other.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from ..certify.decide import deployment, fits
-from ..certify.deployed import Deployment, deployed_rounding
+from ..certify.deployed import deployed_rounding
 from ..certify.form import Block
 from ..certify.reading import Reading, form_of_model
 from .c_text import array
 from .subject import Bound, Subject
+
+SMALL = 0.005  # of the tolerance: no closer bound is looked for
 
 
 def reading_of(subject: Subject) -> Reading | None:
@@ -31,17 +35,10 @@ def rounding(subject: Subject, reading: Reading) -> Bound | None:
     if not subject.same or len(reading.hinges) or not slopes:
         return None
     low, high = (t.flatten() for t in subject.reach)
-    how = deployment(reading, subject.arithmetic)
-    form = reading.form
-    how = Deployment(
-        how.arithmetic,
-        max(how.summands, form.heads + form.dimension + 1),
-        how.steps,
-        how.passed,
-        how.constants,
-        how.error,
-    )
-    found = 2 * float(deployed_rounding(form, low, high, how).max())
+    form, how = reading.form, deployment(reading, subject.arithmetic)
+    how = replace(how, summands=max(how.summands, form.heads + form.dimension + 1))  # of the file, too
+    enough = SMALL * subject.approximation.certificate.tolerance
+    found = 2 * float(deployed_rounding(form, low, high, how, enough).max())
     of = f"any difference on the domain, rounding included, for {', '.join(subject.arithmetic.assumptions)}"
     return Bound(found, of) if np.isfinite(found) else None
 

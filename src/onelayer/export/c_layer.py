@@ -24,9 +24,9 @@ def source(subject: Subject) -> str:
     suffix = "f" if subject.arithmetic.name == "float32" else ""
     weights = {name: t.detach().numpy() for name, t in subject.model.state_dict().items()}
     arrays = [array(name, value, suffix) for name, value in weights.items() if value.size]
-    arrays.append(array("ROOT", np.sqrt(np.float64(c.d_k)).astype(subject.arithmetic.name), suffix))
+    arrays.append(array("ROOT", np.sqrt(np.array([c.d_k])), suffix))
     if c.norm != "none":
-        arrays.append(array("EPS", np.float64(c.norm_eps).astype(subject.arithmetic.name), suffix))
+        arrays.append(array("EPS", np.array([c.norm_eps]), suffix))
     places = ", ".join(map(str, subject.places))
     sizes = {
         "TOKENS": c.tokens,
@@ -43,7 +43,7 @@ def source(subject: Subject) -> str:
         "COUNT": len(subject.places),
     }
     defines = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
-    table = f"static const int PLACES[COUNT] = {{{places}}};\n"
+    table = f"static const int PLACES[COUNT] = {{{places}}};\n" if c.readout != "mean" else ""
     norm = NORM if c.norm != "none" else ""
     return "\n".join([defines, table, *arrays, _embed(c, subject), norm, _attend(c), _feed(c), _answer(c)])
 

@@ -12,6 +12,7 @@ alike and drops out. So C may be as large as |z|u^(−1/2), where |z|²/2C² is 
 `deviation` bounds |T' − T| in exact arithmetic.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -20,10 +21,12 @@ from torch import Tensor
 
 from ..assemble.stream import power_of_4
 from ..config import LayerConfig, Norm
+from ..errors import InputError
 from .sizes import largest, sizes
 from .subject import Subject
 
 EPS = 1e-5  # the stock layer's own
+MOST_NUMBERS = 2**27  # of the stock layer: 1 GB in float64
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,15 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     width = power_of_4(max(c.d_k, c.d_v))
     heads = max(c.heads, -(-(2 * Z + 2) // width))
     n = heads * width
+    numbers = 4 * n * n + 2 * n * c.ffn_width
+    if numbers > MOST_NUMBERS:
+        found = f"{c.heads:,} heads, which make d_model = {n:,} and {numbers:,} numbers"
+        raise InputError(f"a stock layer of at most {MOST_NUMBERS:,} numbers", found, "export it as onnx or c")
     size = largest(subject, sizes(subject), norm)
     C = 2.0 ** math.ceil(math.log2(max(size, 1e-3) / math.sqrt(subject.arithmetic.u)))
+    if not n * C * C < subject.arithmetic.overflow:
+        asked = f"numbers whose squares {subject.arithmetic.name} holds beside LayerNorm"
+        raise InputError(asked, f"numbers up to {size:.3g}", "export it as onnx or c")
     twice = torch.zeros(Z, n, dtype=dtype)
     twice[:, :Z], twice[:, Z : 2 * Z] = torch.eye(Z), -torch.eye(Z)
     constant = torch.zeros(n, dtype=dtype)
@@ -58,7 +68,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     def out_of(reader: Tensor, coordinates: Tensor) -> Tensor:
         return (coordinates @ twice / 2).T @ reader  # (z − (−z))/2
 
-    found = {
+    weights: dict[str, Tensor] = {
         "shift": w["shift"],
         "scale": w["scale"],
         "W_E": into(w["W_E"], embedded),
@@ -77,7 +87,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
         **{f"offset_{i}": torch.zeros(n, dtype=dtype) for i in (1, 2)},
     }
     config = replace(c, d_model=n, norm=norm, norm_eps=EPS, residual=True, code="none", dropout=0.0)
-    return Doubled(config, found, C)
+    return Doubled(config, weights, C)
 
 
 def _coordinates(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -89,7 +99,7 @@ def _coordinates(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, 
         return eye, eye, eye
     parts = [_chosen(used, w["W_E"].dtype) for used in (asked, seen, read)]
     ends = [0, *torch.tensor([p.shape[1] for p in parts]).cumsum(0).tolist()]
-    pads = [(start, ends[-1] - stop) for start, stop in zip(ends, ends[1:], strict=False)]
+    pads = [(start, ends[-1] - stop) for start, stop in itertools.pairwise(ends)]
     first, second, third = (torch.nn.functional.pad(p, pad) for p, pad in zip(parts, pads, strict=True))
     return first, second, third
 

@@ -1,8 +1,11 @@
 """ONNX: the graph of Eq. (5)–(8), the FFN and the read-out, written operator by operator.
 
-Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, Div, Softmax, Relu, Sigmoid (SiLU),
-Erf (GELU, float32 alone), ReduceMean and Sqrt (LayerNorm), and what moves numbers about. Input "x", output "y", dynamic batch.
+Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, Softmax, Relu, Sigmoid (SiLU),
+Erf (GELU, float32 alone), ReduceMean, Sqrt and Div (LayerNorm), and what moves numbers about. Input "x", output "y", dynamic batch.
 The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
+
+ONNX Runtime merges a product with a single constant into a neighbouring MatMul, and keeps that constant as float32, in float64
+graphs too (an error of 1e-8). So no single constant is multiplied: 1/√d_k is in W^Q, and a scale of one number in W^E.
 """
 
 import math
@@ -92,8 +95,12 @@ class _Graph:
             x = self.node("Cast", x, to=_element(self.dtype))
         else:
             x = self.node("Reshape", "x", self.whole(-1, c.tokens, c.features_in))
-        x = self.node("Mul", self.node("Sub", x, self.weight("shift")), self.weight("scale"))
-        e = self.node("Add", self.node("MatMul", x, self.weight("W_E")), self.weight("b_E"))
+        x = self.node("Sub", x, self.weight("shift"))
+        if self.w["scale"].size == 1:
+            e = self.node("MatMul", x, self.weight("W_E", self.w["scale"] * self.w["W_E"]))
+        else:
+            e = self.node("MatMul", self.node("Mul", x, self.weight("scale")), self.weight("W_E"))
+        e = self.node("Add", e, self.weight("b_E"))
         e = e if c.code == "none" else self.node("Add", e, self.weight("P"))
         if c.special_tokens:
             batch = self.node("Shape", "x", start=0, end=1)
@@ -107,10 +114,7 @@ class _Graph:
     def sublayers(self, asking: str, e: str) -> str:
         """Attention and FFN with residuals and LayerNorm, as in `SingleLayerTransformer`."""
         c = self.c
-        if c.norm == "pre":
-            a = self.attend(self.norm(asking, 1), self.norm(e, 1))
-        else:
-            a = self.attend(asking, e)
+        a = self.attend(self.norm(asking, 1), self.norm(e, 1)) if c.norm == "pre" else self.attend(asking, e)
         h = self.node("Add", asking, a) if c.residual else a
         h = self.norm(h, 1) if c.norm == "post" else h
         f = self.feed_forward(self.norm(h, 2) if c.norm == "pre" else h)
@@ -122,8 +126,7 @@ class _Graph:
         q, k, v = self.project(asking, "Q", c.d_k), self.project(e, "K", c.d_k), self.project(e, "V", c.d_v)
         k = self.node("Transpose", k, perm=[0, 1, 3, 2])
         scores = self.node("Mul" if c.d_k == 1 else "MatMul", q, k)
-        root = self.weight("root", np.array(math.sqrt(c.d_k)))
-        alpha = self.node("Softmax", self.node("Div", scores, root), axis=-1)  # Eq. (5)
+        alpha = self.node("Softmax", scores, axis=-1)  # Eq. (5)
         z = self.node("MatMul", alpha, v)  # Eq. (6) and (7)
         z = self.node("Transpose", z, perm=[0, 2, 1, 3])
         z = self.node("Reshape", z, self.whole(0, 0, c.heads * c.d_v))
@@ -132,10 +135,11 @@ class _Graph:
 
     def project(self, x: str, which: str, width: int) -> str:
         """[batch, token, model] → [batch, head, token, width], one product for all heads."""
-        c, w = self.c, self.w[f"W_{which}"]
-        matrix = self.weight(f"W_{which}", w.transpose(1, 0, 2).reshape(c.d_model, c.heads * width))
-        p = self.node("MatMul", x, matrix)
-        p = self.node("Add", p, self.weight(f"b_{which}", self.w[f"b_{which}"].ravel())) if c.projection_bias else p
+        c, root = self.c, math.sqrt(self.c.d_k) if which == "Q" else 1.0
+        w = self.w[f"W_{which}"].transpose(1, 0, 2).reshape(c.d_model, c.heads * width)
+        p = self.node("MatMul", x, self.weight(f"W_{which}", w / root))
+        if c.projection_bias:
+            p = self.node("Add", p, self.weight(f"b_{which}", self.w[f"b_{which}"].ravel() / root))
         p = self.node("Reshape", p, self.whole(0, 0, c.heads, width))
         return self.node("Transpose", p, perm=[0, 2, 1, 3])
 

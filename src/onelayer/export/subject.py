@@ -105,7 +105,8 @@ class Subject:
         ends = (d.lower, d.upper)
         if self.approximation.vocabulary is not None:
             ends = ((0.0,) * len(shift), (1.0,) * len(shift))
-        low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in ends), shift, scale)
+        lower, upper = (torch.tensor(t, dtype=torch.float64) for t in ends)
+        low, high = edges(lower, upper, shift, scale)
         low, high = torch.minimum(low, high), torch.maximum(low, high)  # a trained scale may be negative
         return low.reshape(c.tokens, c.features_in), high.reshape(c.tokens, c.features_in)
 
@@ -141,7 +142,8 @@ class Subject:
         found = np.asarray(answer(x.astype(self.arithmetic.name)), dtype=np.float64).reshape(len(x), -1)
         if np.isfinite(own).all() and not np.isfinite(found).all():
             name = self.arithmetic.name
-            raise InputError(f"a layer that can be evaluated in {name}", "answers that are not finite", "use float64")
+            change = "export in float64" if name == "float32" else "choose another format, or a smaller domain"
+            raise InputError(f"a layer that can be evaluated in {name}", "answers that are not finite", change)
         difference = float(np.abs(found - own).max(initial=0.0))
         target = self.approximation.target
         if target is None or target.data is not None or not len(x):

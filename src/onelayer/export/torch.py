@@ -24,7 +24,6 @@ from .subject import Bound, Made, Subject
 
 Norm = Literal["post", "pre"]
 FILES = ("layer.py", "model.safetensors")
-MOST_NUMBERS = 2**27  # of the stock layer: 1 GB in float64
 CHUNK = 2**22  # numbers held at a time when measuring
 
 
@@ -84,10 +83,6 @@ def _shaped(subject: Subject, c: LayerConfig) -> dict[str, Any]:
     width = _width(c)
     if width is None:
         raise InputError("heads that fit into d_model", f"d_model = {c.d_model}", "export it as onnx or c")
-    numbers = 4 * c.d_model**2 + 2 * c.d_model * c.ffn_width
-    if numbers > MOST_NUMBERS:
-        found = f"{c.heads:,} heads, which make d_model = {c.d_model:,} and {numbers:,} numbers"
-        raise InputError(f"a stock layer of at most {MOST_NUMBERS:,} numbers", found, "export it as onnx or c")
     return {
         "tokens": c.tokens,
         "features": c.features_in,

@@ -42,7 +42,7 @@ def export(
     found = ol.export(
         folder,
         out,
-        to=to.value,  # type: ignore[arg-type]
+        to=to.value,
         dtype=None if dtype is None else dtype.value,
         norm=None if norm is None else norm.value,
         points=points,
