@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +16,10 @@ import onelayer as ol
 from cases import plain_config, random_model
 from exporting import wrapped
 from onelayer.apps.cli import main
+from onelayer.domain import domain_of
 from onelayer.errors import InputError
 from onelayer.export import FILES, place
+from page import placed
 
 FORMATS = list(FILES)
 
@@ -86,6 +91,16 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_commands_of_the_page_run(run, product):
+    ol.load(product).save("sinsum")
+    page = (Path(__file__).parent.parent / "docs" / "export.md").read_text()
+    commands = re.findall(r"^\$ onelayer (.*)$", page, re.MULTILINE)
+    assert {shlex.split(command)[3] for command in commands} == set(FORMATS)
+    for command in commands:
+        assert run(*shlex.split(command))[0] == 0, command
+    assert page != placed(page, "exports", "x")
+
+
 def test_bad_input_is_one_line(run, product, tmp_path):
     for arguments, words in (
         (("--to", "tflite", "--out", "e"), "tflite"),
@@ -111,21 +126,23 @@ def test_float32_that_cannot_hold_the_weights(tmp_path):
     model = random_model(plain_config())
     with torch.no_grad():
         model.W_K[0, 0, 0] = 1e300
-    with pytest.raises(InputError, match="finite weights.*float64"):
+    with pytest.raises(InputError, match=r"finite weights.*float64"):
         ol.export(wrapped(model), tmp_path / "e", to="c", dtype="float32")
 
 
-def test_a_missed_tolerance_is_said(tmp_path):
-    approximation = ol.build("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-6)
-    found = ol.export(approximation, tmp_path / "e", to="safetensors", dtype="float32", points=500)
-    assert found.error > 1e-6
+def test_a_missed_tolerance_is_said(product, tmp_path):
+    approximation = ol.load(product)
+    strict = replace(approximation, certificate=replace(approximation.certificate, tolerance=1e-9))
+    found = ol.export(strict, tmp_path / "e", to="safetensors", dtype="float32", points=500)
+    assert found.error > 1e-9
     assert "build with a smaller one" in str(found)
 
 
 def test_points_lie_where_the_target_asks(tmp_path):
-    approximation = ol.build("x1 + x2", [(0, 1)] * 2, 0.1, where="x1**2 + x2**2 <= 1")
+    approximation = wrapped(random_model(plain_config(features_in=1, tokens=2)))
+    approximation = replace(approximation, domain=domain_of([(0, 1)] * 2, "x1**2 + x2**2 <= 1"))
     found = ol.export(approximation, tmp_path / "e", to="safetensors", points=1000)
-    assert 600 < found.points < 900
+    assert 700 < found.points < 870
 
 
 def test_safetensors_holds_everything(product, tmp_path):

@@ -58,7 +58,7 @@ def test_sines_hold_in_c(dtype, tolerance, claim, tmp_path):
         assert y.shape == (100_000,)
         assert np.abs(y - np.sin(x.astype(np.float64)).sum(axis=1)).max() <= claim
         assert np.abs(y - approximation(x)).max() <= found.bound < claim / 5
-    assert f"at most {approximation.certificate.bound + found.bound:.6g} on the domain" in path.read_text()
+    assert f"an error of at most {approximation.certificate.bound + found.bound:.6g} on the domain" in path.read_text()
 
 
 @compiled
@@ -136,7 +136,7 @@ def test_without_a_compiler_the_file_is_written_and_says_so(tmp_path, monkeypatc
 
 def test_what_is_too_large_is_refused(tmp_path):
     large = wrapped(random_model(plain_config(ffn_width=300_000)))
-    with pytest.raises(InputError, match="as C source.*numbers.*onnx"):
+    with pytest.raises(InputError, match=r"as C source.*numbers.*onnx"):
         ol.export(large, tmp_path / "m.c", to="c", points=2)
     deep = wrapped(random_model(plain_config(memory_tokens=40_000, ffn_width=1)))
     with pytest.raises(InputError, match="4 MB of stack"):

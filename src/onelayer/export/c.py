@@ -63,7 +63,7 @@ def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound |
     if bound is not None:
         about["proved"] = f"{bound.value:.3g}: {bound.of}"
         if subject.same and c.verdict == "CERTIFIED":
-            about["error"] = f"at most {c.bound + bound.value:.6g} on the domain, by the certificate and the line above"
+            about["in all"] = f"an error of at most {c.bound + bound.value:.6g} on the domain, by the certificate"
     told = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
     return (
         HEADER.format(

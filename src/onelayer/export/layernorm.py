@@ -26,7 +26,7 @@ from .sizes import largest, sizes
 from .subject import Subject
 
 EPS = 1e-5  # the stock layer's own
-MOST_NUMBERS = 2**27  # of the stock layer: 1 GB in float64
+MOST_NUMBERS = 2**25  # of the stock layer: 256 MB in float64
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """ONNX: the graph of Eq. (5)–(8), the FFN and the read-out, written operator by operator.
 
-Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, Softmax, Relu, Sigmoid (SiLU),
-Erf (GELU, float32 alone), ReduceMean, Sqrt and Div (LayerNorm), and what moves numbers about. Input "x", output "y", dynamic batch.
+Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, ReduceSum, Softmax, Relu, Sigmoid (SiLU),
+Erf (GELU, float32 alone), ReduceMean, Sqrt and Div (LayerNorm), and what moves numbers about. Input "x", output "y", any batch.
 The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
 
 ONNX Runtime merges a product with a single constant into a neighbouring MatMul, and keeps that constant as float32, in float64
@@ -19,6 +19,7 @@ from .subject import Made, Subject
 
 OPSET, IR = 18, 8  # of 2022: old enough for most runtimes
 MOST_BYTES = 2**31 - 2**20  # of one protocol buffer
+FEW = 16  # tokens times d_v
 CHUNK = 2**22  # attention weights held at a time when measuring
 
 
@@ -127,7 +128,11 @@ class _Graph:
         k = self.node("Transpose", k, perm=[0, 1, 3, 2])
         scores = self.node("Mul" if c.d_k == 1 else "MatMul", q, k)
         alpha = self.node("Softmax", scores, axis=-1)  # Eq. (5)
-        z = self.node("MatMul", alpha, v)  # Eq. (6) and (7)
+        if c.all_tokens * c.d_v <= FEW:  # one large product and sum is quicker than many small matrices
+            alpha, v = self.node("Unsqueeze", alpha, self.whole(4)), self.node("Unsqueeze", v, self.whole(2))
+            z = self.node("ReduceSum", self.node("Mul", alpha, v), self.whole(3), keepdims=0)  # Eq. (6) and (7)
+        else:
+            z = self.node("MatMul", alpha, v)
         z = self.node("Transpose", z, perm=[0, 2, 1, 3])
         z = self.node("Reshape", z, self.whole(0, 0, c.heads * c.d_v))
         a = self.node("MatMul", z, self.weight("W_O"))  # Eq. (8)
