@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onelayer as ol
 from onelayer.approximation import Approximation
+from onelayer.export.subject import at_most
 from page import markdown, placed
 from targets import FRANKE
 
@@ -41,7 +42,7 @@ def rows(name: str, layer: Approximation, folder: Path) -> list[list[str]]:
         path = folder / f"{len(list(folder.iterdir()))}"
         seen = ol.export(layer, path, points=POINTS, **way)  # type: ignore[arg-type]
         form = seen.to if seen.to != "torch" else f"torch, {way['norm']}-norm"
-        bound = "–" if seen.bound is None else f"{seen.bound:.2g}"
+        bound = "–" if seen.bound is None else at_most(seen.bound)
         error = "–" if seen.error is None else f"{seen.error:.3g}"
         found.append([name, form, seen.dtype, error, f"{seen.difference:.2g}", bound])
         print(*found[-1], sep="  ", flush=True)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+import export as figures
 import onelayer as ol
 from cases import plain_config, random_model
 from exporting import wrapped
@@ -99,6 +100,13 @@ def test_the_commands_of_the_page_run(run, product):
     for command in commands:
         assert run(*shlex.split(command))[0] == 0, command
     assert page != placed(page, "exports", "x")
+
+
+def test_the_figures_of_the_page(product, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(figures, "POINTS", 50)
+    rows = figures.rows("x·p", ol.load(product), tmp_path)
+    assert [row[1] for row in rows] == ["onnx", "torch, post-norm", "torch, pre-norm", "c", "safetensors"]
+    assert all(float(row[3]) <= 0.01 and float(row[4]) < 1e-9 for row in rows)
 
 
 def test_bad_input_is_one_line(run, product, tmp_path):

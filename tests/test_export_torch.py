@@ -52,7 +52,7 @@ def test_sines_hold_in_a_process_without_onelayer(dtype, tolerance, claim, tmp_p
     assert max(map(float, errors)) <= claim
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(config=configs(norm="none"), seed=st.integers(0, 100), norm=st.sampled_from(["post", "pre"]))
 def test_layers_without_layernorm_become_stock_layers(config, seed, norm, tmp_path_factory):
     approximation = wrapped(random_model(config, seed))
@@ -67,7 +67,7 @@ def test_layers_without_layernorm_become_stock_layers(config, seed, norm, tmp_pa
     assert found.difference <= 1e-9 * size_of(approximation)
 
 
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(config=configs(norm="none"), seed=st.integers(0, 100), norm=st.sampled_from(["post", "pre"]))
 def test_the_bound_on_layernorm_holds(config, seed, norm):
     """With the constants chosen for float32, in float64: what is seen is LayerNorm's doing, not rounding's."""

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..table import Table
 from . import c, onnx, safetensors, torch
 from .place import require_place, write
-from .subject import Made, Subject, subject_of
+from .subject import Made, Subject, at_most, subject_of
 
 Format = Literal["onnx", "torch", "c", "safetensors"]
 Norm = Literal["post", "pre"]
@@ -68,7 +68,7 @@ class Exported:
             ),
             *([] if self.error is None else [("observed error", f"{self.error:.3g} (tolerance {self.tolerance:.4g})")]),
             *([] if self.difference is None else [("points", f"{self.points:,} random points of the domain")]),
-            *([] if self.bound is None else [("bound (proved)", f"{self.bound:.3g}: {self.bound_of}")]),
+            *([] if self.bound is None else [("bound (proved)", f"{at_most(self.bound)}: {self.bound_of}")]),
             *(("note", note) for note in self.notes),
         ]
         return Table("Export", ("", "value"), rows)

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..errors import InputError
 from . import c_form, c_layer
-from .subject import Bound, Made, Measured, Subject
+from .subject import Bound, Made, Measured, Subject, at_most
 
+UP = 1 + 1e-15  # the rounding of one sum
 MOST_NUMBERS = 2**22  # in the source: some 100 MB of text
 DIGITS = {"float64": ("double", "", "%lf", "%.17g"), "float32": ("float", "f", "%f", "%.9g")}
 
@@ -61,9 +62,11 @@ def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound |
     about = subject.about() | (measured.words() if measured else {})
     c = subject.approximation.certificate
     if bound is not None:
-        about["proved"] = f"{bound.value:.3g}: {bound.of}"
+        about["proved"] = str(bound)
         if subject.same and c.verdict == "CERTIFIED":
-            about["in all"] = f"an error of at most {c.bound + bound.value:.6g} on the domain, by the certificate"
+            about["in all"] = (
+                f"an error of at most {at_most((c.bound + bound.value) * UP)} on the domain, by the certificate"
+            )
     told = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
     return (
         HEADER.format(

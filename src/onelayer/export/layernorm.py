@@ -44,7 +44,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     w = {name: t.detach() for name, t in subject.model.state_dict().items()}
     embedded, attended, fed = _coordinates(c, w)
     Z = embedded.shape[1]
-    width = power_of_4(max(c.d_k, c.d_v))
+    width = c.d_k * power_of_4(-(-c.d_v // c.d_k))  # 1/√d_k then changes by a power of two: no rounding
     heads = max(c.heads, -(-(2 * Z + 2) // width))
     n = heads * width
     numbers = 4 * n * n + 2 * n * c.ffn_width

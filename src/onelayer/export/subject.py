@@ -8,6 +8,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,9 @@ class Bound:
 
     value: float
     of: str
+
+    def __str__(self) -> str:
+        return f"{at_most(self.value)}: {self.of}"
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Subject:
     def about(self) -> dict[str, str]:
         """What the layer is, in words, for the files."""
         a, c = self.approximation, self.approximation.certificate
-        bound = f"{c.bound:.6g}" if math.isfinite(c.bound) else "none proved"
+        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         names = ", ".join(a.domain.names) if self.dimension <= 16 else f"{a.domain.names[0]}, …, {a.domain.names[-1]}"
         shape = "".join(f", {size}" for size in self.shape)
         return {
@@ -149,6 +153,11 @@ class Subject:
         if target is None or target.data is not None or not len(x):
             return Measured(len(x), difference, None)
         return Measured(len(x), difference, float(np.abs(found - target(x).reshape(len(x), -1)).max()))
+
+
+def at_most(bound: float) -> str:
+    """A bound with four digits, rounded up."""
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(bound)):.4g}"
 
 
 def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:

@@ -56,7 +56,7 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
         fast = subject.measure(answer, x)
     measured = max(measured, fast, key=lambda seen: (seen.difference, seen.error or 0.0))
     told = subject.about() | measured.words() | {"layer": json.dumps(about)}
-    told |= {"layernorm": f"{bound.value:.3g}: {bound.of}"} if bound else {}
+    told |= {"layernorm": str(bound)} if bound else {}
     files = {FILES[0]: Path(loader.__file__).read_bytes(), FILES[1]: save(tensors, metadata=told)}
     return Made(files, measured, bound, notes)
 
@@ -118,7 +118,7 @@ def _stock(c: LayerConfig, w: dict[str, Tensor]) -> dict[str, Tensor]:
         wide[: c.heads, ..., :count] = matrix
         return wide
 
-    undone = math.sqrt(width) / math.sqrt(c.d_k)  # stock scores are divided by √width; a power of two for powers of 4
+    undone = math.sqrt(width / c.d_k)  # stock scores are divided by √width; a power of two for powers of 4
     parts, biases = [], []
     for which, count, factor in (("Q", c.d_k, undone), ("K", c.d_k, 1.0), ("V", c.d_v, 1.0)):
         parts.append(padded(w[f"W_{which}"] * factor, count).transpose(1, 2).reshape(m, m))
