@@ -44,6 +44,7 @@ bench: setup
 	$(BIN)/python benchmarks/fast.py
 	$(BIN)/python benchmarks/float32.py
 	$(BIN)/python benchmarks/estimators.py --page
+	$(BIN)/python benchmarks/export.py --page
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

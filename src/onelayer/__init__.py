@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .config import LayerConfig as LayerConfig
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
+    from .export import export as export
     from .inspect import inspect as inspect
     from .memorize import memorize as memorize
     from .model import SingleLayerTransformer as SingleLayerTransformer
@@ -47,6 +48,7 @@ _HOME = {
     "certify": "certify.decide",
     "check": "checker",
     "compare": "compare",
+    "export": "export",
     "from_stock": "stock",
     "inspect": "inspect",
     "load": "storage",

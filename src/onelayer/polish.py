@@ -26,7 +26,7 @@ PATIENCE = 5  # steps that must bring progress together
 PROGRESS = 0.03  # of the squares
 SETTLED = 15  # steps before patience counts
 ROUNDS = 6  # of reweighting
-FAR = 2.0  # times what is enough: who is so far away after half of the rounds does not arrive
+FAR = 2.5  # times what is enough: who is so far away after the first round does not arrive
 DOUBT, TRUST = 2.0, 1 / 3  # Nielsen's (1999) damping: ×2, ×4, … after steps that fail, down to a third after good ones
 CHUNK = 2**22  # numbers held at a time on the pool
 
@@ -185,7 +185,7 @@ def sharpen(family: Family, fit: Fit, samples: Samples, limits: Limits, rounds: 
     found = errors_at(family, fit, samples.pool, samples.pool_values)
     best = fit = replace(fit, observed=float(found.max()))
     for turn in range(rounds):
-        far = 2 * turn >= rounds and best.observed > FAR * limits.enough > 0
+        far = turn > 0 and best.observed > FAR * limits.enough > 0
         if best.observed <= limits.enough or far or limits.over():
             break
         if float(found.max()) > 1.1 * fit.fitted:

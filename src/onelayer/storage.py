@@ -11,7 +11,6 @@ digests and reads numbers and text only.
 import hashlib
 import json
 import math
-import os
 import shutil
 import tempfile
 from dataclasses import asdict, fields
@@ -24,6 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from .approximation import Approximation, Facts
+from .atomic import move, umask
 from .certify.certificate import SCHEMA, Certificate
 from .config import LayerConfig
 from .decoding import Decoding
@@ -50,14 +50,14 @@ def save(approximation: Approximation, folder: Path) -> Path:
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         _write_model(approximation, fresh / FILES[0])
-        (fresh / FILES[0]).chmod(0o666 & ~_umask())
+        (fresh / FILES[0]).chmod(0o666 & ~umask())
         (fresh / FILES[1]).write_text(_json(_target_record(approximation)))
         record = approximation.certificate.as_json() | {"versions": _versions()}
         record["sha256"] = {name: _digest((fresh / name).read_bytes()) for name in FILES[:2]}
         record["digest"] = _digest(_json(record).encode())
         (fresh / FILES[2]).write_text(_json(record))
-        fresh.chmod(0o777 & ~_umask())
-        _replace(fresh, folder)
+        fresh.chmod(0o777 & ~umask())
+        move(fresh, folder)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
@@ -195,28 +195,6 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"a JSON object in {path.name}", type(found).__name__, "build the folder again")
     return found
-
-
-def _replace(fresh: Path, folder: Path) -> None:
-    """Rename into place; an old folder steps aside first and is removed last."""
-    if not folder.exists():
-        os.rename(fresh, folder)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    os.rename(folder, aside / "old")
-    try:
-        os.rename(fresh, folder)
-    except BaseException:  # an interrupt too: the old folder comes back
-        os.rename(aside / "old", folder)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _tuple(value: Any) -> Any:

@@ -1,0 +1,29 @@
+"""Folders that are complete or absent: written beside their destination under another name, then renamed."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def move(fresh: Path, folder: Path) -> None:
+    """Rename a finished folder into place; an old folder steps aside first and is removed last."""
+    if not folder.exists():
+        os.rename(fresh, folder)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    os.rename(folder, aside / "old")
+    try:
+        os.rename(fresh, folder)
+    except BaseException:  # an interrupt too: the old folder comes back
+        os.rename(aside / "old", folder)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def umask() -> int:
+    """The permissions that new files do without (temporary folders and files have stricter ones of their own)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
