@@ -41,7 +41,7 @@ bench: setup
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/size.py --readme
 	$(BIN)/python benchmarks/certificates.py
-	$(BIN)/python benchmarks/fast.py
+	$(BIN)/python benchmarks/fast.py --page
 	$(BIN)/python benchmarks/float32.py
 	$(BIN)/python benchmarks/estimators.py --page
 	$(BIN)/python benchmarks/export.py --page

@@ -21,7 +21,7 @@ from onelayer.certify.deployed import Deployment, deployed_rounding
 from onelayer.certify.form import Form, form_of
 from onelayer.fast import Plan
 from onelayer.heads import Gates, scattered_memory
-from onelayer.kernels import EXTRA
+from onelayer.kernels import summands
 from onelayer.layer import scalar_layer, vector_layer
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
@@ -98,7 +98,7 @@ def evaluation() -> str:
             some = x[: 2**14]
             exact = torch.cat([own(part) for part in some.double().cpu().split(2**10)])
             off = float((plan(some).cpu().double() - exact).abs().max())
-            how = Deployment(arithmetic_of(dtype), own.heads + 2 + EXTRA, 3)
+            how = Deployment(arithmetic_of(dtype), summands(own.heads, dtype) + 2, 3)
             proved = float(deployed_rounding(own, -edge, edge, how).max())
             speed = [f"{count * POINTS / t:.2e}" for t in (seconds, slow)]
             rows.append(

@@ -11,7 +11,7 @@ from onelayer.certify.deployed import Deployment, deployed_rounding
 from onelayer.certify.form import form_of
 from onelayer.fast import Factored
 from onelayer.heads import scattered_memory
-from onelayer.kernels import EXTRA
+from onelayer.kernels import summands
 from onelayer.layer import vector_layer
 from test_fast import lattice_layer
 
@@ -43,7 +43,7 @@ def test_kernels_are_within_the_proved_term(kind, dtype):
     x = torch.from_numpy(np.random.default_rng(0).random((20_000, 2)) - 0.5).to(dtype)
     fast = Factored(stored, frame_of(ol.Target("x1", BOX).domain), device="cuda")
     edge = torch.full((2,), 0.5, dtype=torch.float64)
-    how = Deployment(arithmetic_of(dtype), stored.heads + 2 + EXTRA, 3)
+    how = Deployment(arithmetic_of(dtype), summands(stored.heads, dtype) + 2, 3)
     rounding = float(deployed_rounding(stored, -edge, edge, how).max())
     off = float((fast(x.cuda()).cpu().double() - stored(x.double())).abs().max())
     assert 0 < off <= rounding * (2 if dtype == torch.float64 else 1)  # in float64 the comparison rounds as well

@@ -337,18 +337,18 @@ def test_another_purpose_starts_afresh(product, waves):
 
     def kill():
         with pytest.raises(Killed):
-            streaming.evaluate_file(product, **again | {"tell": None}, progress=killer(2))
+            streaming.evaluate_file(product.fast(), **again | {"tell": None}, progress=killer(2))
 
     kill()
-    streaming.evaluate_file(product, **again)
+    streaming.evaluate_file(product.fast(), **again)
     kill()
-    streaming.evaluate_file(product, **again, outside="clip")
+    streaming.evaluate_file(product.fast(), **again, outside="clip")
     kill()
     write("in.parquet", points(5 * ROWS, seed=1))
-    streaming.evaluate_file(product, **again)
+    streaming.evaluate_file(product.fast(), **again)
     kill()
     write("in.parquet", points(5 * ROWS), waves.domain.names)
-    streaming.evaluate_file(waves, **again)
+    streaming.evaluate_file(waves.fast(), **again)
     assert told[0] == "going on after 300 points of an earlier run"
     afresh = "values of an earlier run were for other {}: started afresh"
     assert told[1:3] == [afresh.format("points outside"), afresh.format("input")]
@@ -487,5 +487,5 @@ def test_memory_does_not_grow_with_the_points(tmp_path):
 
 
 def test_threads_are_part_of_the_purpose(product):
-    work = streaming.Streaming(product, write("in.npy", points(3)), "allow")
+    work = streaming.Streaming(product.fast(), write("in.npy", points(3)), "allow")
     assert work.purpose["threads"] == torch.get_num_threads()

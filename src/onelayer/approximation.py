@@ -152,10 +152,11 @@ class Approximation:
         """T at all points of a CSV, Parquet or NumPy file, written to another one, in constant memory; how many there were.
 
         The output is complete or absent. A run that was killed is gone on with by calling this again, to the same bytes.
+        `self.fast(…).evaluate` does it with another attention, or on a GPU.
         """
         from .streaming import evaluate_file
 
-        return evaluate_file(self, Path(source), Path(output), outside, progress)
+        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress)
 
     def table(self) -> Table:
         c = self.certificate

@@ -11,8 +11,10 @@ has the model alone, and so have points outside the domain.
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, get_args
 
 import torch
@@ -27,7 +29,7 @@ from .certify.reading import Reading, form_of_model
 from .devices import device_of
 from .errors import InputError
 from .fast import Factored
-from .kernels import EXTRA
+from .kernels import summands
 from .model import SingleLayerTransformer
 
 MANY = 64  # tokens of a head from which sparse attention looks at it cell by cell
@@ -53,6 +55,18 @@ class Evaluator:
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, taken and given as `Approximation` does."""
         return self.approximation.answered(x, outside, self.values)
+
+    def evaluate(
+        self,
+        source: str | Path,
+        output: str | Path,
+        outside: Outside = "allow",
+        progress: Callable[[str, float], None] | None = None,
+    ) -> int:
+        """As `Approximation.evaluate`: all points of a file, in constant memory."""
+        from .streaming import evaluate_file
+
+        return evaluate_file(self, Path(source), Path(output), outside, progress)
 
     def values(self, x: Tensor) -> Tensor:
         """[batch, outputs] for points [batch, D]."""
@@ -83,7 +97,8 @@ class Evaluator:
         box, enough = _box(self.approximation), LITTLE * self.approximation.certificate.tolerance
         if isinstance(self.fast, Sparse):
             return self.fast.rounding(*box, enough)
-        how = _how(self.reading, self.model, self.device)
+        on_gpu = isinstance(self.fast, Factored) and self.device.type != "cpu"
+        how = _how(self.reading, self.model, self.fast if on_gpu else None)
         return float(deployed_rounding(self.reading.form, *box, how, enough).max())
 
     @cached_property
@@ -131,7 +146,7 @@ def evaluator(
     left = approximation.certificate.tolerance - approximation.certificate.bound
     spare = SHARE * left if left > 0 else LITTLE * approximation.certificate.tolerance
     allowed = spare if remainder is None else remainder
-    how = _how(reading, model, place)
+    how = _how(reading, model)
     cells = Sparse(reading.form, hinges, how, allowed, MANY if attention == "sparse" else 0)
     return Evaluator(approximation, attention, allowed, place, model, reading, cells)
 
@@ -152,6 +167,11 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
     return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
 
 
-def _how(reading: Reading, model: SingleLayerTransformer, device: torch.device) -> Deployment:
+def _how(reading: Reading, model: SingleLayerTransformer, fast: Factored | None = None) -> Deployment:
+    """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
     how = deployment(reading, arithmetic_of(model.W_E.dtype))
-    return how if device.type == "cpu" else replace(how, summands=how.summands + EXTRA)
+    if fast is None:
+        return how
+    heads, dtype = reading.form.heads, model.W_E.dtype
+    beside = max(how.summands - heads, 0) + len(fast.plans[dtype].parts)  # coordinates and constants, kernels
+    return replace(how, summands=summands(heads, dtype) + beside)

@@ -71,6 +71,17 @@ def averages(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Te
     return (torch.softmax(scores, dim=0)[..., None] * moved).sum(dim=0).sum(dim=1)
 
 
+def summands(heads: int, dtype: torch.dtype) -> int:
+    """How often, at most, a term of the sum over so many heads is rounded on a GPU: a tile adds up its columns one by one.
+
+    Every column of a tile sums heads/H of them, H columns make a sum, and at most heads/(4H) programs share a point.
+    """
+    if _triton() is None:
+        return heads
+    H = TILES[dtype][1]
+    return min(heads, -(-heads // H) + H + max(1, heads // (4 * H))) + EXTRA
+
+
 def _splits(x: Tensor, heads: int) -> int:
     """Programs that share the heads of one tile of points."""
     P, H = TILES[x.dtype]

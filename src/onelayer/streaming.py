@@ -23,6 +23,7 @@ import torch
 from . import __version__
 from .approximation import Approximation, Outside
 from .errors import InputError
+from .evaluator import Evaluator
 from .files.batch import Added, Batch
 from .files.npy import NumpyPoints, write_array
 from .files.points import kind_of, point_file
@@ -35,7 +36,7 @@ ENDS = 2**20  # bytes at both ends of a file that are compared
 
 
 def evaluate_file(
-    approximation: Approximation,
+    fast: Evaluator,
     source: Path,
     output: Path,
     outside: Outside = "allow",
@@ -48,7 +49,7 @@ def evaluate_file(
     hears whether an earlier run is gone on with. An interrupt ends the batch and is raised with a word on how far it came.
     """
     _require_output(source, output)
-    work = Streaming(approximation, source, outside)
+    work = Streaming(fast, source, outside)
     with Values(_folder(output), work.purpose, work.dtype, work.outputs) as values, Interruption() as interrupted:
 
         def step(text: str, fraction: float) -> None:
@@ -74,21 +75,21 @@ def evaluate_file(
 
 
 class Streaming:
-    """A layer, a file of points for it, and what to do about points outside the domain."""
+    """A layer with its attention, a file of points for it, and what to do about points outside the domain."""
 
-    def __init__(self, approximation: Approximation, source: Path, outside: Outside) -> None:
+    def __init__(self, fast: Evaluator, source: Path, outside: Outside) -> None:
         if outside not in get_args(Outside):
             raise InputError("outside='allow', 'error' or 'clip'", f"{outside!r}", "choose one of the three")
-        self.approximation, self.source, self.outside = approximation, source, outside
+        self.fast, self.source, self.outside = fast, source, outside
+        self.approximation = approximation = fast.approximation
         self.names = added_names(approximation)
         self.file = point_file(source, approximation.domain.names, self.names)
         self.rows = max(1, CELLS // (self.file.width + len(self.names)))  # of a batch
         self.outputs = math.prod(approximation.output_shape)
         self.dtype = np.dtype("float32" if approximation.model.W_E.dtype == torch.float32 else "float64")
-        self.fast = approximation.fast()
 
     def values_at(self, x: np.ndarray) -> np.ndarray:
-        """[point, out], by the quickest attention that the certificate covers."""
+        """[point, out]."""
         return np.asarray(self.fast(x, self.outside)).reshape(len(x), self.outputs)
 
     @property
@@ -100,7 +101,7 @@ class Streaming:
             "layer": f"{a.model.fingerprint()} {a.facts.places}",
             "domain": f"{a.domain} {a.domain.lower} {a.domain.upper}",
             "points outside": self.outside,
-            "attention": self.fast.attention,
+            "attention": f"{self.fast.attention}, remainder {self.fast.remainder}, on {self.fast.device.type}",
             "batches": self.rows,
             "threads": torch.get_num_threads(),
             "versions": f"onelayer {__version__}, torch {torch.__version__}, numpy {np.__version__}",

@@ -40,6 +40,7 @@ def build(
     output_shape: given.OutputShape = None,
     share: given.Share = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
+    device: given.Device = "cpu",
     seconds: given.FitSeconds = 300.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
     json: given.Json = False,
@@ -59,7 +60,7 @@ def build(
         print(ol.plan(target, eps, method=method.value, layout=layout.value, share=share))
     wishes: dict[str, Any] = {"method": method.value, "construction": construction.value, "layout": layout.value}
     wishes |= {"units": units, "hinges": hinges, "symmetric": symmetric, "share": share, "seed": seed}
-    wishes |= {"dtype": dtype.value, "seconds": seconds}
+    wishes |= {"dtype": dtype.value, "device": device, "seconds": seconds}
     with progress_bar(not quiet) as progress:
         approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
         folder = approximation.save(folder)

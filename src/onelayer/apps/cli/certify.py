@@ -19,6 +19,7 @@ def certify(
         typer.Option("--eps", "--tolerance", help="The tolerance to prove; that of the folder by default."),
     ] = None,
     margin: Annotated[float | None, typer.Option(help="Another distance from jumps than the folder's.")] = None,
+    device: given.Device = "cpu",
     seconds: given.Seconds = 60.0,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write the model with its new certificate to this folder.")
@@ -42,7 +43,7 @@ def certify(
         target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)
     destination = usable(out) if out is not None else None
     with progress_bar(not json) as progress:
-        certificate = ol.certify(approximation, target, eps, seconds=seconds, progress=progress)
+        certificate = ol.certify(approximation, target, eps, seconds=seconds, device=device, progress=progress)
     if destination is not None:
         replace(approximation, target=target, certificate=certificate).save(destination)
     if json:

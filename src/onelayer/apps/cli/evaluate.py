@@ -12,7 +12,7 @@ from . import options as given
 from .show import Stopped, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from ...approximation import Approximation
+    from ...evaluator import Evaluator
     from ...explain import Explanation
     from ...streaming import Streaming
 
@@ -40,6 +40,14 @@ def evaluate(
         str | None,
         typer.Option(metavar="FILE", help="Where to write points and values; a run that was killed is gone on with."),
     ] = None,
+    attention: Annotated[
+        given.Attention,
+        typer.Option(help="How heads are evaluated; auto: linear where the certificate covers it."),
+    ] = given.Attention.auto,
+    remainder: Annotated[
+        float | None, typer.Option(help="Error that sparse or adaptive attention may add; by default what ε leaves.")
+    ] = None,
+    device: given.Device = "cpu",
     json: given.Json = False,
 ) -> int:
     """Evaluate a built layer."""
@@ -55,29 +63,28 @@ def evaluate(
     point = [given.number(text, "the point") for text in numbers or []]
     import onelayer as ol
 
-    approximation = ol.load(folder)
+    fast = ol.load(folder).fast(attention.value, remainder, device)
     if source is not None:
-        return _file(approximation, Path(source), Path(output) if output is not None else None, outside, json)
-    return _point(approximation, point, outside, explain, json)
+        return _file(fast, Path(source), Path(output) if output is not None else None, outside, json)
+    return _point(fast, point, outside, explain, json)
 
 
-def _point(
-    approximation: "Approximation", point: list[float], outside: given.Outside, explain: bool, json: bool
-) -> int:
+def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explain: bool, json: bool) -> int:
     import numpy as np
 
+    approximation = fast.approximation
     names = approximation.domain.names
     if len(point) != len(names):
         raise InputError(f"{len(names)} numbers ({listed(names)})", f"{len(point)}", "give one per variable")
     x = np.array(point)
-    y = approximation(x, outside=outside.value)
+    y = fast(x, outside.value)
     stored = (approximation.stored or {}).get("kind") == "samples"  # a box around samples says nothing
     inside = None if stored else bool(approximation.domain.contains(x[None])[0])
     if outside is given.Outside.clip:
         x = x.clip(approximation.domain.lower, approximation.domain.upper)
     why = approximation.explain(x) if explain else None
     if json:
-        record = {"x": point, "y": np.asarray(y).tolist(), "inside": inside, "bound": approximation.certificate.bound}
+        record = {"x": point, "y": np.asarray(y).tolist(), "inside": inside, "bound": fast.bound}
         record |= {"answer": np.asarray(approximation.decode(y)).tolist()} if approximation.decoding else {}
         print_json(record | ({"explanation": _explained(why)} if why else {}))
         return 0
@@ -94,7 +101,7 @@ def _point(
     return 0
 
 
-def _file(approximation: "Approximation", source: Path, output: Path | None, outside: given.Outside, json: bool) -> int:
+def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.Outside, json: bool) -> int:
     """Evaluate all points of a file; without an output they are printed as CSV or JSON."""
     from ...files.points import kind_of
     from ...streaming import Streaming, added_names, evaluate_file
@@ -103,15 +110,15 @@ def _file(approximation: "Approximation", source: Path, output: Path | None, out
         if kind_of(source) != "CSV" and not json:
             asked = f"--output for the values of a {kind_of(source)} file"
             raise InputError(asked, "none", f"name one, such as out{source.suffix}")
-        _print(Streaming(approximation, source, outside.value), json)
+        _print(Streaming(fast, source, outside.value), json)
         return 0
     try:
         with progress_bar(not json) as progress:
-            count = evaluate_file(approximation, source, output, outside.value, progress, _tell)
+            count = evaluate_file(fast, source, output, outside.value, progress, _tell)
     except KeyboardInterrupt as stop:
         raise Stopped(*stop.args) from None
     if json:
-        print_json({"points": count, "columns": added_names(approximation), "output": str(output)})
+        print_json({"points": count, "columns": added_names(fast.approximation), "output": str(output)})
     else:
         print(f"{count:,} values written to {output}")
     return 0

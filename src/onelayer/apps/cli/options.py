@@ -40,6 +40,14 @@ class Dtype(StrEnum):
     float32 = "float32"
 
 
+class Attention(StrEnum):
+    auto = "auto"
+    softmax = "softmax"
+    linear = "linear"
+    sparse = "sparse"
+    adaptive = "adaptive"
+
+
 class Outside(StrEnum):
     allow = "allow"
     error = "error"
@@ -73,6 +81,7 @@ Margin = Annotated[
 ]
 FitSeconds = Annotated[float, typer.Option(help="Time that the fit may take; the proof has its own.")]
 Seconds = Annotated[float, typer.Option(help="Time that the proof may take.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 

@@ -33,7 +33,7 @@ def train(
         str | None, typer.Option(metavar="FILE", help="Written as training goes on; gone on from if it exists.")
     ] = None,
     dtype: given.DtypeChoice = given.Dtype.float32,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    device: given.Device = "cpu",
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     certify: Annotated[float, typer.Option(help="Seconds for a certificate; 0: only observed.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1)] = 0,
