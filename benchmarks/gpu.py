@@ -125,7 +125,7 @@ def evaluation() -> str:
 
 def solving() -> str:
     rows = []
-    for units in (2000, 10_000):
+    for units in (2000, 10_000, 20_000):
         target = named("gauss-4d").target
         for device in ("cuda", "cpu"):
             if device == "cpu" and units > 2000:

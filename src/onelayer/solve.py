@@ -21,6 +21,7 @@ from .threads import one_thread
 
 Features = Callable[[Tensor], Tensor]
 MANY = 1500  # features from which the Gram matrix is cheaper than QR
+PIECE = 2**27  # feature entries handled at a time, beside those that are kept: a gigabyte
 CHUNK = 2**22  # feature entries evaluated at a time on the pool
 SMALL = 10**6  # entries of the least-squares matrix below which one thread is quicker
 KEPT = 5 * 10**7  # feature entries of the pool that are kept between steps
@@ -77,7 +78,7 @@ def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> S
     on_pool = _pool_errors(problem, kept=bool(exchanges or reweightings))
     best: Solution | None = None
     for exchange in range(exchanges + 1):
-        phi = problem.features(points)
+        phi = _all_features(problem.features, points)
         weights = torch.ones_like(phi[:, 0])
         c, ridge = _smallest_ridge(phi, values, cap)
         for step in range(reweightings + 1):
@@ -105,37 +106,64 @@ def least_squares(
     ridge: float,
 ) -> Float[Tensor, "feature out"]:
     """argmin_c Σ w_i |φ_i c − y_i|² + ridge·N Σ |s_k c_k|², column norms s_k."""
+    K = phi.shape[1]
+    if K > MANY:
+        return Gram.of(phi, y, weights).solved(ridge)
     root = weights.sqrt()[:, None]
     A, b = phi * root, y * root
     scale = A.norm(dim=0).clamp_min(1e-300)
     A = A / scale
-    penalty = ridge * len(A)
-    K = A.shape[1]
-    if K > MANY:
-        return _cholesky(A, b, penalty) / scale[:, None]
-    stacked = torch.cat([A, math.sqrt(penalty) * torch.eye(K, dtype=A.dtype, device=A.device)])
+    stacked = torch.cat([A, math.sqrt(ridge * len(A)) * torch.eye(K, dtype=A.dtype, device=A.device)])
     right = torch.cat([b, b.new_zeros(K, b.shape[1])])
     Q, R = torch.linalg.qr(stacked)
     return torch.linalg.solve_triangular(R, Q.T @ right, upper=True) / scale[:, None]
 
 
-def _cholesky(A: Tensor, b: Tensor, penalty: float) -> Tensor:
-    """Gram matrix, Cholesky, three steps of iterative refinement on the residual."""
-    gram = A.T @ A
-    floor = max(penalty, 1e-14 * float(gram.diagonal().sum()))
-    factor = torch.linalg.cholesky(gram + floor * torch.eye(len(gram), dtype=A.dtype, device=A.device))
-    c = torch.cholesky_solve(A.T @ b, factor)
-    for _ in range(3):
-        c = c + torch.cholesky_solve(A.T @ (b - A @ c) - penalty * c, factor)
-    return c
+@dataclass(frozen=True)
+class Gram:
+    """ΦᵀWΦ with columns of norm 1, added up piece by piece: nothing as large as Φ is held beside it."""
+
+    phi: Float[Tensor, "point feature"]
+    y: Float[Tensor, "point out"]
+    weights: Float[Tensor, " point"]
+    gram: Float[Tensor, "feature feature"]
+    scale: Float[Tensor, " feature"]
+
+    @classmethod
+    def of(cls, phi: Tensor, y: Tensor, weights: Tensor) -> "Gram":
+        gram, root = phi.new_zeros(phi.shape[1], phi.shape[1]), weights.sqrt()[:, None]
+        rows = max(1, PIECE // phi.shape[1])
+        for part, by in zip(phi.split(rows), root.split(rows), strict=True):
+            some = part * by
+            gram.addmm_(some.T, some)
+        scale = gram.diagonal().sqrt().clamp_min(1e-300)
+        return cls(phi, y, weights, gram.div_(scale).div_(scale[:, None]), scale)
+
+    def solved(self, ridge: float) -> Float[Tensor, "feature out"]:
+        """The coefficients: Cholesky, three steps of iterative refinement on the residual."""
+        penalty = ridge * len(self.phi)
+        floor = max(penalty, 1e-14 * float(self.gram.diagonal().sum()))
+        self.gram.diagonal().add_(floor)
+        factor = torch.linalg.cholesky(self.gram)
+        self.gram.diagonal().sub_(floor)
+        c = torch.cholesky_solve(self._onto(self.y), factor)
+        for _ in range(3):
+            left = self.y - self.phi @ (c / self.scale[:, None])
+            c = c + torch.cholesky_solve(self._onto(left) - penalty * c, factor)
+        return c / self.scale[:, None]
+
+    def _onto(self, values: Tensor) -> Tensor:
+        return self.phi.T @ (values * self.weights[:, None]) / self.scale[:, None]
 
 
 def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
     """Coefficients and the smallest ridge, up to a factor of 10, that keeps Σ|c| below the cap (1e-4 if none does)."""
     even = torch.ones_like(phi[:, 0])
+    gram = Gram.of(phi, y, even) if phi.shape[1] > MANY else None
 
     def fits(exponent: int) -> tuple[Tensor, bool]:
-        c = least_squares(phi, y, even, 10.0**exponent)
+        ridge = 10.0**exponent
+        c = least_squares(phi, y, even, ridge) if gram is None else gram.solved(ridge)
         return c, float(c.abs().sum(dim=0).max()) <= cap
 
     for coarse in range(-16, -3, 3):
@@ -149,6 +177,18 @@ def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
         if good:
             return c, 10.0**finer
     return best, 10.0**coarse
+
+
+def _all_features(features: Features, points: Tensor) -> Float[Tensor, "point feature"]:
+    """Φ, filled piece by piece."""
+    width = features(points[:1]).shape[1]
+    rows = max(1, PIECE // width)
+    if len(points) <= rows:
+        return features(points)
+    phi = points.new_empty(len(points), width)
+    for first in range(0, len(points), rows):
+        phi[first : first + rows] = features(points[first : first + rows])
+    return phi
 
 
 def _pool_errors(problem: Problem, kept: bool) -> Callable[[Tensor], Float[Tensor, " pool"]]:
