@@ -439,6 +439,15 @@ def test_bad_array(product, run, array, words):
     refused(run("eval", "product", "--input", "in.npy", "--output", "out.npy", "--outside", "error"), *words)
 
 
+def test_an_array_of_fewer_than_no_points(product, run):
+    product.save("product")
+    with Path("in.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (-1, 2)})
+    status, out, err = run("eval", "product", "--input", "in.npy", "--output", "out.npy")
+    assert (status, out) == (2, "")
+    assert "shape [-1, 2]" in err
+
+
 def test_files_that_are_none(product, run, monkeypatch):
     product.save("product")
     for suffix in ("parquet", "npy"):
