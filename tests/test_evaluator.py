@@ -1,5 +1,7 @@
 """Other attention: linear, sparse and adaptive, each within what it says of itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from cases import random_layer
 from onelayer import InputError
 from onelayer.cells import Cells, Sparse
 from onelayer.certify.arithmetic import FLOAT32, FLOAT64
+from onelayer.certify.decide import deployment
 from onelayer.certify.deployed import Boxes, Deployment, box_rounding
 from onelayer.certify.form import Block, Form, form_of
 from onelayer.heads import Hinges, scattered_memory
@@ -134,3 +137,24 @@ def test_bad_wishes(as_user):
     ):
         with pytest.raises(InputError, match=text):
             approx.fast(**wish)
+
+
+def test_cells_answer_only_where_they_reach():
+    """A layer that does not normalise to [−½, ½]: beyond the cells the model answers."""
+    approx = ol.gallery.mean(4, 3.0, domain=(-100.0, 100.0))
+    x = np.random.default_rng(0).uniform(-100, 100, (500, 4))
+    for attention in ("sparse", "adaptive"):
+        fast = approx.fast(attention)
+        assert np.abs(fast(x).ravel() - x.mean(axis=1)).max() <= fast.bound
+
+
+@pytest.mark.parametrize("device", ["meta", "nowhere", None])
+def test_devices_that_cannot_answer(device, as_user):
+    with pytest.raises(InputError, match="present on this machine"):
+        ol.build("x1**2", [(0, 1)], 1e-2).fast(device=device)
+
+
+def test_every_head_that_is_added_up_counts():
+    """A model that adds heads up in several places may round less often than the form, which adds them in one."""
+    reading = ol.build("sin(x1)*x2", [(0, 1)] * 2, 1e-2).fast("linear").reading
+    assert deployment(replace(reading, summands=1), FLOAT64).summands >= reading.form.heads > 1

@@ -16,6 +16,7 @@ from onelayer.assemble import Outputs, assemble, frame_of
 from onelayer.domain import domain_of
 from onelayer.errors import InputError
 from onelayer.export import c as c_format
+from onelayer.export import c_form
 from onelayer.export.subject import at_most
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -126,7 +127,7 @@ def test_one_point_and_a_batch_from_another_program(tmp_path):
 @compiled
 def test_a_hostile_description_stays_in_its_comment(tmp_path):
     approximation = ol.gallery.sort(3)
-    approximation.stored["description"] = 'x */ #error "out" /* ??/\n\\ β ‮'
+    approximation.stored["description"] = 'x */ #error "out" /* ???/\n\\ β ‮'
     assert ol.export(approximation, tmp_path / "m.c", to="c", points=10).difference < 1e-12
 
 
@@ -146,3 +147,9 @@ def test_what_is_too_large_is_refused(tmp_path):
     with pytest.raises(InputError, match="4 MB of stack"):
         ol.export(deep, tmp_path / "m.c", to="c", points=2)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_head_of_too_many_tokens_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(c_form, "MOST_STACK", 8)
+    with pytest.raises(InputError, match=r"4 MB of stack.*a head of 3 tokens"):
+        ol.export(ol.build("x1*x2", [(0, 1)] * 2, 0.1, construction="gates"), tmp_path / "m.c", to="c", points=2)

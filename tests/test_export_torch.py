@@ -19,6 +19,7 @@ from onelayer.export.deviation import deviation
 from onelayer.export.layernorm import doubled
 from onelayer.export.subject import subject_of
 from onelayer.export.torch import _shaped, _stock
+from onelayer.model import SingleLayerTransformer
 
 ALONE = """
 import sys, torch
@@ -81,6 +82,28 @@ def test_the_bound_on_layernorm_holds(config, seed, norm):
     x = approximation.domain.points(np.random.default_rng(seed).random((40, approximation.domain.dimension)))
     seen = np.abs(layer(torch.from_numpy(x)).detach().numpy() - own(x)).max()
     assert seen <= bound + 1e-11 * size_of(own)
+
+
+def test_biases_that_cancel_what_layernorm_moves():
+    """q = eW + b = 0, but a factor of e moves it by as much of eW."""
+    model = SingleLayerTransformer(
+        plain_config(
+            tokens=2, features_in=1, features_out=1, d_model=3, heads=1, d_k=1, d_v=1, ffn_width=2, code="none"
+        )
+    )
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.W_E[0, 0] = model.b_E[1] = model.W_K[0, 0, 0] = model.W_V[0, 0, 0] = model.W_O[0, 2] = model.W_R[2, 0] = 1
+        model.S[:, 1] = 1
+        model.W_Q[0, 1, 0], model.b_Q[0, 0] = 2.0**17, -(2.0**17)
+    subject = subject_of(wrapped(model.float()), None)
+    found = doubled(subject, "pre")
+    stock = {name: t.double() for name, t in _stock(found.config, found.weights).items()}
+    layer = loader.filled(_shaped(subject, found.config), stock)
+    x = subject.approximation.domain.points(np.random.default_rng(0).random((400, 2)))
+    seen = np.abs(layer(torch.from_numpy(x)).detach().numpy() - wrapped(model.double())(x)).max()
+    assert seen <= deviation(subject, found)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

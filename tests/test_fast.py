@@ -7,6 +7,10 @@ import torch
 import onelayer as ol
 from cases import random_layer
 from onelayer import InputError
+from onelayer.assemble import Frame
+from onelayer.certify.arithmetic import FLOAT32, FLOAT64
+from onelayer.certify.deployed import Deployment, deployed_rounding
+from onelayer.certify.form import Block, Form
 from onelayer.certify.reading import form_of_model
 from onelayer.fast import CHUNK, Factored
 from onelayer.heads import lattice_gates
@@ -107,3 +111,23 @@ def test_a_solved_layer_is_mostly_tables():
     x = approx.domain.points(np.random.default_rng(0).random((100, 3)))
     np.testing.assert_allclose(fast(torch.from_numpy(x))[:, 0].numpy(), approx(x), rtol=0, atol=1e-11)
     assert fast.plans[torch.float64].tables
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "beta", "value"),
+    [(FLOAT32, 84.0, 1e3), (FLOAT64, 693.0, 1e8), (FLOAT32, -84.0, 1e-25), (FLOAT64, -693.0, 1e-170)],
+)
+def test_numerators_neither_overflow_nor_vanish(arithmetic, beta, value):
+    """Exponents that fit, times values that fit, need not: such heads are averaged."""
+    keys, biases, values = (torch.zeros(4, 2, 1, dtype=torch.float64) for _ in range(3))
+    keys[:, 1], values[:, 1] = -abs(beta), value
+    biases[:, 1, 0] = beta * torch.tensor([0.125, 0.25, 0.375, 0.5])
+    slopes = torch.zeros(4, 2, 1, 1, dtype=torch.float64)
+    given = (keys, biases[..., 0], values, slopes)
+    block = Block(*(t.to(arithmetic.dtype).double() for t in given))
+    form = Form(torch.zeros(1).double(), torch.zeros(1, 1).double(), (block,))
+    x = torch.linspace(-0.5, 0.5, 101, dtype=arithmetic.dtype)[:, None]
+    y, edge = Factored(form, Frame((0.0,), (1.0,)))(x).double(), torch.full((1,), 0.5, dtype=torch.float64)
+    allowed = deployed_rounding(form, -edge, edge, Deployment(arithmetic, 6, 2))
+    own = deployed_rounding(form, -edge, edge, Deployment(FLOAT64, 6, 2))
+    assert ((y - form(x.double())).abs() <= allowed + own).all()

@@ -314,6 +314,18 @@ def test_whatever_a_kill_leaves(product, whole, step, lost, cut, flip):
     output.unlink()
 
 
+@pytest.mark.parametrize("line", [b"9" * 17 + b" 0\n", b"9" * 5000 + b" 0\n", b"7 0\n", b"-1 0\n", b"x\n"])
+def test_a_journal_that_claims_too_much(line):
+    """A batch that is not there does not count, and nothing as large is asked for."""
+    with Values(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
+        values.append(np.ones((3, 1)))
+    with Path("part/journal").open("ab") as file:
+        file.write(line)
+    with Values(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
+        assert values.rows == [3]
+        assert (next(values.batches()) == 1).all()
+
+
 def test_an_interrupt_says_how_far_it_came(product, small):
     x = write("in.parquet", points(5 * ROWS))
 
@@ -437,6 +449,15 @@ def test_bad_array(product, run, array, words):
     product.save("product")
     np.save("in.npy", array)
     refused(run("eval", "product", "--input", "in.npy", "--output", "out.npy", "--outside", "error"), *words)
+
+
+def test_an_array_of_fewer_than_no_points(product, run):
+    product.save("product")
+    with Path("in.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (-1, 2)})
+    status, out, err = run("eval", "product", "--input", "in.npy", "--output", "out.npy")
+    assert (status, out) == (2, "")
+    assert "shape [-1, 2]" in err
 
 
 def test_files_that_are_none(product, run, monkeypatch):

@@ -217,7 +217,7 @@ class Approximation:
                 raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
         if outside == "clip":
             ends = np.array([self.domain.lower, self.domain.upper])
-            low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x.dtype)
+            low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x)
             return x.clamp(low, high)
         return x
 

@@ -204,9 +204,9 @@ def _weights(block: Block, box: Boxes) -> tuple[Float[Tensor, "head token"], Flo
     log_w = torch.log_softmax(score, dim=1)
     mean = torch.einsum("ht,htd->hd", log_w.exp(), keys)
     grow = (keys - mean[:, None]).abs() @ r
-    # rounding of scores, and with them of k̄, in float64
-    size = (keys.abs() @ c.abs() + biases.abs()).amax(dim=1, keepdim=True)
-    own = (len(c) + 8) * FLOAT64.u * (1 + size)
+    # rounding of scores, and with them of k̄, a sum over the tokens, in float64
+    size = (keys.abs() @ (c.abs() + r) + biases.abs()).amax(dim=1, keepdim=True)
+    own = (len(c) + keys.shape[1] + 8) * FLOAT64.u * (1 + size)
     grow = grow * UP + 4 * own * (1 + grow.amax(dim=1, keepdim=True))
     weights = ((log_w + grow).clamp_max(0.0).exp() * UP).masked_fill(~there, 0.0)
     swing = torch.einsum("htdo,d->hto", block.slopes.abs(), r)

@@ -10,7 +10,10 @@ def device_of(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         found = str(error).splitlines()[0][:100]
-        raise InputError("device 'cpu' or 'cuda', present on this machine", found, "use device='cpu'") from None
-    return device
+    else:
+        if device.type in ("cpu", "cuda"):
+            return device
+        found = f"{name!r}"
+    raise InputError("device 'cpu' or 'cuda', present on this machine", found, "use device='cpu'")

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from .approximation import Approximation, Attention, Outside
-from .cells import Sparse
+from .cells import EDGE, Sparse
 from .certify.arithmetic import arithmetic_of
 from .certify.decide import deployment
 from .certify.deployed import Deployment, deployed_rounding, edges
@@ -74,7 +74,8 @@ class Evaluator:
         if self.reading is None or self.fast is None:
             return self._by_model(given).to(x.device)
         hat = self.reading.frame(given)
-        inside = (hat.abs() <= self.reading.edge).all(dim=1)
+        reach = min(self.reading.edge, EDGE) if isinstance(self.fast, Sparse) else self.reading.edge
+        inside = (hat.abs() <= reach).all(dim=1)
         if inside.all():
             return self._quickly(given, hat).to(x.device)
         y = given.new_empty(len(x), len(self.reading.form.bias))

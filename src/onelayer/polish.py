@@ -139,6 +139,7 @@ def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iter
             break
         expected = float((move * (damping * diagonal[:, None] * move + slope)).sum())  # what the linear model promised
         gain = (state.cost(penalty) - better.cost(penalty)) / max(expected, 1e-300)
+        gain = min(gain, 1.0)  # more says no more, and its cube could overflow
         state, damping = better, max(damping * max(TRUST, 1 - (2 * gain - 1) ** 3), 1e-13)
         penalty = penalty_of(state.squares)
         history.append(state.squares)

@@ -36,7 +36,7 @@ class Table:
     by: Tensor  # [p]: … these coordinates,
     S: Tensor  # [p, head·out]: for values with slopes
     constant: bool  # whether all numerators are
-    paired: bool  # whether the product of two denominators can neither overflow nor vanish
+    paired: bool  # whether the product of two denominators cannot overflow, and is at least 1
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         E = torch.exp(x[:, self.coordinates] * self.keys)
@@ -76,7 +76,7 @@ def tables_of(block: Block, dtype: torch.dtype) -> tuple[list[Table], Block | No
     """(a table for every set of keys that enough heads share, the block of the other heads or None)."""
     there = block.there
     keys = block.keys.masked_fill(~there[..., None], 0.0)
-    exponent = keys.abs().sum(dim=-1) * EDGE + block.biases.masked_fill(~there, 0.0).abs()
+    exponent = keys.abs().sum(dim=-1) * EDGE + block.biases.masked_fill(~there, 0.0).abs() + _orders(block)
     plain = (keys.ne(0).sum(dim=-1) <= 1).all(dim=1) & (exponent <= arithmetic_of(dtype).largest).all(dim=1)
     sets: dict[tuple[float, ...], list[int]] = {}
     for head in plain.nonzero().flatten().tolist():
@@ -89,6 +89,14 @@ def tables_of(block: Block, dtype: torch.dtype) -> tuple[list[Table], Block | No
             left[heads] = False
             found.append(table_of(picked(block, torch.tensor(heads)), dtype))
     return found, picked(block, left.nonzero().flatten()) if left.any() else None
+
+
+def _orders(block: Block) -> Float[Tensor, "head token"]:
+    """What values, slopes and sums over them add to the exponents: numerators must neither overflow nor vanish."""
+    _, T, D = block.keys.shape
+    numbers = torch.cat([block.values, block.slopes.flatten(2)], dim=2).abs()
+    orders = torch.where(numbers > 0, numbers, 1.0).log().abs().amax(dim=2) + math.log(T * (D + 1))
+    return orders.masked_fill(~block.there, 0.0)
 
 
 def table_of(block: Block, dtype: torch.dtype) -> Table:
@@ -122,7 +130,7 @@ def table_of(block: Block, dtype: torch.dtype) -> Table:
     most, least = far @ G[:-1] + G[-1], G[:-1].T @ (1 / far) + G[-1]  # of the denominators of every head
     above = most * far.max() * max(float(C.abs().max()), float(S.abs().max()), 1.0) if len(far) else most
     safe = math.sqrt(arithmetic_of(dtype).overflow) / 16
-    paired = bool((above < safe).all()) and bool((least > 1 / safe).all())
+    paired = bool((above < safe).all()) and bool((least >= 1).all())  # what underflows on the way stays that small
     G, C, S = (t.to(dtype) for t in (G, C.flatten(1), S[moving, by].flatten(1)))
     return Table(pairs[:, 0].to(torch.int64), pairs[:, 1].to(dtype), G, C, moving, by, S, constant, paired)
 

@@ -204,7 +204,10 @@ def fits(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> 
 def deployment(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
-    return Deployment(arithmetic, reading.summands, reading.steps, **largest)
+    summands = max(
+        reading.summands, reading.form.terms
+    )  # of the model, and of the form itself where `fast` evaluates it
+    return Deployment(arithmetic, summands, reading.steps, **largest)
 
 
 def believed(certificate: Certificate) -> Certificate:

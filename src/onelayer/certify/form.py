@@ -67,6 +67,14 @@ class Form:
     def heads(self) -> int:
         return sum(len(block.biases) for block in self.blocks)
 
+    @property
+    def terms(self) -> int:
+        """Heads that some output is made of, at most."""
+        used = torch.zeros(len(self.bias), dtype=torch.int64)
+        for b in self.blocks:
+            used += (b.values.ne(0) | b.slopes.ne(0).any(dim=2)).any(dim=1).sum(dim=0)
+        return int(used.max()) if len(used) else 0
+
     def is_finite(self) -> bool:
         """Whether every number is finite (the bias −∞ of a token that is not there aside)."""
         own = [self.bias, self.linear]

@@ -80,7 +80,7 @@ def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound |
 def _commented(text: str) -> str:
     """Text that may stand in a comment: ASCII, no end or beginning of a comment in it."""
     plain = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
-    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("??", "? ?")
 
 
 HEADER = """/* A single-layer Transformer.

@@ -14,7 +14,8 @@ from ..certify.decide import deployment, fits
 from ..certify.deployed import deployed_rounding
 from ..certify.form import Block
 from ..certify.reading import Reading, form_of_model
-from .c_text import array
+from ..errors import InputError
+from .c_text import MOST_STACK, array
 from .subject import Bound, Subject
 
 SMALL = 0.005  # of the tolerance: no closer bound is looked for
@@ -55,6 +56,9 @@ def source(subject: Subject, reading: Reading) -> str:
         lines += ["        y[o] += z[i] * LINEAR[i * OUTPUTS + o];"]
     functions = []
     for i, block in enumerate(form.blocks):
+        if block.biases.shape[1] * 8 > MOST_STACK:
+            found = f"a head of {block.biases.shape[1]:,} tokens"
+            raise InputError("a layer that needs at most 4 MB of stack in C", found, "export it as onnx")
         arrays += _numbers(i, block)
         functions.append(_average(i, block, D, m))
         lines.append(f"average_{i}(z, y);")

@@ -4,10 +4,8 @@ import numpy as np
 
 from ..config import LayerConfig
 from ..errors import InputError
-from .c_text import array
+from .c_text import MOST_STACK, array
 from .subject import Subject
-
-MOST_STACK = 2**22  # bytes of numbers held on the stack while one point is answered
 
 ACTIVATION = {
     "relu": "u > 0 ? u : 0",

@@ -3,6 +3,7 @@
 import numpy as np
 
 PER_LINE = 4
+MOST_STACK = 2**22  # bytes of numbers held on the stack while one point is answered
 
 
 def array(name: str, values: np.ndarray, suffix: str) -> str:

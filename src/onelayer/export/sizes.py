@@ -54,24 +54,28 @@ def _scores(
 ) -> tuple[float, float, float]:
     """(|score| of tokens that may have a weight, of all tokens, weight of the others), over all heads and rows that are read.
 
-    With biases q = eW + b, a factor of e is none of the score: then Σ|q_w k_w| stands for |score|.
+    With biases q = eW + b, a factor of e is none of the score: then Σ(|eW| + |b|)_w (|e'W'| + |b'|)_w stands for |score|,
+    since eW and b may cancel in q and yet a factor moves eW.
     """
     c = subject.model.config
     zero = torch.zeros(1, dtype=torch.float64)
 
-    def projected(t: slice, which: str) -> tuple[Tensor, Tensor]:
-        """Centres and radii [token, head, width]."""
+    def projected(t: slice, which: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Centres, radii and |eW| + |b|, [token, head, width]."""
         matrix, bias = w[f"W_{which}"], w.get(f"b_{which}", zero)
         rest = radius[t] + 1e-12 * centre[t].abs()
-        return torch.einsum("tm,hmw->thw", centre[t], matrix) + bias, torch.einsum("tm,hmw->thw", rest, matrix.abs())
+        plain, off = torch.einsum("tm,hmw->thw", centre[t], matrix), torch.einsum("tm,hmw->thw", rest, matrix.abs())
+        off = off + 1e-12 * bias.abs()
+        return plain + bias, off, plain.abs() + bias.abs() + off
 
-    (q, q_off), (k, k_off) = projected(c.read_rows, "Q"), projected(slice(None), "K")
+    (q, q_off, q_size), (k, k_off, k_size) = projected(c.read_rows, "Q"), projected(slice(None), "K")
     root = math.sqrt(c.d_k)
     middle = torch.einsum("rhw,thw->hrt", q, k) / root
     full = torch.einsum("rhw,thw->hrt", q.abs() + q_off, k.abs() + k_off) / root * UP
     off = full - torch.einsum("rhw,thw->hrt", q.abs(), k.abs()) / root + 1e-9 * full
     kept = middle + off >= (middle - off).amax(dim=-1, keepdim=True) - APART
-    size = full if c.projection_bias else (middle.abs() + off) * UP
+    apart = torch.einsum("rhw,thw->hrt", q_size, k_size) / root
+    size = (apart if c.projection_bias else middle.abs() + off) * UP
     lost = 0.0 if bool(kept.all()) else c.all_tokens * math.exp(-APART)
     return float(size[kept].max()), float(size.max()), lost
 

@@ -32,7 +32,7 @@ class NumpyPoints:
             raise InputError(f"an array of numbers in {path.name}", why, "write it with numpy.save") from None
         if self.dtype.kind not in "fiu":
             raise InputError(f"numbers in {path.name}", f"dtype {self.dtype}", "write floats or integers")
-        if not shape or (math.prod(shape[1:]) != D) or (self.by_column and len(shape) > 2):
+        if not shape or min(shape) < 0 or (math.prod(shape[1:]) != D) or (self.by_column and len(shape) > 2):
             wanted = f"an array [N, {D}] in {path.name}"
             raise InputError(wanted, f"shape {list(shape)}", f"one row per point, {D} numbers each, in C order")
         self.count, self.width = int(shape[0]), D

@@ -82,11 +82,15 @@ class Values:
             self._journal.flush()
             return [] if known is None else [key for key in purpose if known.get(key) != purpose[key]]
         whole, size = len(lines[0]), 0
+        held = self._numbers.seek(0, os.SEEK_END)
         self._numbers.seek(0)
         for line in lines[1:]:
             rows, checksum = _entry(line)
-            content = self._numbers.read(rows * self.outputs * self.dtype.itemsize)
-            if not rows or zlib.crc32(content) != checksum:
+            wanted = rows * self.outputs * self.dtype.itemsize
+            if not rows or wanted > held - size:
+                break
+            content = self._numbers.read(wanted)
+            if zlib.crc32(content) != checksum:
                 break
             self._count(rows)
             whole, size = whole + len(line), size + len(content)
@@ -115,7 +119,7 @@ def _purpose(line: bytes) -> Any:
 def _entry(line: bytes) -> tuple[int, int]:
     """(rows, checksum) of a line; (0, 0) of one that was cut off."""
     parts = line.split()
-    whole = line.endswith(b"\n") and len(parts) == 2 and all(part.isdigit() for part in parts)
+    whole = line.endswith(b"\n") and len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts)
     return (int(parts[0]), int(parts[1])) if whole else (0, 0)
 
 
