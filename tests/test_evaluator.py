@@ -158,3 +158,11 @@ def test_every_head_that_is_added_up_counts():
     """A model that adds heads up in several places may round less often than the form, which adds them in one."""
     reading = ol.build("sin(x1)*x2", [(0, 1)] * 2, 1e-2).fast("linear").reading
     assert deployment(replace(reading, summands=1), FLOAT64).summands >= reading.form.heads > 1
+
+
+def test_changed_weights_have_no_bound():
+    approx = ol.build("x1**2", [(0, 1)], 1e-2)
+    assert approx.fast().bound <= 1e-2
+    with torch.no_grad():
+        approx.model.b_R.add_(1.0)
+    assert approx.fast().bound == float("inf")

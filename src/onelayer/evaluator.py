@@ -109,6 +109,8 @@ class Evaluator:
         The certificate covers the model's own softmax on the CPU; and linear attention, where it was proved by interpolation.
         """
         c = self.approximation.certificate
+        if c.weights and c.weights != self.approximation.model.fingerprint():
+            return float("inf")  # the weights are no longer those that the certificate speaks of
         covered = self.attention == "softmax" or (self.attention == "linear" and c.method == "analytic")
         if covered and self.device.type == "cpu":
             return c.bound

@@ -150,10 +150,9 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
         part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units), wishes.device)[0][
             1
         ]
-        problem = fit.problem(features_of(part.heads, fit.group), pool)
-        return replace(
-            part, solution=solve(problem, most=limit(units), exchanges=0, reweightings=0, device=wishes.device)
-        )
+        problem, cap = fit.problem(features_of(part.heads, fit.group), pool), cap_of(part.heads)
+        once = solve(problem, cap=cap, most=limit(units), exchanges=0, reweightings=0, device=wishes.device)
+        return replace(part, solution=once)
 
     def refined(part: Part) -> Part:
         problem = fit.problem(features_of(part.heads, fit.group), pool)
