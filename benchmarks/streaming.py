@@ -1,7 +1,7 @@
 """Many points of a Parquet file through `onelayer eval`: peak memory, points per second, and a kill half-way.
 
 The layer is that of sin x1 + sin x2 at 1e-6. The command runs as a process of its own on one thread; its peak memory is what
-the system says of it when it ends. It runs once undisturbed, then again: killed (SIGKILL) once half of the values are there,
+Linux says of it while it runs. It runs once undisturbed, then again: killed (SIGKILL) once half of the values are there,
 and started anew. `--page` puts the table into docs/streaming.md.
 
     python benchmarks/streaming.py --points 100000000 --page     some minutes, 6 GB of disk for a while
@@ -93,15 +93,27 @@ def evaluated(folder: Path, kill_at: int | None = None) -> tuple[Run, int]:
     command = [sys.executable, "-m", "onelayer.apps.cli", *arguments]
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     values, there = folder / ".out.parquet.part" / "values", 0
-    while kill_at is not None and there < kill_at and process.poll() is None:
+    peak = 0
+    while process.poll() is None:
         time.sleep(0.05)
-        there = values.stat().st_size // 8 if values.exists() else 0
-    if kill_at is not None:
-        process.send_signal(signal.SIGKILL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    kibibytes = usage.ru_maxrss / (1 if sys.platform == "linux" else 1024)
-    return Run(process.returncode, time.perf_counter() - started, 1024 * kibibytes), there
+        peak = max(peak, high_water(process.pid))
+        there = values.stat().st_size // 8 if values.exists() else there
+        if kill_at is not None and there >= kill_at:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    return Run(process.returncode, time.perf_counter() - started, peak), there
+
+
+def high_water(pid: int) -> int:
+    """Peak memory of a running process so far, in bytes, as Linux tells it; 0 once it has ended.
+
+    What the system says at the end counts the process that started it as well, from before it became another program.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def digest(path: Path) -> str:
