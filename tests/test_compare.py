@@ -10,7 +10,7 @@ import onelayer as ol
 from onelayer.compare import layer_size
 from onelayer.peers import PEERS
 from onelayer.peers.task import matched
-from onelayer.views.plots import comparison, write_page
+from onelayer.views.comparison import comparison_figure, write_page
 
 
 @pytest.mark.long
@@ -40,7 +40,7 @@ def test_everybody_is_judged_alike_and_only_certificates_are_bounds(tmp_path):
     assert {e.kind for e in found.growth} == {"trained", "constructed"}
     assert {e.size for e in found.samples} == {60}
 
-    figure = comparison(found)
+    figure = comparison_figure(found)
     assert len(figure.data) >= 4 + 1 + 3
     page = write_page(figure, tmp_path / "p.html").read_text()
     assert "<html>" in page
@@ -100,4 +100,4 @@ def test_the_table_and_the_picture_of_a_short_comparison(tmp_path):
     assert found.entrants[0].bound <= 0.1
     assert math.isinf(found.entrants[1].bound)
     assert "trained, adam" in str(found)
-    assert write_page(comparison(found), tmp_path / "p.html").stat().st_size > 10**6
+    assert write_page(comparison_figure(found), tmp_path / "p.html").stat().st_size > 10**6

@@ -37,7 +37,9 @@ def test_public_names():
         "load",
         "memorize",
         "plan",
+        "plot",
         "reference",
+        "report",
         "train",
     ]
     for name in ol.__all__:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .train import train as train
     from .views.estimator import OneLayerClassifier as OneLayerClassifier
     from .views.estimator import OneLayerRegressor as OneLayerRegressor
+    from .views.plot import plot as plot
+    from .views.report import report as report
 
 __version__ = "0.1.0"
 
@@ -54,6 +56,8 @@ _HOME = {
     "load": "storage",
     "memorize": "memorize",
     "plan": "plan",
+    "plot": "views.plot",
+    "report": "views.report",
     "train": "train",
 }
 _MODULES = ("gallery", "reference")  # public as modules

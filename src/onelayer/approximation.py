@@ -23,6 +23,8 @@ from .target import Target
 from .training.history import History
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from .evaluator import Evaluator
 
 Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
@@ -157,6 +159,18 @@ class Approximation:
         from .streaming import evaluate_file
 
         return evaluate_file(self.fast(), Path(source), Path(output), outside, progress)
+
+    def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
+        """A plotly figure: overview, function, error, heads, weights, spectra, training, or contributions `at` a point."""
+        import onelayer
+
+        return onelayer.plot(self, what, at=at, output=output)
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the report: one page that shows target, error, heads, weights and certificate, and needs no network."""
+        import onelayer
+
+        return onelayer.report(self, path)
 
     def table(self) -> Table:
         c = self.certificate

@@ -1,4 +1,4 @@
-"""Folders that are complete or absent: written beside their destination under another name, then renamed."""
+"""Folders and files that are complete or absent: written beside their destination under another name, then renamed."""
 
 import os
 import shutil
@@ -20,6 +20,21 @@ def move(fresh: Path, folder: Path) -> None:
         aside.rmdir()
         raise
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def written(path: Path, text: str) -> Path:
+    """Write a text file, complete or absent; its folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(fresh, 0o666 & ~umask())
+        os.replace(fresh, path)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+    return path
 
 
 def umask() -> int:

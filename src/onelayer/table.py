@@ -1,4 +1,4 @@
-"""Table: rows under column names, as text for a terminal and as HTML for a notebook."""
+"""Table: rows under column names, as text for a terminal, HTML for a notebook, Markdown and LaTeX for papers."""
 
 import html
 from dataclasses import dataclass, field
@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 def show(value: object) -> str:
     """A cell as text: floats with four significant digits, everything else as it prints."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def _tex(text: str) -> str:
+    """Text with LaTeX's special characters escaped."""
+    return "".join(SPECIAL.get(c) or (f"\\{c}" if c in "&%$#_{}" else c) for c in text)
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,21 @@ class Table:
         text = ["  ".join(f"{c:{'<' if left[i] else '>'}{widths[i]}}" for i, c in enumerate(line)) for line in lines]
         rule = "─" * (sum(widths) + 2 * len(widths) - 2)
         return "\n".join(line.rstrip() for line in [self.title, text[0], rule, *text[1:]]) + "\n"
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [self.columns, ("---",) * len(self.columns), *(tuple(show(cell) for cell in row) for row in self.rows)]
+        cells = ([" ".join(c.split()).replace("|", "\\|") for c in line] for line in lines)
+        return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
+
+    def latex(self) -> str:
+        """The table as a LaTeX tabular; Unicode mathematics needs LuaLaTeX or XeLaTeX."""
+        lines = [self.columns, *(tuple(show(cell) for cell in row) for row in self.rows)]
+        text = [" & ".join(_tex(cell) for cell in line) + r" \\" for line in lines]
+        columns = "ll" if len(self.columns) == 2 else "l" + "r" * (len(self.columns) - 1)
+        body = "\n".join([text[0], r"\hline", *text[1:]])
+        title = " ".join(self.title.split())
+        return f"% {title}\n\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}\n"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.columns)

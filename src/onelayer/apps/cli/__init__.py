@@ -14,7 +14,7 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, certify, check, compare, evaluate, export, gallery, memorize, plan, train
+from . import build, certify, check, compare, evaluate, export, gallery, inspect, memorize, plan, report, train
 from .show import Stopped
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -32,6 +32,8 @@ app.command("train")(train.train)
 app.command("compare")(compare.compare)
 app.command("certify")(certify.certify)
 app.command("check")(check.check)
+app.command("inspect")(inspect.inspect)
+app.command("report")(report.report)
 app.command("export")(export.export)
 # the options of an entry are those of its function
 app.command("gallery", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(gallery.gallery)

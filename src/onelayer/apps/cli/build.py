@@ -43,6 +43,7 @@ def build(
     device: given.Device = "cpu",
     seconds: given.FitSeconds = 300.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
+    report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
     json: given.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
 ) -> int:
@@ -64,20 +65,22 @@ def build(
     with progress_bar(not quiet) as progress:
         approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
         folder = approximation.save(folder)
+        if report:
+            approximation.report(folder / "report.html")
     if json:
         print_json(record_of(approximation, folder))
     elif talk:
         print(approximation)
-        print(f"written to {out}")
+        print(f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else ""))
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
-def record_of(approximation: "Approximation", folder: Path) -> dict[str, Any]:
+def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, Any]:
     """What was built, for JSON."""
     about = asdict(approximation.facts)
     about["heads"] = [{"kind": kind, "count": count} for kind, count in approximation.facts.heads]
     return {
-        "folder": str(folder),
+        **({"folder": str(folder)} if folder is not None else {}),
         "verdict": approximation.certificate.verdict,
         "target": approximation.target.text if approximation.target else None,
         "parameters": approximation.parameters,

@@ -51,9 +51,9 @@ def compare(
             progress=progress,
         )
     if plot is not None:
-        from ...views.plots import comparison, write_page
+        from ...views.comparison import comparison_figure, write_page
 
-        write_page(comparison(found), Path(plot))
+        write_page(comparison_figure(found), Path(plot))
     if json:
         print_json(asdict(found))
     else:

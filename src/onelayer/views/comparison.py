@@ -1,10 +1,11 @@
-"""Pictures, by plotly: figures that can be zoomed, and pages that work offline."""
+"""A comparison as a figure, and as a page that works offline."""
 
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..atomic import written
+from .style import FONT
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -12,10 +13,9 @@ if TYPE_CHECKING:
     from ..compare import Comparison, Entrant
 
 COLOURS = {"constructed": "#1b7837", "warm-started": "#7fbf7b", "trained": "#762a83", "peer": "#8c8c8c"}
-FONT = {"family": "system-ui, sans-serif", "size": 14}
 
 
-def comparison(found: "Comparison") -> "go.Figure":
+def comparison_figure(found: "Comparison") -> "go.Figure":
     """Observed errors of all entrants, proved bounds as marks, and errors against size and samples where they were asked for."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
@@ -85,13 +85,4 @@ def _lines(entrants: "tuple[Entrant, ...]") -> "list[tuple[str, str, list[Entran
 
 def write_page(figure: "go.Figure", path: Path) -> Path:
     """The figure as one HTML file that needs nothing else; complete or absent."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
-        figure.write_html(fresh, include_plotlyjs=True, full_html=True)
-        os.replace(fresh, path)
-    except BaseException:
-        Path(fresh).unlink(missing_ok=True)
-        raise
-    return path
+    return written(path, figure.to_html(include_plotlyjs=True, full_html=True))

@@ -1,0 +1,59 @@
+"""`onelayer inspect`: a model folder in the terminal."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from . import options as given
+from .show import print_json
+
+
+class Format(StrEnum):
+    text = "text"
+    markdown = "markdown"
+    latex = "latex"
+
+
+def inspect(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
+    form: Annotated[
+        Format, typer.Option("--format", help="Text with small charts, or the tables for a paper.")
+    ] = Format.text,
+    json: given.Json = False,
+) -> int:
+    """Show what is in a folder: certificate, heads, weights and their spectra, where the error is."""
+    import onelayer as ol
+
+    from ...views.terminal import summary, tables
+
+    approximation = ol.load(folder)
+    if json:
+        print_json(record(approximation))
+    elif form is Format.text:
+        print(summary(approximation), end="")
+    else:
+        found = tables(approximation)
+        print("\n".join(t.markdown() if form is Format.markdown else t.latex() for t in found), end="")
+    return 0
+
+
+def record(approximation: Any) -> dict[str, Any]:
+    """What the folder holds, for JSON: the record of `build`, and the weight matrices."""
+    import onelayer as ol
+
+    from .build import record_of
+
+    matrices = [
+        {
+            "name": m.name,
+            "role": m.role,
+            "shape": m.shape,
+            "rank": m.rank,
+            "singular_values": m.singular_values.tolist(),
+            "frobenius": m.frobenius,
+            "largest": m.largest,
+        }
+        for m in ol.inspect(approximation.model).matrices
+    ]
+    return record_of(approximation, None) | {"matrices": matrices}

@@ -1,0 +1,20 @@
+"""`onelayer report`: the page that shows a model folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model folder.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="PAGE", help="The HTML file to write; FOLDER/report.html by default.")
+    ] = None,
+) -> int:
+    """Write the report of a folder: one page with pictures of target, error, heads, weights and proof. It works offline."""
+    import onelayer as ol
+
+    path = folder / "report.html" if out is None else out
+    print(f"written to {ol.load(folder).report(path)}")
+    return 0

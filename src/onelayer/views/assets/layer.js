@@ -1,0 +1,137 @@
+// One self-attention layer with its feed-forward network, Eq. (5)-(8), at one point: the ordinary softmax, in double precision.
+// `layer` holds the configuration, the weights as {shape, data} and the places that are read. Vectors are rows.
+
+"use strict";
+
+function decoded(record) {
+  const bytes = Uint8Array.from(atob(record.base64), (c) => c.charCodeAt(0));
+  const kind = record.dtype === "float32" ? Float32Array : Float64Array;
+  return { shape: record.shape, data: new kind(bytes.buffer) };
+}
+
+function erf(x) {
+  const a = Math.abs(x);
+  if (a > 6) return Math.sign(x);
+  if (a < 2.5) {
+    let term = a, sum = a;
+    for (let k = 1; k < 80; k++) { term *= (-a * a) / k; sum += term / (2 * k + 1); }
+    return (Math.sign(x) * 2 * sum) / Math.sqrt(Math.PI);
+  }
+  let fraction = 0;
+  for (let k = 60; k > 0; k--) fraction = (k / 2) / (a + fraction);
+  return Math.sign(x) * (1 - Math.exp(-a * a) / ((a + fraction) * Math.sqrt(Math.PI)));
+}
+
+const ACTIVATION = {
+  relu: (v) => Math.max(v, 0),
+  gelu: (v) => (v / 2) * (1 + erf(v / Math.SQRT2)),
+  silu: (v) => v / (1 + Math.exp(-v)),
+};
+
+function times(row, M, offset, inner, outer) {
+  const out = new Float64Array(outer);
+  for (let i = 0; i < inner; i++) {
+    const r = row[i];
+    if (r === 0) continue;
+    for (let j = 0; j < outer; j++) out[j] += r * M[offset + i * outer + j];
+  }
+  return out;
+}
+
+function normalised(row, gain, offset, eps) {
+  const mean = row.reduce((s, v) => s + v, 0) / row.length;
+  const variance = row.reduce((s, v) => s + (v - mean) ** 2, 0) / row.length;
+  return row.map((v, i) => ((v - mean) / Math.sqrt(variance + eps)) * gain[i] + offset[i]);
+}
+
+function embedded(layer, x) {
+  const c = layer.config, w = layer.weights, tokens = [];
+  for (let t = 0; t < c.tokens; t++) {
+    const features = new Float64Array(c.features_in);
+    for (let i = 0; i < c.features_in; i++) {
+      const given = layer.vocabulary ? (x[t] === i ? 1 : 0) : x[t * c.features_in + i];
+      const at = t * c.features_in + i;
+      features[i] = (given - w.shift.data[at]) * w.scale.data[at];
+    }
+    const e = times(features, w.W_E.data, 0, c.features_in, c.d_model);
+    for (let m = 0; m < c.d_model; m++) e[m] += w.b_E.data[m] + (w.P ? w.P.data[t * c.d_model + m] : 0);
+    tokens.push(e);
+  }
+  const special = w.S ? w.S.shape[0] : 0;
+  for (let s = 0; s < special; s++) tokens.push(Float64Array.from(w.S.data.slice(s * c.d_model, (s + 1) * c.d_model)));
+  return tokens;
+}
+
+// What the layer does at x, read at one row: attention weights and contributions of every head, hidden units, outputs.
+function readAt(layer, tokens, row) {
+  const c = layer.config, w = layer.weights, m = c.d_model, n = tokens.length, bias = w.b_Q !== undefined;
+  const pre = c.norm === "pre", post = c.norm === "post";
+  const seen = pre ? tokens.map((e) => normalised(e, w.gain_1.data, w.offset_1.data, c.norm_eps)) : tokens;
+  const root = Math.sqrt(c.d_k), alpha = [], written = [], values = [];
+  let stream = new Float64Array(m);
+  for (let h = 0; h < c.heads; h++) {
+    const project = (e, name, width) => {
+      const out = times(e, w["W_" + name].data, h * m * width, m, width);
+      if (bias) for (let k = 0; k < width; k++) out[k] += w["b_" + name].data[h * width + k];
+      return out;
+    };
+    const q = project(seen[row], "Q", c.d_k);
+    const scores = seen.map((e) => project(e, "K", c.d_k).reduce((s, v, k) => s + v * q[k], 0) / root);
+    const top = scores.reduce((a, b) => Math.max(a, b)), powers = scores.map((s) => Math.exp(s - top));
+    const total = powers.reduce((s, v) => s + v, 0), own = powers.map((p) => p / total); // Eq. (5)
+    const z = new Float64Array(c.d_v), v = seen.map((e) => project(e, "V", c.d_v));
+    for (let t = 0; t < n; t++) for (let k = 0; k < c.d_v; k++) z[k] += own[t] * v[t][k]; // Eq. (6), (7)
+    const added = times(z, w.W_O.data, h * c.d_v * m, c.d_v, m); // Eq. (8)
+    for (let k = 0; k < m; k++) stream[k] += added[k];
+    alpha.push(own); written.push(added); values.push(v);
+  }
+  if (w.b_O) stream = stream.map((s, k) => s + w.b_O.data[k]);
+  let h = c.residual ? stream.map((s, k) => s + tokens[row][k]) : stream;
+  if (post) h = normalised(h, w.gain_1.data, w.offset_1.data, c.norm_eps);
+  const into = pre ? normalised(h, w.gain_2.data, w.offset_2.data, c.norm_eps) : h;
+  const before = times(into, w.W_1.data, 0, m, c.ffn_width).map((u, k) => u + w.b_1.data[k]);
+  const hidden = before.map(ACTIVATION[c.activation]);
+  const f = times(hidden, w.W_2.data, 0, c.ffn_width, m).map((u, k) => u + w.b_2.data[k]);
+  let y = c.residual ? f.map((u, k) => u + h[k]) : f;
+  if (post) y = normalised(y, w.gain_2.data, w.offset_2.data, c.norm_eps);
+  return { alpha, written, values, hidden, before, y };
+}
+
+function readOut(layer, y) {
+  const c = layer.config, w = layer.weights;
+  return times(y, w.W_R.data, 0, c.d_model, c.features_out).map((v, o) => v + w.b_R.data[o]);
+}
+
+// How an output moves with the stream behind the heads: with the units active as they are, the network is affine.
+function slopeOf(layer, before, output) {
+  const c = layer.config, w = layer.weights, J = new Float64Array(c.d_model);
+  for (let m = 0; m < c.d_model; m++) J[m] = c.residual ? w.W_R.data[m * c.features_out + output] : 0;
+  for (let u = 0; u < c.ffn_width; u++) {
+    if (!(before[u] > 0)) continue;
+    let out = 0;
+    for (let m = 0; m < c.d_model; m++) out += w.W_2.data[u * c.d_model + m] * w.W_R.data[m * c.features_out + output];
+    for (let m = 0; m < c.d_model; m++) J[m] += w.W_1.data[m * c.ffn_width + u] * out;
+  }
+  return J;
+}
+
+// T(x) at one output of the approximation, and why: {value, alpha, byHead, byToken, rest, hidden}.
+function explained(layer, x, output) {
+  const c = layer.config, place = layer.places[Math.floor(output / c.features_out)], entry = output % c.features_out;
+  const tokens = embedded(layer, x), mean = c.readout === "mean";
+  const start = c.readout === "output" ? tokens.length - c.output_tokens : 0;
+  const rows = mean ? [...Array(c.tokens).keys()] : [start + place];
+  const read = rows.map((row) => readAt(layer, tokens, row));
+  const outs = read.map((r) => readOut(layer, r.y)[entry]);
+  const value = outs.reduce((s, v) => s + v, 0) / outs.length, first = read[0];
+  const linear = c.activation === "relu" && c.norm === "none" && !mean;
+  if (!linear) return { value, alpha: first.alpha, hidden: first.hidden, byHead: null, byToken: null, rest: 0 };
+  const J = slopeOf(layer, first.before, entry);
+  const byHead = first.written.map((row) => row.reduce((s, v, k) => s + v * J[k], 0));
+  const byToken = c.heads > 8 ? null : first.alpha.map((own, h) => own.map((a, t) => {
+    const row = times(first.values[h][t], layer.weights.W_O.data, h * c.d_v * c.d_model, c.d_v, c.d_model);
+    return a * row.reduce((s, v, k) => s + v * J[k], 0);
+  }));
+  const rest = value - byHead.reduce((s, v) => s + v, 0);
+  return { value, alpha: first.alpha, hidden: first.hidden, byHead, byToken, rest };
+}

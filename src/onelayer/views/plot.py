@@ -1,0 +1,74 @@
+"""`ol.plot`: the figure of a value, for notebooks."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..approximation import Approximation
+from ..compare import Comparison
+from ..errors import InputError
+from ..explain import Explanation
+from ..inspect import Inspection, inspect
+from ..model import SingleLayerTransformer
+from ..training.history import History
+from . import figures
+from .comparison import comparison_figure
+from .headfigure import heads_figure
+from .headmap import headmap
+from .scene import scenes
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+KINDS = ("overview", "function", "error", "heads", "weights", "spectra", "training", "contributions")
+
+
+def plot(thing: Any, what: str | None = None, *, at: Any = None, output: int = 0) -> "go.Figure":
+    """A plotly figure of an approximation, or of a model, a comparison, an explanation, an inspection or a training's history.
+
+    Of an approximation, `what` is one of overview (T and the error, the default), function, error, heads, weights, spectra,
+    training, and contributions (of the heads, `at` a point). `output` chooses one of several outputs.
+    """
+    if isinstance(thing, Approximation):
+        return _of_approximation(thing, what or "overview", at, output)
+    if what is not None or at is not None:
+        found = f"{type(thing).__name__} with what={what!r}"
+        raise InputError("an Approximation to choose a picture of", found, "leave `what` and `at` out")
+    if isinstance(thing, SingleLayerTransformer | Inspection):
+        return figures.spectra_figure(inspect(thing) if isinstance(thing, SingleLayerTransformer) else thing)
+    if isinstance(thing, Comparison):
+        return comparison_figure(thing)
+    if isinstance(thing, Explanation):
+        return figures.explanation_figure(thing, output)
+    if isinstance(thing, History):
+        return figures.history_figure(thing)
+    kinds = "an Approximation, a model, a Comparison, an Explanation, an Inspection or a History"
+    raise InputError(kinds, type(thing).__name__, "pass one of these")
+
+
+def _of_approximation(approximation: Approximation, what: str, at: Any, output: int) -> "go.Figure":
+    if what not in KINDS:
+        raise InputError(f"a picture: {', '.join(KINDS)}", f"{what!r}", "choose one of these")
+    if (at is not None) != (what == "contributions"):
+        raise InputError("a point `at` with what='contributions', and only there", f"at={at!r}", "give both or neither")
+    if what == "contributions":
+        return figures.explanation_figure(approximation.explain(at), output)
+    if what == "heads":
+        return heads_figure(approximation, headmap(approximation))
+    if what in ("weights", "spectra"):
+        seen = inspect(approximation.model)
+        return figures.weights_figure(approximation, seen) if what == "weights" else figures.spectra_figure(seen)
+    if what == "training":
+        if approximation.history is None:
+            raise InputError("the history of a training", "none: folders do not keep it", "plot what `train` returned")
+        return figures.history_figure(approximation.history)
+    found = scenes(approximation)
+    if not found:
+        raise InputError("real inputs to draw", "token numbers", "plot what='heads'")
+    if not 0 <= output < found[0].T.shape[-1]:
+        raise InputError(f"an output 0, …, {found[0].T.shape[-1] - 1}", f"{output!r}", "choose one of these")
+    if what == "error":
+        error = figures.error_figure(approximation, found[0], output)
+        if error is None:
+            raise InputError("f, to draw T − f", "a target that is not at hand", "plot what='function'")
+        return error
+    draw = figures.overview_figure if what == "overview" else figures.function_figure
+    return draw(approximation, found[0], output)

@@ -1,0 +1,112 @@
+"""A certificate in words: what is proved, how, under which assumptions, and how to check it again."""
+
+import math
+from typing import Any
+
+from ..approximation import Approximation
+from ..certify.certificate import Certificate
+from ..table import Table
+
+HOW = {
+    "theorem": (
+        "Proved before anything was evaluated, from the modulus of continuity of f: the paper's construction with its holes"
+        " closed. Every cell of the lattice costs at most its share of the tolerance, and the tails of the softmax are part"
+        " of the sum."
+    ),
+    "analytic": (
+        "Proved by interpolation. T and f are analytic; on every box T − f is interpolated at Chebyshev points, and what the"
+        " polynomial misses is bounded by how large T and f get on an ellipse around the box in the complex plane, computed in"
+        " intervals. The rounding of the model's own arithmetic is added."
+    ),
+    "bisect": (
+        "Proved by bisection. Boxes are halved until a Taylor model with a proved remainder bounds |T − f| on each of them."
+        " The rounding of the model's own arithmetic is added."
+    ),
+    "lemma": "Proved by a lemma about this kind of layer, with the numbers of its own weights.",
+    "none": "No bound was proved.",
+}
+
+
+def statement(approximation: Approximation) -> str:
+    """What the certificate claims, as one sentence."""
+    c = approximation.certificate
+    where = c.domain if c.method == "lemma" else f"every x with {approximation.domain}"
+    if c.verdict == "CERTIFIED":
+        return f"For {where}: |T(x) − f(x)| ≤ {c.bound:.4g}. This is proved, rounding in {c.arithmetic} included."
+    if c.verdict == "REFUTED":
+        point = ", ".join(f"{v:.6g}" for v in c.witness or ())
+        return f"The tolerance {c.tolerance:.4g} does not hold: at x = ({point}) the error is proved to be larger."
+    proved = f" What is proved is |T(x) − f(x)| ≤ {c.bound:.4g}." if math.isfinite(c.bound) else ""
+    return f"Whether the error is below {c.tolerance:.4g} is not decided.{proved}"
+
+
+def band(approximation: Approximation) -> str:
+    """What is proved of T(x) at a point of the box; nothing for samples, whose proof speaks of them alone."""
+    c = approximation.certificate
+    kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "")
+    if not math.isfinite(c.bound) or kind == "samples":
+        return ""
+    whole = (
+        approximation.domain.where is None
+        and not c.margin
+        and (c.method != "lemma" or c.domain == str(approximation.domain))
+    )
+    where = "" if whole else f", {'for ' if c.method == 'lemma' else 'where '}{c.domain}"
+    return f"|T(x) − f(x)| ≤ {c.bound:.3g} is proved of the model itself{where}."
+
+
+def method(certificate: Certificate) -> str:
+    """How the bound was proved."""
+    lemma = certificate.evidence.get("lemma")
+    return HOW[certificate.method] + (f" The lemma: {lemma}." if lemma else "")
+
+
+def observation(approximation: Approximation) -> str:
+    """What was seen, which proves nothing."""
+    c = approximation.certificate
+    kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "")
+    where = {"data": "held-out samples", "samples": "stored samples"}.get(kind, "points")
+    seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed:.4g}."
+    return f"{seen} It is an observation and proves nothing."
+
+
+def recheck(approximation: Approximation) -> str:
+    """How to check the certificate again, or why the independent checker cannot."""
+    kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "callable")
+    if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
+        return (
+            "Check it again with `onelayer check FOLDER`: the checker is one file of its own that shares no code with the"
+            " prover, reads weights and formula from the folder, and proves the bound in ball arithmetic."
+        )
+    reason = {
+        "formula": "there is no proved bound within the tolerance",
+        "callable": "the target is a Python callable, which a folder does not hold",
+        "data": "the samples are not kept in the folder",
+        "gallery": "it does not know the lemma of this entry; the page docs/gallery.md proves it",
+        "samples": "it does not know the lemma of memorised samples; the page docs/memorize.md proves it",
+    }.get(kind, "the target is not stored")
+    return f"The independent checker has nothing to check here: {reason}."
+
+
+def evidence_table(certificate: Certificate) -> Table:
+    """The numbers of the proof."""
+    table = Table("Evidence", ("", "value"))
+    for name, value in certificate.evidence.items():
+        if name != "lemma":
+            table.rows.extend(_rows(str(name), value))
+    return table
+
+
+def _rows(name: str, value: Any) -> list[tuple[object, ...]]:
+    if isinstance(value, dict):
+        return [row for key, entry in value.items() for row in _rows(f"{name}: {key}", entry)]
+    if isinstance(value, list | tuple):
+        if any(isinstance(entry, dict) for entry in value):
+            return [row for i, entry in enumerate(value[:3]) for row in _rows(f"{name} {i + 1}", entry)]
+        shown = ", ".join(_short(entry) for entry in value[:12]) + (", …" if len(value) > 12 else "")
+        return [(name, shown)]
+    return [(name, _short(value))]
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

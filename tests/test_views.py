@@ -1,0 +1,194 @@
+"""What pictures are made of: scenes, where heads are, figures, and the terminal."""
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+
+import onelayer as ol
+from cases import plain_config, random_model
+from onelayer.apps.cli import main
+from onelayer.table import Table
+from onelayer.views import terminal, words
+from onelayer.views.figures import signed_log
+from onelayer.views.headmap import headmap
+from onelayer.views.scene import scenes
+
+
+@pytest.fixture(scope="module")
+def product():
+    return ol.build("sin(x1)*x2", [(0, 2), (-1, 1)], 1e-2)
+
+
+@pytest.fixture(scope="module")
+def curve():
+    return ol.build("1/(1 + 25*x**2)", {"x": (-1, 1)}, 1e-2)
+
+
+def test_a_scene_holds_f_and_t_at_its_points(product):
+    (scene,) = scenes(product)
+    i, j = 7, 30
+    x = np.array([scene.axes[0][i], scene.axes[1][j]])
+    assert scene.T[i, j, 0] == pytest.approx(product(x), abs=1e-12)
+    assert scene.f[i, j, 0] == pytest.approx(np.sin(x[0]) * x[1], abs=1e-14)
+    assert np.abs(scene.error).max() <= product.certificate.bound
+
+
+def test_sliders_of_a_scene_move_the_other_variables():
+    approx = ol.build("x1 + 2*x2 + 3*x3", [(0, 1)] * 3, 1e-3)
+    found = scenes(approx)
+    assert [s.drawn for s in found] == [(0, 1), (0, 2), (1, 2)]
+    scene = found[1]
+    assert scene.moved == (1,)
+    assert scene.f[3, 5, 2, 0] == pytest.approx(scene.axes[0][5] + 2 * scene.stops[0][3] + 3 * scene.axes[1][2])
+
+
+def test_outside_the_domain_a_scene_is_empty():
+    (scene,) = scenes(ol.build("x1*x2", [(-1, 1)] * 2, 0.1, where="x1**2 + x2**2 <= 1"))
+    assert np.isnan(scene.T[0, 0]).all()
+    assert np.isfinite(scene.T[30, 30]).all()
+
+
+def test_gates_are_where_the_weights_switch():
+    """At a gate's corner the anchor and the token have equal attention weight, in some head of the model itself."""
+    approx = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 0.8, method="representative")
+    found = [g for g in headmap(approx).gates if len(g.at) == 1]
+    assert len(found) >= 12
+
+    def weights(gate, step):
+        """[head]: weights of the token and of the anchor, seen from the output token, a step behind the corner."""
+        ((j, at),) = gate.at.items()
+        x = torch.full((1, 2, 1), 3.0, dtype=torch.float64)
+        x[0, j] = at + step * gate.opens[j]
+        seen = approx.model.attention(x)[0, :, -1]
+        return seen[:, j], seen[:, 2]
+
+    for gate in found:
+        token, anchor = weights(gate, 0.0)
+        switching = (token - anchor).abs() < 1e-6
+        switching &= (weights(gate, 0.3)[1] > 0.9) & (weights(gate, -0.3)[0] > 0.9)
+        assert switching.any()
+        assert not ((token - anchor).abs() < 1e-6).all()
+
+
+def test_tokens_are_in_the_domain_and_edges_where_scores_agree():
+    layer = ol.build("exp(-(x1 - 0.5)**2 - x2**2)", [(0, 1)] * 2, 1e-2, method="solved", construction="memory")
+    found = headmap(layer)
+    assert len(found.tokens) == layer.units
+    assert all(0 <= v <= 1 for t in found.tokens for v in t.at)
+    edge = headmap(ol.build("abs(x1 - x2)", [(0, 1)] * 2, 1e-3)).edges[0]
+    assert edge.normal[0] == pytest.approx(-edge.normal[1])
+    assert edge.level == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_trained_layer_has_mean_attention():
+    approx = ol.train("x1*x2", [(0, 1)] * 2, heads=2, width=8, steps=20)
+    found = headmap(approx)
+    assert found.mean.shape == (2, approx.model.config.all_tokens)
+    assert found.mean.sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("what", [None, "function", "error", "heads", "weights", "spectra"])
+def test_figures_of_an_approximation(product, curve, what):
+    for approx in (product, curve):
+        figure = approx.plot(what)
+        assert isinstance(figure, go.Figure)
+        assert len(figure.data)
+
+
+def test_the_error_is_drawn_within_its_band(curve):
+    figure = curve.plot("error")
+    assert np.abs(np.array(figure.data[0].y)).max() <= curve.certificate.bound
+    assert figure.layout.shapes[0].y1 == curve.certificate.bound == -figure.layout.shapes[0].y0
+
+
+def test_contributions_add_up_in_the_figure(product):
+    (fall,) = product.plot("contributions", at=[1.0, 0.5]).data
+    assert sum(fall.x[:-1]) == pytest.approx(fall.x[-1])
+    assert fall.x[-1] == pytest.approx(product([1.0, 0.5]))
+
+
+def test_figures_of_other_values(product):
+    trained = ol.train("x1*x2", [(0, 1)] * 2, heads=2, width=8, steps=20)
+    model = random_model(plain_config())
+    for thing in (trained.history, model, ol.inspect(model), product.explain([1.0, 0.0])):
+        assert isinstance(ol.plot(thing), go.Figure)
+    assert isinstance(trained.plot("training"), go.Figure)
+
+
+@pytest.mark.parametrize(
+    ("thing", "asked", "found"),
+    [
+        (lambda p: ol.plot(3), "an Approximation", "int"),
+        (lambda p: p.plot("pie"), "a picture", "'pie'"),
+        (lambda p: p.plot("training"), "the history", "none"),
+        (lambda p: p.plot("contributions"), "a point", "None"),
+        (lambda p: p.plot("function", output=3), "an output", "3"),
+        (lambda p: ol.plot(p.model, "heads"), "an Approximation to choose", "heads"),
+        (lambda p: ol.gallery.histogram(4, 3).plot(), "real inputs", "token numbers"),
+        (lambda p: ol.gallery.sort(3, tolerance=1e-3).plot("error"), "f, to draw", "not at hand"),
+    ],
+)
+def test_bad_wishes_are_refused(product, as_user, thing, asked, found):
+    with pytest.raises(ol.InputError, match=asked) as refusal:
+        thing(product)
+    assert found in str(refusal.value)
+
+
+def test_signed_log_keeps_sign_and_order():
+    shade, largest = signed_log(np.array([-8.0, -1e-9, 0.0, 1e-3, 4.0]))
+    assert largest == 8.0
+    assert shade[0] == -1.0
+    assert shade[2] == 0.0
+    assert 0 < shade[3] < shade[4] < 1
+
+
+def test_words_claim_what_the_certificate_proves(product):
+    assert "≤ " + f"{product.certificate.bound:.4g}" in words.statement(product)
+    assert "proved" in words.statement(product)
+    refuted = ol.build("sin(40*x1)", [(0, 1)], 1e-6, units=2, method="solved")
+    assert "does not hold" in words.statement(refuted)
+    memorised = ol.memorize(np.eye(3), np.array([0, 1, 2]))
+    assert words.band(memorised) == ""  # proved at the samples alone
+    disc = ol.build("x1*x2", [(-1, 1)] * 2, 0.1, where="x1**2 + x2**2 <= 1")
+    assert "x1**2 + x2**2 <= 1" in words.band(disc)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_inspect_on_the_command_line(product, tmp_path, capsys):
+    folder = product.save(tmp_path / "product")
+    assert main(["inspect", str(folder)]) == 0
+    text = capsys.readouterr().out
+    for part in ("CERTIFIED", "Singular values", "Where units", "What heads add", "as a share of the bound", "█"):
+        assert part in text
+    assert main(["inspect", str(folder), "--format", "markdown"]) == 0
+    assert "| verdict | CERTIFIED |" in capsys.readouterr().out
+    assert main(["inspect", str(folder), "--format", "latex"]) == 0
+    assert r"\begin{tabular}" in capsys.readouterr().out
+    assert main(["inspect", str(folder), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["verdict"] == "CERTIFIED"
+    assert {m["name"] for m in record["matrices"]} >= {"W_Q", "W_K", "W_V", "W_O"}
+    assert main(["inspect", str(tmp_path)]) == 2
+
+
+def test_terminal_charts_of_layers_without_a_formula():
+    for approx in (
+        ol.gallery.sort(3, tolerance=1e-3),
+        ol.gallery.histogram(4, 3),
+        ol.memorize(np.eye(3), np.arange(3)),
+    ):
+        assert "Singular values" in terminal.summary(approx)
+
+
+def test_spark_tells_nothing_from_little():
+    assert terminal.spark(np.array([0.0, 1e-9, 0.5, 1.0])) == " ▁▄█"
+
+
+def test_tables_for_papers():
+    table = Table("of a\nkind", ("x & y", "v|w"), [("a_1", "x^2 {}~\\ 50%")])
+    assert table.markdown().splitlines()[0] == r"| x & y | v\|w |"
+    assert table.latex().splitlines()[:3] == ["% of a kind", r"\begin{tabular}{ll}", r"x \& y & v|w \\"]
+    assert r"a\_1 & x\textasciicircum{}2 \{\}\textasciitilde{}\textbackslash{} 50\%" in table.latex()
