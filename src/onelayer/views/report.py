@@ -26,7 +26,7 @@ from . import words
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
 from .headfigure import LINES, MARKERS, heads_figure
 from .headmap import headmap
-from .scene import Scene, output_names, scenes
+from .scene import Scene, output_names, scenes, window
 from .size import plan_table, size_table
 
 if TYPE_CHECKING:
@@ -165,11 +165,11 @@ def _point(approximation: Approximation) -> str:
     if approximation.parameters > WEIGHTS:
         text = f"A page holds at most {WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
         return f"<p>{text} In Python, <code>approx.explain(x)</code> shows the same at any point.</p>"
-    d = approximation.domain
+    d, ends = approximation.domain, [end.tolist() for end in window(approximation.domain)]
     inputs = []
     for j in range(min(d.dimension, SLIDERS)):
         whole = approximation.vocabulary is not None
-        low, high = (0.0, float((approximation.vocabulary or 1) - 1)) if whole else (d.lower[j], d.upper[j])
+        low, high = (0.0, float((approximation.vocabulary or 1) - 1)) if whole else (ends[0][j], ends[1][j])
         inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", _start(approximation)[j], "", j))
     more = d.dimension - SLIDERS
     note = f'<p class="note">{more} more variables stand still.</p>' if more > 0 else ""
@@ -261,7 +261,8 @@ def _start(approximation: Approximation) -> list[float]:
     if approximation.vocabulary is not None:
         return [float(j % approximation.vocabulary) for j in range(d.dimension)]
     share = 0.5 + 0.15 * np.cos(1.0 + 2.0 * np.arange(d.dimension))
-    return [float(v) for v in d.points(share[None])[0]]
+    low, high = window(d)
+    return [float(v) for v in low + share * (high - low)]
 
 
 def _layer_record(approximation: Approximation) -> dict[str, Any] | None:
@@ -286,8 +287,15 @@ def _scene_record(scene: Scene) -> dict[str, Any]:
     return {
         "sides": [len(axis) for axis in scene.axes],
         "stops": [stops.tolist() for stops in scene.stops],
-        **{name: None if a is None else _array(a.astype(np.float32)) for name, a in arrays.items()},
+        **{name: None if a is None else _array(_short(a)) for name, a in arrays.items()},
     }
+
+
+def _short(a: np.ndarray) -> np.ndarray:
+    """Single precision, if the numbers fit into it."""
+    size = np.abs(a[np.isfinite(a) & (a != 0)])
+    fits = size.max(initial=0.0) < 1e30 and size.min(initial=1.0) > 1e-30
+    return a.astype(np.float32) if fits else a
 
 
 def _array(a: np.ndarray) -> dict[str, Any]:

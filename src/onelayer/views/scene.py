@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..approximation import Approximation
+from ..domain import Domain
 from ..target import Target
 
 LINE, SQUARE = 801, 61  # points along a drawn variable
@@ -22,6 +23,7 @@ SIDE, STOPS = (
 MOVED, PAIRS = 2, 2  # sliders, and pairs of drawn variables, in 4 or more dimensions
 OUTPUTS = 6  # outputs that are drawn
 NUMBERS = 60_000  # numbers of one scene, so that pages stay small
+ENDLESS = 1e12
 WORK = 2e9  # attention weights for one scene; larger layers are drawn more coarsely
 
 
@@ -70,7 +72,7 @@ def scene(approximation: Approximation, drawn: tuple[int, ...], moved: tuple[int
     shown = min(OUTPUTS, math.prod(approximation.output_shape))
     room = min(work, NUMBERS / shown) / math.prod(counts)
     side = max(int(many * min(room, 1.0) ** (1 / len(drawn))) // 2 * 2 + 1, 9)
-    low, high = np.array(domain.lower), np.array(domain.upper)
+    low, high = window(domain)
     axes = tuple(np.linspace(low[j], high[j], side) for j in drawn)
     stops = tuple(np.linspace(low[j], high[j], STOPS[kind]) for j in moved)
     grid = np.meshgrid(*stops, *axes, indexing="ij")
@@ -87,6 +89,13 @@ def scene(approximation: Approximation, drawn: tuple[int, ...], moved: tuple[int
         f[~np.isfinite(f)] = np.nan
     shape = (*grid[0].shape, shown)
     return Scene(drawn, axes, moved, stops, T.reshape(shape), None if f is None else f.reshape(shape))
+
+
+def window(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
+    """The ends to draw between: those of the domain, or [−1, 1] along a side that stands for all numbers."""
+    low, high = np.array(domain.lower), np.array(domain.upper)
+    wide = high / 2 - low / 2 > ENDLESS
+    return np.where(wide, np.maximum(low, -1.0), low), np.where(wide, np.minimum(high, 1.0), high)
 
 
 def can_be_asked(target: Target) -> bool:
