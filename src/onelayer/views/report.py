@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 WEIGHTS = 200_000  # parameters that a page can hold: two megabytes
+TITLE = 300  # characters
+HIDDEN = 60  # hidden units that are drawn, in assets/report.js
 SLIDERS = 12  # variables with a slider at the movable point
 
 
@@ -88,7 +90,8 @@ def page(approximation: Approximation) -> str:
 
 
 def _title(approximation: Approximation) -> str:
-    return approximation.target.text if approximation.target else approximation._described()[1]
+    text = approximation.target.text if approximation.target else approximation._described()[1]
+    return text if len(text) <= TITLE else f"{text[:TITLE]} …"
 
 
 def _facts(approximation: Approximation) -> str:
@@ -141,6 +144,8 @@ def _scenes(approximation: Approximation, found: tuple[Scene, ...], figures: "di
 
 def _heads(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
     found = headmap(approximation)
+    if found.mean is None and not (found.gates or found.edges or found.tokens):
+        return "<p>The layer has no units: its heads read the input, and the read-out is affine.</p>"
     figures["headmap"] = heads_figure(approximation, found)
     if found.mean is not None:
         text = "Attention weights of every head, averaged over random inputs, at the first place that is read."
@@ -193,11 +198,9 @@ def _point(approximation: Approximation) -> str:
 
 def _network(approximation: Approximation) -> str:
     c = approximation.model.config
-    return (
-        f"{c.ffn_width} hidden units ({c.activation}), "
-        + ("with a residual around it" if c.residual else "without a residual: what heads wrote passes as relu(z) − relu(−z) = z")
-        + (f", the first {60} drawn." if c.ffn_width > 60 else ".")
-    )  # fmt: skip
+    around = "with" if c.residual else "without"
+    cut = f", the first {HIDDEN} drawn" if c.ffn_width > HIDDEN else ""
+    return f"{c.ffn_width:,} hidden units ({c.activation}), {around} a residual around them{cut}."
 
 
 def _weights(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
