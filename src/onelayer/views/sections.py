@@ -1,0 +1,202 @@
+"""The sections of the report, as HTML; their figures go to a dictionary under the names of their places."""
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..approximation import Approximation
+from ..inspect import inspect
+from . import words
+from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
+from .headfigure import LINES, MARKERS, heads_figure
+from .headmap import headmap
+from .scene import Scene, output_names, window
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+WEIGHTS = 200_000  # parameters that a page can hold: two megabytes
+HIDDEN = 60  # hidden units that are drawn, in assets/report.js
+SLIDERS = 12  # variables with a slider at the movable point
+
+
+def facts(approximation: Approximation) -> str:
+    c = approximation.certificate
+    bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none"
+    rows = [
+        (f"{c.tolerance:.4g}", "tolerance asked for"),
+        (bound, "bound, proved"),
+        (f"{c.observed:.4g}", "observed error"),
+        (f"{approximation.units:,}", "units"),
+        (f"{approximation.model.config.heads:,}", "heads"),
+        (f"{approximation.parameters:,}", "parameters"),
+    ]
+    return "".join(f'<div class="fact"><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>' for v, k in rows)
+
+
+def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:
+    """f and T, then T − f, for every scene, with sliders for the variables that are not drawn."""
+    if not found:
+        return (
+            "<p>Inputs are token numbers: there is nothing to draw between them. The layer at one point is below.</p>"
+        )
+    names, parts = approximation.domain.names, []
+    for number, scene in enumerate(found):
+        drawn = " and ".join(names[j] for j in scene.drawn)
+        still = approximation.domain.dimension - len(scene.drawn) - len(scene.moved)
+        note = f" ({still} other variables stand at the centre of the domain)" if still else ""
+        title = f"<h3>{html.escape(drawn)}{note}</h3>" if len(found) > 1 or note else ""
+        inputs = "".join(
+            _slider(names[j], 0, len(stops) - 1, 1, len(stops) // 2, f"{stops[len(stops) // 2]:.4g}")
+            for j, stops in zip(scene.moved, scene.stops, strict=True)
+        )
+        inputs += _outputs(approximation)
+        parts.append(
+            f'{title}<form id="scene-{number}">{inputs}</form><div class="figure" id="function-{number}"></div>'
+        )
+        figures[f"function-{number}"] = function_figure(approximation, scene)
+        error = error_figure(approximation, scene)
+        if error is not None:
+            figures[f"error-{number}"] = error
+            parts.append(f'<h3>The error T − f</h3><div class="figure" id="error-{number}"></div>')
+    asked = found[0].f is not None
+    parts.append(
+        f'<p class="note">{html.escape(words.observation(approximation))}'
+        + ("" if asked else " f itself is not at hand here, so that T is drawn alone.")
+        + "</p>"
+    )
+    return "".join(parts)
+
+
+def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
+    found = headmap(approximation)
+    if found.mean is None and not (found.gates or found.edges or found.tokens):
+        return "<p>The layer has no units: its heads read the input, and the read-out is affine.</p>"
+    figures["headmap"] = heads_figure(approximation, found)
+    if found.mean is not None:
+        text = "Attention weights of every head, averaged over random inputs, at the first place that is read."
+    elif found.tokens:
+        text = "Every memory token where its attention weight is, on average; large where it gets much weight."
+    else:
+        text = (
+            "Every gate where it switches: the anchor gets the weight on one side, a data token on the other. Triangles point"
+            " to where it opens, lines and corners are where it switches; those far outside the domain are drawn at the rim."
+        )
+    count = len(found.gates) + len(found.edges) + len(found.tokens)
+    most = MARKERS if found.mean is None else math.inf
+    text += " Colour is the value, on a logarithmic scale of both signs." if found.mean is None else ""
+    text += f" The {most:,} largest of {count:,} are drawn." if count > most else ""
+    text += f" Lines are drawn for the {LINES} largest." if len(found.gates) > LINES and found.mean is None else ""
+    story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""
+    return f'{story}<p>{html.escape(text)}</p><div class="figure" id="headmap"></div>'
+
+
+def point_section(approximation: Approximation) -> str:
+    """Sliders, the value with its band, attention weights, contributions, hidden units."""
+    if approximation.parameters > WEIGHTS:
+        text = f"A page holds at most {WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
+        return f"<p>{text} In Python, <code>approx.explain(x)</code> shows the same at any point.</p>"
+    d, ends = approximation.domain, [end.tolist() for end in window(approximation.domain)]
+    inputs = []
+    for j in range(min(d.dimension, SLIDERS)):
+        whole = approximation.vocabulary is not None
+        low, high = (0.0, float((approximation.vocabulary or 1) - 1)) if whole else (ends[0][j], ends[1][j])
+        inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", start(approximation)[j], "", j))
+    more = d.dimension - SLIDERS
+    note = f'<p class="note">{more} more variables stand still.</p>' if more > 0 else ""
+    band = words.band(approximation)
+    band = f'<p class="note">{html.escape(band)} The page computes in double precision.</p>' if band else ""
+    c = approximation.model.config
+    linear = c.activation == "relu" and c.norm == "none" and c.readout != "mean"
+    sums = (
+        "<h3>What every head adds</h3><p class='note'>The network is affine near x, so the heads' contributions and the rest"
+        " (biases, residual stream) add up to T(x).</p><div class='figure' id='sum'></div>"
+        if linear
+        else f"<p class='note'>Activation {c.activation}, norm {c.norm}, read-out {c.readout}: heads do not simply add up.</p>"
+    )
+    return (
+        f'<form id="movable">{"".join(inputs)}{_outputs(approximation)}</form>{note}<p id="value"></p>{band}'
+        f"<div class='columns'><div>{sums}</div><div><h3>Attention weights, Eq. (5)</h3><div class='figure' id='attention'></div>"
+        f"<h3>The feed-forward network</h3><p class='note'>{html.escape(_network(approximation))}</p>"
+        "<div class='figure' id='hidden'></div></div></div>"
+    )
+
+
+def _network(approximation: Approximation) -> str:
+    c = approximation.model.config
+    around = "with" if c.residual else "without"
+    cut = f", the first {HIDDEN} drawn" if c.ffn_width > HIDDEN else ""
+    return f"{c.ffn_width:,} hidden units ({c.activation}), {around} a residual around them{cut}."
+
+
+def weights_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
+    found = inspect(approximation.model)
+    figures["matrices"], figures["spectra"] = weights_figure(approximation, found), spectra_figure(found)
+    tables = f'<div class="scroll">{found.matrix_table()._repr_html_()}{found.head_table()._repr_html_()}</div>'
+    return (
+        '<div class="columns"><div class="figure" id="matrices"></div><div class="figure" id="spectra"></div></div>'
+        f"<details><summary>Tables of matrices and circuits</summary>{tables}</details>"
+    )
+
+
+def training_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
+    if approximation.history is None or not approximation.history.moments:
+        return ""
+    figures["history"] = history_figure(approximation.history)
+    return f'<p>Stopped: {html.escape(approximation.history.stopped)}.</p><div class="figure" id="history"></div>'
+
+
+def certificate_section(approximation: Approximation) -> str:
+    c = approximation.certificate
+    spoken = [words.statement(approximation), words.method(c), words.observation(approximation)]
+    assumed = "".join(f"<li>{html.escape(a)}</li>" for a in c.assumptions)
+    evidence = words.evidence_table(c)
+    return (
+        "".join(f"<p>{html.escape(text)}</p>" for text in spoken)
+        + (f"<h3>What it assumes</h3><ul>{assumed}</ul>" if assumed else "")
+        + f"<h3>Check it again</h3><p>{_code(words.recheck(approximation))}</p>"
+        + '<details><summary>All fields of the certificate</summary><div class="scroll">'
+        + f"{c.table()._repr_html_()}{evidence._repr_html_() if evidence.rows else ''}</div></details>"
+    )
+
+
+def _slider(
+    name: str,
+    low: float | int,
+    high: float | int,
+    step: int | str,
+    value: float | int,
+    shown: str,
+    variable: int | None = None,
+) -> str:
+    data = "" if variable is None else f' data-variable="{variable}"'
+    ends = f'min="{low!r}" max="{high!r}" step="{step}" value="{value!r}"'
+    label = html.escape(name)
+    slider = f'<input type="range" {ends}{data} aria-label="{label}">'
+    return f"<label><span>{label}</span>{slider}<output{data}>{shown}</output></label>"
+
+
+def _outputs(approximation: Approximation) -> str:
+    names = output_names(approximation)
+    if len(names) == 1:
+        return ""
+    options = "".join(f'<option value="{o}">{html.escape(name)}</option>' for o, name in enumerate(names))
+    return f'<label><span>shown</span><select aria-label="output">{options}</select></label>'
+
+
+def start(approximation: Approximation) -> list[float]:
+    """Where the movable point starts: off the centre, where symmetric things would hide; tokens 0, 1, 2, …"""
+    d = approximation.domain
+    if approximation.vocabulary is not None:
+        return [float(j % approximation.vocabulary) for j in range(d.dimension)]
+    share = 0.5 + 0.15 * np.cos(1.0 + 2.0 * np.arange(d.dimension))
+    low, high = window(d)
+    return [float(v) for v in low + share * (high - low)]
+
+
+def _code(text: str) -> str:
+    """Text with `code` in it."""
+    parts = html.escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
