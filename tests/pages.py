@@ -73,7 +73,7 @@ def inline(text: str, first: str) -> list[str]:
 NUMBER = re.compile(r"(?<![\w.])[−-]?\d[\d,]*\.?\d*(?:e[+-]?\d+)?(?!\w)")
 
 
-def same(shown: str, printed: str, factor: float = 2.0) -> bool:
+def same(shown: str, printed: str, factor: float = 4.0) -> bool:
     """The same words; numbers agree within a factor, since other machines round and search a little differently.
 
     "…" stands for anything within a line, and how long something took does not matter.
