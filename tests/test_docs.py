@@ -159,8 +159,19 @@ def test_extras_in_the_text_exist():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_resolve(page):
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", PAGES[page].read_text()):
-        assert link.startswith("https://") or (PAGES[page].parent / link).exists(), link
+    for link in re.findall(r"\]\(([^)]+)\)", PAGES[page].read_text()):
+        if link.startswith("https://"):
+            continue
+        file, _, anchor = link.partition("#")
+        goal = PAGES[page].parent / file if file else PAGES[page]
+        assert goal.exists(), link
+        assert not anchor or anchor in anchors(goal.read_text()), link
+
+
+def anchors(text: str) -> set[str]:
+    """What a repository's view calls the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_no_block_is_overlooked():
