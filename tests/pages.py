@@ -9,13 +9,16 @@ A page is read from top to bottom, as its reader does:
     <!-- needs: gpu -->      before a block: it runs only where that is
 """
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import onelayer
+
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
-PAGES = {page.name: page for page in [README, *sorted((ROOT / "docs").glob("*.md"))]}
+FOLDERS = (ROOT, ROOT / "docs", ROOT / "benchmarks")
+PAGES = {str(page.relative_to(ROOT)): page for folder in FOLDERS for page in sorted(folder.glob("*.md"))}
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>file|needs): (?P<value>\S+) -->\n\n?)?^```(?P<language>[^\n`]*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -62,6 +65,11 @@ def commands(body: str, line: int, needs: str | None) -> list[Step]:
         else:
             found[-1] = replace(found[-1], output=(found[-1].output or "") + words + "\n")
     return found
+
+
+def with_package() -> dict[str, str]:
+    """The environment of a process that is to find this very package first."""
+    return {**os.environ, "PYTHONPATH": str(Path(onelayer.__file__).parent.parent)}
 
 
 def inline(text: str, first: str) -> list[str]:

@@ -6,7 +6,6 @@ Commands that measure for minutes (`python benchmarks/…`) are not run: their s
 import argparse
 import contextlib
 import io
-import os
 import re
 import runpy
 import shlex
@@ -20,11 +19,10 @@ from unittest.mock import patch
 import pytest
 import torch
 
-import onelayer as ol
 from onelayer.apps.cli import main
-from pages import PAGES, ROOT, Step, inline, same, steps
+from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
-LONG = {"training.md"}
+LONG = {"docs/training.md"}
 AT_HAND = {"gpu": torch.cuda.is_available()}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
 
@@ -91,11 +89,6 @@ def run_command(text: str, where: str) -> None:
         shutil.copy(*words[1:])
     else:
         raise AssertionError(f"{where}: no test knows how to run {words[0]}")
-
-
-def with_package() -> dict[str, str]:
-    """The environment, with this very package first."""
-    return {**os.environ, "PYTHONPATH": str(Path(ol.__file__).parent.parent)}
 
 
 class Accepted(Exception):

@@ -9,8 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 import onelayer as ol
-from pages import ROOT, steps
-from test_docs import with_package
+from pages import ROOT, steps, with_package
 
 DOCS = ROOT / "docs"
 FETCHED = {
