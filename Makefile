@@ -7,10 +7,10 @@ STAMP  := $(VENV)/.stamp
 export OMP_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup demo test test-all check format bench docs wheel clean
 
 help:
-	@echo "make setup | demo | test | test-all | check | format | bench | clean"
+	@echo "make setup | demo | test | test-all | check | format | bench | docs | wheel | clean"
 
 setup: $(STAMP)
 
@@ -46,5 +46,14 @@ bench: setup
 	$(BIN)/python benchmarks/estimators.py --page
 	$(BIN)/python benchmarks/export.py --page
 
+# The site, docs/_build/html: every page afresh, and a warning is an error.
+docs: setup
+	$(BIN)/python docs/commands.py
+	$(BIN)/python -m sphinx -q -E -a -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+wheel: setup
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

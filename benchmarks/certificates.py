@@ -6,7 +6,6 @@ Second table: one task for several verifiers (40 plain gates, sin x1 + sin x2, p
 the others as measured earlier on such a layer. Third table: trained layers. Times are on one thread.
 """
 
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -27,6 +26,7 @@ from onelayer.representative import plan_representative, representative_layer
 from onelayer.sample import fitting_points
 from onelayer.solved import solved_layer
 from onelayer.wishes import Wishes
+from page import options
 from targets import FRANKE, GAUSS
 
 UNIT = [(0, 1)] * 2
@@ -52,8 +52,10 @@ OTHERS = [  # auto_LiRPA is not rounding-rigorous, and misses the exact value on
 
 
 def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("name", nargs="*", help="targets whose name contains one of these, without the other tables")
+    named = parser.parse_args().name
     torch.set_num_threads(1)
-    named = sys.argv[1:]
     print("| target | tolerance | units | boxes | degree | s | bound | bound/observed | 1e-12 / 1e-6 | checker, s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for run in RUNS:

@@ -6,7 +6,6 @@
 Classifiers are fitted to three quarters of the digits and judged on the rest; regressors by 5-fold cross-validation.
 """
 
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -21,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import onelayer as ol
-from page import markdown, placed
+from page import markdown, options, placed
 
 PAGE = Path(__file__).parents[1] / "docs" / "estimators.md"
 SPLITS = (10, 11, 12)  # seeds that no setting was chosen by
@@ -71,16 +70,19 @@ def regression() -> str:
     return markdown(["R²", *(word for name in data for word in (name, "seconds"))], rows)
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/estimators.md")
+    asked = parser.parse_args()
     tables = {"digits": digits(), "regression": regression()}
     page = PAGE.read_text()
     for mark, table in tables.items():
         print(table, end="\n\n")
         page = placed(page, mark, table)
-    if "--page" in words:
+    if asked.page:
         PAGE.write_text(page)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # the perceptrons say that they have not converged
-    main(sys.argv[1:])
+    main()

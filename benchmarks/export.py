@@ -3,14 +3,13 @@
 `--page` writes the table into docs/export.md.
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
 import onelayer as ol
 from onelayer.approximation import Approximation
 from onelayer.export.subject import at_most
-from page import markdown, placed
+from page import markdown, options, placed
 from targets import FRANKE
 
 PAGE = Path(__file__).parents[1] / "docs" / "export.md"
@@ -49,15 +48,18 @@ def rows(name: str, layer: Approximation, folder: Path) -> list[list[str]]:
     return found
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--page", action="store_true", help="write the table into docs/export.md")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cells = [row for name, layer in layers().items() for row in rows(name, layer, Path(folder))]
     columns = ["layer", "format", "dtype", "observed error against f", "observed difference", "bound (proved)"]
     table = markdown(columns, cells)
     print(table)
-    if "--page" in words:
+    if asked.page:
         PAGE.write_text(placed(PAGE.read_text(), "exports", table))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

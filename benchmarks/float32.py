@@ -5,6 +5,7 @@ Beside it what was seen: the observed error at float32 points, and the part of t
 
 import onelayer as ol
 from onelayer.table import Table
+from page import options
 from targets import FRANKE
 
 TARGETS: list[tuple[str, list[tuple[float, float | str]]]] = [
@@ -20,6 +21,7 @@ STEPS = [10.0**-2 / 2**i for i in range(12)]
 
 
 def main() -> None:
+    options(__doc__).parse_args()
     table = Table(
         "Smallest certified tolerance in float32", ("target", "ε", "bound", "observed", "rounding", "units", "Σ|c|")
     )

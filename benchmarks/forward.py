@@ -14,6 +14,7 @@ from torch import nn
 
 from onelayer import SingleLayerTransformer, from_stock
 from onelayer.table import Table
+from page import options
 
 ROUNDS = 30
 
@@ -43,6 +44,7 @@ def relative_times(batch: int, tokens: int, d_model: int, heads: int) -> tuple[f
 
 
 def main() -> None:
+    options(__doc__).parse_args()
     title = f"One block, float64, {torch.get_num_threads()} thread(s): time relative to stock PyTorch"
     table = Table(title, ("shape (batch×tokens×d_model, heads)", "softmax / stock", "fused / stock"))
     for shape in [(256, 4, 16, 4), (256, 16, 64, 8), (16, 128, 64, 8), (64, 8, 256, 64)]:

@@ -10,7 +10,7 @@ import onelayer as ol
 from onelayer import gallery
 from onelayer.certify.maxima import expected_range
 from onelayer.gallery.order import rank_factor
-from page import markdown, placed
+from page import markdown, options, placed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "gallery.md"
 LENGTHS = (2, 3, 4, 5, 6, 8, 10, 12)
@@ -76,6 +76,7 @@ def limits() -> str:
 
 
 def main() -> None:
+    options(__doc__).parse_args()
     page = placed(PAGE.read_text(), "entries", entries())
     PAGE.write_text(placed(page, "limits", limits()))
     print(PAGE.read_text())

@@ -16,6 +16,7 @@ import numpy as np
 
 import onelayer as ol
 from onelayer.table import Table
+from page import options
 
 Pair = tuple[Any, Any]
 HEADER = ("samples", "dtype", "proved residual", "observed", "wrong", "ReLUs", "parameters", "seconds")
@@ -77,7 +78,10 @@ def row(name: str, pair: Pair, dtype: str) -> tuple[str, ...]:
     )
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("name", nargs="*", help="rows whose name contains one of these")
+    words = parser.parse_args().name
     table = Table("Samples stored by one layer", HEADER)
     for name, pair, dtype in ROWS:
         if words and not any(word in name for word in words):
@@ -90,4 +94,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

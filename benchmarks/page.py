@@ -1,8 +1,14 @@
-"""Tables in Markdown, and their place in a page of the documentation."""
+"""Tables in Markdown, and their place in a page of the documentation; the options of a script."""
 
+import argparse
 from collections.abc import Sequence
 
 from onelayer.errors import InputError
+
+
+def options(text: str | None) -> argparse.ArgumentParser:
+    """A parser of options whose --help is the script's own text."""
+    return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -441,9 +441,26 @@ def test_help_imports_nothing_heavy():
 import sys
 from onelayer.apps.cli import main
 status = main(["build", "--help"]) or main(["--version"])
-sys.exit(status or any(name in sys.modules for name in ("torch", "numpy", "flint", "jaxtyping", "scipy")))
+heavy = ("torch", "numpy", "scipy", "flint", "jaxtyping", "plotly", "rich", "safetensors", "onelayer.formula")
+sys.exit(status or any(name in sys.modules for name in heavy))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "answers"),
+    [
+        ("onelayer ", {"build", "plan", "eval", "check", "export", "gallery"}),
+        ("onelayer build --me", {"--method"}),
+        ("onelayer build --method s", {"solved"}),
+    ],
+)
+def test_completion_in_bash(words, answers, tmp_path):
+    about = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    found = process(cwd=tmp_path, _ONELAYER_COMPLETE="complete_bash", **about)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert answers <= set(found.stdout.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_module_runs_as_a_command(tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,13 +91,9 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_commands_of_the_page_run(run, product):
-    ol.load(product).save("sinsum")
+def test_the_page_has_every_format():
     page = (Path(__file__).parent.parent / "docs" / "export.md").read_text()
-    commands = re.findall(r"^\$ onelayer (.*)$", page, re.MULTILINE)
-    assert {shlex.split(command)[3] for command in commands} == set(FORMATS)
-    for command in commands:
-        assert run(*shlex.split(command))[0] == 0, command
+    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page, re.MULTILINE)) == set(FORMATS)
     assert page != placed(page, "exports", "x")
 
 

@@ -3,9 +3,7 @@
 import itertools
 import json
 import os
-import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -429,19 +427,6 @@ def test_bad_files(run, text, target, words):
 
 def test_no_file(run):
     assert "no file" in run("memorize", "none.csv", "--target", "y", "--out", "f")[2]
-
-
-def test_the_page_runs(run, capsys):
-    page = (Path(__file__).parent.parent / "docs" / "memorize.md").read_text()
-    exec(compile(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], "memorize.md", "exec"), {})
-    assert capsys.readouterr().out.endswith("True\n")
-    write("iris.csv", "a,b,kind\n5.1,3.5,setosa\n6.2,2.9,versicolor\n")
-    np.save("X.npy", sequences(5))
-    np.save("Y.npy", np.arange(5))
-    commands = re.findall(r"^onelayer (.*)$", page, re.MULTILINE)
-    assert len(commands) == 3
-    for command in commands:
-        assert run(*command.split())[0] == 0
 
 
 def test_the_benchmark_of_one_row():

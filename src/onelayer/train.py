@@ -47,7 +47,13 @@ def train(
     progress: Progress | None = None,
     **wishes: Any,
 ) -> Approximation:
-    """A layer trained on a function (as for `build`) or on samples (X, Y); `wishes` are those of `prepared`.
+    """A layer trained on a function (as for `build`) or on samples (X, Y).
+
+    `wishes` are heads, width (of the FFN), d_model, activation, norm, alike, init, samples, dtype, device, optimizer, loss;
+    schedule, rate, steps, batch, seed, clipping, weight_decay, dropout, validation, every, patience; and those of `Target`.
+    `loss="cross_entropy"` takes labels, `loss="sup"` a smooth maximum. `alike=True` normalises all entries of a given input in
+    one unit, as for the pixels of an image. `init=approximation` starts from its weights and never returns a layer with a
+    larger error on the held-out points.
 
     `checkpoint` is a file: written as training goes on, and gone on from if it exists. An interrupt, or the end of the
     `seconds`, keeps the best so far. The error is observed; `tolerance` is what it is compared with in the certificate.
@@ -80,13 +86,7 @@ def prepared(
     loss: str = "mse",
     **options: Any,
 ) -> Run:
-    """A training that is ready to start: heads, width of the FFN, d_model as asked.
-
-    `options` are those of `training.recipe.Recipe` (schedule, rate, steps, batch, seed, clipping, weight_decay, dropout,
-    validation, every, patience), and those of `Target`. `loss="cross_entropy"` takes labels, `loss="sup"` a smooth maximum.
-    `alike=True` normalises all entries of a given input in one unit, as for the pixels of an image, instead of each in its own.
-    `init=approximation` starts from its weights and never returns a layer with a larger error on the held-out points.
-    """
+    """A training that is ready to start, as `train` describes it; `options` are those of `Recipe` and of `Target`."""
     known = set(Recipe.__dataclass_fields__)
     recipe = Recipe(optimizer=optimizer, loss=loss, **{k: v for k, v in options.items() if k in known})  # type: ignore[arg-type]
     about = {k: v for k, v in options.items() if k not in known}

@@ -20,7 +20,6 @@ from .show import Stopped
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     help="Turn functions into single-layer Transformers, with proof.",
     epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input.",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InputError
-from ...formula import Formula, parse, parse_condition
 
 if TYPE_CHECKING:
+    from ...formula import Formula
     from ...target import Target
 
 DOMAIN_EXAMPLE = 'a domain such as "0:1", "0:1, -1:2*pi" or "T=280:350, p=1:10"'
@@ -109,6 +109,8 @@ def target_of(
     if output_shape is not None:
         about["output_shape"] = sizes(output_shape, "--output-shape")
     sides = read_domain(domain)
+    from ...formula import parse
+
     if isinstance(sides, dict):
         parse(formula, tuple(sides))
     elif len(sides) == 1:
@@ -172,17 +174,19 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
 
 
 def _constant(text: str, what: str) -> float:
+    from ...formula import evaluate, parse
+
     formula = parse(text, ())
     if len(formula.outputs) != 1:
         raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers by blanks")
     import numpy as np
 
-    from ...formula import evaluate
-
     return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
 
 
-def _variables(formula: Formula, where: str | None, shape: tuple[int, int] | None) -> int:
+def _variables(formula: "Formula", where: str | None, shape: tuple[int, int] | None) -> int:
     """How many sides one interval stands for: the largest index in sight, or the size of the sequence."""
+    from ...formula import parse_condition
+
     condition = parse_condition(where).dimension if where is not None else 0
     return max(1, formula.dimension, condition, math.prod(shape) if shape else 0)

@@ -1,0 +1,114 @@
+"""`make docs`: the site builds without a warning, fetches nothing from elsewhere, and its generated pages are up to date."""
+
+import re
+import runpy
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+import onelayer as ol
+from pages import ROOT, steps, with_package
+
+DOCS = ROOT / "docs"
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "link": "href",
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built pages; a warning fails the build."""
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", place / "trees"]
+    done = subprocess.run(
+        [*command, DOCS, place / "html"], capture_output=True, text=True, check=False, env=with_package()
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return place / "html"
+
+
+class Fetched(HTMLParser):
+    """Addresses that a browser fetches by itself when it shows a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        address = dict(attributes).get(FETCHED.get(tag))
+        self.found += [address] if address else []
+
+
+def outside(address: str) -> bool:
+    return re.match(r"([a-z]+:)?//", address) is not None
+
+
+def in_styles(text: str) -> list[str]:
+    return re.findall(r"(?:url\(|@import)\s*['\"]?([^'\")\s]+)", text)
+
+
+def test_nothing_is_fetched_from_elsewhere(site):
+    pages = list(site.glob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        text = page.read_text()
+        found = [*Fetched(text).found, *in_styles(text)]
+        assert found
+        assert not any(map(outside, found)), page.name
+    for sheet in site.rglob("*.css"):
+        assert not any(map(outside, in_styles(sheet.read_text()))), sheet.name
+
+
+def test_an_address_elsewhere_is_noticed():
+    text = (
+        '<link rel="stylesheet" href="https://a.b/c.css"><script src="//a.b/c.js"></script><a href="https://a.b">d</a>'
+    )
+    assert [outside(a) for a in Fetched(text).found] == [True, True]
+    assert [outside(a) for a in in_styles('x { src: url("http://a/b") } @import "c.css"; y { z: url(d.png) }')] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_links_within_the_site_lead_somewhere(site):
+    for page in site.glob("*.html"):
+        for link in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text()):
+            file, _, anchor = link.partition("#")
+            if link.startswith(("https://", "http://")):
+                continue
+            goal = page if not file else (page.parent / file)
+            assert goal.exists(), (page.name, link)
+            assert not anchor or f'id="{anchor}"' in goal.read_text(), (page.name, link)
+
+
+def test_every_public_name_is_on_the_api_page(site):
+    text = (site / "api.html").read_text()
+    for name in set(ol.__all__) - {"__version__"}:
+        assert f'id="onelayer.{name}"' in text or f'id="module-onelayer.{name}"' in text, name
+    for entry in ol.gallery.ENTRIES:
+        assert f'id="onelayer.gallery.{entry}"' in text, entry
+
+
+@pytest.mark.usefixtures("as_user")
+def test_the_page_on_the_command_line_is_what_help_says():
+    commands = runpy.run_path(str(DOCS / "commands.py"))
+    assert commands["PAGE"].read_text() == commands["page"](), "run: python docs/commands.py"
+
+
+def test_docstrings_become_text():
+    as_rst = runpy.run_path(str(DOCS / "conf.py"))["as_rst"]
+    assert as_rst(["|T − f| ≤ x_1, `a_b`"]) == ["\\|T − f\\| ≤ x\\_1, ``a_b``", ""]
+    assert as_rst(["a", "", "    F = |x|", "", "b"]) == ["a", "", "::", "", "        F = |x|", "", "b", ""]
+
+
+def test_the_tutorial_shows_what_it_prints():
+    found = steps((DOCS / "tutorial.md").read_text())
+    assert all(step.output is not None for step in found if "print(" in step.text)
