@@ -14,7 +14,7 @@ import torch
 
 import onelayer as ol
 from onelayer.compare import Comparison, Entrant
-from onelayer.views.plots import comparison, write_page
+from onelayer.views.comparison import comparison_figure, write_page
 from page import markdown, placed
 from targets import named
 
@@ -91,7 +91,7 @@ def main() -> None:
             growth=GROWTH, samples=SAMPLES,
         )  # fmt: skip
         print(found)
-        write_page(comparison(found), Path(asked.plot))
+        write_page(comparison_figure(found), Path(asked.plot))
         page = placed(page, "growth", entrants_table(found.growth))
         PAGE.write_text(placed(page, "samples", entrants_table(found.samples)))
         return
