@@ -7,10 +7,10 @@ STAMP  := $(VENV)/.stamp
 export OMP_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup demo test test-all check format bench figures clean
 
 help:
-	@echo "make setup | demo | test | test-all | check | format | bench | clean"
+	@echo "make setup | demo | test | test-all | check | format | bench | figures | clean"
 
 setup: $(STAMP)
 
@@ -45,6 +45,9 @@ bench: setup
 	$(BIN)/python benchmarks/float32.py
 	$(BIN)/python benchmarks/estimators.py --page
 	$(BIN)/python benchmarks/export.py --page
+
+figures: setup
+	$(BIN)/python benchmarks/figures.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -168,7 +168,8 @@ def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -
     elif y is None:
         wanted, said = torch.zeros(len(places), answer.shape[2]), "y = 0"
     else:
-        wanted, said = _numbers(y), "y as given"
+        wanted = _numbers(y)
+        said = f"y = {wanted.item():g}" if wanted.numel() == 1 else "y as given"
     if wanted.numel() != len(places) * answer.shape[2]:
         asked = f"y with {len(places) * answer.shape[2]} numbers, as T(x) has"
         raise InputError(asked, f"{wanted.numel()}", "give one number for every output")
