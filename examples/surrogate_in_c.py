@@ -3,8 +3,8 @@
     python examples/surrogate_in_c.py
 
 What one learns: the period of a pendulum grows with its amplitude (an elliptic integral; here three steps of the
-arithmetic–geometric mean, written as a formula). A small layer is CERTIFIED against the formula, written as one C99 file with the weights
-in it, compiled, and run beside the Python model. The header of the file states what is proved about the C code itself.
+arithmetic–geometric mean, written as a formula). A small layer is CERTIFIED against the formula, written as one C99 file with
+the weights in it, compiled, and run beside the Python model. The header of the file states what is proved of the C code.
 """
 
 import shutil
