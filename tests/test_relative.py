@@ -33,6 +33,10 @@ def least(formula: str, domain: object, **about: object) -> tuple[float, float]:
         ("(x1 - 0.3)**2 + (x2 - 0.7)**2 + 1e-3", [(0, 1)] * 2, 1e-3),
         ("abs(x1 - 0.5) + 0.125", [(0, 1)], 0.125),
         ("7", [(0, 1)], 7.0),
+        ("where(x1 < 0.5, 1, -2)", [(0, 1)], 0.0),  # a jump across 0: both signs, so no bound is claimed
+        ("where(x1 < 0.5, 1.5 - x1, 2)", [(0, 1)], 1.0),
+        ("sqrt(x1) + 0.5", [(0, 4)], 0.5),  # an endless slope at the minimum
+        ("max(x1, 1 - x1)", [(0, 1)], 0.5),
     ],
 )
 def test_known_minima(formula, domain, smallest):

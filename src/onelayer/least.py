@@ -20,7 +20,7 @@ def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
     """(m, seen): |f| ≥ m for all outputs on the domain, proved; and the smallest |f| that was seen in it.
 
     Boxes with the smallest lower bound are halved first. On a box |f| ≥ the distance of f's enclosure from 0, and
-    |f| ≥ |f(c)| − Σ_j max|∂_j f|·|x_j − c_j| with its centre c. An output with both signs has a zero: m = 0.
+    |f| ≥ |f(c)| − Σ_j max|∂_j f|·|x_j − c_j| with its centre c. An output with both signs may be 0 between: (0, 0).
     """
     derivation, where = Derivation(formula, domain.lower, domain.upper), domain.where
     which = tuple(range(domain.dimension)) if where else tuple(i - 1 for i in formula.variables)
@@ -49,7 +49,7 @@ def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
 
     for worst, _ in best_first(bound, which, domain.dimension):
         if where is None and any(len(found) == 2 for found in signs):
-            return 0.0, seen
+            return 0.0, 0.0
         if -worst >= seen / CLOSE:
             break
     return max(-worst, 0.0), seen
@@ -81,8 +81,8 @@ def least_by_modulus(target: Target) -> tuple[float, float]:
         size = np.nextafter(np.nextafter(np.abs(values) - radius, -np.inf).min(axis=1) - _fall(target, reach), -np.inf)
         seen = min(seen, float(np.abs(values).min()))
         signs |= np.stack([(values - radius > 0).any(axis=0), (values + radius < 0).any(axis=0)])
-        if signs.all(axis=0).any():
-            return 0.0, seen
+        if signs.all(axis=0).any():  # 0 lies between
+            return 0.0, 0.0
         open_ = size < seen / CLOSE
         least = min(least, float(size[~open_].min(initial=math.inf)))
         if asked + 2 * int(open_.sum()) > MOST_VALUES:

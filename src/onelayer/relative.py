@@ -68,7 +68,7 @@ def relative_to(target: Target, share: float) -> Relative:
         known = "sampled"
         least = seen = _sampled(target)
     if not least > 0:
-        found = f"f may be as small as {seen:.3g}" if seen > 1e-12 else "f may be 0"
+        found = f"f may be 0 (the smallest |f| seen is {seen:.3g})" if seen else "f may be 0"
         raise InputError("a relative tolerance, for a function without zeros", found, "give an absolute tolerance")
     relative = Relative(share, least, known)
     require_tolerance(relative.tolerance)
