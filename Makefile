@@ -7,10 +7,10 @@ STAMP  := $(VENV)/.stamp
 export OMP_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format bench docs wheel clean
+.PHONY: help setup demo test test-all check format bench docs figures wheel clean
 
 help:
-	@echo "make setup | demo | test | test-all | check | format | bench | docs | wheel | clean"
+	@echo "make setup | demo | test | test-all | check | format | bench | docs | figures | wheel | clean"
 
 setup: $(STAMP)
 
@@ -54,6 +54,9 @@ docs: setup
 
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+figures: setup
+	$(BIN)/python benchmarks/figures.py
 
 clean:
 	rm -rf $(VENV) dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -22,6 +22,7 @@ from .model import SingleLayerTransformer
 from .plan import Plan, outputs_of
 from .polished import polished
 from .refinement import Layer, refined
+from .relative import relative_to
 from .representative import plan_representative, representative_layer
 from .search import Effort
 from .shortfall import told
@@ -39,6 +40,7 @@ def build(
     domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
     tolerance: float = 1e-2,
     *,
+    relative: bool = False,
     method: Method = "polished",
     construction: Construction = "auto",
     layout: Layout = "token",
@@ -55,6 +57,7 @@ def build(
 ) -> Approximation:
     """A single-layer Transformer for f on a domain, with what is proved about its error.
 
+    `relative=True` asks for |T − f| ≤ tolerance times the least |f| on the domain; refused where f may vanish (`relative`).
     `method="polished"` looks for the fewest units that are certified, for `seconds` at most (the proof has its own time).
     `method="solved"` solves for the values of fixed heads alone: quicker, larger.
     `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
@@ -67,13 +70,16 @@ def build(
     target = target_of(function, domain, about)
     arithmetic = arithmetic_of(dtype)
     require_tolerance(tolerance)
+    scale = relative_to(target, tolerance) if relative else None
+    tolerance = scale.tolerance if scale else tolerance
     wishes = Wishes(
         room(target.left_open, tolerance), construction, units, hinges, seed, layout, seconds, arithmetic.name, device
     )
     device_of(device)
     require_sense(wishes, method, symmetric, share)
     if symmetric:
-        return symmetric_approximation(target, tolerance, units=units, seed=seed, progress=progress)
+        found = symmetric_approximation(target, tolerance, units=units, seed=seed, progress=progress)
+        return scale.marked(found) if scale else found
     plan: Plan | None = None
     proved: Certificate | None = None
     frame, outputs = frame_of(target.domain), outputs_of(target)
@@ -125,9 +131,10 @@ def build(
         places=(0,) if layout == "token" else outputs.tokens,
         notes=(*notes_of(target.left_open, tolerance), *notes),
     )
-    return Approximation(
+    found = Approximation(
         model_of(layer, frame), target, certificate, facts, target.domain, target.shape, target.output_shape, plan
     )
+    return scale.marked(found) if scale else found
 
 
 def head_kinds(layer: ScalarLayer | VectorLayer, layout: Layout, target: Target) -> tuple[tuple[str, int], ...]:

@@ -41,7 +41,7 @@ class Derivation:
         """L_j ≥ max |∂_j f| over the box and all outputs, in the units of x; None if some slope is not bounded."""
         for output, used in enumerate(self.formula.output_variables):
             alone = Formula(self.formula.text, self.formula.names, (self.formula.outputs[output],))
-            if not used and not gradient(alone, self._sides(((0.0, 1.0),) * self.dimension))[0][0].is_finite():
+            if not used and not gradient(alone, self.sides_of(((0.0, 1.0),) * self.dimension))[0][0].is_finite():
                 raise InputError(
                     "a finite value of every output", f"none of output {output + 1}", "correct that output"
                 )
@@ -63,11 +63,11 @@ class Derivation:
         which = self._linked(j, output)
 
         def slope(box: Box) -> float:
-            found = gradient(alone, self._sides(box))[1][0][j]
+            found = gradient(alone, self.sides_of(box))[1][0][j]
             return found.magnitude() if found.is_finite() else math.inf
 
         seen = 0.0
-        for bound, box in _best_first(slope, which, self.dimension):
+        for bound, box in best_first(slope, which, self.dimension):
             middle: Box = tuple(((a + b) / 2, (a + b) / 2) for a, b in box)
             at_middle = slope(middle)
             seen = max(seen, at_middle if math.isfinite(at_middle) else 0.0)
@@ -96,7 +96,7 @@ class Derivation:
     def _oscillation(self, r: float) -> float:
         def oscillation(box: Box) -> float:
             around = tuple((a, min(b + r, 1.0)) for a, b in box)
-            sides = self._sides(around)
+            sides = self.sides_of(around)
             _, partials = gradient(self.formula, sides)
             slopes = [
                 sum(p.magnitude() * (s.upper() - s.lower()) for p, s in zip(row, sides, strict=True))
@@ -106,7 +106,7 @@ class Derivation:
             ]
             return min(self._spread(around), _up(max(slopes) * (1 + 1e-12)))
 
-        for found in _best_first(oscillation, self._used, self.dimension):
+        for found in best_first(oscillation, self._used, self.dimension):
             bound, box = found
             width = max(box[i][1] - box[i][0] for i in self._used)
             if width <= (r / 8 if math.isfinite(bound) else min(r / 8, FINEST)):
@@ -123,7 +123,7 @@ class Derivation:
             if not pending:
                 return max(_up(b - a) for a, b in zip(low, high, strict=True))
             piece = pending.pop()
-            balls = enclose(self.formula, self._sides(piece))
+            balls = enclose(self.formula, self.sides_of(piece))
             if all(ball.is_finite() for ball in balls):
                 low = [min(a, ball.lower()) for a, ball in zip(low, balls, strict=True)]
                 high = [max(b, ball.upper()) for b, ball in zip(high, balls, strict=True)]
@@ -149,7 +149,7 @@ class Derivation:
             if not pending:
                 return
             box = pending.pop()
-            if all(ball.is_finite() for ball in enclose(self.formula, self._sides(box))):
+            if all(ball.is_finite() for ball in enclose(self.formula, self.sides_of(box))):
                 continue
             if not self._used or max(box[i][1] - box[i][0] for i in self._used) <= TINY:
                 if self._wild_at(box):
@@ -168,7 +168,7 @@ class Derivation:
         return not np.isfinite(here).all() or float(np.abs(here).max()) > 1e8 * (1 + usual)
 
     def _not_finite(self, box: Box) -> InputError:
-        return self._not_finite_at(np.array([(s.lower() + s.upper()) / 2 for s in self._sides(box)]))
+        return self._not_finite_at(np.array([(s.lower() + s.upper()) / 2 for s in self.sides_of(box)]))
 
     def _not_finite_at(self, x: np.ndarray) -> InputError:
         at = ", ".join(f"{v:.6g}" for v in x.tolist())
@@ -183,7 +183,7 @@ class Derivation:
         terms = [v for v in terms_of(self.formula.outputs[output]) if j + 1 in v]
         return tuple(sorted({i - 1 for v in terms for i in v}))
 
-    def _sides(self, box: Box) -> list[Interval]:
+    def sides_of(self, box: Box) -> list[Interval]:
         """The box in the units of x, rounded outward but never beyond the domain."""
         sides = []
         for (a, b), low, high in zip(box, self.lower, self.upper, strict=True):
@@ -193,7 +193,7 @@ class Derivation:
         return sides
 
 
-def _best_first(bound: Callable[[Box], float], which: tuple[int, ...], dimension: int) -> Iterator[tuple[float, Box]]:
+def best_first(bound: Callable[[Box], float], which: tuple[int, ...], dimension: int) -> Iterator[tuple[float, Box]]:
     """Boxes with the largest bound first; each is then halved along its longest side. Every yielded bound covers all boxes."""
     start: Box = ((0.0, 1.0),) * dimension
     counter = itertools.count()

@@ -84,17 +84,23 @@ def plan(
     tolerance: float,
     domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
     *,
+    relative: bool = False,
     method: str | None = None,
     layout: Layout = "token",
     share: float | None = None,
     **about: Any,
 ) -> "Plan | Plans":
-    """The forecast of one method, or of every method; nothing is built. Refuses what would not fit in memory."""
+    """The forecast of one method, or of every method; nothing is built. Refuses what would not fit in memory.
+
+    `relative=True` as for `build`.
+    """
     from .forecast import plan_polished, plan_solved
+    from .relative import relative_to
     from .representative import plan_representative
 
     target = target_of(function, domain, about)
     require_tolerance(tolerance)
+    tolerance = relative_to(target, tolerance).tolerance if relative else tolerance
     makers: dict[str, Callable[[], Plan]] = {
         "representative": lambda: plan_representative(target, tolerance, share, layout),
         "solved": lambda: plan_solved(target, tolerance, layout),

@@ -46,6 +46,12 @@ class Certificate:
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
         return "CERTIFIED" if proved and consistent else "UNDECIDED"
 
+    @property
+    def _relative(self) -> str:
+        """Where a relative tolerance was asked for: of what."""
+        about = self.evidence.get("relative")
+        return f" = {about['share']:g} of |f| ≥ {about['least']:.6g} ({about['known']})" if about else ""
+
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
         record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict}
@@ -67,7 +73,7 @@ class Certificate:
         bound = f"{self.bound:.4g}" if math.isfinite(self.bound) else "none proved"
         rows: list[tuple[object, ...]] = [
             ("verdict", self.verdict),
-            ("tolerance", f"{self.tolerance:.4g}"),
+            ("tolerance", f"{self.tolerance:.4g}{self._relative}"),
             ("bound (proved)", bound),
             ("observed error", f"{self.observed:.4g} at {self.observed_points:,} points"),
             ("method", self.method),

@@ -11,6 +11,7 @@ from ..model import SingleLayerTransformer
 from ..training.history import History
 from . import figures
 from .comparison import comparison_figure
+from .flow import attention_flow, passes
 from .headfigure import heads_figure
 from .headmap import headmap
 from .scene import scenes
@@ -18,14 +19,16 @@ from .scene import scenes
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-KINDS = ("overview", "function", "error", "heads", "weights", "spectra", "training", "contributions")
+KINDS = ("overview", "function", "error", "heads", "weights", "spectra", "training")
+AT_POINT = ("contributions", "attention", "passes")
 
 
 def plot(thing: Any, what: str | None = None, *, at: Any = None, output: int = 0) -> "go.Figure":
     """A plotly figure of an approximation, or of a model, a comparison, an explanation, an inspection or a training's history.
 
     Of an approximation, `what` is one of overview (T and the error, the default), function, error, heads, weights, spectra,
-    training, and contributions (of the heads, `at` a point). `output` chooses one of several outputs.
+    training; and, `at` a point, contributions (of the heads), attention (the paper's Figure 1) and passes (its Figure 2: norms
+    forwards and backwards). `output` chooses one of several outputs.
     """
     if isinstance(thing, Approximation):
         return _of_approximation(thing, what or "overview", at, output)
@@ -45,12 +48,15 @@ def plot(thing: Any, what: str | None = None, *, at: Any = None, output: int = 0
 
 
 def _of_approximation(approximation: Approximation, what: str, at: Any, output: int) -> "go.Figure":
-    if what not in KINDS:
-        raise InputError(f"a picture: {', '.join(KINDS)}", f"{what!r}", "choose one of these")
-    if (at is not None) != (what == "contributions"):
-        raise InputError("a point `at` with what='contributions', and only there", f"at={at!r}", "give both or neither")
+    if what not in (*KINDS, *AT_POINT):
+        raise InputError(f"a picture: {', '.join((*KINDS, *AT_POINT))}", f"{what!r}", "choose one of these")
+    if (at is not None) != (what in AT_POINT):
+        asked = f"a point `at` with {', '.join(AT_POINT)}, and only there"
+        raise InputError(asked, f"what={what!r}, at={at!r}", "give both or neither")
     if what == "contributions":
         return figures.explanation_figure(approximation.explain(at), output)
+    if what in AT_POINT:
+        return (attention_flow if what == "attention" else passes)(approximation, at)
     if what == "heads":
         return heads_figure(approximation, headmap(approximation))
     if what in ("weights", "spectra"):

@@ -20,6 +20,7 @@ def build(
     domain: given.DomainText,
     eps: given.Eps,
     out: Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")],
+    relative: given.Relative = False,
     method: Annotated[
         given.Method,
         typer.Option(help="Polished: the fewest units. Solved: fixed heads. Representative: the paper's values."),
@@ -58,10 +59,10 @@ def build(
     paper = method is given.Method.representative and not symmetric
     talk = not (json or quiet)
     if paper and talk:
-        print(ol.plan(target, eps, method=method.value, layout=layout.value, share=share))
+        print(ol.plan(target, eps, relative=relative, method=method.value, layout=layout.value, share=share))
     wishes: dict[str, Any] = {"method": method.value, "construction": construction.value, "layout": layout.value}
     wishes |= {"units": units, "hinges": hinges, "symmetric": symmetric, "share": share, "seed": seed}
-    wishes |= {"dtype": dtype.value, "device": device, "seconds": seconds}
+    wishes |= {"dtype": dtype.value, "device": device, "seconds": seconds, "relative": relative}
     with progress_bar(not quiet) as progress:
         approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
         folder = approximation.save(folder)

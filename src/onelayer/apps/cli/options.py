@@ -64,6 +64,9 @@ DomainText = Annotated[
     ),
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
+Relative = Annotated[
+    bool, typer.Option("--relative", help="The tolerance is a share of the least |f| on the domain, found with proof.")
+]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
 DtypeChoice = Annotated[Dtype, typer.Option(help="Of the weights; a certificate speaks of this arithmetic alone.")]
 Share = Annotated[

@@ -12,6 +12,7 @@ def plan(
     formula: given.FormulaText,
     domain: given.DomainText,
     eps: given.Eps,
+    relative: given.Relative = False,
     method: Annotated[given.Method | None, typer.Option(help="One method; all of them if left out.")] = None,
     layout: given.LayoutChoice = given.Layout.token,
     lipschitz: given.Lipschitz = None,
@@ -29,7 +30,7 @@ def plan(
     import onelayer as ol
 
     chosen = method.value if method else None
-    found = ol.plan(target, eps, method=chosen, layout=layout.value, share=share)
+    found = ol.plan(target, eps, relative=relative, method=chosen, layout=layout.value, share=share)
     if json:
         print_json(found.as_json())
     else:

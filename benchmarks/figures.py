@@ -1,0 +1,112 @@
+"""`make figures`: every picture of the README and of docs/ is computed again from live layers and written to docs/figures.
+
+    python benchmarks/figures.py                 all of them (about two minutes on one core)
+    python benchmarks/figures.py --only hero     one, or several
+    python benchmarks/figures.py --list          their names
+
+Needs kaleido (`pip install onelayer[figures]`) and Chromium or Chrome; BROWSER_PATH says where it is if it is not found.
+"""
+
+import argparse
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+import onelayer as ol
+import studies
+from hero import hero
+from onelayer.errors import InputError
+from onelayer.views.flow import attention_flow, passes
+from png import tightened
+
+FOLDER = Path(__file__).parent.parent / "docs" / "figures"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def figure_1() -> go.Figure:
+    """Figure 1 of the paper: the attention of the layer built for sin x1 + sin x2, at one point."""
+    return attention_flow(_waves(), [1.0, 4.0])
+
+
+def figure_2() -> go.Figure:
+    """Figure 2 of the paper: both passes of the same layer at the same point, when it is asked to answer 1."""
+    return passes(_waves(), [1.0, 4.0], y=1.0)
+
+
+def _waves() -> ol.Approximation:
+    return ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, tolerance=1e-3)
+
+
+# file → what draws it
+FIGURES: dict[str, Callable[[], go.Figure]] = {
+    "hero.png": hero,
+    "figure-1.svg": figure_1,
+    "figure-2.svg": figure_2,
+    "size.svg": studies.size,
+    "training.svg": studies.training,
+    "sorting.svg": studies.sorting,
+    "tightness.svg": studies.tightness,
+}
+
+
+def write(name: str, folder: Path) -> Path:
+    """One picture, complete or absent."""
+    figure = FIGURES[name]()
+    path, fresh = folder / name, folder / f".new-{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        figure.write_image(fresh, format=path.suffix[1:])
+        if path.suffix == ".png":
+            fresh.write_bytes(tightened(fresh.read_bytes()))
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return path
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """The files of these figures, named with or without their endings; all of them if none is named."""
+    known = {name.split(".")[0]: name for name in FIGURES}
+    files = [known.get(name.split(".")[0]) for name in names]
+    if None in files:
+        wrong = names[files.index(None)]
+        raise InputError(f"figures among {', '.join(known)}", f"{wrong!r}", "name some of these, or none for all")
+    return [file for file in files if file] or list(FIGURES)
+
+
+def find_browser() -> None:
+    """Tell kaleido where the browser is, unless it was told."""
+    found = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        raise InputError("Chromium or Chrome, to draw pictures", "none", "install chromium, or set BROWSER_PATH")
+    os.environ["BROWSER_PATH"] = found
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Draw the pictures of docs/figures from live layers.")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these pictures alone")
+    parser.add_argument("--list", action="store_true", help="print their names")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="another folder")
+    options = parser.parse_args(given)
+    try:
+        files = chosen(options.only)
+        if options.list:
+            print("\n".join(files))
+            return 0
+        find_browser()
+    except InputError as wrong:
+        print(wrong)
+        return 2
+    for name in files:
+        started = time.perf_counter()
+        path = write(name, options.out)
+        print(f"{name:16} {path.stat().st_size / 1000:6.0f} kB {time.perf_counter() - started:6.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
