@@ -16,8 +16,8 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
+import casestudies
 import onelayer as ol
-import studies
 from hero import hero
 from onelayer.errors import InputError
 from onelayer.views.flow import attention_flow, passes
@@ -46,10 +46,10 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
     "hero.png": hero,
     "figure-1.svg": figure_1,
     "figure-2.svg": figure_2,
-    "size.svg": studies.size,
-    "training.svg": studies.training,
-    "sorting.svg": studies.sorting,
-    "tightness.svg": studies.tightness,
+    "size.svg": casestudies.size,
+    "training.svg": casestudies.training,
+    "sorting.svg": casestudies.sorting,
+    "tightness.svg": casestudies.tightness,
 }
 
 

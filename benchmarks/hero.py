@@ -8,7 +8,8 @@ import torch
 from plotly.subplots import make_subplots
 
 import onelayer as ol
-from onelayer.views.comparison import COLOURS, FONT
+from onelayer.views.comparison import COLOURS
+from onelayer.views.style import FONT
 from targets import named
 
 TOLERANCE = 1e-2

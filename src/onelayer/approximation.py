@@ -161,7 +161,8 @@ class Approximation:
         return evaluate_file(self.fast(), Path(source), Path(output), outside, progress)
 
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
-        """A plotly figure: overview, function, error, heads, weights, spectra, training; contributions, attention or passes `at`."""
+        """A plotly figure: overview, function, error, heads, weights, spectra, training; or contributions, attention or passes
+        `at` a point (`ol.plot`)."""
         import onelayer
 
         return onelayer.plot(self, what, at=at, output=output)

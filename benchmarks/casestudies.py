@@ -5,7 +5,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 import onelayer as ol
-from onelayer.views.comparison import COLOURS, FONT
+from onelayer.views.comparison import COLOURS
+from onelayer.views.style import FONT
 from targets import named
 
 METHODS = {"representative": "#8c8c8c", "solved": COLOURS["warm-started"], "polished": COLOURS["constructed"]}
