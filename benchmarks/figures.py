@@ -9,6 +9,7 @@ Needs kaleido (`pip install onelayer[figures]`) and Chromium or Chrome; BROWSER_
 
 import argparse
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -62,10 +63,20 @@ def write(name: str, folder: Path) -> Path:
         figure.write_image(fresh, format=path.suffix[1:])
         if path.suffix == ".png":
             fresh.write_bytes(tightened(fresh.read_bytes()))
+        else:
+            fresh.write_text(settled(fresh.read_text()))
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
     return path
+
+
+def settled(svg: str) -> str:
+    """The drawing with fixed names in place of plotly's random ones: drawn again, an unchanged picture is the same file."""
+    names = re.findall(r'"(?:defs-|topdefs-|trace scatter trace)([0-9a-f]{6})"', svg)
+    for number, name in enumerate(dict.fromkeys(names)):  # they follow a letter or a dash, as no coordinate does
+        svg = re.sub(rf"(?<=[A-Za-z-]){name}(?![0-9.])", f"n{number:05}", svg)
+    return svg
 
 
 def chosen(names: Sequence[str]) -> list[str]:

@@ -70,6 +70,13 @@ def test_a_transparent_png_stays_as_it_is():
     assert png.tightened(given) == given
 
 
+def test_drawings_lose_their_random_names_and_nothing_else():
+    svg = '<defs id="defs-471874"><g id="clip471874x" class="trace scatter trace00ab12"/><path d="M0.471874,5L7,1"/></defs>'
+    fixed = '<defs id="defs-n00000"><g id="clipn00000x" class="trace scatter tracen00001"/><path d="M0.471874,5L7,1"/></defs>'
+    assert figures.settled(svg) == fixed
+    assert figures.settled(fixed) == fixed
+
+
 def test_every_picture_in_docs_is_drawn_by_make_figures():
     assert {path.name for path in FOLDER.iterdir()} == set(FIGURES)
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
