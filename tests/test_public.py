@@ -30,6 +30,7 @@ def test_public_names():
         "certify",
         "check",
         "compare",
+        "distill",
         "export",
         "from_stock",
         "gallery",

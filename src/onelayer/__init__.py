@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .checker import check as check
     from .compare import compare as compare
     from .config import LayerConfig as LayerConfig
+    from .distill import distill as distill
     from .errors import InputError as InputError
     from .errors import OneLayerError as OneLayerError
     from .export import export as export
@@ -50,6 +51,7 @@ _HOME = {
     "certify": "certify.decide",
     "check": "checker",
     "compare": "compare",
+    "distill": "distill",
     "export": "export",
     "from_stock": "stock",
     "inspect": "inspect",

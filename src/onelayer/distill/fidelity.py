@@ -1,0 +1,69 @@
+"""Fidelity: how close a student is to its teacher at inputs that were held out. Observed, never proved.
+
+sup         the largest absolute difference
+rmse        root mean square of the differences
+spread      root mean square of the teacher's answers about their mean: what rmse is to be compared with
+cosine      the mean cosine of the angle between answers, token by token
+agreement   the share of tokens where the largest answer (or the head's largest) is the same; None for one number
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """All measures, and at how many answers (tokens, or inputs with one answer each)."""
+
+    sup: float
+    rmse: float
+    spread: float
+    cosine: float
+    agreement: float | None
+    answers: int
+
+    @property
+    def explained(self) -> float:
+        """The share of the teacher's variance that the student explains."""
+        return 1 - (self.rmse / self.spread) ** 2 if self.spread else math.nan
+
+
+class Comparing:
+    """Fidelity, collected batch by batch."""
+
+    def __init__(self) -> None:
+        self.sup = 0.0
+        self.squares = self.cosines = self.same = 0.0
+        self.answers = self.numbers = self.compared = 0
+        self.sums: Tensor | None = None
+        self.energy: Tensor | None = None
+
+    def add(self, student: Tensor, teacher: Tensor, heads: tuple[Tensor, Tensor] | None = None) -> None:
+        """Answers [answer, number] of both; `heads` are what a head makes of them, if one was given."""
+        s, t = student.double(), teacher.double()
+        off = s - t
+        self.sup = max(self.sup, float(off.abs().max()))
+        self.squares += float(off.square().sum())
+        self.cosines += float(torch.nn.functional.cosine_similarity(s, t, dim=-1).sum())
+        self.answers += len(t)
+        self.numbers += t.numel()
+        own = (t.sum(dim=0).cpu(), t.square().sum(dim=0).cpu())
+        self.sums = own[0] if self.sums is None else self.sums + own[0]
+        self.energy = own[1] if self.energy is None else self.energy + own[1]
+        mine, theirs = heads if heads is not None else (student, teacher)
+        if theirs.shape[-1] > 1:
+            self.same += float((mine.argmax(dim=-1) == theirs.argmax(dim=-1)).sum())
+            self.compared += len(theirs)
+
+    def result(self) -> Fidelity:
+        assert self.sums is not None
+        assert self.energy is not None
+        variance = (self.energy / self.answers - (self.sums / self.answers).square()).clamp_min(0).mean()
+        agreement = self.same / self.compared if self.compared else None
+        rmse = math.sqrt(self.squares / self.numbers)
+        return Fidelity(
+            self.sup, rmse, math.sqrt(float(variance)), self.cosines / self.answers, agreement, self.answers
+        )
