@@ -37,8 +37,8 @@ def distill(
     a formula or a `lipschitz` constant is declared; `wishes` are those of `build`.
     With `inputs`, an array [N, D] or [N, n, d] of real numbers, it is trained on the teacher's answers; `wishes` are those of
     `train`. With token numbers [N, n] or texts it is a stock encoder layer over an embedding; `wishes` are heads, width, d_model,
-    `read` ("hidden", "logits" or "pooled"), temperature, mask, held_out, checkpoint, device, seconds, and those of a training's
-    recipe (steps, batch, rate, seed, …).
+    `read` ("hidden", "logits" or "pooled"), temperature, mask, held_out (a share) or judge (tokens and mask of their own),
+    student (a module to train instead), checkpoint, device, seconds, and those of a recipe (steps, batch, rate, seed, …).
     """
     if (inputs is None) == (domain is None):
         found = "both" if inputs is not None else "neither"

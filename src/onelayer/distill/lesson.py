@@ -36,7 +36,7 @@ TIMED = 64
 def taught(teacher: Any, inputs: Any, progress: Progress | None, wishes: dict[str, Any]) -> Distillation:
     """A student of one layer for a teacher of token sequences, trained and judged at sequences that were held out."""
     own: dict[str, Any] = {"heads": 4, "width": 512, "d_model": 128, "read": "hidden", "temperature": 1.0, "mask": None}
-    own |= {"held_out": 0.1, "checkpoint": None, "device": "cpu", "seconds": None, "student": None}
+    own |= {"held_out": 0.1, "checkpoint": None, "device": "cpu", "seconds": None, "student": None, "judge": None}
     recipe_names = set(Recipe.__dataclass_fields__) - {"loss", "optimizer", "validation", "dropout"}
     if unknown := sorted(set(wishes) - set(own) - recipe_names):
         known = ", ".join(sorted(set(own) | recipe_names))
@@ -47,7 +47,10 @@ def taught(teacher: Any, inputs: Any, progress: Progress | None, wishes: dict[st
     device = device_of(asked["device"])
     found = teacher_of(teacher, asked["read"]).to(device)
     tokens, there = _tokens(found, inputs, asked["mask"])
-    fitted, held = split(len(tokens), asked["held_out"], recipe.seed)
+    if asked["judge"] is None:
+        fitted, held = split(len(tokens), asked["held_out"], recipe.seed)
+    else:
+        tokens, there, fitted, held = _beside(tokens, there, *asked["judge"])
     student = asked["student"]
     if student is None:
         student = _student(found, tokens, there, asked, recipe.seed, device)
@@ -210,6 +213,18 @@ def _tokens(teacher: Teacher, inputs: Any, mask: Any) -> tuple[Tensor, Tensor]:
     if teacher.tokenise is None:
         raise InputError("a teacher that reads texts", "no tokeniser beside it", "pass token numbers")
     return tokens_of(*(t.numpy() for t in teacher.tokenise(inputs)))
+
+
+def _beside(tokens: Tensor, there: Tensor, judge: Any, mask: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sequences to learn from and, behind them, those that only judge; and which are which."""
+    others, other_mask = tokens_of(judge, mask)
+    width, n = max(tokens.shape[1], others.shape[1]), len(tokens)
+
+    def wide(t: Tensor) -> Tensor:
+        return nn.functional.pad(t, (0, width - t.shape[1]))
+
+    both = torch.cat([wide(tokens), wide(others)]), torch.cat([wide(there), wide(other_mask)])
+    return *both, torch.arange(n), torch.arange(n, n + len(others))
 
 
 def _student(

@@ -46,7 +46,8 @@ def teacher_of(given: Any, read: str) -> Teacher:
         return _pretrained(Path(given), read)
     if not isinstance(given, nn.Module):
         raise InputError("a module, or the folder of one", type(given).__name__, "pass an nn.Module or a path")
-    given.eval()
+    if any(m.training and isinstance(m, nn.Dropout) and m.p > 0 for m in given.modules()):
+        raise InputError("a teacher that answers the same each time", "dropout in training mode", "call teacher.eval()")
 
     def answers(tokens: Tensor, there: Tensor) -> Tensor:
         found = given(tokens, there)
@@ -72,8 +73,8 @@ def _pretrained(folder: Path, read: str) -> Teacher:
         raise InputError("the folder of a transformers model", f"no config.json in {folder}", "name its folder")
     try:
         import transformers
-    except ImportError:
-        raise InputError("transformers", "not installed", 'pip install "onelayer[teachers]"') from None
+    except ImportError as error:
+        raise InputError("the package transformers", f"{error}", 'pip install "onelayer[teachers]"') from None
     local = {"local_files_only": True}
     try:
         if read == "pooled":
@@ -83,7 +84,7 @@ def _pretrained(folder: Path, read: str) -> Teacher:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         found = " ".join(str(error).split())[:200]
         raise InputError(f"a model in {folder.name}", found, "name the folder of an encoder") from None
-    model.eval().float()
+    model.eval().float().requires_grad_(False)
     base = model if read == "pooled" else getattr(model, model.base_model_prefix)
 
     def answers(tokens: Tensor, there: Tensor) -> Tensor:
