@@ -1,8 +1,9 @@
 """The 12-layer ALBERT of rxnmapper turned into one layer: fidelity against width, beside the teacher cut to its first layer.
 
-The teacher (735,567 numbers, one layer's weights used twelve times) reads reactions with 15 % of the tokens hidden. Students learn its
-hidden states, with its own language head on top; the baseline is the teacher itself with 1 of its 12 passes, trained in
-the same way. All are judged at reactions with substituents that were never learned from. Needs the extra `teachers`; a GPU helps.
+The teacher (735,567 numbers, one layer's weights used twelve times) reads reactions with 15 % of the tokens hidden. Students
+learn its hidden states, with its own language head on top; the baseline is the teacher itself with 1 of its 12 passes, trained
+in the same way. All are judged at reactions with substituents that were never learned from. Needs the extra `teachers`; best on a
+GPU, where products are shortened to TF32.
 
     python benchmarks/distilled.py --device cuda --store distilled.csv     every student; rows go to the file as they are done
     python benchmarks/distilled.py --only 256 --store distilled.csv        one of them
@@ -126,11 +127,12 @@ def table(path: Path) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--only", help="a width, or 'cut'")
     parser.add_argument("--store", type=Path, required=True, help="CSV file, a row for each student as it is done")
     parser.add_argument("--page", action="store_true", help="put the table of the file into docs/distill.md")
     asked = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
     if not asked.page:
         every = ["teacher cut to 1 pass", *map(str, WIDTHS)]
         chosen = every if asked.only is None else [every[0] if asked.only == "cut" else asked.only]
