@@ -40,6 +40,7 @@ def test_public_names():
         "plot",
         "reference",
         "report",
+        "study",
         "train",
     ]
     for name in ol.__all__:

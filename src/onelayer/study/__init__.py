@@ -1,6 +1,6 @@
 """Studies: a sweep of points, each measured in a process of its own and stored at once; then a table, rates, a report.
 
-    sweep.py → run.py or cluster.py (point.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study.py
+sweep.py → run.py or cluster.py (point.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study.py
 """
 
 from pathlib import Path
@@ -28,12 +28,12 @@ def study(
 ) -> Study:
     """Measure the points of a sweep that are not stored yet; the results so far as a value.
 
-    `sweep` is a built-in study ("builtin:epsilon"), a TOML file, or `Sweep.of_axes(measure, axis=[…], …)`. Results go to
+    `sweep` is a built-in study ("builtin:epsilon"), a TOML file, or `Sweep.of_axes(measure, {axis: […], …})`. Results go to
     `out`/points.sqlite (study-NAME by default), one row the moment a point is done, and to `out`/points.csv at the end; the same
     call goes on after an interrupt or a kill. A point that fails is stored with its error, and tried again with `retry`.
 
-    `workers` processes run at a time (as many as cores), or those of the Dask scheduler at `dask`, "tcp://host:8786". `full` takes
-    in the larger part of a built-in study, `only` stops after so many new points.
+    `workers` processes run at a time (as many as cores), or those of the Dask scheduler at `dask`, "tcp://host:8786". `full`
+    takes in the larger part of a built-in study, `only` stops after so many new points.
     """
     chosen = sweep_of(sweep, full)
     if only is not None and (isinstance(only, bool) or not isinstance(only, int) or only < 0):

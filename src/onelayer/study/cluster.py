@@ -50,9 +50,9 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
             if future.status == "finished":
                 yield task, future.result()
             else:
-                error = future.exception() if future.status == "error" else None
                 if future.status != "error":
                     raise InputError("a scheduler that stays", f"{address} is gone", "start it and run again")
-                words = "several workers died" if isinstance(error, KilledWorker) else " ".join(str(error).split())
+                fault = future.exception()
+                words = "several workers died" if isinstance(fault, KilledWorker) else " ".join(str(fault).split())
                 yield task, Outcome("failed", {}, words, 0.0, {})
             future.release()

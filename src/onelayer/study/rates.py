@@ -3,8 +3,8 @@
     power         log y = a + b log x
     exponential   log y = a − b x^(1/D), the law of analytic targets
 
-The interval is Student's, from the scatter of the points around the line: it covers the exponent if that scatter is random. Counts
-are whole numbers and laws hold in a limit, so that an interval can miss for reasons which no more points would cure.
+The interval is Student's, from the scatter of the points around the line: it covers the exponent if that scatter is random.
+Counts are whole numbers and laws hold in a limit, so that an interval can miss for reasons which no more points would cure.
 """
 
 import math
@@ -78,7 +78,10 @@ class Rate:
 
     @property
     def cells(self) -> tuple[object, ...]:
-        of = {"power": f"{self.asked.y} ~ {self.asked.x}^b", "exponential": f"{self.asked.y} ~ e^(−b·{self.asked.x}^(1/D))"}
+        of = {
+            "power": f"{self.asked.y} ~ {self.asked.x}^b",
+            "exponential": f"{self.asked.y} ~ e^(−b·{self.asked.x}^(1/D))",
+        }
         theory = "–" if self.prediction is None else self.prediction.text(self.dimension)
         verdict = {None: "–", True: "yes", False: "no"}[self.agrees]
         group = ", ".join(str(value) for _, value in self.group) or "all"

@@ -81,14 +81,13 @@ class Sweep:
         return hashlib.sha256("".join(sorted(task.key for task in self.tasks)).encode()).hexdigest()
 
     @staticmethod
-    def of_axes(measure: str | Callable[[Point], Any] | Measure, name: str = "sweep", **axes: Any) -> "Sweep":
+    def of_axes(measure: str | Callable[[Point], Any], axes: Mapping[str, Any], name: str = "sweep") -> "Sweep":
         """All combinations of the axes for one measure: a registered one by name, or a function of your own."""
-        if callable(measure) and not isinstance(measure, Measure):
-            first = {axis: listed(axis, values)[0] for axis, values in axes.items()}
-            measure = Measure(getattr(measure, "__name__", "measure"), measure, first)
         if isinstance(measure, str):
             return read({"sweep": [{"measure": measure, "axes": axes}]}, name)
-        return Sweep(name, _distinct(_block({"axes": axes}, measure, {}, name)), title=name)
+        first = {axis: listed(axis, values)[0] for axis, values in axes.items()}
+        own = Measure(getattr(measure, "__name__", "measure"), measure, first)
+        return Sweep(name, _distinct(_block({"axes": axes}, own, {}, name)), title=name)
 
 
 def listed(axis: str, values: Any) -> list[Any]:
@@ -170,9 +169,7 @@ def _distinct(tasks: Sequence[Task]) -> tuple[Task, ...]:
     return tuple({task.key: task for task in tasks}.values())
 
 
-def _block(
-    block: Mapping[str, Any], measure: Measure, targets: Mapping[str, Any], name: str
-) -> list[Task]:
+def _block(block: Mapping[str, Any], measure: Measure, targets: Mapping[str, Any], name: str) -> list[Task]:
     """All points of one [[sweep]]."""
     axes = block.get("axes", {})
     if not isinstance(axes, Mapping):
@@ -205,7 +202,7 @@ def _points(
         point = {**defaults, **given}
         if "formula" in measure.axes and "formula" not in given:
             point |= _target(str(given["target"]), targets, measure)
-        yield point
+        yield {axis: point[axis] for axis in measure.axes}
 
 
 def _target(name: str, targets: Mapping[str, Any], measure: Measure) -> dict[str, Any]:

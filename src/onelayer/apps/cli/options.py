@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ...target import Target
 
 
-
 class Method(StrEnum):
     polished = "polished"
     solved = "solved"

@@ -68,4 +68,4 @@ def construct(point: Point) -> Result:
         seconds=point["seconds"],
     )
     seconds = time.perf_counter() - started
-    return {"dimension": target.dimension, **facts(built), "seconds": seconds}
+    return {"dimension": target.dimension, **facts(built), "took": seconds}

@@ -7,6 +7,8 @@ that every sweep has to give.
     @measure("construct", target=str, tolerance=float, method="polished", seed=0)
     def construct(point: Point) -> Result: ...
 
+A result may have the name of an axis: a row of the table then says what was, not what was asked for.
+
 It runs in another process, perhaps on another machine: what it needs is in the point, what it finds is in the result. It is a
 function of the point alone (up to seconds), so that a point that was lost can be measured again.
 """

@@ -14,21 +14,21 @@ from .registry import Point, Result, measure
 
 
 @measure(
-    "train", **TARGET, parameters=0, heads=4, width=64, d_model=16, optimizer="adam", loss="mse", rate=0.0, steps=2000,
+    "train", **TARGET, budget=0, heads=4, width=64, d_model=16, optimizer="adam", loss="mse", rate=0.0, steps=2000,
     samples=0, dtype="float32", seed=0,
 )  # fmt: skip
 def train(point: Point) -> Result:
     """A layer trained on a target: observed error at test points with faces and corners, RMSE held out, steps, seconds.
 
-    `parameters` above 0 chooses heads, width and d_model of a layer with so many parameters (±10 %); `samples` above 0 gives so
+    `budget` above 0 chooses heads, width and d_model of a layer with so many parameters (±10 %); `samples` above 0 gives so
     many samples to learn from; `rate` above 0 replaces the optimiser's own.
     """
     target = target_of(point["formula"], point["domain"], point["margin"])
     size = (point["heads"], point["width"], point["d_model"])
-    if point["parameters"]:
-        matched = layer_size(target, point["parameters"])
+    if point["budget"]:
+        matched = layer_size(target, point["budget"])
         if matched is None:
-            raise ValueError(f"no trained layer has {point['parameters']} parameters within 10 %")
+            raise ValueError(f"no trained layer has {point['budget']} parameters within 10 %")
         size = matched
     started = time.perf_counter()
     found = trained(
@@ -55,16 +55,16 @@ def train(point: Point) -> Result:
         "observed": observed(lambda x: np.asarray(found(x), dtype=np.float64), target),
         "rmse": history.moments[-1].rmse if history and history.moments else float("nan"),
         "best_step": history.best if history else 0,
-        "seconds": seconds,
+        "took": seconds,
     }
 
 
 @measure("sample", **TARGET, samples=int, way="constructed", spread="random", lipschitz=0.0, tolerance=1e-3,
-         parameters=0, steps=2000, seed=0, seconds=20.0)  # fmt: skip
+         budget=0, steps=2000, seed=0, seconds=20.0)  # fmt: skip
 def sample(point: Point) -> Result:
     """A layer that knows a target through samples alone: observed error everywhere; a bound if a constant is declared.
 
-    `way` is "constructed" or "trained" (with so many `parameters`), `spread` is "random" (uniform) or "crowded" (toward the
+    `way` is "constructed" or "trained" (with a `budget` of parameters), `spread` is "random" (uniform) or "crowded" (toward the
     boundary, with faces and corners).
     """
     target = target_of(point["formula"], point["domain"], point["margin"])
@@ -73,11 +73,17 @@ def sample(point: Point) -> Result:
     y = target(x)
     started = time.perf_counter()
     if point["way"] == "trained":
-        size = layer_size(target, point["parameters"])
+        size = layer_size(target, point["budget"])
         if size is None:
-            raise ValueError(f"no trained layer has {point['parameters']} parameters within 10 %")
+            raise ValueError(f"no trained layer has {point['budget']} parameters within 10 %")
         found = trained(
-            (x, y), heads=size[0], width=size[1], d_model=size[2], steps=point["steps"], seed=point["seed"], dtype="float64"
+            (x, y),
+            heads=size[0],
+            width=size[1],
+            d_model=size[2],
+            steps=point["steps"],
+            seed=point["seed"],
+            dtype="float64",
         )
     else:
         declared = {"lipschitz": point["lipschitz"]} if point["lipschitz"] else {}
@@ -85,4 +91,4 @@ def sample(point: Point) -> Result:
         found = build((x, y), target.domain, point["tolerance"], **about)
     seconds = time.perf_counter() - started
     off = observed(lambda x: np.asarray(found(x), dtype=np.float64), target)
-    return {"dimension": target.dimension, **facts(found), "observed": off, "seconds": seconds}
+    return {"dimension": target.dimension, **facts(found), "observed": off, "took": seconds}
