@@ -5,7 +5,8 @@ with it is recorded as failed. Results come back to this process, which alone wr
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ..errors import InputError
 from .point import measured
@@ -32,14 +33,13 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
         from distributed.scheduler import KilledWorker
     except ImportError:
         raise InputError("Dask for --dask", "not installed", "pip install 'onelayer[cluster]'") from None
-    quiet = logging.getLogger("distributed")
-    quiet.setLevel(logging.ERROR)  # a killed worker is no news: its points are done elsewhere
     try:
-        client = Client(address, timeout=CONNECT)
+        with quiet():
+            client = Client(address, timeout=CONNECT)
     except (OSError, ValueError, TimeoutError) as error:
         found = " ".join(str(error).split())
         raise InputError("a Dask scheduler such as tcp://host:8786", f"{address}: {found}", "start one there") from None
-    with client:
+    with quiet(), client:
         futures = {}
         for task in tasks:
             key = f"onelayer-{task.key}"
@@ -56,3 +56,15 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
                 words = "several workers died" if isinstance(fault, KilledWorker) else " ".join(str(fault).split())
                 yield task, Outcome("failed", {}, words, 0.0, {})
             future.release()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Dask's log keeps to disasters inside the block: a worker that dies is no news, its points are done elsewhere."""
+    log = logging.getLogger("distributed")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -1,13 +1,14 @@
 """One point, measured: what runs in the processes of a study, here or on a cluster."""
 
 import platform
+import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
-from ..threads import one_thread
 from .measures import Point, Result
 from .store import Outcome
 
@@ -19,13 +20,25 @@ def measured(function: Callable[[Point], Result], point: Point) -> Outcome:
     """What a measure finds at a point, on one thread; whatever it raises becomes part of the outcome."""
     started = time.perf_counter()
     try:
-        with one_thread():
+        with one_thread_of_torch():
             result = checked(function(dict(point)))
     except Exception as error:
         last = " ".join("".join(traceback.format_exception_only(error)).split())
         trace = "".join(traceback.format_exception(error))[-TRACE:]
         return Outcome("failed", {"traceback": trace}, last, time.perf_counter() - started, versions())
     return Outcome("done", result, "", time.perf_counter() - started, versions())
+
+
+@contextmanager
+def one_thread_of_torch() -> Iterator[None]:
+    """One thread for torch, where the measure's module has imported it: most processes of a study need only NumPy to start."""
+    if "torch" not in sys.modules:
+        yield
+        return
+    from ..threads import one_thread
+
+    with one_thread():
+        yield
 
 
 def checked(result: Any) -> Result:

@@ -88,11 +88,11 @@ def _value(text: str) -> Any:
 
 
 def _list() -> None:
-    from ...study.measures.registry import REGISTERED
+    from ...study.measures import everything
     from ...study.sweep import builtin, names
 
     for name in names():
         print(f"builtin:{name:14} {builtin(name)['title']}")
     print()
-    for name, found in sorted(REGISTERED.items()):
-        print(f"measure {name:14} {found.words}\n{'':23}axes: {', '.join(found.axes)}")
+    for found in everything():
+        print(f"measure {found.name:14} {found.words}\n{'':23}axes: {', '.join(found.axes)}")

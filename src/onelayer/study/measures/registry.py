@@ -7,7 +7,8 @@ that every sweep has to give.
     @measure("construct", target=str, tolerance=float, method="polished", seed=0)
     def construct(point: Point) -> Result: ...
 
-A result may have the name of an axis: a row of the table then says what was, not what was asked for.
+The module's place is in HOMES of `measures/__init__.py`. A result may have the name of an axis: a row of the table then says
+what was, not what was asked for.
 
 It runs in another process, perhaps on another machine: what it needs is in the point, what it finds is in the result. It is a
 function of the point alone (up to seconds), so that a point that was lost can be measured again.
@@ -17,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-Value = str | int | float | bool
 Point = dict[str, Any]
 Result = dict[str, Any]
 
