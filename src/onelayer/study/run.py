@@ -1,14 +1,16 @@
 """Runs: the points of a sweep that are not stored yet, in processes of their own, each stored the moment it is done.
 
 Processes are joblib's (loky), with one thread each; one worker is this very process. A run that is interrupted or killed is
-gone on with by running it again. A point whose process dies is recorded as failed; those that ran beside it are done again,
-one at a time, to find out which one it was.
+gone on with by running it again; processes end with the one that started them. A point whose process dies is recorded as
+failed; those that ran beside it are done again, one at a time, to find out which one it was.
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ..errors import InputError
@@ -19,6 +21,7 @@ from .words import duration
 
 Progress = Callable[[str, float], None]
 Outcomes = Iterator[tuple[Task, Outcome]]
+LOOK = 0.5  # seconds between two looks at whether the process that started this one is there
 
 
 @dataclass
@@ -95,7 +98,7 @@ def _parallel(tasks: Sequence[Task], workers: int, drawn: list[Task]) -> Outcome
     def calls() -> Iterator[Any]:
         for task in tasks:
             drawn.append(task)
-            yield delayed(_numbered)(len(drawn) - 1, task.measure.function, task.point)
+            yield delayed(_numbered)(len(drawn) - 1, os.getpid(), task.measure.function, task.point)
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
@@ -103,8 +106,22 @@ def _parallel(tasks: Sequence[Task], workers: int, drawn: list[Task]) -> Outcome
             yield drawn[number], outcome
 
 
-def _numbered(number: int, function: Callable[[Any], Any], point: Any) -> tuple[int, Outcome]:
+def _numbered(number: int, parent: int, function: Callable[[Any], Any], point: Any) -> tuple[int, Outcome]:
+    _leave_with(parent)
     return number, measured(function, point)
+
+
+@cache
+def _leave_with(parent: int) -> None:
+    """End this process when the one that started it is gone: what it measures could not be stored any more."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _alone(task: Task) -> Outcome:

@@ -11,6 +11,7 @@ __all__ = ["HOMES", "Measure", "Point", "Result", "everything", "found", "measur
 HOMES = {
     "attention": "attention",
     "construct": "construction",
+    "contest": "contest",
     "sample": "training",
     "train": "training",
 }
