@@ -4,6 +4,7 @@ import collections
 import contextlib
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -21,9 +22,11 @@ import studying
 from onelayer.apps.cli import main
 from onelayer.errors import InputError
 from onelayer.study import Study, Sweep, measures
+from onelayer.study.point import measured
 from onelayer.study.rates import RateAsked, fitted
 from onelayer.study.store import Outcome, Store
 from onelayer.study.sweep import names, read, sweep_of
+from onelayer.study.tables import TableAsked, cell, summed_up
 from onelayer.study.theory import PREDICTIONS
 from onelayer.study.words import duration
 from pages import with_package
@@ -273,6 +276,39 @@ def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
     heavy = "('joblib', 'dask', 'distributed', 'torch')"
     code = f"import sys, onelayer as ol; ol.study; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False, env=with_package()).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "expected"),
+    [
+        ("attention", {"tolerance": 0.01, "attention": "adaptive"}, {"verdict": "CERTIFIED", "units": 4}),
+        ("train", {"budget": 200, "steps": 5, "optimizer": "sgd"}, {"heads": 1, "dimension": 2}),
+        ("sample", {"samples": 40, "lipschitz": 1.0, "tolerance": 0.5}, {"proof": "bisect"}),
+        ("sample", {"samples": 40, "way": "trained", "budget": 200, "steps": 5}, {"proof": "none"}),
+        ("contest", {"tolerance": 0.1, "steps": 5}, {"theorem_units": 8930.0, "verdict": "CERTIFIED"}),
+    ],
+)
+def test_measures_say_what_was_asked(name, axes, expected):
+    (task,) = Sweep.of_axes(name, {"target": "sin-sum", **axes}).tasks
+    outcome = measured(task.measure.function, task.point)
+    assert outcome.error == ""
+    assert expected.items() <= outcome.result.items()
+    assert outcome.result["observed"] > 0
+    assert outcome.result.get("bound", math.inf) >= outcome.result["observed"]
+    assert set(outcome.versions) >= {"python", "torch", "onelayer"}
+
+
+def test_tables_sum_up_over_seeds():
+    assert cell([3, 3, None]) == "3"
+    assert cell([1.0, 2.0, 40.0]) == "2 (1 … 40)"
+    assert cell(["b", "a", "b"]) == "a, b"
+    assert cell([None]) == "–"
+    rows = [{"f": f, "same": 1, "seed": s, "units": s + 1} for f in ("p", "q") for s in range(3)]
+    table = summed_up(rows, TableAsked(("f", "same"), ("units",)))
+    assert table.columns == ("f", "units")
+    assert table.rows == [("p", "2 (1 … 3)"), ("q", "2 (1 … 3)")]
+    with pytest.raises(InputError, match="entries of"):
+        TableAsked.read({"by": ["f"], "columns": ["units"], "over": "seed"})
 
 
 # -- rates --------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..table import Table
 from .rates import Rate, fitted, rate_table
 from .store import Outcome
 from .sweep import Sweep
+from .tables import summed_up
 from .words import duration
 
 ABOUT = ("measure", "status", "error", "spent")  # columns beside axes and results
@@ -76,6 +77,10 @@ class Study:
         shown = varying or list(self.columns[:1])
         cells = [tuple(_short(row.get(c)) for c in shown) for row in self.rows]
         return Table(f"{self.sweep.title}: {len(self.rows)} points", tuple(shown), cells)
+
+    def tables(self) -> list[Table]:
+        """The tables that the sweep asks for, summed up over seeds."""
+        return [table for asked in self.sweep.tables if (table := summed_up(self.done, asked)).rows]
 
     def rate_table(self) -> Table:
         return rate_table(self.rates())

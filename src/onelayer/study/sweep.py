@@ -10,7 +10,8 @@
     exclude = [{ target = "wave", tolerance = 0.01 }]      points to leave out
     full = true                       only if the whole study is asked for
     [[rate]]                          what is fitted (`rates`)
-    [[figure]]                        what is drawn (`views.study`)
+    [[table]]                         what is summed up (`tables`)
+    [[figure]]                        what is drawn (`views.studyfigure`)
 
 A target's entries (formula, domain, …) become part of the point, so that a point says everything that was measured, and two
 sweeps that share a point share its result. The key of a point is SHA-256 of its measure and values as canonical JSON.
@@ -30,11 +31,13 @@ from ..errors import InputError
 from . import measures
 from .measures import Measure, Point
 from .rates import RateAsked
+from .tables import TableAsked
 from .words import choices
 
 BUILTIN = "builtin:"
 MOST = 100_000  # points of one sweep: more is a slip of the pen
-ENTRIES = {"title", "about", "targets", "sweep", "rate", "figure", "limits"}
+ENTRIES = {"title", "about", "targets", "sweep", "rate", "table", "figure", "limits"}
+SCALES = ("log-log", "linear-log", "log-linear", "linear-linear", "categories-log", "categories-linear")
 FIGURE = {"title", "x", "y", "by", "where", "scale"}
 
 
@@ -53,14 +56,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of the results: y against x, one line for every combination of `by`, error bars over all that is left."""
+    """A picture: one or several columns y against x, a line for every combination of `by`, bars over all that is left."""
 
     x: str
-    y: str
+    y: tuple[str, ...]
     by: tuple[str, ...] = ()
     where: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
-    scale: str = "log-log"  # or "linear-log", "linear-linear", "categories-log"
+    scale: str = "log-log"  # of x and of y
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Sweep:
     limits: str = ""  # where rates and theory disagree, and why
     rates: tuple[RateAsked, ...] = ()
     figures: tuple[Figure, ...] = ()
+    tables: tuple[TableAsked, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -146,8 +150,9 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     distinct = _distinct(tasks)
     rates = tuple(RateAsked.read(entry) for entry in record.get("rate", []))
     figures = tuple(_figure(entry) for entry in record.get("figure", []))
+    tables = tuple(TableAsked.read(entry) for entry in record.get("table", []))
     texts = {key: " ".join(str(record.get(key, "")).split()) for key in ("title", "about", "limits")}
-    return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures)
+    return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures, tables)
 
 
 def _known(what: str, given: Mapping[str, Any], known: set[str]) -> None:
@@ -160,7 +165,10 @@ def _figure(entry: Mapping[str, Any]) -> Figure:
     _known("entries of [[figure]]", entry, FIGURE)
     if "x" not in entry or "y" not in entry:
         raise InputError("[[figure]] with x and y", ", ".join(entry) or "nothing", "name two columns")
-    return Figure(**{**entry, "by": tuple(entry.get("by", ()))})
+    if entry.get("scale", SCALES[0]) not in SCALES:
+        raise InputError(f"scale, one of {', '.join(SCALES)}", repr(entry["scale"]), "choose one of them")
+    several = entry["y"] if isinstance(entry["y"], list) else [entry["y"]]
+    return Figure(**{**entry, "y": tuple(several), "by": tuple(entry.get("by", ()))})
 
 
 def _distinct(tasks: Sequence[Task]) -> tuple[Task, ...]:

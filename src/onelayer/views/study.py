@@ -26,6 +26,7 @@ def study_page(study: Study) -> str:
     sections = [
         ("figures", "Pictures", _figures(figures)),
         ("rates", "Fitted rates and theory", _rates(study)),
+        ("tables", "Tables", "".join(f'<div class="scroll">{t._repr_html_()}</div>' for t in study.tables())),
         ("failures", "Points that failed", _failures(study)),
         ("points", "Points", _points(study)),
         ("again", "To do it again", _again(study)),

@@ -8,14 +8,15 @@ import numpy as np
 from ..study.rates import grouped, matching
 from ..study.result import Study
 from ..study.sweep import Figure
-from .style import GREY, styled
+from .style import styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# Okabe and Ito's colours; from the ninth line on they come again with other marks
+# Okabe and Ito's colours; a group's first name decides the dash and the mark, all others together the colour
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#b5a100")
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 NAMES = {
     "tolerance": "tolerance ε",
     "bound": "bound (proved)",
@@ -24,6 +25,8 @@ NAMES = {
     "boxes": "boxes of the proof",
     "points_per_second": "points per second",
     "difference": "largest difference from softmax seen",
+    "trained_observed": "observed error, trained",
+    "theorem_units": "heads of the theorem",
 }
 
 
@@ -32,7 +35,7 @@ def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
     found = []
     for asked in study.sweep.figures:
         if (figure := study_figure(study, asked)) is not None:
-            found.append((asked.title or f"{asked.y} against {asked.x}", figure))
+            found.append((asked.title or f"{', '.join(asked.y)} against {asked.x}", figure))
     return found
 
 
@@ -40,15 +43,23 @@ def study_figure(study: Study, asked: Figure) -> "go.Figure | None":
     """One picture; None if there is nothing to draw."""
     import plotly.graph_objects as go
 
-    rows = [row for row in matching(study.done, asked.where) if _drawable(row.get(asked.y), asked.scale)]
-    rows = [row for row in rows if row.get(asked.x) is not None]
-    if not rows:
-        return None
     across, up = asked.scale.split("-")
+    lines: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    for y in asked.y:
+        rows = [row for row in matching(study.done, asked.where) if _drawable(row.get(y), up == "log")]
+        rows = [row for row in rows if row.get(asked.x) is not None]
+        for values, group in grouped(rows, asked.by).items():
+            words = tuple(_cell(v) for v in values if v is not None)
+            name = (*words, NAMES.get(y, y)) if len(asked.y) > 1 else words or (y,)
+            lines[name] = spread(group, asked.x, y, across == "categories")
+    if not lines:
+        return None
     figure = go.Figure()
-    for i, (values, group) in enumerate(grouped(rows, asked.by).items()):
-        x, middle, less, more = spread(group, asked.x, asked.y, across == "categories")
-        colour = COLOURS[i % len(COLOURS)]
+    firsts = list(dict.fromkeys(name[0] for name in lines if len(name) > 1))
+    others = list(dict.fromkeys(name[1:] or name for name in lines))
+    for name, (x, middle, less, more) in lines.items():
+        kind = firsts.index(name[0]) if len(name) > 1 else 0
+        colour = COLOURS[others.index(name[1:] or name) % len(COLOURS)]
         bars = {"type": "data", "symmetric": False, "array": more, "arrayminus": less, "thickness": 1.2, "width": 4}
         figure.add_trace(
             go.Scatter(
@@ -56,20 +67,20 @@ def study_figure(study: Study, asked: Figure) -> "go.Figure | None":
                 y=middle,
                 error_y=bars if any(less) or any(more) else None,
                 mode="markers" if across == "categories" else "lines+markers",
-                name=", ".join(_cell(v) for v in values) or asked.y,
-                line={"color": colour, "width": 1.5},
-                marker={"symbol": MARKS[(i // len(COLOURS)) % len(MARKS)], "size": 8, "color": colour},
+                name=", ".join(name),
+                line={"color": colour, "width": 1.5, "dash": DASHES[kind % len(DASHES)]},
+                marker={"symbol": MARKS[kind % len(MARKS)], "size": 8, "color": colour},
             )
         )
-    if asked.y in ("observed", "bound") and asked.x == "tolerance":
-        ends = [min(row[asked.x] for row in rows), max(row[asked.x] for row in rows)]
-        figure.add_trace(
-            go.Scatter(x=ends, y=ends, mode="lines", name="the tolerance", line={"color": GREY, "dash": "dot"})
-        )
     kinds = {"log": "log", "linear": "linear", "categories": "category"}
+    label = NAMES.get(asked.y[0], asked.y[0]) if len(asked.y) == 1 else ""
     figure.update_xaxes(type=kinds[across], title_text=NAMES.get(asked.x, asked.x), exponentformat="power")
-    figure.update_yaxes(type=kinds[up], title_text=NAMES.get(asked.y, asked.y), exponentformat="power")
-    return styled(figure, 460, showlegend=True, legend={"orientation": "v"})
+    figure.update_yaxes(type=kinds[up], title_text=label, exponentformat="power")
+    if up == "log":
+        seen = [v for _, middle, _, _ in lines.values() for v in middle]
+        figure.update_yaxes(dtick=1 if max(seen) > 30 * min(seen) else None)
+    apart = {"scattermode": "group"} if across == "categories" else {}
+    return styled(figure, 460, showlegend=len(lines) > 1, **apart)
 
 
 def spread(
@@ -84,9 +95,9 @@ def spread(
     return [at[0] for at in order], middle, less, [v - m for m, v in zip(middle, high, strict=True)]
 
 
-def _drawable(value: Any, scale: str) -> bool:
+def _drawable(value: Any, log: bool) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return number and (value > 0 or not scale.endswith("log"))
+    return number and (value > 0 or not log)
 
 
 def _cell(value: Any) -> str:

@@ -19,7 +19,10 @@ ROUNDS = 3  # the fastest of so many calls counts
     points=4096, seed=0, seconds=60.0,
 )  # fmt: skip
 def attention(point: Point) -> Result:
-    """A built layer evaluated by softmax, linear, sparse or adaptive attention: bound, observed error, difference, points/s."""
+    """A built layer evaluated by softmax, linear, sparse or adaptive attention: bound, observed error, difference, points/s.
+
+    Bound and verdict are those of this evaluation, not of the layer's own softmax.
+    """
     target = target_of(point["formula"], point["domain"], point["margin"])
     built = build(
         target,
@@ -42,10 +45,12 @@ def attention(point: Point) -> Result:
         seconds = min(seconds, time.perf_counter() - started)
     softmax = np.asarray(built(x), dtype=np.float64)
     error = np.abs(y.reshape(len(x), -1) - target(x)).max()
+    certified = built.certificate.verdict == "CERTIFIED"
     return {
         "dimension": target.dimension,
         **facts(built),
-        "bound": fast.bound,
+        "bound": float(fast.bound),
+        "verdict": "CERTIFIED" if certified and fast.bound <= point["tolerance"] else "UNDECIDED",
         "observed": float(error),
         "difference": float(np.abs(y - softmax).max()),
         "points_per_second": len(x) / seconds,

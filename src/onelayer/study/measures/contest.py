@@ -9,7 +9,7 @@ from ...build import build
 from ...compare import layer_size
 from ...errors import InputError
 from ...peers.task import observed
-from ...plan import plan
+from ...representative import plan_representative
 from ...train import train
 from .construction import TARGET, facts, target_of
 from .registry import Point, Result, measure
@@ -52,7 +52,6 @@ def theorem_units(point: Point) -> float:
     """Heads of the paper's construction at the tolerance, from its plan; NaN if there is none."""
     target = target_of(point["formula"], point["domain"], point["margin"])
     try:
-        found = plan(target, point["tolerance"], method="representative")
+        return float(plan_representative(target, point["tolerance"]).units)
     except InputError:
         return math.nan
-    return float(found.units)
