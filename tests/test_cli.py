@@ -14,7 +14,7 @@ import pytest
 
 import onelayer as ol
 from onelayer.apps.cli import main
-from onelayer.apps.cli.options import read_domain
+from onelayer.sides import read_domain
 
 PAPER = ["sin(x1)+sin(x2)", "--domain", "0:2*pi", "--eps", "0.5", "--method", "representative"]
 

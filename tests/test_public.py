@@ -41,6 +41,7 @@ def test_public_names():
         "plot",
         "reference",
         "report",
+        "study",
         "train",
     ]
     for name in ol.__all__:

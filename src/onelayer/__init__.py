@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .plan import plan as plan
     from .stock import from_stock as from_stock
     from .storage import load as load
+    from .study import study as study
     from .target import Target as Target
     from .train import train as train
     from .views.estimator import OneLayerClassifier as OneLayerClassifier
@@ -60,6 +61,7 @@ _HOME = {
     "plan": "plan",
     "plot": "views.plot",
     "report": "views.report",
+    "study": "study",
     "train": "train",
 }
 _MODULES = ("gallery", "reference")  # public as modules

@@ -20,6 +20,7 @@ import numpy as np
 from ..approximation import Approximation
 from ..atomic import written
 from ..errors import InputError
+from ..study import Study
 from . import words
 from .scene import Scene, scenes
 from .sections import (
@@ -34,22 +35,23 @@ from .sections import (
     weights_section,
 )
 from .size import plan_table, size_table
+from .study import study_page
 
 TITLE = 300  # characters
 
 
-def report(approximation: Approximation, path: str | Path = "report.html") -> Path:
-    """Write the report of an approximation: one self-contained page, complete or absent."""
-    if not isinstance(approximation, Approximation):
+def report(approximation: "Approximation | Study", path: str | Path = "report.html") -> Path:
+    """Write the report of an approximation, or of a study: one self-contained page, complete or absent."""
+    if not isinstance(approximation, Approximation | Study):
         raise InputError(
-            "an Approximation to report on", type(approximation).__name__, "pass what `build` or `load` gave"
+            "an Approximation or a Study to report on", type(approximation).__name__, "pass what `build` or `load` gave"
         )
     path = Path(path)
     if path.is_dir():
         raise InputError(
             "a file name for the report", f"{path} is a folder", f"name a file, such as {path / 'report.html'}"
         )
-    return written(path, page(approximation))
+    return written(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
 
 
 def page(approximation: Approximation) -> str:

@@ -14,7 +14,7 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, certify, check, compare, evaluate, export, gallery, inspect, memorize, plan, report, train
+from . import build, certify, check, compare, evaluate, export, gallery, inspect, memorize, plan, report, study, train
 from .show import Stopped
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -29,6 +29,7 @@ app.command("plan")(plan.plan)
 app.command("memorize")(memorize.memorize)
 app.command("train")(train.train)
 app.command("compare")(compare.compare)
+app.command("study")(study.study)
 app.command("certify")(certify.certify)
 app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...files.cells import cells_of, listed, number_of, short
-from . import options as given
+from ...sides import split
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def read_samples(path: Path, target: str) -> Columns:
         raise InputError("a file with samples", f"no file {path}", "name an existing file")
     if path.suffix == ".npy":
         return _arrays(path, Path(target))
-    targets = [name for name in given.split(target, ",") if name]
+    targets = [name for name in split(target, ",") if name]
     if not targets:
         raise InputError("the column with the answers as --target", f"{target!r}", "name one, or several: y1,y2")
     if path.suffix == ".parquet":

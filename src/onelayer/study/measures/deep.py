@@ -38,7 +38,10 @@ class Stack(nn.Module):
         with torch.no_grad():
             for name, p in self.named_parameters():
                 if p.ndim >= 2:
-                    p.copy_(torch.randn(p.shape, generator=generator) * (1.0 if "embedding" in name else p.shape[-1] ** -0.5))
+                    p.copy_(
+                        torch.randn(p.shape, generator=generator)
+                        * (1.0 if "embedding" in name else p.shape[-1] ** -0.5)
+                    )
                 elif "norm" not in name:
                     p.zero_()
 

@@ -1,0 +1,87 @@
+"""The built-in studies and their place in docs/study.md.
+
+    python benchmarks/sweeps.py epsilon     runs a study (goes on with study-epsilon, if there is one), stores its table as
+                                            docs/studies/epsilon.csv, draws its pictures beside it and writes its part of the page
+    python benchmarks/sweeps.py             all of them, one after the other
+    python benchmarks/sweeps.py --page      the page alone, from the stored tables: nothing is measured, nothing is drawn
+
+Pictures need kaleido (`pip install 'onelayer[figures]'`) and Chromium.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import onelayer as ol
+from onelayer.study import Study
+from onelayer.study.rates import rate_table
+from onelayer.study.sweep import sweep_of
+from onelayer.views.studyfigure import study_figures
+from page import options, placed
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+STUDIES = ("epsilon", "attention", "learnability", "samples", "functions")
+LEFT_OUT = ("formula", "domain", "error")  # of the stored tables: the sweep knows them
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def stored(name: str) -> Study:
+    """The study as docs/studies holds it."""
+    return Study.read(sweep_of(f"builtin:{name}"), DOCS / "studies" / f"{name}.csv")
+
+
+def keep(study: Study, name: str) -> Path:
+    """Store a study's table in the documentation; seconds to three digits."""
+    rows = [{k: _short(v) for k, v in row.items() if k not in LEFT_OUT or (k == "error" and v)} for row in study.rows]
+    return Study(study.sweep, tuple(rows)).csv(DOCS / "studies" / f"{name}.csv")
+
+
+def _short(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def draw(study: Study, name: str) -> None:
+    """The study's pictures, as SVG."""
+    found = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found:
+        os.environ["BROWSER_PATH"] = found
+    for number, (_, figure) in enumerate(study_figures(study), start=1):
+        figure.write_image(DOCS / "studies" / f"{name}-{number}.svg", width=900, height=440)
+
+
+def section(study: Study, name: str) -> str:
+    """The study's part of the page: pictures, rates beside theory, tables."""
+    titles = [title for title, _ in study_figures(study)]
+    parts = [f"{study.sweep.about}", f"{study.summary()} (`docs/studies/{name}.csv`)."]
+    parts += [f"![{title}](studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
+    for asked in study.sweep.rates:
+        rates = [rate for rate in study.rates() if rate.asked is asked]
+        if rates:
+            theory = f" Theory: {rates[0].prediction.words}." if rates[0].prediction else ""
+            parts += [f"**{asked.title}.**{theory}", rate_table(rates).markdown().strip()]
+    if study.sweep.limits:
+        parts.append(f"*Where theory and measurement part.* {study.sweep.limits}")
+    for table in study.tables():
+        parts += [f"**{table.title}.**", table.markdown().strip()]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(STUDIES)}")
+    parser.add_argument("--page", action="store_true", help="write the page from the stored tables alone")
+    parser.add_argument("--workers", type=int, help="processes")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME")
+    asked = parser.parse_args()
+    page = DOCS / "study.md"
+    for name in asked.names or STUDIES:
+        if not asked.page:
+            study = ol.study(f"builtin:{name}", asked.out / f"study-{name}", workers=asked.workers)
+            keep(study, name)
+            draw(stored(name), name)
+        page.write_text(placed(page.read_text(), f"study-{name}", section(stored(name), name)))
+        print(f"{name}: {stored(name).summary()}")
+
+
+if __name__ == "__main__":
+    main()

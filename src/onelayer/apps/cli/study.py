@@ -1,0 +1,98 @@
+"""`onelayer study`: a sweep of points, measured in parallel and stored one by one; table, fitted rates and report."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import InputError
+from ...sides import split
+from . import options as given
+from .show import Stopped, print_json, progress_bar
+
+StudyText = Annotated[
+    str | None, typer.Argument(metavar="STUDY", help="builtin:NAME, or a TOML file; left out if there are --axis.")
+]
+Axis = Annotated[
+    list[str] | None, typer.Option("--axis", metavar="NAME=A,B", help="An axis and its values; once for every axis.")
+]
+
+
+def study(
+    name: StudyText = None,
+    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where results go; study-NAME if left out.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores if left out.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="tcp://HOST:PORT", help="An existing Dask scheduler.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="With the larger part of a built-in study.")] = False,
+    only: Annotated[int | None, typer.Option(min=0, help="Stop after so many new points.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try failed points again.")] = False,
+    measure: Annotated[str, typer.Option(help="What --axis are axes of.")] = "construct",
+    axis: Axis = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the built-in studies and the measures.")] = False,
+    json: given.Json = False,
+) -> int:
+    """Measure every point of a sweep; run again to go on. Writes points.csv and report.html.
+
+    Exit status: 0 if all points are done, 1 if some failed or are still to do.
+    """
+    if listing:
+        _list()
+        return 0
+    if (name is None) == (not axis):
+        found = "neither" if name is None else "both"
+        raise InputError("a study, or --axis", found, "name builtin:epsilon, say, or give --axis target=… ")
+    import onelayer as ol
+
+    from ...study import Sweep
+
+    sweep = Sweep.of_axes(measure, _axes(axis or [])) if name is None else name
+    with progress_bar(not json) as progress:
+        try:
+            found_study = ol.study(
+                sweep, out, workers=workers, dask=dask, full=full, only=only, retry=retry, progress=progress
+            )
+        except KeyboardInterrupt:
+            raise Stopped("what is done is stored; the same command goes on") from None
+    assert found_study.folder is not None
+    report = found_study.report(found_study.folder / "report.html")
+    if json:
+        print_json({**found_study.record(), "report": str(report)})
+    else:
+        print(found_study)
+        for row in found_study.failed[:10]:
+            print(f"failed: {row['error']}")
+        print(f"report written to {report}")
+    return 0 if not found_study.failed and not found_study.missing else 1
+
+
+def _axes(texts: list[str]) -> dict[str, list[Any]]:
+    """Axes from texts such as tolerance=0.1,0.01."""
+    axes: dict[str, list[Any]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals or not name.strip() or not values.strip():
+            raise InputError("--axis NAME=VALUE,VALUE", repr(text), "write for instance --axis tolerance=0.1,0.01")
+        axes[name.strip()] = [_value(part) for part in split(values, ",")]
+    return axes
+
+
+def _value(text: str) -> Any:
+    """A number or true/false where it is one, text otherwise."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _list() -> None:
+    from ...study.measures import everything
+    from ...study.sweep import builtin, names
+
+    for name in names():
+        print(f"builtin:{name:14} {builtin(name)['title']}")
+    print()
+    for found in everything():
+        print(f"measure {found.name:14} {found.words}\n{'':23}axes: {', '.join(found.axes)}")

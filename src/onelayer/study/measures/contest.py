@@ -1,0 +1,57 @@
+"""Construction against training against the theorem, on one target."""
+
+import math
+import time
+
+import numpy as np
+
+from ...build import build
+from ...compare import layer_size
+from ...errors import InputError
+from ...peers.task import observed
+from ...representative import plan_representative
+from ...train import train
+from .construction import TARGET, facts, target_of
+from .registry import Point, Result, measure
+
+
+@measure("contest", **TARGET, tolerance=float, steps=2000, seed=0, seconds=30.0)
+def contest(point: Point) -> Result:
+    """A constructed layer, a trained one with as many parameters (±10 %), and how many heads the theorem would take.
+
+    The theorem's number is that of `plan`; none where no modulus is known or the number is beyond memory. Both errors are
+    observed at the same test points; a trained layer with so few parameters may not exist, and has none.
+    """
+    target = target_of(point["formula"], point["domain"], point["margin"])
+    started = time.perf_counter()
+    built = build(target, tolerance=point["tolerance"], seed=point["seed"], seconds=point["seconds"])
+    took = time.perf_counter() - started
+    result = {
+        "dimension": target.dimension,
+        **facts(built),
+        "took": took,
+        "theorem_units": theorem_units(point),
+        "trained_observed": math.nan,
+        "trained_parameters": 0,
+        "trained_took": 0.0,
+    }
+    size = layer_size(target, built.parameters)
+    if size is None or target.margin:
+        return result
+    started = time.perf_counter()
+    options = {"steps": point["steps"], "seed": point["seed"], "dtype": "float64"}
+    trained = train(target, heads=size[0], width=size[1], d_model=size[2], **options)
+    return result | {
+        "trained_observed": observed(lambda x: np.asarray(trained(x), dtype=np.float64), target),
+        "trained_parameters": trained.parameters,
+        "trained_took": time.perf_counter() - started,
+    }
+
+
+def theorem_units(point: Point) -> float:
+    """Heads of the paper's construction at the tolerance, from its plan; NaN if there is none."""
+    target = target_of(point["formula"], point["domain"], point["margin"])
+    try:
+        return float(plan_representative(target, point["tolerance"]).units)
+    except InputError:
+        return math.nan

@@ -1,0 +1,16 @@
+"""Words that messages and progress share."""
+
+from collections.abc import Iterable
+
+
+def choices(names: Iterable[str]) -> str:
+    """Names in a row."""
+    return ", ".join(names)
+
+
+def duration(seconds: float) -> str:
+    """How long, in words: 40 s, 5 min, 2 h 10 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

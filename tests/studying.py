@@ -1,0 +1,28 @@
+"""Measures for tests of studies: every call leaves a line in a file."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def noted(point):
+    """Note the call, wait, answer; points with fail=… go wrong."""
+    time.sleep(point.get("seconds", 0.0))
+    with Path(point["log"]).open("a") as file:
+        file.write(f"{point['n']}\n")
+    if point["n"] == point.get("fail", -1):
+        raise ValueError(f"n = {point['n']} is not liked")
+    return {"square": point["n"] ** 2, "worker": os.getpid()}
+
+
+def deadly(point):
+    """One of the points kills its process."""
+    if point["n"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"square": point["n"] ** 2}
+
+
+def wrong(point):
+    """A result that is not plain."""
+    return {"list": [1, 2]}
