@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...distill import distill
-from ...gallery import sort
+from ...gallery.order import sort
 from ...training.recipe import Recipe
 from .registry import Point, Result, measure
 
@@ -69,7 +69,10 @@ def parameters(module: nn.Module) -> int:
 
 @measure("sorting", n=5, layers=1, d_model=32, steps=2000, batch=512, rate=3e-3, tolerance=1e-6, device="auto", seed=0)
 def sorting(point: Point) -> Result:
-    """n numbers in [0, 1] sorted by so many trained layers (fresh numbers at every step), or by the constructed one (layers = 0)."""
+    """n numbers in [0, 1] sorted by so many trained layers, or by the constructed one (layers = 0).
+
+    Training sees fresh numbers at every step.
+    """
     n, seed = point["n"], point["seed"]
     tested = torch.rand(TESTED, n, generator=torch.Generator().manual_seed(10_000_019 + seed), dtype=torch.float64)
     wanted = tested.sort(dim=1).values
