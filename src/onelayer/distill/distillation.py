@@ -1,18 +1,25 @@
 """Distillation: the student, how faithful it is, and what was gained."""
 
+import json
+import shutil
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from ..approximation import Approximation
+from ..atomic import move, umask
+from ..errors import InputError
 from ..table import Table
 from ..training.history import History
 from .fidelity import Fidelity
+from .student import Student, save_student
 
 REPEATS = 7
 
@@ -32,6 +39,33 @@ class Distillation:
     def __call__(self, *given: Any) -> Any:
         """What the student answers."""
         return self.approximation(*given) if self.approximation is not None else self.student(*given)
+
+    def save(self, folder: str | Path) -> Path:
+        """A model folder where the student is an Approximation; otherwise weights and fidelity in a folder of their own."""
+        folder = Path(folder).absolute()
+        if self.approximation is not None:
+            return self.approximation.save(folder)
+        if not isinstance(self.student, Student):
+            raise InputError("a student of ours", type(self.student).__name__, "keep its state_dict yourself")
+        if folder.exists():
+            raise InputError(f"a new folder {folder.name}", "something has that name", "choose another name")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            save_student(self.student, fresh / "student.safetensors")
+            (fresh / "distillation.json").write_text(json.dumps(self.record(), indent=1))
+            fresh.chmod(0o777 & ~umask())
+            move(fresh, folder)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        return folder
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        teacher, student = self.parameters
+        about = {"how": self.how, "teacher_parameters": teacher, "parameters": student, "speed_up": self.speed_up}
+        return about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
 
     def table(self) -> Table:
         f = self.fidelity

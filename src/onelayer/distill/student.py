@@ -5,8 +5,15 @@
 The layer is `nn.TransformerEncoderLayer`: PyTorch's own attention and feed-forward network, with a mask for padding.
 """
 
+import json
+from pathlib import Path
+
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
+
+from ..errors import InputError
 
 
 class Student(nn.Module):
@@ -17,13 +24,18 @@ class Student(nn.Module):
     ) -> None:
         super().__init__()
         self.pooled = pooled
-        self.embedding = nn.Embedding(vocabulary, d_model)
-        self.positions = nn.Parameter(torch.zeros(length, d_model))
-        self.layer = nn.TransformerEncoderLayer(
-            d_model, heads, width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
-        )
-        self.norm = nn.LayerNorm(d_model)
-        self.readout = nn.Linear(d_model, outputs)
+        self.sizes = {"vocabulary": vocabulary, "length": length, "outputs": outputs, "heads": heads, "width": width}
+        self.sizes |= {"d_model": d_model, "pooled": pooled, "seed": seed}
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # modules draw from torch's global generator; these weights are replaced
+            self.embedding = nn.Embedding(vocabulary, d_model)
+            self.positions = nn.Parameter(torch.zeros(length, d_model))
+            self.layer = nn.TransformerEncoderLayer(
+                d_model, heads, width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            )
+            self.norm = nn.LayerNorm(d_model)
+            self.readout = nn.Linear(d_model, outputs)
         self._draw(seed)
 
     def _draw(self, seed: int) -> None:
@@ -41,6 +53,26 @@ class Student(nn.Module):
         e = self.embedding(tokens) + self.positions[: tokens.shape[1]]
         y = self.readout(self.norm(self.layer(e, src_key_padding_mask=~there)))
         return pooled(y, there) if self.pooled else y
+
+
+def save_student(student: Student, path: Path) -> None:
+    """Weights as safetensors, sizes in the metadata: no code."""
+    tensors = {name: t.detach().cpu().contiguous() for name, t in student.state_dict().items()}
+    save_file(tensors, path, metadata={"student": json.dumps(student.sizes)})
+
+
+def load_student(path: Path) -> Student:
+    """The student of a file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            sizes = json.loads((file.metadata() or {})["student"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        student = Student(**sizes)
+        student.load_state_dict(tensors)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        found = " ".join(str(error).split())[:200]
+        raise InputError(f"a student in {path.name}", found, "name a file that `distill` wrote") from None
+    return student.eval()
 
 
 def pooled(y: Tensor, there: Tensor) -> Tensor:

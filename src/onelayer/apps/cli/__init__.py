@@ -14,7 +14,22 @@ import typer
 
 from ... import __version__
 from ...errors import InputError
-from . import build, certify, check, compare, evaluate, export, gallery, inspect, memorize, plan, report, study, train
+from . import (
+    build,
+    certify,
+    check,
+    compare,
+    distill,
+    evaluate,
+    export,
+    gallery,
+    inspect,
+    memorize,
+    plan,
+    report,
+    study,
+    train,
+)
 from .show import Stopped
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -30,6 +45,7 @@ app.command("memorize")(memorize.memorize)
 app.command("train")(train.train)
 app.command("compare")(compare.compare)
 app.command("study")(study.study)
+app.command("distill")(distill.distill)
 app.command("certify")(certify.certify)
 app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)

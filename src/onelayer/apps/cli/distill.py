@@ -1,0 +1,81 @@
+"""`onelayer distill`: a deep model of token sequences becomes one layer."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import InputError
+from . import options as given
+from .show import print_json, progress_bar
+
+
+class Read(StrEnum):
+    hidden = "hidden"
+    logits = "logits"
+    pooled = "pooled"
+
+
+def distill(
+    teacher: Annotated[
+        str,
+        typer.Argument(metavar="TEACHER", help="The folder of a transformers model; or rxnmapper, minilm: packaged."),
+    ],
+    inputs: Annotated[
+        Path, typer.Option(metavar="FILE", help="Texts, one a line (.txt), or token numbers [N, n] (.npy).")
+    ],
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="Where the student goes.")],
+    read: Annotated[Read, typer.Option(help="What is learned of the teacher.")] = Read.hidden,
+    heads: Annotated[int, typer.Option(min=1, help="Heads of the layer.")] = 4,
+    width: Annotated[int, typer.Option(min=1, help="Width of its feed-forward network.")] = 512,
+    d_model: Annotated[int, typer.Option("--d-model", min=1, help="Width of its stream.")] = 128,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of the training.")] = 2000,
+    seconds: Annotated[float | None, typer.Option(help="Time that the training may take.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Written as it goes; gone on from if there.")
+    ] = None,
+    device: given.Device = "cpu",
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all choices.")] = 0,
+    json: given.Json = False,
+) -> int:
+    """Train one layer on what a deep model answers; one input in ten is held out and judges. Observed, not proved."""
+    if Path(out).exists():
+        raise InputError(f"a new folder {out}", "something has that name", "choose another name")
+    sequences = _inputs(inputs)
+    import onelayer as ol
+
+    from ...distill.teachers import PACKAGED, packaged
+
+    folder = packaged(teacher) if teacher in PACKAGED else Path(teacher)
+    wishes: dict[str, Any] = {"heads": heads, "width": width, "d_model": d_model, "steps": steps, "seconds": seconds}
+    wishes |= {"checkpoint": checkpoint, "device": device, "seed": seed, "read": read.value}
+    wishes["every"] = max(1, min(200, steps // 5))
+    with progress_bar(not json) as progress:
+        found = ol.distill(folder, sequences, progress=progress, **wishes)
+        found.save(out)
+    if json:
+        print_json(found.record())
+    else:
+        print(found)
+        print(f"written to {out}")
+    return 0
+
+
+def _inputs(path: Path) -> Any:
+    if not path.is_file():
+        raise InputError("a file of inputs", f"no file {path}", "name a .txt or .npy file")
+    if path.suffix == ".npy":
+        import numpy as np
+
+        try:
+            return np.load(path, allow_pickle=False)
+        except ValueError as error:
+            raise InputError(f"token numbers in {path.name}", f"{error}", "save an array of whole numbers") from None
+    try:
+        texts = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        raise InputError(f"texts in UTF-8 in {path.name}", "other bytes", "convert the file") from None
+    if len(texts) < 2:
+        raise InputError(f"at least two texts in {path.name}", f"{len(texts)}", "give more lines")
+    return texts

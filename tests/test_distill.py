@@ -1,0 +1,235 @@
+"""Distillation: teachers constructed with a certificate, or one layer trained on what they answer."""
+
+import itertools
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import onelayer as ol
+from onelayer.apps.cli import main
+from onelayer.distill.expression import formula_of
+from onelayer.distill.fidelity import Comparing
+from onelayer.distill.student import load_student
+from onelayer.distill.teachers import packaged
+from onelayer.formula import evaluate, parse
+
+
+def network(*sizes, activation=nn.Tanh, seed=0, dtype=torch.float64):
+    layers = []
+    for a, b in itertools.pairwise(sizes):
+        layers += [nn.Linear(a, b), activation()]
+    made = nn.Sequential(*layers[:-1]).to(dtype)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in made.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator) / 2)
+    return made.eval()
+
+
+class Deep(nn.Module):
+    """A stack of encoder layers over tokens."""
+
+    def __init__(self, layers=3, dropout=0.0):
+        super().__init__()
+        self.embedding = nn.Embedding(11, 16)
+        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        generator = torch.Generator().manual_seed(5)
+        with torch.no_grad():
+            for p in (p for p in self.parameters() if p.ndim > 1):
+                p.copy_(torch.randn(p.shape, generator=generator) / 4)
+
+    def forward(self, tokens, there):
+        return self.layers(self.embedding(tokens), src_key_padding_mask=~there)
+
+
+def sequences(count=200, length=6, seed=0):
+    return torch.randint(0, 11, (count, length), generator=torch.Generator().manual_seed(seed))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([nn.Tanh, nn.Sigmoid, nn.ReLU, nn.GELU, nn.SiLU]), st.integers(0, 99), st.integers(1, 3))
+def test_the_formula_is_the_teacher(activation, seed, outputs):
+    teacher = network(2, 3, outputs, activation=activation, seed=seed, dtype=torch.float32)
+    text = formula_of(teacher, 2)
+    x = np.random.default_rng(seed).uniform(-2, 2, (50, 2))
+    with torch.no_grad():
+        answers = teacher.double()(torch.from_numpy(x)).numpy()
+    assert np.asarray(evaluate(parse(text), x)) == pytest.approx(answers, abs=1e-12)
+
+
+def test_teachers_without_a_formula():
+    assert formula_of(nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2)), 2) is None
+    assert formula_of(network(2, 200, 1), 2) is None  # too long
+    assert formula_of(network(3, 2, 1), 2) is None  # of other variables
+    assert formula_of(lambda x: x, 2) is None
+    assert formula_of(nn.Sequential(nn.Linear(1, 1), nn.GELU(approximate="tanh")), 1) is None
+
+
+def test_a_small_network_is_certified_against_itself(tmp_path):
+    found = ol.distill(network(2, 6, 1), domain=[(-1, 1)] * 2, tolerance=1e-2)
+    assert found.approximation.certificate.verdict == "CERTIFIED"
+    assert not any("declared" in a for a in found.approximation.certificate.assumptions)
+    assert found.fidelity.sup <= found.approximation.certificate.bound
+    assert "formula" in found.how
+    assert ol.check(found.save(tmp_path / "student")).verdict == "VALID"
+    assert "CERTIFIED" in str(found)
+
+
+def test_a_declared_constant_certifies_what_has_no_formula():
+    teacher = nn.Sequential(network(2, 4, 4), nn.LayerNorm(4), nn.Linear(4, 1)).double().eval()
+    with torch.no_grad():
+        teacher[2].weight.copy_(torch.tensor([[0.05, -0.05, 0.05, 0.0]]))
+    observed = ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=0.5)
+    assert observed.approximation.certificate.verdict == "UNDECIDED"
+    found = ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=0.5, lipschitz=0.6)
+    assert found.approximation.certificate.verdict == "CERTIFIED"
+    assert any("declared" in a for a in found.approximation.certificate.assumptions)
+
+
+def test_real_sequences_are_learned_and_judged_at_held_out_inputs():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True).eval()
+    teacher = nn.Sequential(nn.Linear(1, 8), layer, nn.Linear(8, 1)).eval()
+    x = torch.rand(600, 4, 1, generator=torch.Generator().manual_seed(0))
+    found = ol.distill(teacher, x, heads=2, width=32, d_model=16, steps=400)
+    assert found.fidelity.explained > 0.8
+    assert found.fidelity.answers == 60
+    assert found.approximation.certificate.verdict == "UNDECIDED"  # trained: observed only
+
+
+def test_tokens_with_padding_are_learned():
+    tokens = sequences()
+    there = torch.arange(6) < torch.randint(2, 7, (200, 1), generator=torch.Generator().manual_seed(1))
+    teacher = Deep().eval()
+    found = ol.distill(teacher, tokens, mask=there, heads=2, width=64, d_model=32, steps=150, every=50, batch=32)
+    assert found.fidelity.explained > 0.6
+    assert 0 < found.fidelity.agreement <= 1
+    changed = tokens.clone()
+    changed[~there] = 3  # what is padding makes no difference
+    with torch.no_grad():
+        assert torch.allclose(found(tokens, there)[there], found(changed, there)[there], atol=1e-5)
+
+
+def test_an_interrupted_lesson_goes_on_to_the_same_weights(tmp_path):
+    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 40, "every": 10, "batch": 32}
+    whole = ol.distill(Deep().eval(), sequences(), **wishes)
+
+    class Enough(Exception):
+        pass
+
+    def stop(text, share):
+        if share >= 0.5:
+            raise Enough
+
+    with pytest.raises(Enough):
+        ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", progress=stop, **wishes)
+    parts = ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **wishes)
+    for a, b in zip(whole.student.state_dict().values(), parts.student.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(ol.InputError, match="of this very training"):
+        ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **(wishes | {"seed": 1}))
+
+
+def test_pooled_and_logits():
+    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 20, "every": 20}
+    pooled = ol.distill(Deep().eval(), sequences(), read="pooled", **wishes)
+    assert pooled.student(sequences(3), torch.ones(3, 6, dtype=torch.bool)).shape == (3, 16)
+    logits = ol.distill(Deep().eval(), sequences(), read="logits", temperature=2.0, **wishes)
+    assert logits.fidelity.answers == 20 * 6
+
+
+def test_a_student_is_kept_without_code(tmp_path):
+    found = ol.distill(Deep().eval(), sequences(), heads=2, width=16, d_model=8, steps=5, every=5)
+    folder = found.save(tmp_path / "student")
+    again = load_student(folder / "student.safetensors")
+    given_ = (sequences(4), torch.ones(4, 6, dtype=torch.bool))
+    assert torch.equal(again(*given_), found.student(*given_))
+    assert json.loads((folder / "distillation.json").read_text())["agreement"] == found.fidelity.agreement
+    with pytest.raises(ol.InputError, match="a new folder"):
+        found.save(folder)
+    with pytest.raises(ol.InputError, match="a student in"):
+        load_student(folder / "distillation.json")
+
+
+def test_fidelity_by_hand():
+    seen = Comparing()
+    seen.add(torch.tensor([[1.0, 0.0], [0.0, 3.0]]), torch.tensor([[1.0, 2.0], [0.0, 3.0]]))
+    f = seen.result()
+    assert f.sup == 2.0
+    assert f.rmse == 1.0
+    assert f.agreement == 0.5
+    assert f.cosine == pytest.approx((1 / 5**0.5 + 1) / 2)
+    assert f.spread == pytest.approx(np.sqrt((0.25 + 0.25) / 2))
+
+
+def test_nothing_global_is_touched():
+    teacher = Deep().eval()
+    before = torch.random.get_rng_state()
+    ol.distill(teacher, sequences(), heads=2, width=16, d_model=8, steps=3, every=3)
+    after = torch.random.get_rng_state()
+    assert torch.equal(before, after)
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ol.distill(Deep().eval()), "inputs or a domain"),
+        (lambda: ol.distill(Deep().eval(), sequences(), domain=[(0, 1)]), "inputs or a domain"),
+        (lambda: ol.distill(3, domain=[(0, 1)]), "can be called"),
+        (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
+        (lambda: ol.distill(Deep().eval(), sequences(), hats=3), "hats"),
+        (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),
+        (lambda: ol.distill(Deep().eval(), sequences(), read="mind"), "read"),
+        (lambda: ol.distill(Deep().eval(), sequences(1)), "at least two"),
+        (lambda: ol.distill(Deep().eval(), -sequences() - 1), "≥ 0"),
+        (lambda: ol.distill(Deep().eval(), ["a", "b"]), "reads texts"),
+        (lambda: ol.distill("/nowhere", ["a", "b"]), "config.json"),
+        (lambda: ol.distill(Deep().eval(), sequences(), held_out=2), "held_out"),
+        (lambda: packaged("gpt"), "packaged teacher"),
+    ],
+)
+def test_bad_input_is_one_line(call, words):
+    with pytest.raises(ol.InputError, match=words) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_the_command_line_refuses_what_it_cannot_use(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("a\nb\nc\n")
+    (tmp_path / "bad.npy").write_bytes(b"nothing")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    for arguments, words in [
+        (["model", "--inputs", "none.txt", "--out", "s"], "a file of inputs"),
+        (["model", "--inputs", "bad.npy", "--out", "s"], "token numbers"),
+        (["nowhere", "--inputs", "in.txt", "--out", "s"], "config.json"),
+        (["model", "--inputs", "in.txt", "--out", "model"], "a new folder"),
+        (["model", "--inputs", "in.txt", "--out", "s"], "transformers"),
+    ]:
+        assert main(["distill", *arguments]) == 2
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.long
+def test_packaged_teachers(tmp_path):
+    """The real ALBERT and MiniLM, where they are installed (extra `teachers`)."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("rxnmapper", exc_type=ImportError)
+    from reactions import reactions, tokens
+
+    folder = packaged("rxnmapper")
+    x, there, _ = tokens(reactions(60, False, 0), folder, 0.15, 0)
+    found = ol.distill(folder, x, mask=there, heads=2, width=32, d_model=16, steps=4, every=4)
+    assert found.parameters[0] == pytest.approx(735_567, rel=0.05)
+    assert 0 <= found.fidelity.agreement <= 1
