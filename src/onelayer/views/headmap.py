@@ -117,7 +117,9 @@ def _edges(block: Block, h: int, reading: Reading) -> list[Edge]:
         for t in there[i + 1 :]:
             normal = (block.keys[h, s] - block.keys[h, t]).numpy() * scale
             level = float(normal @ shift) + float(block.biases[h, t] - block.biases[h, s])
-            value = float(block.values[h, s, 0] - block.values[h, t, 0] + block.slopes[h, s, :, 0].abs().max())
+            slopes = block.slopes[h, s, :, 0]
+            steepest = float(slopes[slopes.abs().argmax()])
+            value = float(block.values[h, s, 0] - block.values[h, t, 0]) + steepest
             found.append(Edge(tuple(normal.tolist()), level, value))
     return found
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..approximation import Approximation
 from ..inspect import inspect
+from ..table import at_most
 from . import words
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
 from .headfigure import LINES, MARKERS, heads_figure
@@ -24,10 +25,11 @@ SLIDERS = 12  # variables with a slider at the movable point
 
 def facts(approximation: Approximation) -> str:
     c = approximation.certificate
-    bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none"
+    bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
+    share = c.evidence.get("relative")
     rows = [
-        (f"{c.tolerance:.4g}", "tolerance asked for"),
-        (bound, "bound, proved"),
+        (f"{c.tolerance:.4g}", f"tolerance: {share['share']:g} of the least |f|" if share else "tolerance asked for"),
+        (bound, "bound, proved if f is as declared" if words.declared(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
@@ -65,9 +67,18 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
     parts.append(
         f'<p class="note">{html.escape(words.observation(approximation))}'
         + ("" if asked else " f itself is not at hand here, so that T is drawn alone.")
+        + html.escape(_drawn_as_f(approximation))
         + "</p>"
     )
     return "".join(parts)
+
+
+def _drawn_as_f(approximation: Approximation) -> str:
+    """What a picture of f leaves unsaid."""
+    target, margin = approximation.target, approximation.certificate.margin
+    if target is not None and target.envelope is not None:
+        return " What is drawn as f is the middle of what the samples and the declared constants allow; the bound covers it all."
+    return f" Within {margin:g} of a jump of f nothing is claimed, and no error is drawn." if margin and target else ""
 
 
 def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
@@ -80,13 +91,19 @@ def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]")
     elif found.tokens:
         text = "Every memory token where its attention weight is, on average; large where it gets much weight."
     else:
+        drawn = (
+            "Lines and corners are where it switches"
+            if approximation.domain.dimension == 2
+            else "Triangles point to where it opens"
+        )
         text = (
-            "Every gate where it switches: the anchor gets the weight on one side, a data token on the other. Triangles point"
-            " to where it opens, lines and corners are where it switches; those far outside the domain are drawn at the rim."
+            "Every gate where it switches: the anchor gets the weight on one side, a data token on the other."
+            f" {drawn}; those far outside the domain are drawn at the rim."
         )
     count = len(found.gates) + len(found.edges) + len(found.tokens)
     most = MARKERS if found.mean is None else math.inf
-    text += " Colour is the value, on a logarithmic scale of both signs." if found.mean is None else ""
+    first = ", what it adds to the first output," if math.prod(approximation.output_shape) > 1 else ""
+    text += f" Colour is the value{first} on a logarithmic scale of both signs." if found.mean is None else ""
     text += f" The {most:,} largest of {count:,} are drawn." if count > most else ""
     text += f" Lines are drawn for the {LINES} largest." if len(found.gates) > LINES and found.mean is None else ""
     story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""

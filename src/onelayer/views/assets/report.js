@@ -12,9 +12,15 @@ function draw(id, figure) {
   if (!place) return Promise.resolve();
   const layout = JSON.parse(JSON.stringify(figure.layout));
   const narrow = place.clientWidth < 560;
+  if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene && scene.camera) farther(scene.camera.eye);
   if (narrow && layout.scene && layout.scene2) stacked(layout, "scene", "scene2");
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) beneath(figure, layout);
   return Plotly.newPlot(place, figure.data, layout, LOOK);
+}
+
+// In a narrow picture the axes and their names need more room.
+function farther(eye) {
+  for (const axis of ["x", "y", "z"]) eye[axis] *= 1.3;
 }
 
 // On a phone two pictures stand one above the other.
@@ -177,11 +183,11 @@ function soon(name, work) {
 }
 
 function start() {
-  DATA.scenes.forEach((scene) => { 
+  DATA.scenes.forEach((scene) => {
     scene.T = decoded(scene.T);
     if (!scene.error) return;
     scene.error = decoded(scene.error);
-    scene.f = { shape: scene.T.shape, data: scene.T.data.map((v, k) => v - scene.error.data[k]) };
+    scene.f = scene.f ? decoded(scene.f) : { shape: scene.T.shape, data: scene.T.data.map((v, k) => v - scene.error.data[k]) };
   });
   const watcher = new IntersectionObserver((entries) => entries.filter((e) => e.isIntersecting).forEach((entry) => {
     const id = entry.target.id;
