@@ -62,7 +62,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     names = approximation.domain.names
     proved = math.isfinite(bound)
     believed = " if f is as declared" if declared(approximation.certificate) else ""
-    label = f"±bound {at_most(bound, 3)}, proved{believed}" if proved else ""
+    label = f"±bound {at_most(bound)}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
         figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))
         if proved:

@@ -7,7 +7,8 @@ Read from the weights (`certify.reading`), so that the picture shows what the mo
     token   a memory token sits at the mean of x under its attention weight, over points spread in the domain
 
 `value` is what the unit adds to the first output when it is open (a gate), on its one side (an edge), or alone (a token).
-Layers that cannot be read so (trained ones, LayerNorm) have attention averaged over the domain instead.
+Layers that cannot be read so (trained ones, LayerNorm), and those of planes alone in three or more variables, have attention
+averaged over the domain instead.
 """
 
 from dataclasses import dataclass, field
@@ -82,6 +83,8 @@ def headmap(approximation: Approximation) -> HeadMap:
                 gates.append(_gate(block, h, reading))
             else:
                 edges += _edges(block, h, reading)
+    if edges and not (gates or tokens) and approximation.domain.dimension > 2:  # planes that no picture shows
+        return HeadMap(mean=_mean_attention(approximation))
     return HeadMap(tuple(gates), tuple(edges), tuple(tokens))
 
 

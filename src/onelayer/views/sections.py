@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..table import at_most
 from . import words
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
 from .headfigure import LINES, MARKERS, heads_figure
-from .headmap import headmap
+from .headmap import HeadMap, headmap
 from .scene import Scene, output_names, window
 
 if TYPE_CHECKING:
@@ -88,26 +89,32 @@ def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]")
     figures["headmap"] = heads_figure(approximation, found)
     if found.mean is not None:
         text = "Attention weights of every head, averaged over random inputs, at the first place that is read."
-    elif found.tokens:
-        text = "Every memory token where its attention weight is, on average; large where it gets much weight."
     else:
-        drawn = (
-            "Lines and corners are where it switches"
-            if approximation.domain.dimension == 2
-            else "Triangles point to where it opens"
-        )
-        text = (
-            "Every gate where it switches: the anchor gets the weight on one side, a data token on the other."
-            f" {drawn}; those far outside the domain are drawn at the rim."
-        )
+        text = " ".join(_explained(approximation, found))
     count = len(found.gates) + len(found.edges) + len(found.tokens)
     most = MARKERS if found.mean is None else math.inf
     first = ", what it adds to the first output," if math.prod(approximation.output_shape) > 1 else ""
-    text += f" Colour is the value{first} on a logarithmic scale of both signs." if found.mean is None else ""
+    coloured = found.gates or found.tokens
+    text += f" Colour is the value{first} on a logarithmic scale of both signs." if coloured else ""
     text += f" The {most:,} largest of {count:,} are drawn." if count > most else ""
     text += f" Lines are drawn for the {LINES} largest." if len(found.gates) > LINES and found.mean is None else ""
     story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""
     return f'{story}<p>{html.escape(text)}</p><div class="figure" id="headmap"></div>'
+
+
+def _explained(approximation: Approximation, found: HeadMap) -> Iterator[str]:
+    """What the marks of the picture mean, kind by kind."""
+    D = approximation.domain.dimension
+    if found.tokens:
+        yield "Every memory token where its attention weight is, on average; large where it gets much weight."
+    if found.gates:
+        drawn = "Lines and corners are where it switches" if D == 2 else "Triangles point to where it opens"
+        yield "Every gate where it switches: the anchor gets the weight on one side, a data token on the other."
+        yield f"{drawn}; those far outside the domain are drawn at the rim."
+    if found.edges and D <= 2:
+        yield f"{'Dotted lines' if D == 2 else 'Diamonds'} are where two tokens of a max-head or a ridge have equal weight."
+    elif found.edges:
+        yield f"{len(found.edges):,} planes of equal weight, of max-heads and ridges, are not drawn."
 
 
 def point_section(approximation: Approximation) -> str:

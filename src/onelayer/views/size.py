@@ -50,12 +50,16 @@ def plan_table(approximation: Approximation) -> str:
             plan = plan_representative(target, tolerance, None, "token")
         except InputError as refusal:
             return (
-                f'<p class="note">The paper\'s own construction is out of reach here: {html.escape(refusal.found)}.</p>'
+                f'<p class="note">The paper\'s own construction is out of reach: {html.escape(_refused(refusal))}</p>'
             )
     title = (
         "The plan, made before building" if followed else "Beside the paper's own construction, planned but not built"
     )
     return _beside(approximation, plan, title)._repr_html_()
+
+
+def _refused(refusal: InputError) -> str:
+    return f"asked for {refusal.asked}, found: {refusal.found}."
 
 
 def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:

@@ -78,7 +78,7 @@ def band(approximation: Approximation) -> str:
     )
     where = "" if whole else f", for {_points(approximation)}"
     believed = ", if f is as declared" if declared(c) else ""
-    return f"|T(x) − f(x)| ≤ {at_most(c.bound, 3)} is proved of the model itself{where}{believed}."
+    return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved of the model itself{where}{believed}."
 
 
 def method(certificate: Certificate) -> str:
