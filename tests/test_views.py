@@ -209,9 +209,12 @@ def test_heads_of_every_dimension_are_drawn():
     assert found.mean is not None
     far = ol.build("x1 + 1e-3*x1**2", [(0, 1)], 1e-6).plot("heads")
     assert all(-0.2 <= v <= 1.2 for trace in far.data for v in trace.x if v is not None)
-    low = headmap(ol.build("min(x1, x2)", [(0, 1)] * 2, 1e-3))
-    high = headmap(ol.build("max(x1, x2)", [(0, 1)] * 2, 1e-3))
-    assert low.edges[0].value == pytest.approx(-high.edges[0].value) or low.edges[0].value * high.edges[0].value > 0
+
+
+def test_an_edge_has_the_sign_of_its_head():
+    for formula, value in (("max(x1, x2)", 1.0), ("min(x1, x2)", -1.0), ("-abs(x1 - x2)", -2.0)):
+        (edge,) = headmap(ol.build(formula, [(0, 1)] * 2, 1e-3)).edges
+        assert edge.value == pytest.approx(value)
 
 
 def test_samples_alone_have_passes_too():
