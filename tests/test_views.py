@@ -1,6 +1,9 @@
 """What pictures are made of: scenes, where heads are, figures, and the terminal."""
 
+import io
 import json
+import math
+import sys
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,7 +13,7 @@ import torch
 import onelayer as ol
 from cases import plain_config, random_model
 from onelayer.apps.cli import main
-from onelayer.table import Table
+from onelayer.table import Table, at_least, at_most
 from onelayer.views import terminal, words
 from onelayer.views.figures import signed_log
 from onelayer.views.headmap import headmap
@@ -146,7 +149,7 @@ def test_signed_log_keeps_sign_and_order():
 
 
 def test_words_claim_what_the_certificate_proves(product):
-    assert "≤ " + f"{product.certificate.bound:.4g}" in words.statement(product)
+    assert f"≤ {at_most(product.certificate.bound)}." in words.statement(product)
     assert "proved" in words.statement(product)
     refuted = ol.build("sin(40*x1)", [(0, 1)], 1e-6, units=2, method="solved")
     assert "does not hold" in words.statement(refuted)
@@ -154,6 +157,79 @@ def test_words_claim_what_the_certificate_proves(product):
     assert words.band(memorised) == ""  # proved at the samples alone
     disc = ol.build("x1*x2", [(-1, 1)] * 2, 0.1, where="x1**2 + x2**2 <= 1")
     assert "x1**2 + x2**2 <= 1" in words.band(disc)
+
+
+def test_words_say_of_which_points_and_on_whose_word(tmp_path):
+    step = ol.build("where(x1 > 0.5, 1, 0)", [(0, 1)], 0.05, margin=0.1)
+    for approx in (step, ol.load(step.save(tmp_path / "step"))):
+        assert "more than 0.1 away from every jump" in words.statement(approx)
+        assert "more than 0.1 away from every jump" in words.band(approx)
+    promised = ol.build(lambda x: x[:, 0] + 2, [(0, 1)], 0.1, lipschitz=1.0)
+    for approx in (promised, ol.load(promised.save(tmp_path / "promised"))):
+        assert approx.certificate.verdict == "CERTIFIED"
+        assert words.statement(approx).startswith("If f is as declared")
+        assert "if f is as declared" in words.band(approx)
+    assert "if f is as declared" in promised.plot("error").layout.annotations[0].text
+    single = ol.build("x1*x1", [(0, 1)], 1e-2, dtype="float32")
+    assert "every float32 x" in words.statement(single)
+    share = ol.build("2 + sin(x1)", [(0, 6)], 1e-2, relative=True)
+    assert "at most 0.01·|f(x)|" in words.statement(share)
+    assert "does not prove the lower bound of |f|" in words.recheck(share)
+
+
+@pytest.mark.parametrize("value", [8.4714e-07, 8.4716e-07, 0.1, 1 / 3, 12345.6, 1e-300, 999.99, 5e-324])
+def test_printed_bounds_are_proved_too(value):
+    assert float(at_least(value)) <= value <= float(at_most(value))
+    assert float(at_most(value)) <= value * 1.002 or value < 1e-320
+    assert at_most(math.inf) == "inf"
+
+
+def test_nothing_is_drawn_within_the_margin_of_a_jump():
+    step = ol.build("where(x1 > 0.5, 1, 0)", [(0, 1)], 0.05, margin=0.1)
+    (scene,) = scenes(step)
+    near = np.abs(scene.axes[0] - 0.5) < 0.099
+    assert np.isnan(scene.error[near]).all()
+    assert np.isfinite(scene.f).all()
+    assert np.nanmax(np.abs(scene.error)) <= step.certificate.bound
+
+
+def test_a_changed_model_is_not_drawn_with_its_bound(tmp_path):
+    approx = ol.build("x1", [(0, 1)], 0.1)
+    with torch.no_grad():
+        approx.model.b_R += 1.0
+    for call in (lambda: approx.report(tmp_path / "page.html"), lambda: approx.plot("error"), lambda: approx.plot()):
+        with pytest.raises(ol.InputError, match="changed after it was certified"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_heads_of_every_dimension_are_drawn():
+    """Planes alone, in three or more variables, have no picture of their own: their attention is shown."""
+    found = headmap(ol.gallery.sort(4, tolerance=1e-6))
+    assert found.mean is not None
+    far = ol.build("x1 + 1e-3*x1**2", [(0, 1)], 1e-6).plot("heads")
+    assert all(-0.2 <= v <= 1.2 for trace in far.data for v in trace.x if v is not None)
+
+
+def test_an_edge_has_the_sign_of_its_head():
+    for formula, value in (("max(x1, x2)", 1.0), ("min(x1, x2)", -1.0), ("-abs(x1 - x2)", -2.0)):
+        (edge,) = headmap(ol.build(formula, [(0, 1)] * 2, 1e-3)).edges
+        assert edge.value == pytest.approx(value)
+
+
+def test_samples_alone_have_passes_too():
+    x = np.linspace(0, 1, 30)[:, None]
+    approx = ol.build((x, np.sin(x[:, 0])), tolerance=0.1)
+    assert "y = 0" in approx.plot("passes", at=[0.123]).layout.title.text
+
+
+@pytest.mark.usefixtures("as_user")
+def test_inspect_in_a_terminal_without_block_characters(product, tmp_path, monkeypatch):
+    folder, out = product.save(tmp_path / "product"), io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out, encoding="ascii"))
+    assert main(["inspect", str(folder)]) == 0
+    sys.stdout.flush()
+    assert b"\\u25" not in out.getvalue()
 
 
 @pytest.mark.usefixtures("as_user")

@@ -18,7 +18,7 @@ from .errors import InputError
 from .explain import Explanation, explain
 from .model import SingleLayerTransformer
 from .plan import Plan
-from .table import Table
+from .table import Table, at_most
 from .target import Target
 from .training.history import History
 
@@ -138,6 +138,15 @@ class Approximation:
             raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
         return explain(self.model, self._as_tokens(batch), self.facts.heads, self.facts.places, self._token_names())
 
+    def require_unchanged(self) -> None:
+        """Refuse a model that is not the one that the certificate speaks of."""
+        if self.certificate.weights != self.model.fingerprint():
+            raise InputError(
+                "the weights that the certificate speaks of",
+                "a model that was changed after it was certified",
+                "take the model as built, or certify the changed one (`ol.certify`)",
+            )
+
     def save(self, folder: str | Path) -> Path:
         """Write the model folder: weights, target, certificate. Complete or absent, never half-written."""
         from .storage import save
@@ -175,7 +184,7 @@ class Approximation:
 
     def table(self) -> Table:
         c = self.certificate
-        bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none proved"
+        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         kind, text = (self.target.kind, self.target.text) if self.target else self._described()
         where = {"data": "held-out samples", "samples": "stored samples"}.get(kind, "points")

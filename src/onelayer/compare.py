@@ -26,7 +26,7 @@ from .errors import InputError
 from .peers import PEERS
 from .peers.task import TEST_POINTS, TEST_SEED, Function, matched
 from .sample import fitting_points
-from .table import Table
+from .table import Table, at_most
 from .target import Target, require_tolerance, target_of
 from .train import prepared, train
 
@@ -56,7 +56,7 @@ class Entrant:
     def cells(self) -> tuple[object, ...]:
         if math.isnan(self.observed):
             return (self.name, "–", "–", "–", "–", "–", "–", self.note)
-        bound = f"{self.bound:.3g}" if math.isfinite(self.bound) else "–"
+        bound = f"{at_most(self.bound, 3)}" if math.isfinite(self.bound) else "–"
         numbers = (f"{self.parameters:,}", f"{self.seconds:.1f}", f"{self.observed:.2g}", f"{self.rmse:.2g}", bound)
         return (self.name, *numbers, f"{self.points_per_second:.2g}", self.note)
 

@@ -8,7 +8,7 @@ from .assemble import Layout, Outputs
 from .config import LayerConfig
 from .domain import Domain, End
 from .errors import InputError
-from .table import Table
+from .table import Table, at_most
 from .target import Target, require_tolerance, target_of
 
 
@@ -49,7 +49,7 @@ class Plan:
             ("parameters", f"{self.parameters:,}"),
             ("bytes", f"{self.bytes:,}"),
             ("operations per evaluation", f"{self.operations:,}"),
-            (f"bound ({kind})", f"{self.bound:.4g}"),
+            (f"bound ({kind})", at_most(self.bound)),
             ("modulus", self.modulus),
         ]
         return Table("Plan", ("", "value"), rows)
@@ -141,7 +141,7 @@ class Plans:
         for p in self.plans:
             kind = "proved" if p.proved else "estimate"
             size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
-            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", f"{p.bound:.4g}", kind))
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", at_most(p.bound), kind))
         return table
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from .errors import InputError
 from .least import least_by_modulus, least_of_formula
 from .sample import uniform_points
+from .table import at_least
 from .target import Target, require_tolerance
 
 if TYPE_CHECKING:
@@ -40,14 +41,16 @@ class Relative:
 
     def __str__(self) -> str:
         how = {"proved": "proved", "declared": "by the declared modulus", "sampled": "sampled, not proved"}[self.known]
-        return f"{self.share:g} of |f| ≥ {self.least:.6g} ({how})"
+        return f"{self.share:g} of |f| ≥ {at_least(self.least, 6)} ({how})"
 
     def marked(self, approximation: "Approximation") -> "Approximation":
         """The approximation with the relative tolerance in its notes and in its certificate."""
         c, facts = approximation.certificate, approximation.facts
         record = {"share": self.share, "least": self.least, "known": self.known}
         assumed = (
-            (f"|f| ≥ {self.least:.6g} on the domain, by the declared modulus",) if self.known == "declared" else ()
+            (f"|f| ≥ {at_least(self.least, 6)} on the domain, by the declared modulus",)
+            if self.known == "declared"
+            else ()
         )
         certificate = replace(c, evidence=c.evidence | {"relative": record}, assumptions=(*c.assumptions, *assumed))
         facts = replace(facts, notes=(f"relative tolerance: {self}", *facts.notes))

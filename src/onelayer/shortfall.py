@@ -5,6 +5,7 @@ import math
 from .forecast import continued
 from .refinement import Refined
 from .search import Search
+from .table import at_most
 
 UNBELIEVABLE = 10**5  # units: an estimate beyond it only says that the error no longer falls
 
@@ -38,9 +39,13 @@ def told(found: Refined) -> tuple[str, ...]:
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
     if certificate.arithmetic == "float32" and math.isfinite(certificate.bound):
-        notes.append(f"the smallest tolerance that this layer is certified for in float32 is {certificate.bound:.3g}")
+        notes.append(
+            f"the smallest tolerance that this layer is certified for in float32 is {at_most(certificate.bound, 3)}"
+        )
     elif math.isfinite(certificate.bound) and certificate.observed <= tolerance and rounding <= tolerance / 2:
-        notes.append(f"no error above the tolerance was seen, but no more than {certificate.bound:.3g} could be proved")
+        notes.append(
+            f"no error above the tolerance was seen, but no more than {at_most(certificate.bound, 3)} could be proved"
+        )
     return tuple(notes)
 
 

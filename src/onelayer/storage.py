@@ -40,12 +40,7 @@ def save(approximation: Approximation, folder: Path) -> Path:
     """Write the folder; an earlier model folder of that name is replaced, anything else is left alone."""
     folder = Path(folder).absolute()
     require_free(folder)
-    if approximation.certificate.weights != approximation.model.fingerprint():
-        raise InputError(
-            "the weights that the certificate speaks of",
-            "a model that was changed after it was certified",
-            "save the model as built, or keep its state_dict yourself",
-        )
+    approximation.require_unchanged()
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:

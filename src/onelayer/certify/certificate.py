@@ -13,7 +13,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from ..table import Table
+from ..table import Table, at_least, at_most
 
 SCHEMA = 2
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
@@ -50,7 +50,7 @@ class Certificate:
     def _relative(self) -> str:
         """Where a relative tolerance was asked for: of what."""
         about = self.evidence.get("relative")
-        return f" = {about['share']:g} of |f| ≥ {about['least']:.6g} ({about['known']})" if about else ""
+        return f" = {about['share']:g} of |f| ≥ {at_least(about['least'], 6)} ({about['known']})" if about else ""
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
@@ -70,7 +70,7 @@ class Certificate:
         return Certificate(**kept)
 
     def table(self) -> Table:
-        bound = f"{self.bound:.4g}" if math.isfinite(self.bound) else "none proved"
+        bound = at_most(self.bound) if math.isfinite(self.bound) else "none proved"
         rows: list[tuple[object, ...]] = [
             ("verdict", self.verdict),
             ("tolerance", f"{self.tolerance:.4g}{self._relative}"),

@@ -8,9 +8,11 @@ import numpy as np
 from ..approximation import Approximation
 from ..explain import Explanation
 from ..inspect import Inspection
+from ..table import at_most
 from ..training.history import History
 from .scene import Scene
-from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, styled
+from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, styled
+from .words import declared
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -45,7 +47,7 @@ def function_figure(approximation: Approximation, scene: Scene, output: int = 0)
         )
         figure.add_trace(surface, row=1, col=i + 1)
     axis: dict[str, Any] = {"xaxis_title": names[scene.drawn[0]], "yaxis_title": names[scene.drawn[1]]}
-    figure.update_scenes(**axis, zaxis={"title": "", "range": [low, high] if high > low else None})
+    figure.update_scenes(**axis, **VIEW, zaxis={"title": "", "range": [low, high] if high > low else None})
     return styled(figure, 440)
 
 
@@ -59,7 +61,8 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
         return None
     names = approximation.domain.names
     proved = math.isfinite(bound)
-    label = f"±bound {bound:.3g}, proved" if proved else ""
+    believed = " if f is as declared" if declared(approximation.certificate) else ""
+    label = f"±bound {at_most(bound)}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
         figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))
         if proved:
@@ -87,7 +90,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     figure.update_xaxes(title_text=names[scene.drawn[0]], row=1, col=1)
     figure.update_yaxes(title_text=names[scene.drawn[1]], row=1, col=1)
     axis: dict[str, Any] = {"xaxis_title": names[scene.drawn[0]], "yaxis_title": names[scene.drawn[1]]}
-    figure.update_scenes(**axis, zaxis={"title": "", "exponentformat": "power", "nticks": 5})
+    figure.update_scenes(**axis, **VIEW, zaxis={"title": "", "exponentformat": "power", "nticks": 5})
     return styled(figure, 440)
 
 
@@ -156,7 +159,9 @@ def spectra_figure(found: Inspection) -> "go.Figure":
             go.Scatter(y=sigma, x=np.arange(1, len(sigma) + 1), mode="lines+markers", name=view.name, text=text)
         )
     axis = {"type": "log", "exponentformat": "power", "nticks": 7}
-    return styled(figure, 400, yaxis={"title": "singular value", **axis}, xaxis={"title": "index"})
+    most = max((len(view.singular_values) for view in found.matrices), default=0)
+    index = {"title": "index", "dtick": 1 if most <= 10 else None}
+    return styled(figure, 400, yaxis={"title": "singular value", **axis}, xaxis=index)
 
 
 def weights_figure(approximation: Approximation, found: Inspection) -> "go.Figure":

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..model import SingleLayerTransformer
 from ..stages import both_passes
 from .comparison import COLOURS
+from .scene import can_be_asked
 from .style import FONT
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, head
 def passes(subject: Approximation | SingleLayerTransformer, x: Any, y: Any = None) -> "go.Figure":
     """Figure 2 at the point x: solid arrows forward with ‖h^l‖, dashed arrows backward with ‖δ^l‖, and ‖∂L/∂W^l‖ below.
 
-    The loss is L = ½ Σ (T(x) − y)²; y is f(x) where the target is known, and 0 otherwise.
+    The loss is L = ½ Σ (T(x) − y)²; y is f(x) where f can be asked, and 0 otherwise.
     """
     import plotly.graph_objects as go
 
@@ -163,7 +164,7 @@ def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -
     with torch.no_grad():
         answer = model(tokens)
     places = list(subject.facts.places) if isinstance(subject, Approximation) else list(range(answer.shape[1]))
-    known = isinstance(subject, Approximation) and subject.target is not None
+    known = isinstance(subject, Approximation) and subject.target is not None and can_be_asked(subject.target)
     if y is None and known:
         wanted, said = torch.from_numpy(subject.target(tokens.double().reshape(1, -1).numpy())), "y = f(x)"
     elif y is None:

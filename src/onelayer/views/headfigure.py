@@ -38,8 +38,8 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
         return figure.update_yaxes(autorange="reversed", type="category")
     figure = go.Figure()
     if D == 1:
-        _draw_line(figure, found)
-        styled(figure, 380, xaxis_title=names[0], yaxis={"title": "value", "exponentformat": "power"})
+        _draw_line(figure, approximation, found)
+        styled(figure, 380, yaxis={"title": "value", "exponentformat": "power"})
     elif D == 2 or not found.gates:
         if D == 2:
             _draw_edges(figure, approximation, found)
@@ -50,15 +50,19 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
     else:
         _draw_strips(figure, found, names)
         _draw_tokens(figure, found, names)
-        styled(figure, 140 + 46 * min(D, 24), xaxis_title="position in its interval: 0 = low end, 1 = high end")
+        styled(figure, 140 + 46 * min(D, 24), xaxis_title="share of the interval, 0 to 1")
         _normalise(figure, approximation)
-    if D == 2:
-        for axis, j in (("xaxis", 0), ("yaxis", 1)):
+    if D <= 2:
+        for axis, j in (("xaxis", 0), ("yaxis", 1))[:D]:
             low, high = approximation.domain.lower[j], approximation.domain.upper[j]
             room = (BEYOND + 0.04) * (high - low)
             figure.update_layout({axis: {"title": names[j], "range": [low - room, high + room], "zeroline": False}})
-        box = {"x0": approximation.domain.lower[0], "x1": approximation.domain.upper[0]}
-        box |= {"y0": approximation.domain.lower[1], "y1": approximation.domain.upper[1]}
+        box: dict[str, Any] = {"x0": approximation.domain.lower[0], "x1": approximation.domain.upper[0]}
+        box |= (
+            {"y0": approximation.domain.lower[1], "y1": approximation.domain.upper[1]}
+            if D == 2
+            else {"y0": 0, "y1": 1, "yref": "y domain"}
+        )
         figure.add_shape(type="rect", line={"color": "#444", "width": 1}, layer="below", fillcolor="#f4f6f8", **box)
     return figure.update_layout(showlegend=False)
 
@@ -81,7 +85,8 @@ def _largest(units: "tuple[Any, ...]", most: int) -> list[Any]:
     return sorted((u for u in units if abs(u.value) > floor), key=lambda u: -abs(u.value))[:most]
 
 
-def _draw_line(figure: "go.Figure", found: HeadMap) -> None:
+def _draw_line(figure: "go.Figure", approximation: Approximation, found: HeadMap) -> None:
+    """Positions against values; those far outside stand at the rim, and their text says where they are."""
     import plotly.graph_objects as go
 
     places = [(g.at[0], g.value, f"gate, opens {'upwards' if g.opens[0] > 0 else 'downwards'}, sharpness {g.sharpness:.3g}",
@@ -91,14 +96,17 @@ def _draw_line(figure: "go.Figure", found: HeadMap) -> None:
     places = sorted(places, key=lambda p: -abs(p[1]))[:MARKERS]
     if not places:
         return
-    x, y, text, symbol = zip(*places, strict=True)
+    where, y, text, symbol = zip(*places, strict=True)
+    low, high = approximation.domain.lower[0], approximation.domain.upper[0]
+    x = np.clip(where, low - BEYOND * (high - low), high + BEYOND * (high - low)).tolist()
     stems: dict[str, Any] = {"mode": "lines", "line": {"color": "#bbb", "width": 1}, "hoverinfo": "skip"}
     figure.add_trace(
         go.Scatter(x=[v for p in x for v in (p, p, None)], y=[v for c in y for v in (0, c, None)], **stems)
     )
     marker = _marker(np.array(y), 11, symbol)
-    hover = "x = %{x:.6g}<br>value %{y:.4g}<br>%{text}<extra></extra>"
-    figure.add_trace(go.Scatter(x=x, y=y, text=text, mode="markers", marker=marker, hovertemplate=hover))
+    hover = "x = %{customdata:.6g}<br>value %{y:.4g}<br>%{text}<extra></extra>"
+    own = {"text": text, "customdata": where, "hovertemplate": hover}
+    figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, **own))
 
 
 def _draw_corners(figure: "go.Figure", approximation: Approximation, found: HeadMap) -> None:

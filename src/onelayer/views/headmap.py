@@ -7,7 +7,8 @@ Read from the weights (`certify.reading`), so that the picture shows what the mo
     token   a memory token sits at the mean of x under its attention weight, over points spread in the domain
 
 `value` is what the unit adds to the first output when it is open (a gate), on its one side (an edge), or alone (a token).
-Layers that cannot be read so (trained ones, LayerNorm) have attention averaged over the domain instead.
+Layers that cannot be read so (trained ones, LayerNorm), and those of planes alone in three or more variables, have attention
+averaged over the domain instead.
 """
 
 from dataclasses import dataclass, field
@@ -82,6 +83,8 @@ def headmap(approximation: Approximation) -> HeadMap:
                 gates.append(_gate(block, h, reading))
             else:
                 edges += _edges(block, h, reading)
+    if edges and not (gates or tokens) and approximation.domain.dimension > 2:  # planes that no picture shows
+        return HeadMap(mean=_mean_attention(approximation))
     return HeadMap(tuple(gates), tuple(edges), tuple(tokens))
 
 
@@ -117,7 +120,9 @@ def _edges(block: Block, h: int, reading: Reading) -> list[Edge]:
         for t in there[i + 1 :]:
             normal = (block.keys[h, s] - block.keys[h, t]).numpy() * scale
             level = float(normal @ shift) + float(block.biases[h, t] - block.biases[h, s])
-            value = float(block.values[h, s, 0] - block.values[h, t, 0] + block.slopes[h, s, :, 0].abs().max())
+            slopes = block.slopes[h, s, :, 0]
+            steepest = float(slopes[slopes.abs().argmax()])
+            value = float(block.values[h, s, 0] - block.values[h, t, 0]) + steepest
             found.append(Edge(tuple(normal.tolist()), level, value))
     return found
 

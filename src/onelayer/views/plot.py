@@ -1,5 +1,6 @@
 """`ol.plot`: the figure of a value, for notebooks."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ..approximation import Approximation
@@ -53,6 +54,9 @@ def _of_approximation(approximation: Approximation, what: str, at: Any, output: 
     if (at is not None) != (what in AT_POINT):
         asked = f"a point `at` with {', '.join(AT_POINT)}, and only there"
         raise InputError(asked, f"what={what!r}, at={at!r}", "give both or neither")
+    m = math.prod(approximation.output_shape)
+    if not (isinstance(output, int) and 0 <= output < m):
+        raise InputError(f"an output 0, …, {m - 1}", f"{output!r}", "choose one of these")
     if what == "contributions":
         return figures.explanation_figure(approximation.explain(at), output)
     if what in AT_POINT:
@@ -66,6 +70,7 @@ def _of_approximation(approximation: Approximation, what: str, at: Any, output: 
         if approximation.history is None:
             raise InputError("the history of a training", "none: folders do not keep it", "plot what `train` returned")
         return figures.history_figure(approximation.history)
+    approximation.require_unchanged()  # these pictures show the bound
     found = scenes(approximation)
     if not found:
         raise InputError("real inputs to draw", "token numbers", "plot what='heads'")

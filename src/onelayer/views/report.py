@@ -46,6 +46,9 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
         raise InputError(
             "an Approximation or a Study to report on", type(approximation).__name__, "pass what `build` or `load` gave"
         )
+    if not isinstance(path, str | Path):
+        raise InputError("a file name for the report", f"{path!r}", "name a file, such as report.html")
+    approximation.require_unchanged()
     path = Path(path)
     if path.is_dir():
         raise InputError(
@@ -115,6 +118,8 @@ def _layer_record(approximation: Approximation) -> dict[str, Any] | None:
 
 def _scene_record(scene: Scene) -> dict[str, Any]:
     arrays = {"T": scene.T, "error": scene.error}
+    if scene.f is not None and np.isfinite(scene.f[~scene.claimed]).any():
+        arrays["f"] = scene.f  # else the page takes T less the error
     return {
         "sides": [len(axis) for axis in scene.axes],
         "stops": [stops.tolist() for stops in scene.stops],

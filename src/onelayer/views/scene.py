@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from ..approximation import Approximation
 from ..domain import Domain
+from ..jumps import asked
 from ..target import Target
 
 LINE, SQUARE = 801, 61  # points along a drawn variable
@@ -38,10 +39,14 @@ class Scene:
     T: Float[np.ndarray, "*grid out"]
     f: Float[np.ndarray, "*grid out"] | None
 
+    claimed: (
+        np.ndarray
+    )  # on the grid: whether the certificate speaks of the point; within the margin of a jump it does not
+
     @property
     def error(self) -> Float[np.ndarray, "*grid out"] | None:
-        """T − f, signed."""
-        return None if self.f is None else self.T - self.f
+        """T − f, signed; NaN where the target does not ask for it."""
+        return None if self.f is None else np.where(self.claimed[..., None], self.T - self.f, np.nan)
 
     @property
     def middle(self) -> tuple[int, ...]:
@@ -87,8 +92,10 @@ def scene(approximation: Approximation, drawn: tuple[int, ...], moved: tuple[int
         f = np.full((len(x), shown), np.nan)
         f[inside] = approximation.target.values(x[inside])[:, :shown]
         f[~np.isfinite(f)] = np.nan
+    claimed = inside if approximation.target is None else asked(approximation.target, x)
     shape = (*grid[0].shape, shown)
-    return Scene(drawn, axes, moved, stops, T.reshape(shape), None if f is None else f.reshape(shape))
+    f = None if f is None else f.reshape(shape)
+    return Scene(drawn, axes, moved, stops, T.reshape(shape), f, claimed.reshape(grid[0].shape))
 
 
 def window(domain: Domain) -> tuple[np.ndarray, np.ndarray]:

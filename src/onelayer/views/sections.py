@@ -2,16 +2,18 @@
 
 import html
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..approximation import Approximation
 from ..inspect import inspect
+from ..table import at_most
 from . import words
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
 from .headfigure import LINES, MARKERS, heads_figure
-from .headmap import headmap
+from .headmap import HeadMap, headmap
 from .scene import Scene, output_names, window
 
 if TYPE_CHECKING:
@@ -24,10 +26,11 @@ SLIDERS = 12  # variables with a slider at the movable point
 
 def facts(approximation: Approximation) -> str:
     c = approximation.certificate
-    bound = f"{c.bound:.4g}" if math.isfinite(c.bound) else "none"
+    bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
+    share = c.evidence.get("relative")
     rows = [
-        (f"{c.tolerance:.4g}", "tolerance asked for"),
-        (bound, "bound, proved"),
+        (f"{c.tolerance:.4g}", f"tolerance: {share['share']:g} of the least |f|" if share else "tolerance asked for"),
+        (bound, "bound, proved if f is as declared" if words.declared(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
@@ -65,9 +68,18 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
     parts.append(
         f'<p class="note">{html.escape(words.observation(approximation))}'
         + ("" if asked else " f itself is not at hand here, so that T is drawn alone.")
+        + html.escape(_drawn_as_f(approximation))
         + "</p>"
     )
     return "".join(parts)
+
+
+def _drawn_as_f(approximation: Approximation) -> str:
+    """What a picture of f leaves unsaid."""
+    target, margin = approximation.target, approximation.certificate.margin
+    if target is not None and target.envelope is not None:
+        return " What is drawn as f is the middle of what the samples and the declared constants allow; the bound covers it all."
+    return f" Within {margin:g} of a jump of f nothing is claimed, and no error is drawn." if margin and target else ""
 
 
 def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
@@ -77,20 +89,32 @@ def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]")
     figures["headmap"] = heads_figure(approximation, found)
     if found.mean is not None:
         text = "Attention weights of every head, averaged over random inputs, at the first place that is read."
-    elif found.tokens:
-        text = "Every memory token where its attention weight is, on average; large where it gets much weight."
     else:
-        text = (
-            "Every gate where it switches: the anchor gets the weight on one side, a data token on the other. Triangles point"
-            " to where it opens, lines and corners are where it switches; those far outside the domain are drawn at the rim."
-        )
+        text = " ".join(_explained(approximation, found))
     count = len(found.gates) + len(found.edges) + len(found.tokens)
     most = MARKERS if found.mean is None else math.inf
-    text += " Colour is the value, on a logarithmic scale of both signs." if found.mean is None else ""
+    first = ", what it adds to the first output," if math.prod(approximation.output_shape) > 1 else ""
+    coloured = found.gates or found.tokens
+    text += f" Colour is the value{first} on a logarithmic scale of both signs." if coloured else ""
     text += f" The {most:,} largest of {count:,} are drawn." if count > most else ""
     text += f" Lines are drawn for the {LINES} largest." if len(found.gates) > LINES and found.mean is None else ""
     story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""
     return f'{story}<p>{html.escape(text)}</p><div class="figure" id="headmap"></div>'
+
+
+def _explained(approximation: Approximation, found: HeadMap) -> Iterator[str]:
+    """What the marks of the picture mean, kind by kind."""
+    D = approximation.domain.dimension
+    if found.tokens:
+        yield "Every memory token where its attention weight is, on average; large where it gets much weight."
+    if found.gates:
+        drawn = "Lines and corners are where it switches" if D == 2 else "Triangles point to where it opens"
+        yield "Every gate where it switches: the anchor gets the weight on one side, a data token on the other."
+        yield f"{drawn}; those far outside the domain are drawn at the rim."
+    if found.edges and D <= 2:
+        yield f"{'Dotted lines' if D == 2 else 'Diamonds'} are where two tokens of a max-head or a ridge have equal weight."
+    elif found.edges:
+        yield f"{len(found.edges):,} planes of equal weight, of max-heads and ridges, are not drawn."
 
 
 def point_section(approximation: Approximation) -> str:

@@ -6,7 +6,7 @@ import math
 from ..approximation import Approximation
 from ..errors import InputError
 from ..plan import Plan
-from ..table import Table
+from ..table import Table, at_most
 
 
 def size_table(approximation: Approximation) -> Table:
@@ -22,8 +22,14 @@ def size_table(approximation: Approximation) -> Table:
         ("parameters", f"{approximation.parameters:,}"),
         ("bytes", f"{approximation.parameters * model.W_E.element_size():,}"),
         ("operations per evaluation", f"{c.operations:,}"),
-        ("Σ|c|: how much heads cancel", f"{facts.total:.4g}"),
-        ("largest score", f"{facts.largest_score:.4g}"),
+        *(
+            []
+            if facts.method == "trained"
+            else [  # not known of trained layers
+                ("Σ|c|: how much heads cancel", f"{facts.total:.4g}"),
+                ("largest score", f"{facts.largest_score:.4g}"),
+            ]
+        ),
         ("seconds to build and prove", f"{facts.seconds:.1f}"),
         *(("note", note) for note in facts.notes),
     ]
@@ -43,16 +49,22 @@ def plan_table(approximation: Approximation) -> str:
         try:
             plan = plan_representative(target, tolerance, None, "token")
         except InputError as refusal:
-            return f'<p class="note">The paper\'s own construction: {html.escape(str(refusal))}</p>'
+            return (
+                f'<p class="note">The paper\'s own construction is out of reach: {html.escape(_refused(refusal))}</p>'
+            )
     title = (
         "The plan, made before building" if followed else "Beside the paper's own construction, planned but not built"
     )
     return _beside(approximation, plan, title)._repr_html_()
 
 
+def _refused(refusal: InputError) -> str:
+    return f"asked for {refusal.asked}, found: {refusal.found}."
+
+
 def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:
     bound = approximation.certificate.bound
-    proved = f"{bound:.4g}" if math.isfinite(bound) else "none"
+    proved = at_most(bound) if math.isfinite(bound) else "none"
     rows: list[tuple[object, ...]] = [
         ("method", plan.method, approximation.facts.method),
         ("units", f"{plan.units:,}", f"{approximation.units:,}"),
@@ -60,7 +72,7 @@ def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:
         ("operations per evaluation", f"{plan.operations:,}", f"{approximation.model.config.operations:,}"),
         (
             "bound",
-            f"{plan.bound:.4g} ({'proved' if plan.proved else 'estimate'})",
+            f"{at_most(plan.bound)} ({'proved' if plan.proved else 'estimate'})",
             proved,
         ),
     ]

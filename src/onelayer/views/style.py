@@ -9,6 +9,11 @@ FONT = {"family": "system-ui, sans-serif", "size": 14}
 TARGET, LAYER, BOUND = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito's blue, vermilion, green
 SEQUENTIAL, DIVERGING = "Viridis", "RdBu"
 GREY = "#8c8c8c"
+VIEW: dict[str, Any] = {  # of surfaces: all of the box and its labels within the picture
+    "aspectmode": "manual",
+    "aspectratio": {"x": 1, "y": 1, "z": 0.7},
+    "camera": {"eye": {"x": 1.45, "y": 1.45, "z": 0.95}, "center": {"x": 0, "y": 0, "z": -0.12}},
+}
 
 
 def styled(figure: "go.Figure", height: int, **layout: Any) -> "go.Figure":

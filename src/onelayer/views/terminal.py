@@ -13,7 +13,7 @@ import numpy as np
 from ..approximation import Approximation
 from ..errors import InputError
 from ..inspect import Inspection, inspect
-from ..table import Table
+from ..table import Table, at_most
 from .headmap import HeadMap, headmap
 from .scene import scenes
 
@@ -21,6 +21,7 @@ LEVELS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
 WIDTH, ROWS = 60, 14
 VARIABLES, BARS = 12, 8
+PLAIN = str.maketrans("▁▂▃▄▅▆▇█░▒▓─−≤≥×–", ".:-=+*##.x#--<>x-")  # for terminals without block characters
 
 
 def summary(approximation: Approximation) -> str:
@@ -28,6 +29,11 @@ def summary(approximation: Approximation) -> str:
     seen = inspect(approximation.model)
     parts = [str(approximation), str(seen), spectra(seen), positions(approximation, headmap(approximation))]
     return "\n".join(part for part in [*parts, centre(approximation), error(approximation)] if part)
+
+
+def plain(text: str) -> str:
+    """The charts in ASCII; ▒ is x, and the numbers are the same."""
+    return text.translate(PLAIN)
 
 
 def tables(approximation: Approximation) -> tuple[Table, ...]:
@@ -93,7 +99,7 @@ def error(approximation: Approximation) -> str:
     scene, bound, names = found[0], approximation.certificate.bound, approximation.domain.names
     off = np.nan_to_num(np.abs(found[0].error[scene.middle][..., 0]))
     top = bound if math.isfinite(bound) else float(off.max()) or 1.0
-    of = f"the bound {bound:.3g}" if math.isfinite(bound) else f"the largest seen, {top:.3g}"
+    of = f"the bound {at_most(bound, 3)}" if math.isfinite(bound) else f"the largest seen, {top:.3g}"
     if off.ndim == 1:
         strip = np.array([part.max() for part in np.array_split(off, WIDTH)])
         return f"|T − f| along {names[0]}, as a share of {of}\n{spark(strip, top)}\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..approximation import Approximation
 from ..certify.certificate import Certificate
-from ..table import Table
+from ..table import Table, at_least, at_most
 
 HOW = {
     "theorem": (
@@ -28,16 +28,41 @@ HOW = {
 
 
 def statement(approximation: Approximation) -> str:
-    """What the certificate claims, as one sentence."""
+    """What the certificate claims, in a sentence or two: of which points, and under which declaration."""
     c = approximation.certificate
-    where = c.domain if c.method == "lemma" else f"every x with {approximation.domain}"
     if c.verdict == "CERTIFIED":
-        return f"For {where}: |T(x) − f(x)| ≤ {c.bound:.4g}. This is proved, rounding in {c.arithmetic} included."
+        believed = "If f is as declared (see the assumptions), then for" if declared(c) else "For"
+        claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {at_most(c.bound)}."
+        return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
     if c.verdict == "REFUTED":
         point = ", ".join(f"{v:.6g}" for v in c.witness or ())
         return f"The tolerance {c.tolerance:.4g} does not hold: at x = ({point}) the error is proved to be larger."
-    proved = f" What is proved is |T(x) − f(x)| ≤ {c.bound:.4g}." if math.isfinite(c.bound) else ""
+    proved = f" What is proved is |T(x) − f(x)| ≤ {at_most(c.bound)}." if math.isfinite(c.bound) else ""
     return f"Whether the error is below {c.tolerance:.4g} is not decided.{proved}"
+
+
+def declared(certificate: Certificate) -> bool:
+    """Whether the proof rests on what the user declared of f: a modulus, how accurate its values are."""
+    return any("declared" in assumption for assumption in certificate.assumptions)
+
+
+def _points(approximation: Approximation) -> str:
+    """The points that the certificate speaks of."""
+    c = approximation.certificate
+    if c.method == "lemma":
+        return c.domain
+    single = "float32 " if c.arithmetic == "float32" else ""
+    apart = f", more than {c.margin:g} away from every jump of f" if c.margin else ""
+    return f"every {single}x with {approximation.domain}{apart}"
+
+
+def _share(certificate: Certificate) -> str:
+    """What a certified bound means as a share of |f|, if that was asked for."""
+    about = certificate.evidence.get("relative")
+    if not about:
+        return ""
+    how = "proved" if about["known"] == "proved" else "by the declared modulus"
+    return f" It is at most {about['share']:g}·|f(x)|, since |f| ≥ {at_least(about['least'], 6)} ({how})."
 
 
 def band(approximation: Approximation) -> str:
@@ -51,8 +76,9 @@ def band(approximation: Approximation) -> str:
         and not c.margin
         and (c.method != "lemma" or c.domain == str(approximation.domain))
     )
-    where = "" if whole else f", {'for ' if c.method == 'lemma' else 'where '}{c.domain}"
-    return f"|T(x) − f(x)| ≤ {c.bound:.3g} is proved of the model itself{where}."
+    where = "" if whole else f", for {_points(approximation)}"
+    believed = ", if f is as declared" if declared(c) else ""
+    return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved of the model itself{where}{believed}."
 
 
 def method(certificate: Certificate) -> str:
@@ -77,6 +103,11 @@ def recheck(approximation: Approximation) -> str:
         return (
             "Check it again with `onelayer check FOLDER`: the checker is one file of its own that shares no code with the"
             " prover, reads weights and formula from the folder, and proves the bound in ball arithmetic."
+            + (
+                " It does not prove the lower bound of |f| again."
+                if "relative" in approximation.certificate.evidence
+                else ""
+            )
         )
     reason = {
         "formula": "there is no proved bound within the tolerance",

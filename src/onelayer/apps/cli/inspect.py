@@ -1,5 +1,6 @@
 """`onelayer inspect`: a model folder in the terminal."""
 
+import sys
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -25,13 +26,18 @@ def inspect(
     """Show what is in a folder: certificate, heads, weights and their spectra, where the error is."""
     import onelayer as ol
 
-    from ...views.terminal import summary, tables
+    from ...views.terminal import LEVELS, plain, summary, tables
 
     approximation = ol.load(folder)
     if json:
         print_json(record(approximation))
     elif form is Format.text:
-        print(summary(approximation), end="")
+        text = summary(approximation)
+        try:
+            LEVELS.encode(sys.stdout.encoding or "utf-8")
+        except UnicodeEncodeError:
+            text = plain(text)
+        print(text, end="")
     else:
         found = tables(approximation)
         print("\n".join(t.markdown() if form is Format.markdown else t.latex() for t in found), end="")

@@ -12,15 +12,27 @@ function draw(id, figure) {
   if (!place) return Promise.resolve();
   const layout = JSON.parse(JSON.stringify(figure.layout));
   const narrow = place.clientWidth < 560;
-  if (narrow && layout.scene && layout.scene2) stacked(layout, "scene", "scene2");
+  if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene) small(scene);
+  if (narrow && layout.scene && layout.scene2) stacked(figure, layout);
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) beneath(figure, layout);
   return Plotly.newPlot(place, figure.data, layout, LOOK);
 }
 
+// In a narrow picture the axes and their names need more room.
+function small(scene) {
+  for (const axis of ["x", "y", "z"]) {
+    scene.camera.eye[axis] *= 1.2;
+    const own = scene[`${axis}axis`];
+    scene[`${axis}axis`] = { ...own, nticks: 4, tickfont: { size: 10 }, title: { ...own.title, font: { size: 12 } } };
+  }
+}
+
 // On a phone two pictures stand one above the other.
-function stacked(layout, upper, lower) {
-  layout[upper].domain = { x: [0, 1], y: [0.53, 0.96] };
-  layout[lower].domain = { x: [0, 1], y: [0, 0.43] };
+function stacked(figure, layout) {
+  layout.scene.domain = { x: [0, 1], y: [0.53, 0.96] };
+  layout.scene2.domain = { x: [0, 1], y: [0, 0.43] };
+  layout.margin = { ...layout.margin, l: 0, r: 0 };
+  figure.data.filter((t) => t.showscale).forEach((t) => { t.colorbar = { ...t.colorbar, thickness: 10, len: 0.5 }; });
   (layout.annotations || []).forEach((note, i) => { note.x = 0.5; note.y = i === 0 ? 0.97 : 0.45; });
   layout.height = 2 * layout.height;
 }
@@ -177,11 +189,11 @@ function soon(name, work) {
 }
 
 function start() {
-  DATA.scenes.forEach((scene) => { 
+  DATA.scenes.forEach((scene) => {
     scene.T = decoded(scene.T);
     if (!scene.error) return;
     scene.error = decoded(scene.error);
-    scene.f = { shape: scene.T.shape, data: scene.T.data.map((v, k) => v - scene.error.data[k]) };
+    scene.f = scene.f ? decoded(scene.f) : { shape: scene.T.shape, data: scene.T.data.map((v, k) => v - scene.error.data[k]) };
   });
   const watcher = new IntersectionObserver((entries) => entries.filter((e) => e.isIntersecting).forEach((entry) => {
     const id = entry.target.id;
