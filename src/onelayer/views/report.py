@@ -48,7 +48,8 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
         )
     if not isinstance(path, str | Path):
         raise InputError("a file name for the report", f"{path!r}", "name a file, such as report.html")
-    approximation.require_unchanged()
+    if isinstance(approximation, Approximation):
+        approximation.require_unchanged()
     path = Path(path)
     if path.is_dir():
         raise InputError(
