@@ -7,6 +7,8 @@ Then ten random layers of each kind. "Stock" is torch.nn.TransformerEncoderLayer
 is `onelayer.reference`, Eq. (1)–(10) written out. Each number is the largest absolute difference over all entries.
 """
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from torch import nn
@@ -91,3 +93,5 @@ def paper_example() -> Table:
 if __name__ == "__main__":
     print(paper_example())
     print(compare())
+    folder = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-6).save("demo-layer")
+    print(f"open {ol.load(folder).report(folder / 'report.html').relative_to(Path.cwd())} in a browser")
