@@ -86,7 +86,10 @@ class Sweep:
 
     @staticmethod
     def of_axes(measure: str | Callable[[Point], Any], axes: Mapping[str, Any], name: str = "sweep") -> "Sweep":
-        """All combinations of the axes for one measure: a registered one by name, or a function of your own."""
+        """All combinations of the axes for one measure: a registered one by name, or a function of your own.
+
+        The name of a function is part of its points' keys; what it does is not: change the name when you change what it does.
+        """
         if isinstance(measure, str):
             return read({"sweep": [{"measure": measure, "axes": axes}]}, name)
         first = {axis: listed(axis, values)[0] for axis, values in axes.items()}

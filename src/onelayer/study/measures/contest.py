@@ -48,10 +48,10 @@ def contest(point: Point) -> Result:
     }
 
 
-def theorem_units(point: Point) -> float:
-    """Heads of the paper's construction at the tolerance, from its plan; NaN if there is none."""
+def theorem_units(point: Point) -> int | None:
+    """Heads of the paper's construction at the tolerance, from its plan; None if there is none."""
     target = target_of(point["formula"], point["domain"], point["margin"])
     try:
-        return float(plan_representative(target, point["tolerance"]).units)
+        return plan_representative(target, point["tolerance"]).units
     except InputError:
-        return math.nan
+        return None
