@@ -66,7 +66,7 @@ def test_no_error_no_request_no_overflow(browser, tmp_path, width):
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
 def test_the_report_of_a_study(browser, tmp_path, width):
     study = stored("epsilon")
     seen = Seen(browser, study.report(tmp_path / "study.html"), width)
