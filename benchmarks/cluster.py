@@ -90,11 +90,14 @@ def main() -> None:
     asked = parser.parse_args()
     sweep = sweep_of(f"builtin:{asked.name}")
     folder = asked.out / f"study-{asked.name}-dask"
+    store = Store.open(folder, sweep)
+    before = len(store.outcomes())
+    soon = before + (len(sweep.tasks) - sum(task.key in store.outcomes() for task in sweep.tasks)) // 3
     with cluster(asked.out, env={**os.environ, "OMP_NUM_THREADS": "1"}) as (address, groups):
-        killer = kill_after(groups[0], Store(folder / "points.sqlite"), len(sweep.tasks) // 3)
+        killer = kill_after(groups[0], store, soon)
         remote = ol.study(sweep, folder, dask=address)
         killer.join(timeout=1)
-    print(f"on the cluster, a worker killed after {len(sweep.tasks) // 3} points: {remote.summary()}")
+    print(f"on the cluster, a worker killed after {soon - before} points: {remote.summary()}")
     local = ol.study(sweep, asked.out / f"study-{asked.name}")
     print(f"here: {local.summary()}")
     found = differences(local, remote)
