@@ -20,8 +20,9 @@ import onelayer as ol
 from onelayer.study import Study
 from onelayer.study.store import Store
 from onelayer.study.sweep import sweep_of
-from page import options
+from page import options, placed
 
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "study.md"
 TIMES = ("took", "trained_took", "spent", "points_per_second", "worker")
 
 
@@ -87,6 +88,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("name", metavar="STUDY")
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME and study-NAME-dask")
+    parser.add_argument("--page", action="store_true", help="write the outcome into docs/study.md")
     asked = parser.parse_args()
     sweep = sweep_of(f"builtin:{asked.name}")
     folder = asked.out / f"study-{asked.name}-dask"
@@ -101,8 +103,10 @@ def main() -> None:
     local = ol.study(sweep, asked.out / f"study-{asked.name}")
     print(f"here: {local.summary()}")
     found = differences(local, remote)
-    print(f"{len(local.rows) - len(found)} of {len(local.rows)} rows are equal")
-    print("\n".join(found))
+    text = f"{len(local.rows) - len(found)} of {len(local.rows)} rows of the two tables are equal, seconds apart."
+    print("\n".join([text, *found]))
+    if asked.page:
+        PAGE.write_text(placed(PAGE.read_text(), "cluster", "\n".join([text, *(f"- {line}" for line in found)])))
 
 
 if __name__ == "__main__":
