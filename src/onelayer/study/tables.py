@@ -62,5 +62,5 @@ def cell(values: list[Any]) -> str:
 def _number(value: Any) -> str:
     if isinstance(value, str):
         return value
-    whole = isinstance(value, int) or (float(value).is_integer() and 1 <= abs(value) < 1e9)
+    whole = isinstance(value, int) or (value.is_integer() and 1 <= abs(value) < 1000)  # a median of counts, or 2.0
     return f"{int(value):,}" if whole else f"{value:.3g}"
