@@ -29,7 +29,9 @@ from onelayer.study.sweep import names, read, sweep_of
 from onelayer.study.tables import TableAsked, cell, summed_up
 from onelayer.study.theory import PREDICTIONS
 from onelayer.study.words import duration
-from pages import with_package
+from pages import ROOT, with_package
+from sweeps import STUDIES, section
+from sweeps import stored as kept
 
 SMALL = """
 title = "small"
@@ -390,6 +392,15 @@ def test_a_table_is_read_back(tmp_path):
 
     read_back = parquet.read_table(study.parquet(tmp_path / "points.parquet")).to_pylist()
     assert [row["units"] for row in read_back] == [row["units"] for row in study.rows]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_page_says_what_is_stored(name):
+    """Every number of docs/study.md comes from the tables in docs/studies, and every point is there."""
+    study = kept(name)
+    assert study.missing == 0
+    assert section(study, name) in (ROOT / "docs" / "study.md").read_text()
+    assert all((ROOT / "docs" / "studies" / f"{name}-{i + 1}.svg").exists() for i in range(len(study.sweep.figures)))
 
 
 def write(path: Path, text: str) -> Path:
