@@ -31,13 +31,15 @@ def stored(name: str) -> Study:
 
 
 def keep(study: Study, name: str) -> Path:
-    """Store a study's table in the documentation; seconds to three digits."""
+    """Store a study's table in the documentation, numbers to six digits."""
     rows = [{k: _short(v) for k, v in row.items() if k not in LEFT_OUT or (k == "error" and v)} for row in study.rows]
     return Study(study.sweep, tuple(rows)).csv(DOCS / "studies" / f"{name}.csv")
 
 
 def _short(value: object) -> object:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) >= 1000 else float(f"{value:.6g}")
+    return value
 
 
 def draw(study: Study, name: str) -> None:

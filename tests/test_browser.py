@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from reports import KINDS
+from sweeps import stored
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
@@ -59,6 +60,19 @@ def looked_at(browser, approx, tmp_path, width=1400):
 def test_no_error_no_request_no_overflow(browser, tmp_path, width):
     seen = looked_at(browser, KINDS["3-D"](), tmp_path, width)
     seen.scroll()
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    seen.require_quiet()
+    seen.page.close()
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
+def test_the_report_of_a_study(browser, tmp_path, width):
+    study = stored("epsilon")
+    seen = Seen(browser, study.report(tmp_path / "study.html"), width)
+    assert seen.page.locator(".figure").count() == len(study.sweep.figures)
+    assert seen.page.locator(".figure .errorbars, .figure .points").count() > 0
+    assert "lipschitz" not in seen.page.inner_text("main")  # theory is said in words
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
     seen.require_quiet()
     seen.page.close()

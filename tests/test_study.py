@@ -29,7 +29,9 @@ from onelayer.study.sweep import names, read, sweep_of
 from onelayer.study.tables import TableAsked, cell, summed_up
 from onelayer.study.theory import PREDICTIONS
 from onelayer.study.words import duration
-from pages import with_package
+from pages import ROOT, with_package
+from sweeps import STUDIES, section
+from sweeps import stored as kept
 
 SMALL = """
 title = "small"
@@ -215,6 +217,19 @@ def test_a_study_from_axes(tmp_path, capsys, as_user):
         (("title = \"small\"", "titel = \"small\""), "'titel'"),
         (("domain = \"0:1\"", ""), "formula and domain"),
         (("[[sweep]]", "[[sweep"), "TOML in"),
+        (("[[sweep]]", "[sweep]"), "[[sweep]]"),
+        (("[0.1, 0.05", "[nan, 0.05"), "finite numbers"),
+        (("[0.1, 0.05", "[[0.1], 0.05"), "finite numbers"),
+        (("formula = \"sin(x1)\"", "formula = 3"), "formula, text"),
+        (("[targets.wave]", "[targets]\nwave = 3\n[targets.other]"), "wave"),
+        (("target = \"wave\"", "target = \"wave\", formula = \"x1\""), "axis domain"),
+        (("y = \"units\"\ntheory", "y = 3\ntheory"), "y, the name of a column"),
+        (("theory = \"lipschitz\"", "where = 3"), "where, a table"),
+        (("theory = \"lipschitz\"", "by = [3]"), "by, names of columns"),
+        (("theory = \"lipschitz\"", "dimension = -1"), "dimension, a whole"),
+        (("theory = \"lipschitz\"", "law = \"cubic\""), "'cubic'"),
+        (("theory = \"lipschitz\"\n[[figure]]", "[[figure]]\nscale = \"round\""), "'round'"),
+        (("theory = \"lipschitz\"\n[[figure]]", "[[table]]\nby = []\n[[figure]]"), "by and columns"),
         (("target = \"wave\", ", ""), "axis target"),
     ],
 )  # fmt: skip
@@ -285,7 +300,7 @@ def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
         ("train", {"budget": 200, "steps": 5, "optimizer": "sgd"}, {"heads": 1, "dimension": 2}),
         ("sample", {"samples": 40, "lipschitz": 1.0, "tolerance": 0.5}, {"proof": "bisect"}),
         ("sample", {"samples": 40, "way": "trained", "budget": 200, "steps": 5}, {"proof": "none"}),
-        ("contest", {"tolerance": 0.1, "steps": 5}, {"theorem_units": 8930.0, "verdict": "CERTIFIED"}),
+        ("contest", {"tolerance": 0.1, "steps": 5}, {"theorem_units": 8930, "verdict": "CERTIFIED"}),
     ],
 )
 def test_measures_say_what_was_asked(name, axes, expected):
@@ -377,6 +392,15 @@ def test_a_table_is_read_back(tmp_path):
 
     read_back = parquet.read_table(study.parquet(tmp_path / "points.parquet")).to_pylist()
     assert [row["units"] for row in read_back] == [row["units"] for row in study.rows]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_page_says_what_is_stored(name):
+    """Every number of docs/study.md comes from the tables in docs/studies, and every point is there."""
+    study = kept(name)
+    assert study.missing == 0
+    assert section(study, name) in (ROOT / "docs" / "study.md").read_text()
+    assert all((ROOT / "docs" / "studies" / f"{name}-{i + 1}.svg").exists() for i in range(len(study.sweep.figures)))
 
 
 def write(path: Path, text: str) -> Path:

@@ -32,8 +32,8 @@ def study(
     `out`/points.sqlite (study-NAME by default), one row the moment a point is done, and to `out`/points.csv at the end; the same
     call goes on after an interrupt or a kill. A point that fails is stored with its error, and tried again with `retry`.
 
-    `workers` processes run at a time (as many as cores), or those of the Dask scheduler at `dask`, "tcp://host:8786". `full`
-    takes in the larger part of a built-in study, `only` stops after so many new points.
+    `workers` processes run at a time (as many as cores), or those of a Dask scheduler, `dask="tcp://host:8786"`. `full` takes in
+    the larger part of a built-in study, `only` stops after so many new points.
     """
     chosen = sweep_of(sweep, full)
     if only is not None and (isinstance(only, bool) or not isinstance(only, int) or only < 0):

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..errors import InputError
+from .axes import Task
 from .point import measured
 from .run import Outcomes, Watch
 from .store import Outcome, Store
-from .sweep import Task
 
 CONNECT = "20s"  # how long a scheduler may take to answer
 RETRIES = 3  # for what is not the point's own fault: a lost connection, say

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..table import Table
+from .entries import column_of, names_of, require_known, where_of
 from .theory import Prediction, prediction
 
 LAWS = ("power", "exponential")
@@ -42,12 +43,15 @@ class RateAsked:
     @staticmethod
     def read(entry: Mapping[str, Any]) -> "RateAsked":
         """From a table [[rate]]."""
-        for key in entry:
-            if key not in ENTRIES:
-                raise InputError(f"entries of [[rate]]: {', '.join(sorted(ENTRIES))}", repr(key), "correct its name")
-        if "x" not in entry or "y" not in entry:
-            raise InputError("[[rate]] with x and y", ", ".join(entry) or "nothing", "name two columns")
-        asked = RateAsked(**{**entry, "by": tuple(entry.get("by", ()))})
+        require_known("entries of [[rate]]", entry, ENTRIES)
+        texts = {
+            key: str(entry.get(key, default)) for key, default in (("law", LAWS[0]), ("theory", ""), ("title", ""))
+        }
+        dimension = entry.get("dimension", 0)
+        if not isinstance(dimension, int) or dimension < 0:
+            raise InputError("dimension, a whole number above 0", f"{dimension!r}", "leave it out for that of the rows")
+        x, y = column_of(entry, "x"), column_of(entry, "y")
+        asked = RateAsked(x, y, names_of(entry, "by"), where_of(entry), dimension=dimension, **texts)
         if asked.law not in LAWS:
             raise InputError(f"law, one of {', '.join(LAWS)}", repr(asked.law), "choose one of them")
         prediction(asked.theory)

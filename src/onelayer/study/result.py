@@ -108,8 +108,11 @@ class Study:
             raise InputError("pyarrow, for Parquet", "not installed", "pip install 'onelayer[files]'") from None
         columns = {c: [row.get(c) for row in self.rows] for c in self.columns}
         fresh = Path(path).with_name(f".new-{Path(path).name}")
-        parquet.write_table(arrow.table(columns), fresh)
-        return fresh.replace(path)
+        try:
+            parquet.write_table(arrow.table(columns), fresh)
+            return fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report: rates, pictures and points on one page that needs no network."""

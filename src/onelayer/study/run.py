@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any
 
 from ..errors import InputError
+from .axes import Task
 from .point import measured
 from .store import Outcome, Store
-from .sweep import Task
 from .words import duration
 
 Progress = Callable[[str, float], None]

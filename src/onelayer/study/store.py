@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .sweep import Sweep, Task
+from .axes import Task
+from .sweep import Sweep
 
 FILE = "points.sqlite"
 PATIENCE = 60.0  # seconds to wait for another process that writes

@@ -18,10 +18,8 @@ sweeps that share a point share its result. The key of a point is SHA-256 of its
 """
 
 import hashlib
-import itertools
-import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -29,29 +27,17 @@ from typing import Any
 
 from ..errors import InputError
 from . import measures
+from .axes import Task, tasks_of
+from .entries import column_of, names_of, require_known, tables_of, where_of
 from .measures import Measure, Point
 from .rates import RateAsked
 from .tables import TableAsked
-from .words import choices
 
 BUILTIN = "builtin:"
 MOST = 100_000  # points of one sweep: more is a slip of the pen
 ENTRIES = {"title", "about", "targets", "sweep", "rate", "table", "figure", "limits"}
 SCALES = ("log-log", "linear-log", "log-linear", "linear-linear", "categories-log", "categories-linear")
 FIGURE = {"title", "x", "y", "by", "where", "scale"}
-
-
-@dataclass(frozen=True)
-class Task:
-    """One point of a sweep, with the measure that it is for."""
-
-    measure: Measure
-    point: Point
-
-    @property
-    def key(self) -> str:
-        text = json.dumps([self.measure.name, self.point], sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -64,6 +50,18 @@ class Figure:
     where: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     scale: str = "log-log"  # of x and of y
+
+    @staticmethod
+    def read(entry: Mapping[str, Any]) -> "Figure":
+        """From a table [[figure]]."""
+        require_known("entries of [[figure]]", entry, FIGURE)
+        scale = entry.get("scale", SCALES[0])
+        if scale not in SCALES:
+            raise InputError(f"scale, one of {', '.join(SCALES)}", repr(scale), "choose one of them")
+        x, y = column_of(entry, "x"), names_of(entry, "y")
+        if not y:
+            raise InputError("y, one column or several", "none", "name one")
+        return Figure(x, y, names_of(entry, "by"), where_of(entry), str(entry.get("title", "")), scale)
 
 
 @dataclass(frozen=True)
@@ -86,20 +84,14 @@ class Sweep:
 
     @staticmethod
     def of_axes(measure: str | Callable[[Point], Any], axes: Mapping[str, Any], name: str = "sweep") -> "Sweep":
-        """All combinations of the axes for one measure: a registered one by name, or a function of your own."""
+        """All combinations of the axes for one measure: a registered one by name, or a function of your own.
+
+        The name of a function is part of its points' keys; what it does is not: change the name when you change what it does.
+        """
         if isinstance(measure, str):
             return read({"sweep": [{"measure": measure, "axes": axes}]}, name)
-        first = {axis: listed(axis, values)[0] for axis, values in axes.items()}
-        own = Measure(getattr(measure, "__name__", "measure"), measure, first)
-        return Sweep(name, _distinct(_block({"axes": axes}, own, {}, name)), title=name)
-
-
-def listed(axis: str, values: Any) -> list[Any]:
-    """The values of an axis, one or several, each plain."""
-    several = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else [values]
-    if not several or not all(isinstance(v, str | int | float) for v in several):
-        raise InputError(f"axis {axis}: numbers, texts or true/false", f"{values!r}", "write for instance [0.1, 0.01]")
-    return several
+        own = Measure(getattr(measure, "__name__", "measure"), measure, dict.fromkeys(axes, object))
+        return Sweep(name, _distinct(tasks_of({"axes": axes}, own, {}, name)), title=name)
 
 
 def names() -> list[str]:
@@ -136,101 +128,27 @@ def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
 
 def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     """The sweep that a TOML document writes down; blocks marked `full` only if asked for."""
-    _known("entries of a study", record, ENTRIES)
-    blocks = record.get("sweep", [])
-    if not isinstance(blocks, list) or not blocks:
+    require_known("entries of a study", record, ENTRIES)
+    blocks = tables_of(record, "sweep")
+    if not blocks:
         raise InputError("[[sweep]], at least one", "none", "add a sweep with a measure and axes")
+    require_known("targets", record.get("targets", {}), set(record.get("targets", {})))
     targets = {**builtin("targets"), **record.get("targets", {})}
     tasks: list[Task] = []
     for block in blocks:
-        _known("entries of [[sweep]]", block, {"measure", "axes", "exclude", "full"})
+        require_known("entries of [[sweep]]", block, {"measure", "axes", "exclude", "full"})
         found = measures.found(str(block.get("measure", "construct")))
         if full or not block.get("full", False):
-            tasks += _block(block, found, targets, name)
+            tasks += tasks_of(block, found, targets, name)
     distinct = _distinct(tasks)
-    rates = tuple(RateAsked.read(entry) for entry in record.get("rate", []))
-    figures = tuple(_figure(entry) for entry in record.get("figure", []))
-    tables = tuple(TableAsked.read(entry) for entry in record.get("table", []))
+    rates = tuple(map(RateAsked.read, tables_of(record, "rate")))
+    figures = tuple(map(Figure.read, tables_of(record, "figure")))
+    tables = tuple(map(TableAsked.read, tables_of(record, "table")))
     texts = {key: " ".join(str(record.get(key, "")).split()) for key in ("title", "about", "limits")}
     return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures, tables)
-
-
-def _known(what: str, given: Mapping[str, Any], known: set[str]) -> None:
-    for key in given:
-        if key not in known:
-            raise InputError(f"{what}: {', '.join(sorted(known))}", repr(key), "correct its name, or leave it out")
-
-
-def _figure(entry: Mapping[str, Any]) -> Figure:
-    _known("entries of [[figure]]", entry, FIGURE)
-    if "x" not in entry or "y" not in entry:
-        raise InputError("[[figure]] with x and y", ", ".join(entry) or "nothing", "name two columns")
-    if entry.get("scale", SCALES[0]) not in SCALES:
-        raise InputError(f"scale, one of {', '.join(SCALES)}", repr(entry["scale"]), "choose one of them")
-    several = entry["y"] if isinstance(entry["y"], list) else [entry["y"]]
-    return Figure(**{**entry, "y": tuple(several), "by": tuple(entry.get("by", ()))})
 
 
 def _distinct(tasks: Sequence[Task]) -> tuple[Task, ...]:
     if len(tasks) > MOST:
         raise InputError(f"at most {MOST:,} points", f"{len(tasks):,}", "shorten the axes")
     return tuple({task.key: task for task in tasks}.values())
-
-
-def _block(block: Mapping[str, Any], measure: Measure, targets: Mapping[str, Any], name: str) -> list[Task]:
-    """All points of one [[sweep]]."""
-    axes = block.get("axes", {})
-    if not isinstance(axes, Mapping):
-        raise InputError("axes, a table", f"{axes!r}", "write axes = { … }")
-    for axis in axes:
-        if axis not in measure.axes:
-            raise InputError(f"axes of {measure.name}: {choices(measure.axes)}", repr(axis), f"correct study {name}")
-    missing = [axis for axis, default in measure.axes.items() if isinstance(default, type) and axis not in axes]
-    missing = [axis for axis in missing if axis not in TARGET or "target" not in axes]
-    if missing:
-        raise InputError(f"axis {missing[0]} of {measure.name}", "no value", "give it one or several")
-    values = [[_checked(measure, axis, v) for v in listed(axis, axes[axis])] for axis in axes]
-    excluded = block.get("exclude", [])
-    for entry in excluded:
-        _known(f"axes in exclude: those of study {name}", entry, set(axes))
-    return [Task(measure, point) for point in _points(measure, tuple(axes), values, excluded, targets)]
-
-
-TARGET = ("formula", "domain", "dimension", "lipschitz", "margin")  # what a named target brings along
-
-
-def _points(
-    measure: Measure, axes: tuple[str, ...], values: Any, excluded: Any, targets: Mapping[str, Any]
-) -> Iterator[Point]:
-    defaults = {axis: value for axis, value in measure.axes.items() if not isinstance(value, type)}
-    for chosen in itertools.product(*values):
-        given = dict(zip(axes, chosen, strict=True))
-        if any(all(given[axis] == value for axis, value in entry.items()) for entry in excluded):
-            continue
-        point = {**defaults, **given}
-        if "formula" in measure.axes and "formula" not in given:
-            point |= _target(str(given["target"]), targets, measure)
-        yield {axis: point[axis] for axis in measure.axes}
-
-
-def _target(name: str, targets: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
-    if name not in targets:
-        raise InputError(f"a target among {', '.join(targets)}", repr(name), "choose one, or add [targets.NAME]")
-    entry = targets[name]
-    _known(f"entries of target {name}", entry, {*TARGET, "kind"})
-    if "formula" not in entry or "domain" not in entry:
-        raise InputError(f"target {name} with formula and domain", ", ".join(entry), "add what is missing")
-    return {key: value for key, value in entry.items() if key in measure.axes}
-
-
-def _checked(measure: Measure, axis: str, value: Any) -> Any:
-    """The value, if it is of the kind of the axis; whole numbers do for real ones."""
-    default = measure.axes[axis]
-    kind = default if isinstance(default, type) else type(default)
-    fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not fits:
-        word = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}.get(kind, kind.__name__)
-        raise InputError(f"{axis}, {word}", repr(value), "correct the value")
-    return value

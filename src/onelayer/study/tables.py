@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..table import Table
+from .entries import names_of, require_known, where_of
 from .rates import Row, grouped, matching
 
 ENTRIES = {"title", "by", "columns", "where"}
@@ -25,14 +26,13 @@ class TableAsked:
     @staticmethod
     def read(entry: Mapping[str, Any]) -> "TableAsked":
         """From a table [[table]]."""
-        for key in entry:
-            if key not in ENTRIES:
-                raise InputError(f"entries of [[table]]: {', '.join(sorted(ENTRIES))}", repr(key), "correct its name")
-        if not entry.get("by") or not entry.get("columns"):
+        require_known("entries of [[table]]", entry, ENTRIES)
+        by, columns = names_of(entry, "by"), names_of(entry, "columns")
+        if not by or not columns:
             raise InputError(
                 "[[table]] with by and columns", ", ".join(entry) or "nothing", "name some columns in each"
             )
-        return TableAsked(**{**entry, "by": tuple(entry["by"]), "columns": tuple(entry["columns"])})
+        return TableAsked(by, columns, where_of(entry), str(entry.get("title", "")))
 
 
 def summed_up(rows: Iterable[Row], asked: TableAsked) -> Table:
@@ -62,5 +62,5 @@ def cell(values: list[Any]) -> str:
 def _number(value: Any) -> str:
     if isinstance(value, str):
         return value
-    whole = isinstance(value, int) or (float(value).is_integer() and 1 <= abs(value) < 1e9)
+    whole = isinstance(value, int) or (value.is_integer() and 1 <= abs(value) < 1000)  # a median of counts, or 2.0
     return f"{int(value):,}" if whole else f"{value:.3g}"

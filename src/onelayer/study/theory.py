@@ -54,7 +54,7 @@ def exactly(exponent: float) -> Band:
 PREDICTIONS = {
     p.name: p
     for p in (
-        Prediction("lipschitz", lambda D: exactly(-D), "M = ∏ ⌈D L_j / (2(1 − η)ε)⌉, theorem"),
+        Prediction("lipschitz", lambda D: exactly(-float(D)), "M = ∏ ⌈D L_j / (2(1 − η)ε)⌉, theorem"),
         Prediction("second-order", lambda D: (-D / 2, 0.0), "M no more than ε^(−D/2), estimate"),
         Prediction("analytic", lambda D: (0.0, math.inf), "error ~ exp(−b M^(1/D)), b > 0, estimate", strict=True),
         Prediction("additive", lambda D: (1.0, 1.5), "M = D m(ε/D), m between constant and ε^(−1/2), estimate"),

@@ -1,11 +1,4 @@
-"""Words that messages and progress share."""
-
-from collections.abc import Iterable
-
-
-def choices(names: Iterable[str]) -> str:
-    """Names in a row."""
-    return ", ".join(names)
+"""Durations in words."""
 
 
 def duration(seconds: float) -> str:
