@@ -20,7 +20,7 @@ from onelayer.views.studyfigure import study_figures
 from page import options, placed
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-STUDIES = ("epsilon", "attention", "learnability", "samples", "functions")
+STUDIES = ("epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions")
 LEFT_OUT = ("formula", "domain", "error")  # of the stored tables: the sweep knows them
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 

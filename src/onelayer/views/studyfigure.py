@@ -49,7 +49,8 @@ def study_figure(study: Study, asked: Figure) -> "go.Figure | None":
         rows = [row for row in matching(study.done, asked.where) if _drawable(row.get(y), up == "log")]
         rows = [row for row in rows if row.get(asked.x) is not None]
         for values, group in grouped(rows, asked.by).items():
-            words = tuple(_cell(v) for v in values if v is not None)
+            named = zip(asked.by, values, strict=True)
+            words = tuple(_cell(v) if isinstance(v, str) else f"{by} {_cell(v)}" for by, v in named if v is not None)
             name = (*words, NAMES.get(y, y)) if len(asked.y) > 1 else words or (y,)
             lines[name] = spread(group, asked.x, y, across == "categories")
     if not lines:
