@@ -57,6 +57,7 @@ wheel: setup
 
 figures: setup
 	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python benchmarks/sweeps.py --draw
 
 clean:
 	rm -rf $(VENV) dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,7 +3,8 @@
     python benchmarks/sweeps.py epsilon     runs a study (goes on with study-epsilon, if there is one), stores its table as
                                             docs/studies/epsilon.csv, draws its pictures beside it and writes its part of the page
     python benchmarks/sweeps.py             all of them, one after the other
-    python benchmarks/sweeps.py --page      the page alone, from the stored tables: nothing is measured, nothing is drawn
+    python benchmarks/sweeps.py --draw      pictures and page from the stored tables: nothing is measured
+    python benchmarks/sweeps.py --page      the page alone, from the stored tables
 
 Pictures need kaleido (`pip install 'onelayer[figures]'`) and Chromium.
 """
@@ -72,14 +73,15 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(STUDIES)}")
     parser.add_argument("--page", action="store_true", help="write the page from the stored tables alone")
+    parser.add_argument("--draw", action="store_true", help="draw pictures and write the page from the stored tables")
     parser.add_argument("--workers", type=int, help="processes")
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME")
     asked = parser.parse_args()
     page = DOCS / "study.md"
     for name in asked.names or STUDIES:
+        if not (asked.page or asked.draw):
+            keep(ol.study(f"builtin:{name}", asked.out / f"study-{name}", workers=asked.workers), name)
         if not asked.page:
-            study = ol.study(f"builtin:{name}", asked.out / f"study-{name}", workers=asked.workers)
-            keep(study, name)
             draw(stored(name), name)
         page.write_text(placed(page.read_text(), f"study-{name}", section(stored(name), name)))
         print(f"{name}: {stored(name).summary()}")

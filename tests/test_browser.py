@@ -56,7 +56,7 @@ def looked_at(browser, approx, tmp_path, width=1400):
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
 def test_no_error_no_request_no_overflow(browser, tmp_path, width):
     seen = looked_at(browser, KINDS["3-D"](), tmp_path, width)
     seen.scroll()
@@ -124,14 +124,14 @@ def require_equal(browser, approx, tmp_path, kind):
 
 
 @needs_chromium
-@pytest.mark.parametrize("kind", ["memory", "sequence", "trained"])
+@pytest.mark.parametrize("kind", ["trained"])
 def test_the_page_computes_the_layer(browser, tmp_path, kind):
     require_equal(browser, KINDS[kind](), tmp_path, kind)
 
 
 @needs_chromium
 @pytest.mark.long
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"memory", "sequence", "trained"}))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"trained"}))
 def test_every_page_computes_its_layer(browser, tmp_path, kind):
     require_equal(browser, KINDS[kind](), tmp_path, kind)
 

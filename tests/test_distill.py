@@ -42,8 +42,9 @@ class Deep(nn.Module):
         self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         generator = torch.Generator().manual_seed(5)
         with torch.no_grad():
-            for p in (p for p in self.parameters() if p.ndim > 1):
-                p.copy_(torch.randn(p.shape, generator=generator) / 4)
+            for name, p in self.named_parameters():
+                if "norm" not in name:
+                    p.copy_(torch.randn(p.shape, generator=generator) / 4)
 
     def forward(self, tokens, there):
         return self.layers(self.embedding(tokens), src_key_padding_mask=~there)

@@ -30,6 +30,7 @@ def test_every_example_is_run_and_says_what_one_learns():
         assert "What one learns:" in about
 
 
+@pytest.mark.long
 def test_the_water_example_is_honest(capsys):
     """What rests on a sampled constant says so, and what is only observed has no bound."""
     pytest.importorskip("CoolProp")

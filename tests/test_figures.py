@@ -12,6 +12,8 @@ import figures
 import png
 from figures import FIGURES, FOLDER, chosen, main
 from onelayer.errors import InputError
+from onelayer.study.sweep import sweep_of
+from sweeps import STUDIES
 
 ROOT = Path(__file__).parent.parent
 
@@ -79,11 +81,15 @@ def test_drawings_lose_their_random_names_and_nothing_else():
 
 def test_every_picture_in_docs_is_drawn_by_make_figures():
     assert {path.name for path in FOLDER.iterdir()} == set(FIGURES)
+    studied = [f"{name}-{n + 1}.svg" for name in STUDIES for n in range(len(sweep_of(f"builtin:{name}").figures))]
+    assert {path.name for path in (ROOT / "docs" / "studies").glob("*.svg")} <= set(studied)
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text()):
-            assert link.split("/")[-1] in FIGURES, (page.name, link)
+            assert link.split("/")[-1] in {*FIGURES, *studied}, (page.name, link)
     assert (FOLDER / "hero.png").stat().st_size < 300_000
-    assert "benchmarks/figures.py" in (ROOT / "Makefile").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    assert "benchmarks/figures.py" in makefile
+    assert "benchmarks/sweeps.py --draw" in makefile
 
 
 def test_choosing(capsys):

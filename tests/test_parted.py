@@ -63,6 +63,7 @@ def test_in_float32(construction):
     assert (found.verdict, found.method) == ("CERTIFIED", "analytic")
 
 
+@pytest.mark.long
 def test_other_kinks_are_not_overlooked():
     """A kink of T that f has not, or has elsewhere, or with another slope."""
     target = ol.Target("sin(3*x1)*x2 + abs(x1-x2)", SQUARE)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import onelayer as ol
+from onelayer.table import at_most
 
 TWO, THREE = [(0, 1)] * 2, [(0, 1)] * 3
 RUNGE_2 = "1/(1 + 16*((x1-0.5)**2 + (x2-0.5)**2))"
@@ -85,7 +86,9 @@ def test_float32(as_user, formula):
 def test_a_tolerance_below_float32_is_answered_with_the_smallest_that_holds(as_user):
     approx = ol.build("sin(6*x1)", [(0, 1)], 1e-9, dtype="float32", seconds=5)
     assert approx.certificate.verdict != "CERTIFIED"
-    smallest = f"the smallest tolerance that this layer is certified for in float32 is {approx.certificate.bound:.3g}"
+    smallest = (
+        f"the smallest tolerance that this layer is certified for in float32 is {at_most(approx.certificate.bound, 3)}"
+    )
     assert smallest in approx.facts.notes
     assert approx.certificate.bound < 1e-4
 

@@ -73,6 +73,7 @@ def test_sin_sum_with_at_most_24_gates():
     assert approx.facts.total < 1e4
 
 
+@pytest.mark.long
 def test_franke_with_at_most_400_gates():
     approx = solved(FRANKE, [(0, 1)] * 2, 3e-4, construction="gates", units=256)
     assert approx.units <= 400
@@ -86,6 +87,7 @@ def test_franke_finds_its_own_size():
     assert approx.certificate.observed <= 3e-4
 
 
+@pytest.mark.long
 def test_gauss_in_4_d_with_at_most_800_memory_tokens():
     approx = solved(GAUSS, [(0, 1)] * 4, 3e-3, construction="memory", units=700)
     assert approx.units <= 800
