@@ -124,14 +124,8 @@ def require_equal(browser, approx, tmp_path, kind):
 
 
 @needs_chromium
-@pytest.mark.parametrize("kind", ["trained"])
-def test_the_page_computes_the_layer(browser, tmp_path, kind):
-    require_equal(browser, KINDS[kind](), tmp_path, kind)
-
-
-@needs_chromium
 @pytest.mark.long
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"trained"}))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_page_computes_its_layer(browser, tmp_path, kind):
     require_equal(browser, KINDS[kind](), tmp_path, kind)
 

@@ -119,7 +119,10 @@ def test_observed_is_below_the_bound_which_is_below_the_tolerance(name):
     assert approx.plan.config == approx.model.config
 
 
-@pytest.mark.parametrize("name", [pytest.param("sequence", marks=pytest.mark.long), "two outputs", "2-D"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("sequence", marks=pytest.mark.long), "two outputs", pytest.param("2-D", marks=pytest.mark.long)],
+)
 def test_the_three_layouts_agree(name):
     token, wide, heads = (
         ol.build(method="representative", layout=k, **CASES[name]) for k in ("token", "wide", "heads")
