@@ -19,6 +19,8 @@ from onelayer.distill.student import load_student
 from onelayer.distill.teachers import packaged
 from onelayer.formula import evaluate, parse
 
+XY = ("x1", "x2")
+
 
 def network(*sizes, activation=nn.Tanh, seed=0, dtype=torch.float64):
     layers = []
@@ -58,7 +60,7 @@ def sequences(count=200, length=6, seed=0):
 @given(st.sampled_from([nn.Tanh, nn.Sigmoid, nn.ReLU, nn.GELU, nn.SiLU]), st.integers(0, 99), st.integers(1, 3))
 def test_the_formula_is_the_teacher(activation, seed, outputs):
     teacher = network(2, 3, outputs, activation=activation, seed=seed, dtype=torch.float32)
-    text = formula_of(teacher, 2)
+    text = formula_of(teacher, XY)
     x = np.random.default_rng(seed).uniform(-2, 2, (50, 2))
     with torch.no_grad():
         answers = teacher.double()(torch.from_numpy(x)).numpy()
@@ -66,11 +68,11 @@ def test_the_formula_is_the_teacher(activation, seed, outputs):
 
 
 def test_teachers_without_a_formula():
-    assert formula_of(nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2)), 2) is None
-    assert formula_of(network(2, 200, 1), 2) is None  # too long
-    assert formula_of(network(3, 2, 1), 2) is None  # of other variables
-    assert formula_of(lambda x: x, 2) is None
-    assert formula_of(nn.Sequential(nn.Linear(1, 1), nn.GELU(approximate="tanh")), 1) is None
+    assert formula_of(nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2)), XY) is None
+    assert formula_of(network(2, 200, 1), XY) is None  # too long
+    assert formula_of(network(3, 2, 1), XY) is None  # of other variables
+    assert formula_of(lambda x: x, XY) is None
+    assert formula_of(nn.Sequential(nn.Linear(1, 1), nn.GELU(approximate="tanh")), XY[:1]) is None
 
 
 def test_a_small_network_is_certified_against_itself(tmp_path):
@@ -81,6 +83,12 @@ def test_a_small_network_is_certified_against_itself(tmp_path):
     assert "formula" in found.how
     assert ol.check(found.save(tmp_path / "student")).verdict == "VALID"
     assert "CERTIFIED" in str(found)
+
+
+def test_named_variables_have_a_formula_too():
+    found = ol.distill(network(2, 3, 1), domain={"T": (0, 1), "p": (0, 1)}, tolerance=0.1)
+    assert found.approximation.certificate.verdict == "CERTIFIED"
+    assert "formula" in found.how
 
 
 def test_a_declared_constant_certifies_what_has_no_formula():

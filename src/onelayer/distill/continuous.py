@@ -10,6 +10,7 @@ from torch import nn
 
 from ..approximation import Approximation
 from ..build import build
+from ..domain import Domain, domain_of
 from ..errors import InputError
 from ..sample import uniform_points
 from ..target import Target
@@ -28,9 +29,9 @@ def constructed(
 ) -> Distillation:
     """A layer built for the teacher on a domain; proved as far as the teacher is known."""
     _require_teacher(teacher)
-    formula = None if {"lipschitz", "modulus"} & set(wishes) else formula_of(teacher, len(domain))
-    if formula is not None and isinstance(domain, dict):
-        formula = None  # the formula speaks of x1, x2, …
+    box = domain if isinstance(domain, Domain) else domain_of(domain)
+    declared = {"lipschitz", "modulus"} & set(wishes)
+    formula = None if declared else formula_of(teacher, box.names)
     source: Any = formula if formula is not None else asked(teacher)
     found = build(source, domain, tolerance, progress=progress, **wishes)
     how = f"constructed, {found.facts.method}: {_known(found, formula is not None)}"

@@ -5,6 +5,8 @@ is a quotient of two whole numbers, so that the formula is the teacher in exact 
 long for the parser's limits have none.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -17,16 +19,16 @@ ACTIVATIONS = {
     nn.SiLU: "({0})*sigmoid({0})",
     nn.GELU: "({0})*(1 + erf(({0})/sqrt(2)))/2",
 }
-PASSING = (nn.Identity, nn.Dropout, nn.Flatten)
+PASSING = (nn.Identity, nn.Dropout)
 
 
-def formula_of(teacher: object, variables: int) -> str | None:
-    """The teacher in the variables x1, x2, … as text, outputs separated by ";"; None if it has no such formula."""
+def formula_of(teacher: object, names: Sequence[str]) -> str | None:
+    """The teacher in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
     if not isinstance(teacher, nn.Module) or (
         teacher.training and any(isinstance(m, nn.Dropout) for m in teacher.modules())
     ):
         return None
-    texts = [f"x{j + 1}" for j in range(variables)]
+    texts = list(names)
     for part in _parts(teacher):
         kind = type(part)
         if isinstance(part, nn.Linear):
@@ -38,7 +40,7 @@ def formula_of(teacher: object, variables: int) -> str | None:
             texts = [text for text in found if text is not None]
         elif kind in ACTIVATIONS and getattr(part, "approximate", "none") == "none":
             texts = [ACTIVATIONS[kind].format(text) for text in texts]
-        elif not isinstance(part, PASSING):
+        elif not (isinstance(part, PASSING) or (isinstance(part, nn.Flatten) and part.start_dim == 1)):
             return None
         if sum(map(len, texts)) > MAX_CHARACTERS:
             return None
