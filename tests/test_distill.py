@@ -177,6 +177,14 @@ def test_fidelity_by_hand():
     assert f.spread == pytest.approx(np.sqrt((0.25 + 0.25) / 2))
 
 
+def test_a_student_that_answers_nan_is_not_close():
+    seen = Comparing()
+    seen.add(torch.tensor([[float("nan")]]), torch.tensor([[1.0]]))
+    seen.add(torch.tensor([[1.0]]), torch.tensor([[1.0]]))
+    assert np.isnan(seen.result().sup)
+    assert np.isnan(seen.result().rmse)
+
+
 def test_nothing_global_is_touched():
     teacher = Deep().eval()
     before = torch.random.get_rng_state()

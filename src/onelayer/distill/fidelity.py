@@ -10,6 +10,7 @@ agreement   the share of tokens where the largest answer (or the head's largest)
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -45,7 +46,7 @@ class Comparing:
         """Answers [answer, number] of both; `heads` are what a head makes of them, if one was given."""
         s, t = student.double(), teacher.double()
         off = s - t
-        self.sup = max(self.sup, float(off.abs().max()))
+        self.sup = float(np.maximum(self.sup, float(off.abs().max())))  # Python's max would lose a NaN
         self.squares += float(off.square().sum())
         self.cosines += float(torch.nn.functional.cosine_similarity(s, t, dim=-1).sum())
         self.answers += len(t)
