@@ -169,3 +169,12 @@ def test_certificate_in_words(sinsum):
     assert "CERTIFIED" in repr(sinsum)
     assert "<table>" in sinsum._repr_html_()
     assert "<table>" in sinsum.certificate._repr_html_()
+
+
+def test_changed_weights_are_not_printed_as_certified():
+    approx = ol.build("x1**2", [(0, 1)], 0.1)
+    assert "CERTIFIED" in str(approx)
+    with torch.no_grad():
+        approx.model.b_R += 1.0
+    (verdict,) = [row[1] for row in approx.table().rows if row[0] == "verdict"]
+    assert verdict.startswith("none")

@@ -138,9 +138,14 @@ class Approximation:
             raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
         return explain(self.model, self._as_tokens(batch), self.facts.heads, self.facts.places, self._token_names())
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the weights are those that the certificate speaks of."""
+        return self.certificate.weights == self.model.fingerprint()
+
     def require_unchanged(self) -> None:
         """Refuse a model that is not the one that the certificate speaks of."""
-        if self.certificate.weights != self.model.fingerprint():
+        if not self.unchanged:
             raise InputError(
                 "the weights that the certificate speaks of",
                 "a model that was changed after it was certified",
@@ -192,7 +197,7 @@ class Approximation:
             ("target", text),
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
-            ("verdict", c.verdict),
+            ("verdict", c.verdict if self.unchanged else f"none: the weights were changed after they were {c.verdict}"),
             ("tolerance", f"{c.tolerance:.4g}"),
             ("bound (proved)", bound),
             ("observed error", f"{c.observed:.4g} at {c.observed_points:,} {where}"),
