@@ -11,8 +11,6 @@ digests and reads numbers and text only.
 import hashlib
 import json
 import math
-import shutil
-import tempfile
 from dataclasses import asdict, fields
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from .approximation import Approximation, Facts
-from .atomic import move, umask
+from .atomic import fresh_folder, umask
 from .certify.certificate import SCHEMA, Certificate
 from .config import LayerConfig
 from .decoding import Decoding
@@ -41,9 +39,7 @@ def save(approximation: Approximation, folder: Path) -> Path:
     folder = Path(folder).absolute()
     require_free(folder)
     approximation.require_unchanged()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with fresh_folder(folder) as fresh:
         _write_model(approximation, fresh / FILES[0])
         (fresh / FILES[0]).chmod(0o666 & ~umask())
         (fresh / FILES[1]).write_text(_json(_target_record(approximation)))
@@ -51,11 +47,6 @@ def save(approximation: Approximation, folder: Path) -> Path:
         record["sha256"] = {name: _digest((fresh / name).read_bytes()) for name in FILES[:2]}
         record["digest"] = _digest(_json(record).encode())
         (fresh / FILES[2]).write_text(_json(record))
-        fresh.chmod(0o777 & ~umask())
-        move(fresh, folder)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
     return folder
 
 

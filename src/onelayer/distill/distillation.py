@@ -1,9 +1,7 @@
 """Distillation: the student, how faithful it is, and what was gained."""
 
 import json
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -14,7 +12,7 @@ import torch
 from torch import nn
 
 from ..approximation import Approximation
-from ..atomic import move, umask
+from ..atomic import fresh_folder
 from ..errors import InputError
 from ..table import Table
 from ..training.history import History
@@ -49,16 +47,9 @@ class Distillation:
             raise InputError("a student of ours", type(self.student).__name__, "keep its state_dict yourself")
         if folder.exists():
             raise InputError(f"a new folder {folder.name}", "something has that name", "choose another name")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
+        with fresh_folder(folder) as fresh:
             save_student(self.student, fresh / "student.safetensors")
             (fresh / "distillation.json").write_text(json.dumps(self.record(), indent=1))
-            fresh.chmod(0o777 & ~umask())
-            move(fresh, folder)
-        except BaseException:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise
         return folder
 
     def record(self) -> dict[str, Any]:
