@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import count, pairwise, product
@@ -1299,7 +1300,7 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
                     for part in parts:
                         g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
                     proved = search(parts, g, bound, tick)
-                return Verdict("VALID", f"sup |T − f| ≤ {bound:.6g} ≤ {tolerance:.6g}", None, proved)
+                return Verdict("VALID", f"sup |T − f| ≤ {_above(bound)} ≤ {tolerance!r}", None, proved)
             except Verdict as found:
                 if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                     raise
@@ -1328,6 +1329,11 @@ def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, numbers: 
     need(far, "at the witness the error is not proved to exceed the tolerance")
     need(not any(abs(v) - r > bound for v, r in zip(found, rounding, strict=True)), "the witness exceeds the bound too")
     return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance:.6g} at {witness}")
+
+
+def _above(bound: float) -> str:
+    """A proved bound with six digits, rounded up: what is printed is proved as well."""
+    return f"{float(Context(6, ROUND_CEILING).create_decimal(bound)):.6g}"
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:
