@@ -1,13 +1,17 @@
-"""The 12-layer ALBERT of rxnmapper turned into one layer: fidelity against width, beside the teacher cut to its first layer.
+"""Two real teachers turned into one layer: fidelity against width, beside the teacher cut to its first layer.
 
-The teacher (735,567 numbers, one layer's weights used twelve times) reads reactions with 15 % of the tokens hidden. Students
-learn its hidden states, with its own language head on top; the baseline is the teacher itself with 1 of its 12 passes, trained
-in the same way. All are judged at reactions with substituents that were never learned from. Needs the extra `teachers`; best on a
-GPU, where products are shortened to TF32.
+albert   12 passes through one layer's weights (rxnmapper), asked chemical reactions with 15 % of the tokens hidden. Students
+         learn its hidden states, with its own language head on top; judged at reactions of substituents never learned from.
+minilm   6 layers, asked English sentences (`sentences.py`). Students learn one vector per sentence; judged by sentences of
+         other packages, and by whether a sentence's nearest neighbour among them is the teacher's.
 
-    python benchmarks/distilled.py --device cuda --store distilled.csv     every student; rows go to the file as they are done
-    python benchmarks/distilled.py --only 256 --store distilled.csv        one of them
-    python benchmarks/distilled.py --store docs/studies/distilled.csv --page    the table of the docs, from the file
+The baseline is the teacher itself with its first layer (or pass) alone, trained in the same way. Needs the extra `teachers`;
+best on a GPU, where products are shortened to TF32.
+
+    python benchmarks/distilled.py albert --device cuda --store docs/studies/distilled.csv   rows are stored as they are done
+    python benchmarks/distilled.py albert --only 256 --store distilled.csv                   one student
+    python benchmarks/distilled.py minilm --tokens tokens.npz --device cuda --store docs/studies/minilm.csv
+    python benchmarks/distilled.py albert --store docs/studies/distilled.csv --page          the docs' table, from the file
 """
 
 import argparse
@@ -17,87 +21,148 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 import onelayer as ol
+from onelayer.distill.student import Student
 from onelayer.distill.teachers import packaged, teacher_of
 from onelayer.table import Table
 from page import placed
 from reactions import reactions, tokens
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "distill.md"
-LEARNED, JUDGED, HIDDEN = 60_000, 4_000, 0.15
-WIDTHS = (64, 128, 256, 512, 1024)  # d_model; the feed-forward network is four times as wide
-HEADS = 8
-COLUMNS = (
-    "student",
-    "parameters",
-    "cosine",
-    "agreement",
-    "agreement hidden",
-    "rmse",
-    "spread",
-    "speed-up",
-    "steps",
-    "seconds",
-)
+PAGE = Path(__file__).parent.parent / "docs" / "distill.md"
+CUT = "teacher cut to 1"
+JUDGED = 4_000
+COLUMNS = ("student", "parameters", "cosine", "agreement", "chosen", "rmse", "spread", "speed-up", "steps", "seconds")
+Split = tuple[np.ndarray, np.ndarray]
 
 
 class Cut(nn.Module):
-    """The teacher with so many of its passes."""
+    """The teacher with its first layer alone, or one pass through its layer."""
 
-    def __init__(self, teacher: Any, passes: int) -> None:
+    def __init__(self, base: Any, pooled: bool) -> None:
         super().__init__()
-        self.base = copy.deepcopy(teacher.albert).requires_grad_(True)
-        self.base.config.num_hidden_layers = self.base.encoder.config.num_hidden_layers = passes
+        self.base, self.pooled = copy.deepcopy(base).requires_grad_(True), pooled
+        self.base.config.num_hidden_layers = self.base.encoder.config.num_hidden_layers = 1
+        if hasattr(self.base.encoder, "layer"):
+            self.base.encoder.layer = self.base.encoder.layer[:1]
 
     def forward(self, given: Tensor, there: Tensor) -> Tensor:
-        return self.base(input_ids=given, attention_mask=there.long()).last_hidden_state
+        hidden = self.base(input_ids=given, attention_mask=there.long()).last_hidden_state
+        weights = there.to(hidden.dtype).unsqueeze(-1)
+        return (hidden * weights).sum(dim=1) / weights.sum(dim=1) if self.pooled else hidden
 
 
-def agreement(student: nn.Module, folder: Path, judged: tuple[Tensor, Tensor, Tensor], device: str) -> float:
-    """The share of hidden tokens that teacher and student would fill in alike."""
-    teacher = teacher_of(folder, "hidden").to(torch.device(device))
-    assert teacher.head is not None
-    student.to(device).eval()
-    same = count = 0
-    with torch.no_grad():
-        for x, there, hidden in zip(*(t.split(256) for t in judged), strict=True):
-            x, there, hidden = (t.to(device) for t in (x, there, hidden))
-            answers = (teacher.head(v[hidden]).argmax(dim=-1) for v in (student(x, there), teacher.answers(x, there)))
-            mine, theirs = answers
+class Albert:
+    """Hidden states of 12 passes; `chosen`: hidden tokens that teacher and student would fill in alike."""
+
+    teacher, read, passes = "rxnmapper", "hidden", "pass"
+    every = (CUT, "64", "128", "256", "512", "1024")
+    heading = ("student", "parameters", "cosine", "same token", "same hidden token", "speed-up")
+
+    def __init__(self, _: Path | None) -> None:
+        folder = packaged(self.teacher)
+        self.learned = tokens(reactions(60_000, False, 0), folder, 0.15, 0)[:2]
+        *judged, self.hidden = tokens(reactions(JUDGED, True, 1), folder, 0.15, 1)
+        self.judged: Split = (judged[0], judged[1])
+
+    def student(self, name: str) -> nn.Module | None:
+        return Cut(teacher_of(packaged(self.teacher), self.read).module.albert, False) if name == CUT else None
+
+    def chosen(self, student: nn.Module, device: str) -> float:
+        teacher = teacher_of(packaged(self.teacher), self.read).to(torch.device(device))
+        assert teacher.head is not None
+        same = count = 0
+        for x, there, hidden in parts((*self.judged, self.hidden), device):
+            both = (student(x, there), teacher.answers(x, there))
+            mine, theirs = (teacher.head(v[hidden]).argmax(dim=-1) for v in both)
             same, count = same + int((mine == theirs).sum()), count + len(mine)
-    return same / count
+        return same / count
 
 
-def measured(name: str, device: str, steps: int) -> dict[str, Any]:
-    """One student, or the baseline: taught, and judged at reactions of substituents it has never seen."""
-    folder = packaged("rxnmapper")
-    x, there, _ = tokens(reactions(LEARNED, False, 0), folder, HIDDEN, 0)
-    judge = tokens(reactions(JUDGED, True, 1), folder, HIDDEN, 1)
-    wishes: dict[str, Any] = {
-        "read": "hidden",
-        "heads": HEADS,
-        "batch": 256,
-        "steps": steps,
-        "every": max(1, steps // 10),
-    }
-    if name == "teacher cut to 1 pass":
-        wishes["student"] = Cut(teacher_of(folder, "hidden").module, 1)
-    else:
-        wishes |= {"d_model": int(name), "width": 4 * int(name)}
-    found = ol.distill(folder, x, mask=there, judge=judge[:2], device=device, progress=print, **wishes)
+class Minilm:
+    """One vector per sentence; `chosen`: sentences whose nearest other one is the teacher's. `+` starts with its embedding."""
+
+    teacher, read, passes = "minilm", "pooled", "layer"
+    every = (CUT, "384", "384+", "768+", "1536+")
+    heading = ("student", "parameters", "cosine", "same largest number", "same nearest sentence", "speed-up")
+
+    def __init__(self, made: Path | None) -> None:
+        if made is None:
+            raise SystemExit("minilm needs --tokens, a file that sentences.py makes")
+        with np.load(made) as file:
+            self.learned = file["learned"].astype(np.int64), file["learned_mask"]
+            self.judged: Split = (file["judged"][:JUDGED].astype(np.int64), file["judged_mask"][:JUDGED])
+
+    def student(self, name: str) -> nn.Module | None:
+        teacher = teacher_of(packaged(self.teacher), self.read).module
+        if name == CUT:
+            return Cut(teacher, True)
+        return Over(teacher, int(name[:-1])) if name.endswith("+") else None
+
+    def chosen(self, student: nn.Module, device: str) -> float:
+        teacher = teacher_of(packaged(self.teacher), self.read).to(torch.device(device))
+        both = zip(*((student(x, m), teacher.answers(x, m)) for x, m in parts(self.judged, device)), strict=True)
+        nearest = []
+        for answers in both:
+            unit = nn.functional.normalize(torch.cat(answers), dim=-1)
+            near = unit @ unit.T
+            nearest.append(near.fill_diagonal_(-1).argmax(dim=-1))
+        return float((nearest[0] == nearest[1]).double().mean())
+
+
+class Over(nn.Module):
+    """One stock encoder layer over the teacher's own embedding (words, places, normalisation), all of it trained on."""
+
+    def __init__(self, teacher: Any, d_model: int) -> None:
+        super().__init__()
+        self.embedding = copy.deepcopy(teacher.embeddings).requires_grad_(True)
+        inner = teacher.config.hidden_size
+        one = Student(1, 1, inner, 12, 4 * d_model, d_model, True, 0)  # its layer, norm and read-out, freshly drawn
+        self.enter = nn.Linear(inner, d_model)
+        with torch.no_grad():
+            self.enter.weight.copy_(
+                torch.randn(d_model, inner, generator=torch.Generator().manual_seed(1)) / inner**0.5
+            )
+            self.enter.bias.zero_()
+        self.layer, self.norm, self.readout = one.layer, one.norm, one.readout
+
+    def forward(self, given: Tensor, there: Tensor) -> Tensor:
+        y = self.layer(self.enter(self.embedding(input_ids=given)), src_key_padding_mask=~there)
+        weights = there.to(y.dtype).unsqueeze(-1)
+        return (self.readout(self.norm(y)) * weights).sum(dim=1) / weights.sum(dim=1)
+
+
+def parts(arrays: tuple[np.ndarray, ...], device: str) -> Iterator[list[Tensor]]:
+    """Token numbers, their mask and what belongs to them, few at a time, without columns of padding alone."""
+    for few in zip(*(torch.from_numpy(a).split(256) for a in arrays), strict=True):
+        used = int(few[1].any(dim=0).sum())
+        yield [t[:, :used].to(device) for t in few]
+
+
+def measured(task: Any, name: str, device: str, steps: int) -> dict[str, Any]:
+    """One student, or the baseline: taught, and judged at sequences of another kind than those it learned from."""
+    own = task.student(name)
+    d_model = 1 if own is not None else int(name)
+    sizes = {"student": own} if own is not None else {"d_model": d_model, "width": 4 * d_model, "heads": 8}
+    plan = {"read": task.read, "batch": 256, "steps": steps, "every": max(1, steps // 10)}
+    x, there = task.learned
+    found = ol.distill(
+        packaged(task.teacher), x, mask=there, judge=task.judged, device=device, progress=print, **plan, **sizes
+    )
+    with torch.no_grad():
+        chosen = task.chosen(found.student.to(device).eval(), device)
     f, seconds = found.fidelity, found.history.seconds if found.history else 0.0
-    at_hidden = agreement(found.student, folder, tuple(torch.from_numpy(t) for t in judge), device)  # type: ignore[arg-type]
-    label = name if not name.isdigit() else f"one layer, d_model {name}"
+    start = f"one layer, d_model {name.rstrip('+')}" + (", the teacher's embedding" if "+" in name else "")
+    label = f"{name} {task.passes}" if name == CUT else start
     values = (
         label,
         found.parameters[1],
         f.cosine,
         f.agreement,
-        at_hidden,
+        chosen,
         f.rmse,
         f.spread,
         found.speed_up,
@@ -107,46 +172,41 @@ def measured(name: str, device: str, steps: int) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def stored(path: Path) -> Iterator[dict[str, Any]]:
+def table(task: Any, path: Path) -> Table:
+    found = Table(f"{task.__name__} as one layer", task.heading)
     with path.open(newline="") as file:
-        yield from csv.DictReader(file)
-
-
-def table(path: Path) -> Table:
-    found = Table(
-        "ALBERT (12 passes) as one layer",
-        ("student", "parameters", "cosine", "same token", "same hidden token", "speed-up"),
-    )
-    rows = sorted(stored(path), key=lambda row: (row["student"].startswith("one"), int(row["parameters"])))
+        rows = sorted(csv.DictReader(file), key=lambda row: (row["student"].startswith("one"), int(row["parameters"])))
     for row in rows:
-        shares = (f"{float(row[name]):.4f}" for name in ("cosine", "agreement", "agreement hidden"))
+        shares = (f"{float(row[name]):.4f}" for name in ("cosine", "agreement", "chosen"))
         found.rows.append((row["student"], f"{int(row['parameters']):,}", *shares, f"{float(row['speed-up']):.1f}"))
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("teacher", choices=("albert", "minilm"))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=4000)
-    parser.add_argument("--only", help="a width, or 'cut'")
+    parser.add_argument("--only", help="one student: a width, or 'cut'")
+    parser.add_argument("--tokens", type=Path, help="for minilm: the file of sentences.py")
     parser.add_argument("--store", type=Path, required=True, help="CSV file, a row for each student as it is done")
     parser.add_argument("--page", action="store_true", help="put the table of the file into docs/distill.md")
     asked = parser.parse_args()
-    torch.set_float32_matmul_precision("high")
-    if not asked.page:
-        every = ["teacher cut to 1 pass", *map(str, WIDTHS)]
-        chosen = every if asked.only is None else [every[0] if asked.only == "cut" else asked.only]
-        for name in chosen:
-            row = measured(name, asked.device, asked.steps)
-            fresh = not asked.store.exists()
-            with asked.store.open("a", newline="") as file:
-                writer = csv.DictWriter(file, COLUMNS)
-                if fresh:
-                    writer.writeheader()
-                writer.writerow(row)
-    print(table(asked.store))
+    kind = {"albert": Albert, "minilm": Minilm}[asked.teacher]
     if asked.page:
-        PAGE.write_text(placed(PAGE.read_text(), "albert", table(asked.store).markdown().strip()))
+        PAGE.write_text(placed(PAGE.read_text(), asked.teacher, table(kind, asked.store).markdown().strip()))
+        return
+    torch.set_float32_matmul_precision("high")
+    task = kind(asked.tokens)
+    for name in kind.every if asked.only is None else [CUT if asked.only == "cut" else asked.only]:
+        row = measured(task, name, asked.device, asked.steps)
+        fresh = not asked.store.exists()
+        with asked.store.open("a", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            if fresh:
+                writer.writeheader()
+            writer.writerow(row)
+    print(table(kind, asked.store))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The lesson: a student of token sequences is trained on what its teacher answers.
 
 The loss is the mean square of the differences, as a share of the teacher's variance; for logits, and where the teacher has a head
-on its hidden states, the Kullback–Leibler divergence at a temperature is added (or stands alone, for logits). Every random
-choice is a function of the seed and the step: an interrupted lesson goes on from its checkpoint.
+on its hidden states, the Kullback–Leibler divergence at a temperature is added (or stands alone, for logits). The best step is
+chosen by sequences that are neither learned from nor held out. Every random choice is a function of the seed and the step:
+an interrupted lesson goes on from its checkpoint.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ from .teachers import Teacher, teacher_of
 
 Progress = Callable[[str, float], None]
 RATE, BATCH, STEPS, EVERY = 1e-3, 64, 2000, 200
-JUDGED = 256  # held-out sequences per validation
+CHOOSING = 256  # sequences per validation, at most: set apart from those learned from, to choose the best step by
 TIMED = 64
 
 
@@ -82,6 +83,9 @@ class Lesson:
         self.teacher, self.student, self.recipe, self.asked, self.device = teacher, student, recipe, asked, device
         self.tokens, self.there = (t.to(device) for t in sequences)
         self.fitted, self.held = parts
+        apart = min(CHOOSING, len(self.fitted) // 10) if recipe.every < recipe.steps else 0  # one validation: no choice
+        self.choosing = self.fitted[:apart] if apart else self.held[:CHOOSING]
+        self.fitted = self.fitted[apart:]
         self.optimizer = torch.optim.AdamW(student.parameters(), lr=1.0, weight_decay=recipe.weight_decay)
         self.variance = self._variance()
 
@@ -174,13 +178,13 @@ class Lesson:
 
     def _variance(self) -> float:
         """The teacher's variance at some of the sequences that are learned from."""
-        tokens, there = self._cut(self.fitted[:JUDGED])
+        tokens, there = self._cut(self.fitted[:CHOOSING])
         with torch.no_grad():
             theirs = self._kept(self.teacher.answers(tokens, there), there)
         return max(float(theirs.var(dim=0, correction=0).mean()), 1e-12)
 
     def _validate(self, at: Standing) -> None:
-        found = self.judged(self.held[:JUDGED])
+        found = self.judged(self.choosing)
         if found.rmse < at.least:
             at.least, at.best, at.best_weights = found.rmse, at.step, self._weights()
         rate = self.recipe.rate_at(at.step - 1, False)
