@@ -14,7 +14,7 @@ from torch import nn
 from ..approximation import Approximation
 from ..atomic import fresh_folder
 from ..errors import InputError
-from ..table import Table
+from ..table import Table, at_most
 from ..training.history import History
 from .fidelity import Fidelity
 from .student import Student, save_student
@@ -74,9 +74,10 @@ class Distillation:
         ]
         if self.approximation is not None:
             c = self.approximation.certificate
-            bound = f"{c.bound:.4g}" if c.bound < float("inf") else "none proved"
+            bound = at_most(c.bound) if c.bound < float("inf") else "none proved"
             rows += [("verdict", c.verdict), ("tolerance, bound", f"{c.tolerance:.4g}, {bound}")]
             rows += [("assumes", assumption) for assumption in c.assumptions]
+            rows += [("note", note) for note in self.approximation.facts.notes]
         return Table("Distillation into one layer", ("", "value"), rows)
 
     def __str__(self) -> str:

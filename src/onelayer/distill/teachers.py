@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
+from .steady import answer, real_tensor, require_steady
 from .student import pooled
 
 READ = ("hidden", "logits", "pooled")
@@ -46,11 +47,10 @@ def teacher_of(given: Any, read: str) -> Teacher:
         return _pretrained(Path(given), read)
     if not isinstance(given, nn.Module):
         raise InputError("a module, or the folder of one", type(given).__name__, "pass an nn.Module or a path")
-    if any(m.training and isinstance(m, nn.Dropout) and m.p > 0 for m in given.modules()):
-        raise InputError("a teacher that answers the same each time", "dropout in training mode", "call teacher.eval()")
+    require_steady(given)
 
     def answers(tokens: Tensor, there: Tensor) -> Tensor:
-        found = given(tokens, there)
+        found = real_tensor(answer(given, tokens, there), len(tokens))
         return pooled(found, there) if read == "pooled" and found.ndim == 3 else found
 
     return Teacher(given, answers, name=type(given).__name__)
@@ -89,8 +89,8 @@ def _pretrained(folder: Path, read: str) -> Teacher:
 
     def answers(tokens: Tensor, there: Tensor) -> Tensor:
         if read == "logits":
-            return model(input_ids=tokens, attention_mask=there.long()).logits
-        hidden = base(input_ids=tokens, attention_mask=there.long()).last_hidden_state
+            return answer(lambda t, m: model(input_ids=t, attention_mask=m), tokens, there.long()).logits
+        hidden = answer(lambda t, m: base(input_ids=t, attention_mask=m), tokens, there.long()).last_hidden_state
         return pooled(hidden, there) if read == "pooled" else hidden
 
     head = _head(model) if read == "hidden" else None
