@@ -385,12 +385,17 @@ def test_the_command_line_refuses_what_it_cannot_use(tmp_path, capsys, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text("a\nb\nc\n")
     (tmp_path / "bad.npy").write_bytes(b"nothing")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    with (tmp_path / "archive.npy").open("wb") as file:
+        np.savez(file, a=np.ones((3, 3), dtype=np.int64))
     monkeypatch.setitem(sys.modules, "transformers", None)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     for arguments, words in [
         (["model", "--inputs", "none.txt", "--out", "s"], "a file of inputs"),
         (["model", "--inputs", "bad.npy", "--out", "s"], "token numbers"),
+        (["model", "--inputs", "empty.npy", "--out", "s"], "token numbers"),
+        (["model", "--inputs", "archive.npy", "--out", "s"], "an archive"),
         (["nowhere", "--inputs", "in.txt", "--out", "s"], "config.json"),
         (["model", "--inputs", "in.txt", "--out", "model"], "a new folder"),
         (["model", "--inputs", "in.txt", "--out", "s"], "transformers"),

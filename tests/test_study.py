@@ -195,6 +195,16 @@ def test_an_interrupt_leaves_a_store_to_go_on_with(tmp_path):
     assert counted(tmp_path / "log") == {1: 1, 2: 1, 3: 1}
 
 
+def test_what_an_interrupt_cut_short_is_not_stored(tmp_path):
+    """Building and training answer an interrupt with the best so far: no result of a point."""
+    before = signal.getsignal(signal.SIGINT)
+    sweep = Sweep.of_axes(studying.stubborn, {"n": [1, 2]})
+    with pytest.raises(KeyboardInterrupt):
+        ol.study(sweep, tmp_path, workers=1)
+    assert Store(tmp_path / "points.sqlite").outcomes() == {}
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 # -- sweeps -------------------------------------------------------------------------------------------------------------
 
 
