@@ -16,7 +16,7 @@ from onelayer.apps.cli import main
 from onelayer.distill.expression import formula_of
 from onelayer.distill.fidelity import Comparing
 from onelayer.distill.student import load_student
-from onelayer.distill.teachers import packaged
+from onelayer.distill.teachers import packaged, teacher_of
 from onelayer.formula import evaluate, parse
 
 XY = ("x1", "x2")
@@ -403,6 +403,27 @@ def test_the_command_line_refuses_what_it_cannot_use(tmp_path, capsys, monkeypat
         assert main(["distill", *arguments]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
+
+
+def test_a_head_that_the_folder_lacks_is_not_asked(tmp_path):
+    """transformers draws missing weights at random: what they answer is not the teacher's."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=11, max_position_embeddings=8, **sizes)
+    whole, bare = tmp_path / "whole", tmp_path / "bare"
+    transformers.BertForMaskedLM(config).save_pretrained(whole)
+    transformers.BertModel(config).save_pretrained(bare)
+    assert teacher_of(whole, "hidden").head is not None
+    assert teacher_of(bare, "hidden").head is None
+    before = torch.random.get_rng_state()
+    with pytest.raises(ol.InputError, match="for what is read"):
+        teacher_of(bare, "logits")
+    assert torch.equal(before, torch.random.get_rng_state())
+    for name in ("whole", "bare"):
+        teacher_of(tmp_path / name, "pooled")
+    (whole / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ol.InputError, match="a model in whole"):
+        teacher_of(whole, "hidden")
 
 
 @pytest.mark.long
