@@ -13,6 +13,7 @@ from torch import nn
 
 import onelayer as ol
 from onelayer.apps.cli import main
+from onelayer.distill.distillation import Distillation
 from onelayer.distill.expression import formula_of
 from onelayer.distill.fidelity import Comparing
 from onelayer.distill.student import load_student
@@ -327,12 +328,22 @@ def test_fidelity_by_hand():
     assert f.spread == pytest.approx(np.sqrt((0.25 + 0.25) / 2))
 
 
+def test_a_small_spread_far_from_zero_is_seen():
+    answers = 1e8 + torch.tensor([[0.0], [1e-3], [2e-3]], dtype=torch.float64)
+    seen = Comparing()
+    for part in answers.split(2):
+        seen.add(part, part)
+    assert seen.result().spread == pytest.approx(float((answers - 1e8).std(correction=0)), rel=1e-6)
+
+
 def test_a_student_that_answers_nan_is_not_close():
     seen = Comparing()
     seen.add(torch.tensor([[float("nan")]]), torch.tensor([[1.0]]))
     seen.add(torch.tensor([[1.0]]), torch.tensor([[1.0]]))
     assert np.isnan(seen.result().sup)
     assert np.isnan(seen.result().rmse)
+    record = Distillation(nn.Identity(), None, seen.result(), (1, 1), 1.0, "by hand").record()
+    assert json.loads(json.dumps(record, allow_nan=False))["sup"] is None
 
 
 def test_nothing_global_is_touched():
@@ -350,6 +361,7 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(Deep().eval()), "inputs or a domain"),
         (lambda: ol.distill(Deep().eval(), sequences(), domain=[(0, 1)]), "inputs or a domain"),
         (lambda: ol.distill(3, domain=[(0, 1)]), "can be called"),
+        (lambda: ol.distill(network(2, 1), domain=3), "a domain"),
         (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
         (lambda: ol.distill(Deep().eval(), sequences(), hats=3), "hats"),
         (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),

@@ -1,6 +1,7 @@
 """Distillation: the student, how faithful it is, and what was gained."""
 
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -53,10 +54,11 @@ class Distillation:
         return folder
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON, which has no word for what is not finite: None."""
         teacher, student = self.parameters
         about = {"how": self.how, "teacher_parameters": teacher, "parameters": student, "speed_up": self.speed_up}
-        return about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
+        found = about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
+        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in found.items()}
 
     def table(self) -> Table:
         f = self.fidelity

@@ -68,7 +68,7 @@ def _passes(part: nn.Module) -> bool:
 def _fixed(layer: nn.Linear) -> bool:
     """Whether the weights are real numbers, the same each time they are read: a parametrisation computes them anew."""
     pairs = ((layer.weight, layer.weight), (_bias(layer), _bias(layer)))
-    return all(a.is_floating_point() and torch.equal(a, b) for a, b in pairs)
+    return all(a.is_floating_point() and not a.is_meta and torch.equal(a, b) for a, b in pairs)
 
 
 def _bias(layer: nn.Linear) -> Tensor:

@@ -52,7 +52,13 @@ def answer(teacher: Callable[..., Any], *given: Any) -> Any:
 
 def real_tensor(found: Any, count: int) -> Tensor:
     """The answers to so many inputs, if that is what they are."""
-    fits = isinstance(found, Tensor) and not found.is_complex() and found.ndim and len(found) == count
+    fits = (
+        isinstance(found, Tensor)
+        and not found.is_complex()
+        and not found.is_meta
+        and found.ndim
+        and len(found) == count
+    )
     if not fits:
         words = f"shape {list(found.shape)} of {found.dtype}" if isinstance(found, Tensor) else type(found).__name__
         raise InputError("a tensor of real answers, one for every input", words, "wrap the teacher")
