@@ -41,6 +41,8 @@ def constructed(
     found = build(source, domain, tolerance, progress=progress, **wishes)
     points = found.domain.points(uniform_points(JUDGED, found.domain.dimension, 77).numpy())
     points = points[found.domain.contains(points)]
+    if not len(points):
+        raise InputError("a domain with points in it", f"none among {JUDGED:,}", "widen it")
     require_repeated(lambda: _answers(teacher, _shaped(found, points[:FEW])))
     how = f"constructed, {found.facts.method}: {_known(found, formula is not None)}"
     if formula is not None:
