@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 from torch import nn
 
 import onelayer as ol
@@ -311,6 +312,11 @@ def test_a_student_is_kept_without_code(tmp_path):
         found.save(folder)
     with pytest.raises(ol.InputError, match="a student in"):
         load_student(folder / "distillation.json")
+    for heads in (0, 3, "many"):
+        made_up = {"student": json.dumps(again.sizes | {"heads": heads})}
+        save_file(again.state_dict(), tmp_path / "made-up", metadata=made_up)
+        with pytest.raises(ol.InputError, match="a student in"):
+            load_student(tmp_path / "made-up")
     there = torch.ones(4, 6, dtype=torch.bool)
     for given_ in ((sequences(4) + 20, there), (sequences(4).float(), there), (sequences(4, 7), there)):
         with pytest.raises(ol.InputError, match="token numbers"):
