@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 
 import onelayer as ol
+from onelayer.atomic import written
 from onelayer.study import Study
 from onelayer.study.rates import rate_table
 from onelayer.study.sweep import sweep_of
@@ -44,12 +45,15 @@ def _short(value: object) -> object:
 
 
 def draw(study: Study, name: str) -> None:
-    """The study's pictures, as SVG."""
+    """The study's pictures, as SVG, the same from drawing to drawing."""
+    from figures import settled  # needs kaleido, as drawing does
+
     found = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if found:
         os.environ["BROWSER_PATH"] = found
     for number, (_, figure) in enumerate(study_figures(study), start=1):
-        figure.write_image(DOCS / "studies" / f"{name}-{number}.svg", width=900, height=440)
+        drawn = figure.to_image(format="svg", width=900, height=440).decode()
+        written(DOCS / "studies" / f"{name}-{number}.svg", settled(drawn))
 
 
 def section(study: Study, name: str) -> str:

@@ -26,3 +26,12 @@ def deadly(point):
 def wrong(point):
     """A result that is not plain."""
     return {"list": [1, 2]}
+
+
+def stubborn(point):
+    """Interrupted, it answers with what it has."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        return {"square": -1}
+    return {"square": 0}

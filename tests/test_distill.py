@@ -9,14 +9,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 from torch import nn
 
 import onelayer as ol
 from onelayer.apps.cli import main
+from onelayer.distill.distillation import Distillation
 from onelayer.distill.expression import formula_of
 from onelayer.distill.fidelity import Comparing
 from onelayer.distill.student import load_student
-from onelayer.distill.teachers import packaged
+from onelayer.distill.teachers import packaged, teacher_of
 from onelayer.formula import evaluate, parse
 
 XY = ("x1", "x2")
@@ -75,6 +77,107 @@ def test_teachers_without_a_formula():
     assert formula_of(nn.Sequential(nn.Linear(1, 1), nn.GELU(approximate="tanh")), XY[:1]) is None
 
 
+class Tripled(nn.Linear):
+    def forward(self, x):
+        return 3 * super().forward(x)
+
+
+class Turned(nn.Identity):
+    def forward(self, x):
+        return -x
+
+
+def hooked(before=False):
+    made = network(2, 3, 1)
+    if before:
+        made[0].register_forward_pre_hook(lambda module, given: (2 * given[0],))
+    else:
+        made.register_forward_hook(lambda module, given, found: found + 5)
+    return made
+
+
+def patched(place=None):
+    made = network(2, 3, 1)
+    (made if place is None else made[place]).forward = lambda x: 7 * x[:, :1]
+    return made
+
+
+def half_awake():
+    made = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5), nn.Linear(2, 1)).eval()
+    made[1].train()
+    return made
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        nn.Sequential(Tripled(2, 1)),
+        nn.Sequential(nn.Linear(2, 1), Turned()),
+        hooked(),
+        hooked(before=True),
+        patched(),
+        patched(1),
+        half_awake(),
+        nn.Sequential(nn.Linear(2, 1, dtype=torch.complex64)),
+    ],
+)
+def test_a_module_that_does_not_do_what_its_class_does_has_no_formula(teacher):
+    assert formula_of(teacher, XY) is None
+
+
+def test_parametrised_weights_have_a_formula_as_long_as_they_stay():
+    normed = nn.utils.parametrizations.weight_norm(nn.Linear(2, 1)).double()
+    text = formula_of(normed, XY)
+    x = np.random.default_rng(0).uniform(-2, 2, (50, 2))
+    with torch.no_grad():
+        assert np.asarray(evaluate(parse(text), x)).reshape(-1, 1) == pytest.approx(normed(torch.from_numpy(x)).numpy())
+
+    class Noise(nn.Module):
+        def forward(self, weight):
+            return weight + torch.rand_like(weight)
+
+    shaken = nn.Linear(2, 1)
+    nn.utils.parametrize.register_parametrization(shaken, "weight", Noise())
+    assert formula_of(shaken, XY) is None
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        half_awake(),
+        nn.Sequential(nn.Linear(2, 1), nn.RReLU()),
+        nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1)),
+        nn.Sequential(nn.AlphaDropout(0.1), nn.Linear(2, 1)),
+        nn.Sequential(nn.BatchNorm1d(2, track_running_stats=False)).eval(),
+    ],
+)
+def test_a_teacher_that_is_no_function_of_its_input_is_refused(teacher):
+    before = {name: t.clone() for name, t in teacher.state_dict().items()}
+    with pytest.raises(ol.InputError, match=r"teacher\.eval"):
+        ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=5.0, lipschitz=9.0)
+    assert all(torch.equal(t, before[name]) for name, t in teacher.state_dict().items())
+
+
+def test_a_teacher_that_answers_differently_each_time_is_refused():
+    count = itertools.count()
+    wishes = {"tolerance": 3.0, "lipschitz": 100.0, "method": "representative"}
+    with pytest.raises(ol.InputError, match="two different answers"):
+        ol.distill(lambda x: x[:, 0] + next(count), domain=[(0, 1)], **wishes)
+
+
+def test_a_teacher_lost_in_its_own_rounding_is_not_certified():
+    teacher = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    with torch.no_grad():
+        for layer, bias in zip(teacher, (1e10, -1e10), strict=True):
+            layer.weight.fill_(1.0)
+            layer.bias.fill_(bias)
+    with pytest.raises(ol.InputError, match="its own formula"):
+        ol.distill(teacher, domain=[(0, 1)], tolerance=0.1)
+    found = ol.distill(teacher.double(), domain=[(0, 1)], tolerance=0.1)
+    assert found.approximation.certificate.verdict == "CERTIFIED"
+    assert "exact arithmetic" in str(found)
+
+
 def test_a_small_network_is_certified_against_itself(tmp_path):
     found = ol.distill(network(2, 6, 1), domain=[(-1, 1)] * 2, tolerance=1e-2)
     assert found.approximation.certificate.verdict == "CERTIFIED"
@@ -112,6 +215,36 @@ def test_real_sequences_are_learned_and_judged_at_held_out_inputs():
     assert found.approximation.certificate.verdict == "UNDECIDED"  # trained: observed only
 
 
+def test_real_inputs_go_to_the_teacher_in_the_shape_they_were_given_in():
+    x = np.random.default_rng(0).uniform(size=(60, 2))
+    found = ol.distill(network(2, 3, 1), x, heads=2, width=16, d_model=8, steps=5)
+    assert found.fidelity.answers == 6
+
+
+def test_inputs_that_were_learned_from_do_not_judge():
+    tokens = sequences(40).repeat(2, 1)
+    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 2, "every": 2}
+    alone = sequences(80, seed=3)
+    mixed = ol.distill(Deep().eval(), torch.cat([tokens, alone]), read="pooled", held_out=0.5, **wishes)
+    assert mixed.fidelity.answers < 80
+    with pytest.raises(ol.InputError, match="copies"):
+        ol.distill(Deep().eval(), sequences(1).repeat(50, 1), **wishes)
+    with pytest.raises(ol.InputError, match="copies"):
+        ol.distill(Deep().eval(), tokens, judge=(tokens[:5], None), **wishes)
+    with pytest.raises(ol.InputError, match="copies"):
+        ol.distill(network(2, 3, 1), np.ones((50, 2)), heads=2, width=8, d_model=8, steps=2)
+
+
+def test_one_answer_for_a_sequence_is_learned():
+    class Classes(Deep):
+        def forward(self, tokens, there):
+            return super().forward(tokens, there).mean(dim=1)
+
+    found = ol.distill(Classes().eval(), sequences(), read="logits", heads=2, width=16, d_model=8, steps=2, every=2)
+    assert found.fidelity.answers == 20
+    assert found(sequences(3), torch.ones(3, 6, dtype=torch.bool)).shape == (3, 16)
+
+
 def test_tokens_with_padding_are_learned():
     tokens = sequences()
     there = torch.arange(6) < torch.randint(2, 7, (200, 1), generator=torch.Generator().manual_seed(1))
@@ -143,6 +276,21 @@ def test_an_interrupted_lesson_goes_on_to_the_same_weights(tmp_path):
         assert torch.equal(a, b)
     with pytest.raises(ol.InputError, match="of this very training"):
         ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **(wishes | {"seed": 1}))
+    other = Deep().eval()
+    with torch.no_grad():
+        other.embedding.weight.neg_()
+    with pytest.raises(ol.InputError, match="of this very training"):
+        ol.distill(other, sequences(), checkpoint=tmp_path / "c", **wishes)
+
+
+def test_a_lesson_that_runs_out_of_time_goes_on_from_its_last_step(tmp_path):
+    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 6, "every": 6, "batch": 32}
+    whole = ol.distill(Deep().eval(), sequences(), **wishes)
+    for _ in range(6):  # a single step each time
+        parts = ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", seconds=1e-9, **wishes)
+    assert parts.history.stopped == "time is up" or parts.history.best == 6
+    for a, b in zip(whole.student.state_dict().values(), parts.student.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
 
 
 def test_pooled_and_logits():
@@ -164,6 +312,15 @@ def test_a_student_is_kept_without_code(tmp_path):
         found.save(folder)
     with pytest.raises(ol.InputError, match="a student in"):
         load_student(folder / "distillation.json")
+    for heads in (0, 3, "many"):
+        made_up = {"student": json.dumps(again.sizes | {"heads": heads})}
+        save_file(again.state_dict(), tmp_path / "made-up", metadata=made_up)
+        with pytest.raises(ol.InputError, match="a student in"):
+            load_student(tmp_path / "made-up")
+    there = torch.ones(4, 6, dtype=torch.bool)
+    for given_ in ((sequences(4) + 20, there), (sequences(4).float(), there), (sequences(4, 7), there)):
+        with pytest.raises(ol.InputError, match="token numbers"):
+            again(*given_)
 
 
 def test_fidelity_by_hand():
@@ -177,12 +334,22 @@ def test_fidelity_by_hand():
     assert f.spread == pytest.approx(np.sqrt((0.25 + 0.25) / 2))
 
 
+def test_a_small_spread_far_from_zero_is_seen():
+    answers = 1e8 + torch.tensor([[0.0], [1e-3], [2e-3]], dtype=torch.float64)
+    seen = Comparing()
+    for part in answers.split(2):
+        seen.add(part, part)
+    assert seen.result().spread == pytest.approx(float((answers - 1e8).std(correction=0)), rel=1e-6)
+
+
 def test_a_student_that_answers_nan_is_not_close():
     seen = Comparing()
     seen.add(torch.tensor([[float("nan")]]), torch.tensor([[1.0]]))
     seen.add(torch.tensor([[1.0]]), torch.tensor([[1.0]]))
     assert np.isnan(seen.result().sup)
     assert np.isnan(seen.result().rmse)
+    record = Distillation(nn.Identity(), None, seen.result(), (1, 1), 1.0, "by hand").record()
+    assert json.loads(json.dumps(record, allow_nan=False))["sup"] is None
 
 
 def test_nothing_global_is_touched():
@@ -200,6 +367,8 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(Deep().eval()), "inputs or a domain"),
         (lambda: ol.distill(Deep().eval(), sequences(), domain=[(0, 1)]), "inputs or a domain"),
         (lambda: ol.distill(3, domain=[(0, 1)]), "can be called"),
+        (lambda: ol.distill(network(2, 1), domain=3), "a domain"),
+        (lambda: ol.distill(network(1, 1), domain=[(0, 1)], where="abs(x1 - 0.12345) <= 1e-9"), "points in it"),
         (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
         (lambda: ol.distill(Deep().eval(), sequences(), hats=3), "hats"),
         (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),
@@ -209,6 +378,18 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(Deep().eval(), ["a", "b"]), "reads texts"),
         (lambda: ol.distill("/nowhere", ["a", "b"]), "config.json"),
         (lambda: ol.distill(Deep().eval(), sequences(), held_out=2), "held_out"),
+        (lambda: ol.distill(Deep().eval(), sequences(), held_out="x"), "held_out"),
+        (lambda: ol.distill(Deep().eval(), sequences(), seconds=-1), "seconds"),
+        (lambda: ol.distill(Deep().eval(), sequences(), temperature=0), "temperature"),
+        (lambda: ol.distill(Deep().eval(), sequences(), checkpoint=3), "checkpoint"),
+        (lambda: ol.distill(Deep().eval(), sequences(), judge=3), "judge"),
+        (lambda: ol.distill(Deep().eval(), sequences(), judge=(sequences().double() + 0.5, None)), "whole"),
+        (lambda: ol.distill(Deep().eval(), sequences(), mask=np.full((200, 6), np.nan)), "mask"),
+        (lambda: ol.distill(Deep().eval(), sequences(), student=3), "student"),
+        (lambda: ol.distill(Deep().eval(), sequences() + 5), "IndexError"),
+        (lambda: ol.distill(network(2, 3, 1), np.ones((9, 3))), "RuntimeError"),
+        (lambda: ol.distill(network(2, 3, 1), np.ones((9, 2)), validation=0), "validation"),
+        (lambda: ol.distill(network(2, 3, 1), np.ones((9, 2)), seed="x"), "seed"),
         (lambda: packaged("gpt"), "packaged teacher"),
     ],
 )
@@ -223,12 +404,17 @@ def test_the_command_line_refuses_what_it_cannot_use(tmp_path, capsys, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text("a\nb\nc\n")
     (tmp_path / "bad.npy").write_bytes(b"nothing")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    with (tmp_path / "archive.npy").open("wb") as file:
+        np.savez(file, a=np.ones((3, 3), dtype=np.int64))
     monkeypatch.setitem(sys.modules, "transformers", None)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     for arguments, words in [
         (["model", "--inputs", "none.txt", "--out", "s"], "a file of inputs"),
         (["model", "--inputs", "bad.npy", "--out", "s"], "token numbers"),
+        (["model", "--inputs", "empty.npy", "--out", "s"], "token numbers"),
+        (["model", "--inputs", "archive.npy", "--out", "s"], "an archive"),
         (["nowhere", "--inputs", "in.txt", "--out", "s"], "config.json"),
         (["model", "--inputs", "in.txt", "--out", "model"], "a new folder"),
         (["model", "--inputs", "in.txt", "--out", "s"], "transformers"),
@@ -236,6 +422,27 @@ def test_the_command_line_refuses_what_it_cannot_use(tmp_path, capsys, monkeypat
         assert main(["distill", *arguments]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
+
+
+def test_a_head_that_the_folder_lacks_is_not_asked(tmp_path):
+    """transformers draws missing weights at random: what they answer is not the teacher's."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=11, max_position_embeddings=8, **sizes)
+    whole, bare = tmp_path / "whole", tmp_path / "bare"
+    transformers.BertForMaskedLM(config).save_pretrained(whole)
+    transformers.BertModel(config).save_pretrained(bare)
+    assert teacher_of(whole, "hidden").head is not None
+    assert teacher_of(bare, "hidden").head is None
+    before = torch.random.get_rng_state()
+    with pytest.raises(ol.InputError, match="for what is read"):
+        teacher_of(bare, "logits")
+    assert torch.equal(before, torch.random.get_rng_state())
+    for name in ("whole", "bare"):
+        teacher_of(tmp_path / name, "pooled")
+    (whole / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ol.InputError, match="a model in whole"):
+        teacher_of(whole, "hidden")
 
 
 @pytest.mark.long

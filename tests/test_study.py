@@ -4,9 +4,11 @@ import collections
 import contextlib
 import csv
 import json
+import linecache
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -153,6 +155,24 @@ def test_no_point_is_stored_twice(tmp_path):
     assert store.outcomes()[sweep.tasks[0].key].result == {"square": None}
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE points SET result = '{bad'",
+        "UPDATE points SET result = '3'",
+        "UPDATE points SET versions = ''",
+        "DROP TABLE points; CREATE TABLE points (a)",
+    ],
+)
+def test_a_damaged_store_is_refused_in_one_line(damage, tmp_path):
+    sweep = Sweep.of_axes(studying.noted, {"n": [1], "log": str(tmp_path / "log")})
+    ol.study(sweep, tmp_path / "out", workers=1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "out" / "points.sqlite")) as db:
+        db.executescript(damage)
+    with pytest.raises(InputError, match=r"points\.sqlite"):
+        ol.study(sweep, tmp_path / "out", workers=1)
+
+
 def test_only_so_many_points_and_a_word_on_the_time_left(tmp_path):
     told = []
     sweep = Sweep.of_axes(studying.noted, {"n": [1, 2, 3], "log": str(tmp_path / "log")})
@@ -173,6 +193,16 @@ def test_an_interrupt_leaves_a_store_to_go_on_with(tmp_path):
         ol.study(sweep, tmp_path / "out", workers=1, progress=stop)
     ol.study(sweep, tmp_path / "out", workers=1)
     assert counted(tmp_path / "log") == {1: 1, 2: 1, 3: 1}
+
+
+def test_what_an_interrupt_cut_short_is_not_stored(tmp_path):
+    """Building and training answer an interrupt with the best so far: no result of a point."""
+    before = signal.getsignal(signal.SIGINT)
+    sweep = Sweep.of_axes(studying.stubborn, {"n": [1, 2]})
+    with pytest.raises(KeyboardInterrupt):
+        ol.study(sweep, tmp_path, workers=1)
+    assert Store(tmp_path / "points.sqlite").outcomes() == {}
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 # -- sweeps -------------------------------------------------------------------------------------------------------------
@@ -231,6 +261,11 @@ def test_a_study_from_axes(tmp_path, capsys, as_user):
         (("theory = \"lipschitz\"\n[[figure]]", "[[figure]]\nscale = \"round\""), "'round'"),
         (("theory = \"lipschitz\"\n[[figure]]", "[[table]]\nby = []\n[[figure]]"), "by and columns"),
         (("target = \"wave\", ", ""), "axis target"),
+        (("[targets.wave]\nformula = \"sin(x1)\"\ndomain = \"0:1\"", "targets = 3"), "targets, a table"),
+        (("measure = \"construct\"", "full = \"no\""), "full, true or false"),
+        (("[0.1, 0.05", f"[{10**400}, 0.05"), "tolerance, a number"),
+        (("[0.1, 0.05", f"{'[' * 2000}{']' * 2000}, [0.1, 0.05"), "TOML in"),
+        (("measure = \"construct\"", "full = true"), "at least one point"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_in_one_line(change, words, tmp_path, capsys, as_user):
@@ -255,10 +290,15 @@ def test_other_bad_input(tmp_path, capsys, as_user):
         lambda: ol.study(sweep, tmp_path / "out", workers=0),
         lambda: ol.study(sweep, tmp_path / "out", only=-1),
         lambda: Sweep.of_axes(studying.noted, {"n": []}),
+        lambda: Sweep.of_axes(
+            studying.noted, {"n": list(range(1000)), "m": list(range(10**4)), "k": list(range(10**4))}
+        ),
+        lambda: Sweep.of_axes(3, {"n": [1]}),
     ):
         with pytest.raises(InputError):
             call()
     assert main(["study"]) == 2
+    assert main(["study", "--axis", "target=franke", "--axis", "target=runge", "--axis", "tolerance=1"]) == 2
     assert main(["study", "--axis", "tolerance", "--out", str(tmp_path / "out")]) == 2
     assert "change:" in capsys.readouterr().err
 
@@ -279,6 +319,20 @@ def test_the_key_says_what_is_measured():
     other = {"targets": {"sin-sum": {"formula": "sin(x1)", "domain": "0:1"}}}
     changed = read({**other, "sweep": [{"axes": {"target": "sin-sum", "tolerance": 1}}]}, "x")
     assert changed.tasks[0].key != one.tasks[0].key
+
+
+def test_a_changed_function_is_measured_anew(tmp_path):
+    file = tmp_path / "mine.py"
+    found = []
+    for factor in (2, 3, 3):
+        file.write_text(f"def mine(point):\n    return {{'y': {factor} * point['n']}}\n")
+        linecache.checkcache()
+        space = {}
+        exec(compile(file.read_text(), file, "exec"), space)
+        study = ol.study(Sweep.of_axes(space["mine"], {"n": [1]}), tmp_path / "out", workers=1)
+        found.append((study.rows[0]["y"], study.rows[0]["spent"]))
+    assert [y for y, _ in found] == [2, 3, 3]
+    assert found[1] == found[2]  # stored
 
 
 def test_every_measure_says_what_it_does_and_has_a_home():
@@ -368,6 +422,21 @@ def test_theory_can_be_contradicted():
     assert not PREDICTIONS["additive"].agrees(1.6, 1.7, 1)
     assert not PREDICTIONS["second-order"].agrees(-1.9, -1.8, 2)
     assert not PREDICTIONS["analytic"].agrees(-0.1, 0.3, 2)
+
+
+def test_seeds_that_change_nothing_are_no_evidence():
+    points = ((1.0, 1.0), (0.1, 9.0), (0.01, 110.0), (0.001, 950.0))
+    alone, often = ([{"x": x, "y": y, "seed": s} for x, y in points for s in range(n)] for n in (1, 30))
+    (one,), (many,) = (fitted(rows, RateAsked("x", "y")) for rows in (alone, often))
+    assert one.cells == many.cells
+    (shaken,) = fitted([*often, {"x": 1.0, "y": 1.01, "seed": 30}], RateAsked("x", "y"))
+    assert shaken.points == 121
+
+
+def test_targets_of_different_dimension_are_fitted_apart():
+    rows = [{"x": t, "y": t**-D, "dimension": D} for D in (1, 2) for t in (1.0, 0.1, 0.01, 0.001)]
+    rates = fitted(rows, RateAsked("x", "y", theory="lipschitz"))
+    assert [(rate.dimension, rate.agrees) for rate in rates] == [(1, True), (2, True)]
 
 
 def test_rates_want_three_different_points():

@@ -6,7 +6,7 @@ holds).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,10 @@ def domain_of(
     most: int | None = MOST_VARIABLES,
 ) -> Domain:
     """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high); `most` variables, if not None."""
+    if not isinstance(sides, Mapping | Iterable):
+        raise InputError(
+            "a domain: (low, high) for every variable", f"{sides!r}", "write for instance [(0, 1), (0, 1)]"
+        )
     if isinstance(sides, Mapping):
         names, pairs = tuple(sides), list(sides.values())
     else:

@@ -2,7 +2,8 @@
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -43,3 +44,27 @@ class Interruption:
         if self.noted:
             raise KeyboardInterrupt
         self.noted = True
+
+
+class Halt(BaseException):
+    """An interrupt that nobody takes for a wish to have the best so far."""
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Within it the first interrupt strikes, also where work would go on with the best so far."""
+
+    def halt(number: int, frame: FrameType | None) -> None:
+        raise Halt
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, halt)
+    try:
+        yield
+    except Halt:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,6 +1,7 @@
 """Distillation: the student, how faithful it is, and what was gained."""
 
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from torch import nn
 from ..approximation import Approximation
 from ..atomic import fresh_folder
 from ..errors import InputError
-from ..table import Table
+from ..table import Table, at_most
 from ..training.history import History
 from .fidelity import Fidelity
 from .student import Student, save_student
@@ -53,10 +54,11 @@ class Distillation:
         return folder
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON, which has no word for what is not finite: None."""
         teacher, student = self.parameters
         about = {"how": self.how, "teacher_parameters": teacher, "parameters": student, "speed_up": self.speed_up}
-        return about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
+        found = about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
+        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in found.items()}
 
     def table(self) -> Table:
         f = self.fidelity
@@ -74,9 +76,10 @@ class Distillation:
         ]
         if self.approximation is not None:
             c = self.approximation.certificate
-            bound = f"{c.bound:.4g}" if c.bound < float("inf") else "none proved"
+            bound = at_most(c.bound) if c.bound < float("inf") else "none proved"
             rows += [("verdict", c.verdict), ("tolerance, bound", f"{c.tolerance:.4g}, {bound}")]
             rows += [("assumes", assumption) for assumption in c.assumptions]
+            rows += [("note", note) for note in self.approximation.facts.notes]
         return Table("Distillation into one layer", ("", "value"), rows)
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from ..formula.vocabulary import MAX_CHARACTERS
 
@@ -19,20 +20,18 @@ ACTIVATIONS = {
     nn.SiLU: "({0})*sigmoid({0})",
     nn.GELU: "({0})*(1 + erf(({0})/sqrt(2)))/2",
 }
-PASSING = (nn.Identity, nn.Dropout)
 
 
 def formula_of(teacher: object, names: Sequence[str]) -> str | None:
     """The teacher in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
-    if not isinstance(teacher, nn.Module) or (
-        teacher.training and any(isinstance(m, nn.Dropout) for m in teacher.modules())
-    ):
+    if not isinstance(teacher, nn.Module):
         return None
     texts = list(names)
-    for part in _parts(teacher):
-        kind = type(part)
-        if isinstance(part, nn.Linear):
-            if part.in_features != len(texts):
+    parts = _parts(teacher)
+    for part in parts or ():
+        kind = parametrize.type_before_parametrizations(part)
+        if isinstance(part, nn.Linear) and kind is nn.Linear:
+            if part.in_features != len(texts) or not _fixed(part):
                 return None
             found = [_affine(w, b, texts) for w, b in zip(part.weight, _bias(part), strict=True)]
             if any(text is None for text in found):
@@ -40,18 +39,36 @@ def formula_of(teacher: object, names: Sequence[str]) -> str | None:
             texts = [text for text in found if text is not None]
         elif kind in ACTIVATIONS and getattr(part, "approximate", "none") == "none":
             texts = [ACTIVATIONS[kind].format(text) for text in texts]
-        elif not (isinstance(part, PASSING) or (isinstance(part, nn.Flatten) and part.start_dim == 1)):
+        elif not _passes(part):
             return None
         if sum(map(len, texts)) > MAX_CHARACTERS:
             return None
-    return "; ".join(texts)
+    return None if parts is None else "; ".join(texts)
 
 
-def _parts(teacher: nn.Module) -> list[nn.Module]:
-    """The modules in the order in which they act; the teacher alone if it is not a sequence of them."""
-    if type(teacher) is nn.Sequential:
-        return [part for child in teacher for part in _parts(child)]
-    return [teacher]
+def _parts(teacher: nn.Module) -> list[nn.Module] | None:
+    """The modules in the order in which they act, the teacher alone if it is not a sequence of them; None if one of them does
+    not do what its class does: it has hooks, or a `forward` of its own.
+    """
+    if "forward" in vars(teacher) or teacher._forward_hooks or teacher._forward_pre_hooks:
+        return None
+    if type(teacher) is not nn.Sequential:
+        return [teacher]
+    found = [_parts(child) for child in teacher]
+    return None if None in found else [part for parts in found for part in parts or ()]
+
+
+def _passes(part: nn.Module) -> bool:
+    """Whether a module hands its input on as it is."""
+    if type(part) is nn.Dropout:
+        return not part.training or part.p == 0
+    return type(part) is nn.Identity or (type(part) is nn.Flatten and part.start_dim == 1)
+
+
+def _fixed(layer: nn.Linear) -> bool:
+    """Whether the weights are real numbers, the same each time they are read: a parametrisation computes them anew."""
+    pairs = ((layer.weight, layer.weight), (_bias(layer), _bias(layer)))
+    return all(a.is_floating_point() and not a.is_meta and torch.equal(a, b) for a, b in pairs)
 
 
 def _bias(layer: nn.Linear) -> Tensor:

@@ -39,6 +39,7 @@ class Comparing:
         self.sup = 0.0
         self.squares = self.cosines = self.same = 0.0
         self.answers = self.numbers = self.compared = 0
+        self.origin: Tensor | None = None
         self.sums: Tensor | None = None
         self.energy: Tensor | None = None
 
@@ -51,7 +52,9 @@ class Comparing:
         self.cosines += float(torch.nn.functional.cosine_similarity(s, t, dim=-1).sum())
         self.answers += len(t)
         self.numbers += t.numel()
-        own = (t.sum(dim=0).cpu(), t.square().sum(dim=0).cpu())
+        self.origin = t[0] if self.origin is None else self.origin
+        moved = t - self.origin  # near 0, where squares lose no digits
+        own = (moved.sum(dim=0).cpu(), moved.square().sum(dim=0).cpu())
         self.sums = own[0] if self.sums is None else self.sums + own[0]
         self.energy = own[1] if self.energy is None else self.energy + own[1]
         mine, theirs = heads if heads is not None else (student, teacher)

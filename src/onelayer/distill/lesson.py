@@ -10,6 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from ..training.history import History, Moment
 from ..training.recipe import Recipe
 from .distillation import Distillation, parameters_of, ratio_of_times
 from .fidelity import Comparing, Fidelity
-from .inputs import split, tokens_of
+from .inputs import split, tokens_of, unseen
+from .steady import require_repeated
 from .student import Student
 from .teachers import Teacher, teacher_of
 
@@ -45,6 +47,7 @@ def taught(teacher: Any, inputs: Any, progress: Progress | None, wishes: dict[st
     asked = own | {k: v for k, v in wishes.items() if k in own}
     plan: dict[str, Any] = {"rate": RATE, "batch": BATCH, "steps": STEPS, "every": EVERY}
     recipe = Recipe(**(plan | {k: v for k, v in wishes.items() if k in recipe_names}))
+    _require(asked)
     device = device_of(asked["device"])
     found = teacher_of(teacher, asked["read"]).to(device)
     tokens, there = _tokens(found, inputs, asked["mask"])
@@ -52,9 +55,14 @@ def taught(teacher: Any, inputs: Any, progress: Progress | None, wishes: dict[st
         fitted, held = split(len(tokens), asked["held_out"], recipe.seed)
     else:
         tokens, there, fitted, held = _beside(tokens, there, *asked["judge"])
+    plain = tokens.masked_fill(~there, -1).numpy()
+    held = held[torch.from_numpy(unseen(plain[held], plain[fitted]))]
+    largest = tokens.max(dim=1).values.argmax()  # the sequence that a teacher is most likely to have no embedding for
+    x, m = tokens[largest, None].to(device), there[largest, None].to(device)
+    require_repeated(lambda: found.answers(x, m).cpu())
     student = asked["student"]
     if student is None:
-        student = _student(found, tokens, there, asked, recipe.seed, device)
+        student = _student(found.answers(x, m), tokens, asked, recipe.seed)
     lesson = Lesson(found, student.to(device), (tokens, there), (fitted, held), recipe, asked, device)
     checkpoint = None if asked["checkpoint"] is None else Path(asked["checkpoint"])
     history = lesson.give(checkpoint, asked["seconds"], progress)
@@ -103,13 +111,14 @@ class Lesson:
                 if at.step % r.every == 0 or at.step == r.steps:
                     self._validate(at)
                     if checkpoint is not None:
-                        at.weights, at.optimizer = self._weights(), self.optimizer.state_dict()
-                        save_standing(at, made_for, checkpoint)
+                        self._save(at, made_for, checkpoint)
                     if progress is not None:
                         now = at.moments[-1]
                         interrupted.ask(progress, f"loss {now.loss:.3g}, RMSE {now.rmse:.3g}", at.step / r.steps)
                 if interrupted or (seconds is not None and at.seconds - before >= seconds):
                     stopped = "interrupted" if interrupted else "time is up"
+                    if checkpoint is not None:
+                        self._save(at, made_for, checkpoint)
                     break
         if at.losses:
             self._validate(at)
@@ -181,7 +190,10 @@ class Lesson:
         tokens, there = self._cut(self.fitted[:CHOOSING])
         with torch.no_grad():
             theirs = self._kept(self.teacher.answers(tokens, there), there)
-        return max(float(theirs.var(dim=0, correction=0).mean()), 1e-12)
+        variance = float(theirs.var(dim=0, correction=0).mean())
+        if not math.isfinite(variance):
+            raise InputError("a teacher with finite answers", "NaN or infinity", "correct the teacher")
+        return max(variance, 1e-12)
 
     def _validate(self, at: Standing) -> None:
         found = self.judged(self.choosing)
@@ -190,6 +202,10 @@ class Lesson:
         rate = self.recipe.rate_at(at.step - 1, False)
         at.moments.append(Moment(at.step, math.fsum(at.losses) / len(at.losses), found.sup, found.rmse, rate))
         at.losses.clear()
+
+    def _save(self, at: Standing, made_for: str, checkpoint: Path) -> None:
+        at.weights, at.optimizer = self._weights(), self.optimizer.state_dict()
+        save_standing(at, made_for, checkpoint)
 
     def _standing(self, checkpoint: Path | None, made_for: str) -> Standing:
         found = None if checkpoint is None else load_standing(checkpoint, made_for)
@@ -203,10 +219,12 @@ class Lesson:
         return {name: t.detach().cpu().clone() for name, t in self.student.state_dict().items()}
 
     def _purpose(self) -> str:
-        """Recipe, student and sequences, as a digest: a checkpoint of anything else is refused."""
+        """Recipe, teacher, student and sequences, as a digest: a checkpoint of anything else is refused."""
         digest = hashlib.sha256(f"{self.recipe} {self.asked['read']} {self.asked['temperature']}".encode())
-        for t in (self.tokens, self.there, self.fitted, *self._weights().values()):
-            digest.update(t.detach().cpu().contiguous().numpy().tobytes())
+        known = self.teacher.module.state_dict().values()
+        for t in (self.tokens, self.there, self.fitted, self.held, *self._weights().values(), *known):
+            if isinstance(t, Tensor):  # a module may keep other things beside its numbers
+                digest.update(t.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
 
@@ -231,17 +249,29 @@ def _beside(tokens: Tensor, there: Tensor, judge: Any, mask: Any) -> tuple[Tenso
     return *both, torch.arange(n), torch.arange(n, n + len(others))
 
 
-def _student(
-    teacher: Teacher, tokens: Tensor, there: Tensor, asked: dict[str, Any], seed: int, device: torch.device
-) -> Student:
-    """A fresh student as wide as asked, with as many outputs as the teacher."""
+def _student(answers: Tensor, tokens: Tensor, asked: dict[str, Any], seed: int) -> Student:
+    """A fresh student as wide as asked, with as many outputs as the teacher has answers."""
     heads, width, d_model = (asked[name] for name in ("heads", "width", "d_model"))
     for name in ("heads", "width", "d_model"):
         if isinstance(asked[name], bool) or not isinstance(asked[name], int) or asked[name] < 1:
             raise InputError(f"{name}, a whole number above 0", f"{asked[name]!r}", "change it")
     if d_model % heads:
         raise InputError("d_model, a multiple of heads", f"d_model={d_model}, heads={heads}", "make them agree")
-    with torch.no_grad():
-        outputs = teacher.answers(tokens[:1].to(device), there[:1].to(device)).shape[-1]
-    pooled = asked["read"] == "pooled"
-    return Student(int(tokens.max()) + 1, tokens.shape[1], outputs, heads, width, d_model, pooled, seed)
+    once = answers.ndim == 2  # one answer for a sequence
+    return Student(int(tokens.max()) + 1, tokens.shape[1], answers.shape[-1], heads, width, d_model, once, seed)
+
+
+def _require(asked: dict[str, Any]) -> None:
+    """Refuse wishes that no lesson can grant."""
+    for name in ("seconds", "temperature"):
+        value = asked[name]
+        real = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+        if not real and (name, value) != ("seconds", None):
+            raise InputError(f"{name}, finite and above 0", f"{value!r}", "change it")
+    file, judge, student = asked["checkpoint"], asked["judge"], asked["student"]
+    if file is not None and (not isinstance(file, str | Path) or not Path(file).name):
+        raise InputError("checkpoint, the name of a file", f"{file!r}", "name a file")
+    if judge is not None and (not isinstance(judge, tuple | list) or len(judge) != 2):
+        raise InputError("judge, tokens and a mask (or None)", type(judge).__name__, "pass (tokens, mask)")
+    if student is not None and not isinstance(student, nn.Module):
+        raise InputError("student, a module", type(student).__name__, "pass an nn.Module, or leave it out")

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -50,9 +50,20 @@ class Student(nn.Module):
                     p.zero_()
 
     def forward(self, tokens: Tensor, there: Tensor) -> Tensor:
+        self._require(tokens, there)
         e = self.embedding(tokens) + self.positions[: tokens.shape[1]]
         y = self.readout(self.norm(self.layer(e, src_key_padding_mask=~there)))
         return pooled(y, there) if self.pooled else y
+
+    def _require(self, tokens: Tensor, there: Tensor) -> None:
+        """Refuse what the student has no embedding or no position for: it knows what it was taught, no more."""
+        vocabulary, length = self.sizes["vocabulary"], self.sizes["length"]
+        if tokens.is_floating_point() or tokens.ndim != 2 or tokens.shape[1] > length or there.shape != tokens.shape:
+            found = f"tokens {list(tokens.shape)} of {tokens.dtype}, mask {list(there.shape)}"
+            raise InputError(f"token numbers [N, n], n at most {length}, and a mask of that shape", found, "cut them")
+        if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < vocabulary:
+            found = f"{int(tokens.min())} to {int(tokens.max())}"
+            raise InputError(f"token numbers from 0 to {vocabulary - 1}", found, "teach a student with these, too")
 
 
 def save_student(student: Student, path: Path) -> None:
@@ -69,8 +80,8 @@ def load_student(path: Path) -> Student:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
         student = Student(**sizes)
         student.load_state_dict(tensors)
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        found = " ".join(str(error).split())[:200]
+    except Exception as error:  # whatever safetensors, JSON or torch say of a file that is no student
+        found = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"a student in {path.name}", found, "name a file that `distill` wrote") from None
     return student.eval()
 

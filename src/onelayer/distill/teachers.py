@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
+from .steady import answer, real_tensor, require_steady
 from .student import pooled
 
 READ = ("hidden", "logits", "pooled")
@@ -46,11 +47,10 @@ def teacher_of(given: Any, read: str) -> Teacher:
         return _pretrained(Path(given), read)
     if not isinstance(given, nn.Module):
         raise InputError("a module, or the folder of one", type(given).__name__, "pass an nn.Module or a path")
-    if any(m.training and isinstance(m, nn.Dropout) and m.p > 0 for m in given.modules()):
-        raise InputError("a teacher that answers the same each time", "dropout in training mode", "call teacher.eval()")
+    require_steady(given)
 
     def answers(tokens: Tensor, there: Tensor) -> Tensor:
-        found = given(tokens, there)
+        found = real_tensor(answer(given, tokens, there), len(tokens))
         return pooled(found, there) if read == "pooled" and found.ndim == 3 else found
 
     return Teacher(given, answers, name=type(given).__name__)
@@ -75,26 +75,37 @@ def _pretrained(folder: Path, read: str) -> Teacher:
         import transformers
     except ImportError as error:
         raise InputError("the package transformers", f"{error}", 'pip install "onelayer[teachers]"') from None
-    local = {"local_files_only": True}
+    kind = transformers.AutoModel if read == "pooled" else transformers.AutoModelForMaskedLM
     try:
-        if read == "pooled":
-            model: Any = transformers.AutoModel.from_pretrained(folder, **local)
-        else:
-            model = transformers.AutoModelForMaskedLM.from_pretrained(folder, **local)
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        with torch.random.fork_rng(devices=[]):  # weights that the folder lacks are drawn, and refused below
+            model, info = _loaded(kind, folder)
+    except Exception as error:  # whatever transformers, its validation or safetensors say of a folder
         found = " ".join(str(error).split())[:200]
         raise InputError(f"a model in {folder.name}", found, "name the folder of an encoder") from None
     model.eval().float().requires_grad_(False)
+    prefix = "" if read == "pooled" else f"{model.base_model_prefix}."
+    drawn = [name for name in info["missing_keys"] if "pooler." not in name]  # nobody asks the pooler
+    headless = [name for name in drawn if not name.startswith(prefix)]
+    if lacking := [name for name in drawn if read == "logits" or name not in headless]:
+        found = f"none for {', '.join(lacking[:3])}"
+        raise InputError(
+            f"weights in {folder.name} for what is read", found, "name another folder, or read hidden states"
+        )
     base = model if read == "pooled" else getattr(model, model.base_model_prefix)
 
     def answers(tokens: Tensor, there: Tensor) -> Tensor:
         if read == "logits":
-            return model(input_ids=tokens, attention_mask=there.long()).logits
-        hidden = base(input_ids=tokens, attention_mask=there.long()).last_hidden_state
+            return answer(lambda t, m: model(input_ids=t, attention_mask=m), tokens, there.long()).logits
+        hidden = answer(lambda t, m: base(input_ids=t, attention_mask=m), tokens, there.long()).last_hidden_state
         return pooled(hidden, there) if read == "pooled" else hidden
 
-    head = _head(model) if read == "hidden" else None
+    head = _head(model) if read == "hidden" and not headless else None
     return Teacher(model, answers, head, _tokeniser(folder), folder.name)
+
+
+def _loaded(kind: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The model of a folder and how loading went; a folder brings numbers, never code."""
+    return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, output_loading_info=True)
 
 
 def _head(model: Any) -> Callable[[Tensor], Tensor] | None:
@@ -112,7 +123,7 @@ def _tokeniser(folder: Path) -> Callable[[Sequence[str]], tuple[Tensor, Tensor]]
     def tokenise(texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         import transformers
 
-        known: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        known: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         found = known(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
         return found["input_ids"], found["attention_mask"].bool()
 

@@ -13,6 +13,8 @@ from .entries import require_known, tables_of
 from .measures import Measure, Point
 
 TARGET = ("formula", "domain", "lipschitz", "margin")  # what a named target brings along
+MOST = 100_000  # points of one sweep: more is a slip of the pen
+LARGEST = 10**300  # whole numbers up to here are floats, too
 WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -25,7 +27,8 @@ class Task:
 
     @property
     def key(self) -> str:
-        text = json.dumps([self.measure.name, self.point], sort_keys=True, separators=(",", ":"), allow_nan=False)
+        named = [self.measure.name, *([self.measure.source] if self.measure.source else [])]
+        text = json.dumps([*named, self.point], sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -42,10 +45,17 @@ def tasks_of(block: Mapping[str, Any], measure: Measure, targets: Mapping[str, A
     if missing:
         raise InputError(f"axis {missing[0]} of {measure.name}", "no value", "give it one or several")
     values = [[_checked(measure, axis, v) for v in listed(axis, axes[axis])] for axis in axes]
+    require_few(math.prod(map(len, values)))
     excluded = tables_of(block, "exclude")
     for entry in excluded:
         require_known(f"axes in exclude: those of study {name}", entry, set(axes))
     return [Task(measure, point) for point in _points(measure, tuple(axes), values, excluded, targets)]
+
+
+def require_few(count: int) -> None:
+    """Refuse more points than anybody means, before they are written down."""
+    if count > MOST:
+        raise InputError(f"at most {MOST:,} points", f"{count:,}", "shorten the axes")
 
 
 def _points(
@@ -77,7 +87,7 @@ def _checked(measure: Measure, axis: str, value: Any) -> Any:
     default = measure.axes[axis]
     kind = default if isinstance(default, type) else type(default)
     fits = kind is object or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool))
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST:
         return float(value)
     if not fits:
         raise InputError(f"{axis}, {WORDS[kind]}", repr(value), "correct the value")

@@ -4,6 +4,7 @@
     exponential   log y = a − b x^(1/D), the law of analytic targets
 
 The interval is Student's, from the scatter of the points around the line: it covers the exponent if that scatter is random.
+Repetitions that all agree (seeds that change nothing) count once, and targets of different D are fitted apart.
 Counts are whole numbers and laws hold in a limit, so that an interval can miss for reasons which no more points would cure.
 """
 
@@ -48,7 +49,7 @@ class RateAsked:
             key: str(entry.get(key, default)) for key, default in (("law", LAWS[0]), ("theory", ""), ("title", ""))
         }
         dimension = entry.get("dimension", 0)
-        if not isinstance(dimension, int) or dimension < 0:
+        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 0:
             raise InputError("dimension, a whole number above 0", f"{dimension!r}", "leave it out for that of the rows")
         x, y = column_of(entry, "x"), column_of(entry, "y")
         asked = RateAsked(x, y, names_of(entry, "by"), where_of(entry), dimension=dimension, **texts)
@@ -119,17 +120,33 @@ def grouped(rows: Iterable[Row], by: tuple[str, ...]) -> dict[tuple[Any, ...], l
 def fitted(rows: Iterable[Row], asked: RateAsked) -> list[Rate]:
     """The rate of every group that has enough points."""
     found = []
-    for values, group in grouped(matching(rows, asked.where), asked.by).items():
+    chosen = matching(rows, asked.where)
+    by = (*asked.by, "dimension") if _mixed(chosen, asked) else asked.by
+    for values, group in grouped(chosen, by).items():
         usable = [row for row in group if _positive(row.get(asked.x)) and _positive(row.get(asked.y))]
+        usable = once(usable, asked.x, asked.y)
         if len({row[asked.x] for row in usable}) < LEAST:
             continue
         D = asked.dimension or int(usable[0].get("dimension") or 1)
         x = np.array([row[asked.x] for row in usable], dtype=np.float64)
         y = np.log(np.array([row[asked.y] for row in usable], dtype=np.float64))
         slope, half, r2 = line(np.log(x) if asked.law == "power" else -(x ** (1 / D)), y)
-        label = tuple(zip(asked.by, values, strict=True))
+        label = tuple(zip(by, values, strict=True))
         found.append(Rate(asked, label, slope, slope - half, slope + half, len(usable), r2, D))
     return found
+
+
+def once(rows: list[Row], x: str, y: str) -> list[Row]:
+    """One row for every x, if those of the same x agree everywhere: seeds that change nothing are no further evidence."""
+    known = {row[x]: row for row in rows}
+    return list(known.values()) if all(row[y] == known[row[x]][y] for row in rows) else rows
+
+
+def _mixed(rows: list[Row], asked: RateAsked) -> bool:
+    """Whether groups have several dimensions: laws and theories are about one, unless they are about the dimension itself."""
+    if asked.dimension or "dimension" in (asked.x, *asked.by):
+        return False
+    return any(len({row.get("dimension") for row in group}) > 1 for group in grouped(rows, asked.by).values())
 
 
 def line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,25 +55,21 @@ class Store:
             raise InputError("a folder for the study", f"{folder} is a file", "name another with out=")
         folder.mkdir(parents=True, exist_ok=True)
         store = Store(folder / FILE)
-        try:
-            with store.connection() as db:
-                db.execute("PRAGMA journal_mode=WAL")
-                db.executescript(TABLES)
-                row = (sweep.digest, sweep.name, len(sweep.tasks))
-                db.execute("INSERT OR IGNORE INTO sweeps (digest, name, points) VALUES (?, ?, ?)", row)
-        except sqlite3.DatabaseError as error:
-            raise InputError(f"a store in {store.path}", str(error), "name another folder with out=") from None
+        with store.connection() as db:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(TABLES)
+            row = (sweep.digest, sweep.name, len(sweep.tasks))
+            db.execute("INSERT OR IGNORE INTO sweeps (digest, name, points) VALUES (?, ?, ?)", row)
         return store
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing."""
-        db = sqlite3.connect(self.path, timeout=PATIENCE)
+        """One transaction: all of it or nothing. A file that is no store, or cannot be written, is one line."""
         try:
-            with db:
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as db, db:
                 yield db
-        finally:
-            db.close()
+        except sqlite3.Error as error:
+            raise InputError(f"a store in {self.path}", str(error), "name another folder with out=") from None
 
     def write(self, task: Task, outcome: Outcome) -> bool:
         """Store what came of a point; False if it was stored before."""
@@ -97,10 +93,16 @@ class Store:
         """Everything that is stored, by key."""
         with self.connection() as db:
             rows = db.execute("SELECT key, status, result, error, seconds, versions FROM points").fetchall()
-        return {
-            key: Outcome(status, json.loads(result), error, seconds, json.loads(versions))
-            for key, status, result, error, seconds, versions in rows
-        }
+        return {key: self._outcome(*rest) for key, *rest in rows}
+
+    def _outcome(self, status: str, result: str, error: str, seconds: float, versions: str) -> Outcome:
+        try:
+            found, made_by = json.loads(result), json.loads(versions)
+        except ValueError:
+            found = made_by = None
+        if not isinstance(found, dict) or not isinstance(made_by, dict):
+            raise InputError(f"results in {self.path}", "a row that is none", "name another folder with out=")
+        return Outcome(status, found, error, seconds, made_by)
 
     def sweeps(self) -> dict[str, int]:
         """Digest of every sweep that this store was used for, and how many points it has."""

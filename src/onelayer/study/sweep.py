@@ -18,6 +18,7 @@ sweeps that share a point share its result. The key of a point is SHA-256 of its
 """
 
 import hashlib
+import inspect
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,14 +28,13 @@ from typing import Any
 
 from ..errors import InputError
 from . import measures
-from .axes import Task, tasks_of
+from .axes import Task, require_few, tasks_of
 from .entries import column_of, names_of, require_known, tables_of, where_of
 from .measures import Measure, Point
 from .rates import RateAsked
 from .tables import TableAsked
 
 BUILTIN = "builtin:"
-MOST = 100_000  # points of one sweep: more is a slip of the pen
 ENTRIES = {"title", "about", "targets", "sweep", "rate", "table", "figure", "limits"}
 SCALES = ("log-log", "linear-log", "log-linear", "linear-linear", "categories-log", "categories-linear")
 FIGURE = {"title", "x", "y", "by", "where", "scale"}
@@ -86,11 +86,15 @@ class Sweep:
     def of_axes(measure: str | Callable[[Point], Any], axes: Mapping[str, Any], name: str = "sweep") -> "Sweep":
         """All combinations of the axes for one measure: a registered one by name, or a function of your own.
 
-        The name of a function is part of its points' keys; what it does is not: change the name when you change what it does.
+        The name and the text of a function are part of its points' keys: a changed function is measured anew. What it calls is
+        not part of them: change the name when you change that.
         """
         if isinstance(measure, str):
             return read({"sweep": [{"measure": measure, "axes": axes}]}, name)
-        own = Measure(getattr(measure, "__name__", "measure"), measure, dict.fromkeys(axes, object))
+        if not callable(measure):
+            raise InputError("a measure: a name or a function", type(measure).__name__, "pass one of these")
+        name_of = getattr(measure, "__name__", "measure")
+        own = Measure(name_of, measure, dict.fromkeys(axes, object), _source(measure))
         return Sweep(name, _distinct(tasks_of({"axes": axes}, own, {}, name)), title=name)
 
 
@@ -121,7 +125,7 @@ def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
         raise InputError("a TOML file, or builtin:NAME", f"{given}", f"name a file, or builtin:{'|'.join(names())}")
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"TOML in {path}", " ".join(str(error).split()), "correct the file") from None
     return read(record, path.stem, full)
 
@@ -132,12 +136,16 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     blocks = tables_of(record, "sweep")
     if not blocks:
         raise InputError("[[sweep]], at least one", "none", "add a sweep with a measure and axes")
-    require_known("targets", record.get("targets", {}), set(record.get("targets", {})))
-    targets = {**builtin("targets"), **record.get("targets", {})}
+    own = record.get("targets", {})
+    if not isinstance(own, Mapping):
+        raise InputError("targets, a table", f"{own!r}", "write [targets.NAME]")
+    targets = {**builtin("targets"), **own}
     tasks: list[Task] = []
     for block in blocks:
         require_known("entries of [[sweep]]", block, {"measure", "axes", "exclude", "full"})
         found = measures.found(str(block.get("measure", "construct")))
+        if not isinstance(block.get("full", False), bool):
+            raise InputError("full, true or false", f"{block['full']!r}", "write full = true")
         if full or not block.get("full", False):
             tasks += tasks_of(block, found, targets, name)
     distinct = _distinct(tasks)
@@ -148,7 +156,16 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures, tables)
 
 
+def _source(function: Callable[[Point], Any]) -> str:
+    """SHA-256 of a function's text; nothing where it has none, at a prompt say."""
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
+    except (OSError, TypeError):
+        return ""
+
+
 def _distinct(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    if len(tasks) > MOST:
-        raise InputError(f"at most {MOST:,} points", f"{len(tasks):,}", "shorten the axes")
+    require_few(len(tasks))
+    if not tasks:
+        raise InputError("at least one point", "none", "exclude less, or ask for the full study")
     return tuple({task.key: task for task in tasks}.values())

@@ -69,9 +69,12 @@ def _inputs(path: Path) -> Any:
         import numpy as np
 
         try:
-            return np.load(path, allow_pickle=False)
-        except ValueError as error:
+            found = np.load(path, allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
             raise InputError(f"token numbers in {path.name}", f"{error}", "save an array of whole numbers") from None
+        if not isinstance(found, np.ndarray):
+            raise InputError(f"token numbers in {path.name}", "an archive", "save one array of whole numbers")
+        return found
     try:
         texts = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError:

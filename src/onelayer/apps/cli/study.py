@@ -71,6 +71,8 @@ def _axes(texts: list[str]) -> dict[str, list[Any]]:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values.strip():
             raise InputError("--axis NAME=VALUE,VALUE", repr(text), "write for instance --axis tolerance=0.1,0.01")
+        if name.strip() in axes:
+            raise InputError(f"one --axis {name.strip()}", "several", f"write --axis {name.strip()}=A,B")
         axes[name.strip()] = [_value(part) for part in split(values, ",")]
     return axes
 

@@ -29,6 +29,7 @@ class Measure:
     name: str
     function: Callable[[Point], Result]
     axes: dict[str, Any]
+    source: str = ""  # digest of the text of a function that is nobody's but the caller's
 
     @property
     def words(self) -> str:
