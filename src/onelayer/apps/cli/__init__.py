@@ -27,6 +27,7 @@ from . import (
     memorize,
     plan,
     report,
+    serve,
     study,
     train,
 )
@@ -51,6 +52,7 @@ app.command("check")(check.check)
 app.command("inspect")(inspect.inspect)
 app.command("report")(report.report)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
 # the options of an entry are those of its function
 app.command("gallery", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(gallery.gallery)
 # a negative number is an argument here, not an option

@@ -1,0 +1,67 @@
+// "Train the same size": the error of gradient descent as it goes on, against what the construction has and proves.
+
+import { events, Refusal } from "./stream.js";
+
+const at = (id) => document.getElementById(id);
+let running = null, moments = [], built = null, axes = null;
+
+export function against(found, asked) {
+  stop();
+  built = { ...found, asked };
+  moments = [];
+  axes = null;
+  at("lesson").textContent = "";
+  for (const id of ["convergence", "trained"]) Plotly.purge(id);
+}
+
+export function stop() {
+  if (running) running.abort();
+}
+
+export async function train() {
+  if (!built || running) return;
+  const own = (running = new AbortController());
+  moments = [];
+  at("train").disabled = true;
+  at("stop").disabled = false;
+  const say = (text) => { at("lesson").textContent = text; };
+  try {
+    let size = null;
+    for await (const event of events("/api/train", { ...built.asked, parameters: built.parameters }, own.signal)) {
+      if (event.event === "queued") say(`waiting: place ${event.position} in the queue`);
+      if (event.event === "size") size = event;
+      if (event.event === "error") throw new Refusal(event);
+      if (event.event === "moment") {
+        moments.push(event);
+        say(`step ${event.step.toLocaleString("en")} of ${size.steps.toLocaleString("en")}, ${size.parameters.toLocaleString("en")} parameters, ${event.seconds.toFixed(1)} s: largest error ${event.largest.toPrecision(3)}`);
+        soon("training", redraw);
+      }
+      if (event.event === "trained") say(`${at("lesson").textContent} (done)`);
+    }
+  } catch (error) {
+    say(error.name === "AbortError" ? `${at("lesson").textContent} (stopped)` : error instanceof Refusal ? `${error.asked}: ${error.found}` : "The server does not answer.");
+  } finally {
+    if (running === own) running = null;
+    at("train").disabled = false;
+    at("stop").disabled = true;
+  }
+}
+
+export function redraw() {
+  if (!moments.length) return;
+  const last = moments[moments.length - 1], steps = moments.map((m) => m.step), ends = [0, Math.max(...steps)];
+  const flat = (value, name, colour, dash) => ({ x: ends, y: [value, value], name, mode: "lines", line: { color: colour, dash, width: 3 } });
+  const lines = [{ x: steps, y: moments.map((m) => m.largest), name: "trained, observed", mode: "lines", line: { color: VERMILION, width: 2 } }];
+  if (built.observed !== null) lines.push(flat(built.observed, "constructed, observed", BLUE, "dot"));
+  if (built.bound !== null) lines.push(flat(built.bound, "constructed, proved bound", GREEN, "solid"));
+  const look = { template: "plotly_white", font: FONT, height: 380, margin: { l: 70, r: 16, t: 30, b: 50 } };
+  const log = { type: "log", exponentformat: "power", title: { text: "largest error" } };
+  Plotly.react("convergence", lines, themed({ ...look, yaxis: log, xaxis: { title: { text: "step" } }, legend: { orientation: "h", y: 1.15 } }), LOOK);
+  const error = Array.from(decoded(last.error).data), [x, y] = last.axes, names = built.names;
+  const data = y === undefined
+    ? [{ x, y: error, mode: "lines", line: { color: VERMILION } }]
+    : [{ type: "heatmap", x, y, z: y.map((_, j) => x.map((_, i) => error[i * y.length + j])), zmid: 0, colorscale: "RdBu", reversescale: true, colorbar: { exponentformat: "power", thickness: 12 } }];
+  const band = y === undefined && built.bound !== null ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, y0: -built.bound, y1: built.bound, fillcolor: GREEN, opacity: 0.25, line: { width: 0 } }] : [];
+  const title = { text: y === undefined ? "T − f, trained; green: the construction's band" : "T − f, trained", font: { size: 14 } };
+  Plotly.react("trained", data, themed({ ...look, title, shapes: band, xaxis: { title: { text: names[0] } }, yaxis: { title: { text: y === undefined ? "T − f" : names[1] }, exponentformat: "power" } }), LOOK);
+}

@@ -1,0 +1,106 @@
+"""The door: what every request must be, and what every response says.
+
+Only requests to the names that the server goes by are answered (a page elsewhere cannot reach it under another name), none
+that another site's page makes, and bodies are read up to a size and a time. Responses forbid everything that the page does
+not need.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import InputError
+from .limits import Limits
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)  # plotly writes its styles into the page
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cache-Control": "no-store",
+}
+
+
+class Refused(Exception):
+    """A request that is answered with a status and one line."""
+
+    def __init__(self, status: int, asked: str, found: str, change: str) -> None:
+        super().__init__(found)
+        self.status, self.error = status, InputError(asked, found, change)
+
+
+def told(error: InputError, status: int = 400) -> Response:
+    """One line as JSON; ASCII, whatever was sent."""
+    line = {"error": {"asked": error.asked, "found": error.found, "change": error.change}}
+    return Response(json.dumps(line), status, media_type="application/json")
+
+
+class Guard:
+    """Middleware: refuses what is foreign, adds the headers."""
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        self.app, self.names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+                given = [(k, v) for k, v in message.get("headers", []) if k.lower() not in own]
+                message["headers"] = [*given, *own.items()]
+            await send(message)
+
+        try:
+            self.require_own(Request(scope))
+        except Refused as refused:
+            await told(refused.error, refused.status)(scope, receive, guarded)
+            return
+        await self.app(scope, receive, guarded)
+
+    def require_own(self, request: Request) -> None:
+        """Refuse foreign hosts, and what the page of another site asks for."""
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self.names:
+            raise Refused(421, "a request to this server", "another Host", f"open http://{sorted(self.names)[0]}/")
+        origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
+        opened = (
+            request.method == "GET" and request.url.path == "/" and request.headers.get("sec-fetch-mode") == "navigate"
+        )
+        foreign = origin is not None and origin.lower() != f"http://{hosts[0].lower()}"
+        if foreign or (site not in ("none", "same-origin") and not opened):
+            raise Refused(403, "a request of the explorer's own page", "one of another site", "open the page itself")
+
+
+async def body_of(request: Request, limits: Limits) -> Any:
+    """The JSON of a request, read up to a size and a time."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "Content-Type application/json", "another one", "send JSON")
+    content = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for part in request.stream():
+                content += part
+                if len(content) > limits.body:
+                    raise Refused(413, f"at most {limits.body:,} bytes", "more", "send a shorter wish")
+    except TimeoutError:
+        raise Refused(408, f"a request within {limits.body_seconds:g} s", "a slower one", "send it at once") from None
+    except ClientDisconnect:
+        raise Refused(400, "a whole request", "a part of one", "send all of it") from None
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise Refused(400, "JSON", "something else", "send one JSON object") from None

@@ -1,0 +1,21 @@
+"""What one server gives to its visitors: everything that a request could make large has a limit."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Characters, variables and units of a wish; seconds and memory of a job; sizes of queues and of what is kept."""
+
+    formula: int = 2000  # characters
+    variables: int = 6
+    units: int = 2000
+    seconds: float = 120.0  # of one job, proof included
+    search: float = 30.0  # of these, to look for the fewest units
+    memory: int = 4 * 2**30  # bytes that a worker may take on top of what it starts with
+    waiting: int = 16  # jobs in a queue
+    each: int = 4  # of these, of one visitor
+    body: int = 2**16  # bytes of a request
+    body_seconds: float = 10.0  # for a request to arrive
+    kept: int = 32  # model folders that can be downloaded
+    kept_bytes: int = 2**26

@@ -1,0 +1,52 @@
+"""What the page shows of an approximation: the parts of the report, with the code that builds it and its folder."""
+
+import io
+import math
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from ..approximation import Approximation
+from ..views import words
+from ..views.pages import page_data
+from ..views.scene import Scene, scenes, window
+from ..views.sections import certificate_section, facts, heads_section, point_section, scenes_section
+
+
+def view(approximation: Approximation) -> dict[str, Any]:
+    """Sections as HTML, figures, scenes and weights as numbers."""
+    figures: dict[str, Any] = {}
+    found: tuple[Scene, ...] = scenes(approximation)
+    sections = {
+        "function": scenes_section(approximation, found, figures),
+        "heads": heads_section(approximation, figures),
+        "point": point_section(approximation),
+        "certificate": certificate_section(approximation),
+    }
+    c, low_high = approximation.certificate, window(approximation.domain)
+    return {
+        "verdict": c.verdict,
+        "statement": words.statement(approximation),
+        "facts": facts(approximation),
+        "sections": sections,
+        "data": page_data(approximation, found, figures),
+        "tolerance": c.tolerance,
+        "bound": c.bound if math.isfinite(c.bound) else None,
+        "observed": c.observed if math.isfinite(c.observed) else None,
+        "units": approximation.units,
+        "parameters": approximation.parameters,
+        "names": list(approximation.domain.names),
+        "ends": [end.tolist() for end in low_high],
+        "drawn": [list(scene.drawn) for scene in found],
+    }
+
+
+def folder_of(approximation: Approximation) -> bytes:
+    """The model folder as a zip file."""
+    content = io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        folder = approximation.save(Path(place) / "layer")
+        for path in sorted(folder.iterdir()):
+            archive.write(path, f"layer/{path.name}")
+    return content.getvalue()

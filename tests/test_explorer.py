@@ -1,0 +1,211 @@
+"""The explorer's JSON: wishes in, events out; what is refused, what is cancelled, what is left of it."""
+
+import io
+import json
+import time
+import zipfile
+
+import httpx
+import pytest
+
+import onelayer as ol
+from explorers import alive, serving
+from onelayer.errors import InputError
+from onelayer.explorer.limits import Limits
+from onelayer.explorer.wish import Wish, training_of, wish_of
+
+SINES = {"formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2}
+SLOW = {"formula": "sin(9*x1*x2*x3) + exp(-40*(x1 - x2)**2)*x3", "domain": "0:1", "tolerance": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def client(server):
+    with httpx.Client(base_url=server.address, timeout=100) as found:
+        yield found
+
+
+def events(client, path, wish):
+    with client.stream("POST", path, json=wish) as response:
+        assert response.status_code == 200, response.read()
+        yield from (json.loads(line) for line in response.iter_lines())
+
+
+def waited_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_a_wish_becomes_a_certified_layer(client, tmp_path):
+    found = {event["event"]: event for event in events(client, "/api/build", SINES)}
+    assert found["result"]["verdict"] == "CERTIFIED"
+    assert found["result"]["bound"] <= 1e-2
+    assert set(found["result"]["sections"]) == {"function", "heads", "point", "certificate"}
+    assert found["covering"]["covering"]["patches"]
+    archive = client.get(f"/api/folders/{found['folder']['key']}")
+    assert archive.headers["content-type"] == "application/zip"
+    zipfile.ZipFile(io.BytesIO(archive.content)).extractall(tmp_path)
+    assert ol.check(tmp_path / "layer").verdict == "VALID"
+    scope: dict = {}
+    exec(found["result"]["code"].replace('"layer"', repr(str(tmp_path / "again"))), scope)
+    assert scope["approx"].certificate.bound == found["result"]["bound"]
+
+
+def test_training_beside_it(client):
+    told = []
+    for event in events(client, "/api/train", {**SINES, "parameters": 187}):
+        told.append(event)
+        if len([e for e in told if e["event"] == "moment"]) == 5:
+            break
+    size = next(e for e in told if e["event"] == "size")
+    moments = [e for e in told if e["event"] == "moment"]
+    assert abs(size["parameters"] - 187) <= 0.1 * 187
+    assert moments[-1]["step"] > moments[0]["step"]
+    assert all(m["largest"] > 0 for m in moments)
+
+
+def test_a_job_that_is_left_is_killed_and_the_next_one_runs(server, client):
+    assert waited_for(lambda: len(server.workers) == 2)
+    before = set(server.workers)
+    with client.stream("POST", "/api/build", json=SLOW) as response:
+        for line in response.iter_lines():
+            if json.loads(line)["event"] == "progress":
+                break
+    assert waited_for(lambda: len([pid for pid in before if alive(pid)]) == 1)  # the trainer's worker is untouched
+    assert any(e["event"] == "result" for e in events(client, "/api/build", SINES))
+
+
+def test_one_job_at_a_time_and_a_queue(server):
+    with (
+        httpx.Client(base_url=server.address, timeout=100) as first,
+        first.stream("POST", "/api/build", json=SLOW) as one,
+    ):
+        lines = one.iter_lines()
+        assert json.loads(next(lines))["event"] == "started"
+        with httpx.Client(base_url=server.address, timeout=100) as second:
+            with second.stream("POST", "/api/build", json=SINES) as two:
+                assert json.loads(next(two.iter_lines())) == {"event": "queued", "position": 1}
+                waiting = [second.stream("POST", "/api/build", json=SINES) for _ in range(3)]
+                opened = [w.__enter__() for w in waiting]
+                places = [json.loads(next(r.iter_lines()))["position"] for r in opened]
+                assert places == [2, 3, 4]
+                refused = second.post("/api/build", json=SINES)
+                assert refused.status_code == 429
+                assert "try again" in refused.json()["error"]["change"]
+                for w in waiting:
+                    w.__exit__(None, None, None)
+
+
+def test_errors_of_a_job_are_one_line(client):
+    told = list(events(client, "/api/build", {**SINES, "formula": "1/(x1 - x1)"}))
+    error = next(e for e in told if e["event"] == "error")
+    assert error["asked"]
+    assert error["found"]
+    assert error["change"]
+    assert told[-1]["event"] == "done"
+
+
+def test_the_papers_construction_has_a_limit(client):
+    told = list(events(client, "/api/build", {**SINES, "tolerance": 1e-4, "method": "representative"}))
+    assert any(e["event"] == "error" and "units" in e["asked"] for e in told)
+
+
+def test_nothing_but_what_is_there(client):
+    for path in ("/nothing", "/assets/../app.py", "/assets/%2e%2e%2fapp.py", "/assets/index.html", "/api/folders/x"):
+        response = client.get(path)
+        assert response.status_code == 404, path
+        assert response.json()["error"]["found"]
+    assert client.get("/api/build").status_code == 405
+
+
+def test_headers_and_foreigners(server, client):
+    page = client.get("/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert "httponly" in page.headers["set-cookie"].lower()
+    assert "samesite=strict" in page.headers["set-cookie"].lower()
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
+    assert client.post("/api/parse", json=SINES, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.get("/api/about", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert (
+        client.post("/api/parse", content=json.dumps(SINES), headers={"Content-Type": "text/plain"}).status_code == 415
+    )
+    own = server.address.rstrip("/")
+    assert (
+        client.post("/api/parse", json=SINES, headers={"Origin": own, "Sec-Fetch-Site": "same-origin"}).status_code
+        == 200
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"formula": ""},
+        {"formula": 3},
+        {"formula": "x" * 3000},
+        {"formula": "__import__('os')"},
+        {"formula": "x1 +"},
+        {"domain": "0:nan"},
+        {"domain": "1:0"},
+        {"domain": "zero:one"},
+        {"formula": "x9"},
+        {"tolerance": 0},
+        {"tolerance": -1},
+        {"tolerance": float("nan")},
+        {"tolerance": 10**400},
+        {"tolerance": True},
+        {"tolerance": "1e-3"},
+        {"units": 10**9},
+        {"units": 1.5},
+        {"method": "magic"},
+        {"construction": ["gates"]},
+        {"dtype": "float16"},
+        {"more": 1},
+    ],
+)
+def test_bad_wishes_are_refused(change):
+    with pytest.raises(InputError):
+        wish_of({**SINES, **change}, Limits())
+
+
+def test_wishes():
+    assert wish_of(SINES, Limits()) == Wish("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
+    assert wish_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, Limits()).sides == {"T": ("0", "1"), "p": ("1", "2")}
+    assert training_of({**SINES, "parameters": 200}, Limits())[1] == 200
+    for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
+        with pytest.raises(InputError):
+            training_of(wrong, Limits())
+
+
+def test_ends_cleanly():
+    with serving() as own:
+        assert waited_for(lambda: len(own.workers) == 2)
+        workers = own.workers
+    assert own.process.returncode == 0
+    assert waited_for(lambda: not any(map(alive, workers)), 5)
+
+
+def test_a_killed_server_leaves_no_worker():
+    with serving() as own:
+        assert waited_for(lambda: len(own.workers) == 2)
+        workers = own.workers
+        own.process.kill()
+        own.process.wait()
+        assert waited_for(lambda: not any(map(alive, workers)), 20)
+
+
+def test_a_port_that_is_taken_is_one_line(server, capfd, as_user):
+    from onelayer.apps.cli import main
+
+    port = server.address.rstrip("/").rpartition(":")[2]
+    assert main(["serve", "--port", port]) == 2
+    told = capfd.readouterr().err
+    assert "asked: port" in told
+    assert told.count("\n") == 1
