@@ -39,7 +39,10 @@ for folder in sys.argv[1:3]:
 """
 
 
-@pytest.mark.parametrize(("dtype", "tolerance", "claim"), [("float64", 1e-6, 1e-6), ("float32", 5e-4, 1e-3)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "claim"),
+    [pytest.param("float64", 1e-6, 1e-6, marks=pytest.mark.long), ("float32", 5e-4, 1e-3)],
+)
 def test_sines_hold_in_a_process_without_onelayer(dtype, tolerance, claim, tmp_path):
     """Residuals and LayerNorm included, behind the sublayers and before them, on both of torch's paths."""
     approximation = ol.build(*SINES, tolerance, dtype=dtype)

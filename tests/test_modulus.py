@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onelayer import Target
@@ -48,28 +48,58 @@ def differences(target, seed, close):
     return np.abs(target(x) - target(y)).max(axis=1), np.abs(x - y), a, b
 
 
-@given(
+smooth_pairs = given(
     st.sampled_from([k[0] for k in KNOWN[:5]] + [FRANKE, "tanh(5*(x1-x2))", "sqrt(x1+0.01)*x2", "1/(0.1+x1*x2)"]),
     st.integers(0, 99),
     st.sampled_from([1.0, 1e-1, 1e-3]),
 )
-def test_no_pair_of_points_beats_the_lipschitz_bound(formula, seed, close):
+
+
+def require_below_the_lipschitz_bound(formula, seed, close):
     target = on_cube(formula, 3)
     gaps, moves, _, _ = differences(target, seed, close)
     allowed = moves @ np.array(target.modulus.lipschitz)
     assert (gaps <= allowed * (1 + 1e-12) + 1e-13).all()  # f itself is evaluated in floating point
 
 
-@given(
+@settings(max_examples=20)
+@smooth_pairs
+def test_no_pair_of_points_beats_the_lipschitz_bound(formula, seed, close):
+    require_below_the_lipschitz_bound(formula, seed, close)
+
+
+@pytest.mark.long
+@settings(max_examples=40)
+@smooth_pairs
+def test_no_pair_of_many_beats_the_lipschitz_bound(formula, seed, close):
+    require_below_the_lipschitz_bound(formula, seed, close)
+
+
+steep_pairs = given(
     st.sampled_from(["sqrt(x1)", "sqrt(x1*x2)", "x1**0.3 + x2", "asin(x1)*x2"]), st.integers(0, 99), st.floats(1e-4, 1)
 )
-def test_no_pair_of_points_beats_omega(formula, seed, r):
+
+
+def require_below_omega(formula, seed, r):
     target = on_cube(formula, 2)
     modulus = target.modulus
     assert modulus.lipschitz is None
     gaps, _, a, b = differences(target, seed, r)
     assert (np.abs(a - b).max(axis=1) <= r).all()
     assert gaps.max() <= modulus.omega(r) + 1e-13
+
+
+@settings(max_examples=20)
+@steep_pairs
+def test_no_pair_of_points_beats_omega(formula, seed, r):
+    require_below_omega(formula, seed, r)
+
+
+@pytest.mark.long
+@settings(max_examples=40)
+@steep_pairs
+def test_no_pair_of_many_beats_omega(formula, seed, r):
+    require_below_omega(formula, seed, r)
 
 
 def test_omega_is_close_to_the_truth():

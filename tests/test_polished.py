@@ -20,12 +20,12 @@ GAUSS_4 = "exp(-6.25*((x1-0.5)**2 + (x2-0.5)**2 + (x3-0.5)**2 + (x4-0.5)**2))"
 ADDITIVE = " + ".join(f"sin({i}*x{i})" for i in range(1, 9)) + " + x1*x2"
 CYCLIC = {"shape": (3, 1), "output_shape": (3, 1)}
 
-QUICK = [
+EASY = [
     ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-6, 16, {}),
     ("1/(1 + 25*x1**2)", [(-1, 1)], 1e-6, 10, {}),
-    (BRANIN, [(-5, 10), (0, 15)], 1e-5, 32, {}),
+    pytest.param(BRANIN, [(-5, 10), (0, 15)], 1e-5, 32, {}, marks=pytest.mark.long),
 ]
-LONG = [
+HARD = [
     (RUNGE_2, TWO, 1e-5, 40, {}),
     ("x1*x2; x2*x3; x3*x1", THREE, 1e-5, 60, CYCLIC),
     ("sin(x1*x2)", [(0, "pi")] * 2, 1e-5, 85, {}),
@@ -45,7 +45,7 @@ def certified(formula, domain, tolerance, units, about):
     return approx
 
 
-@pytest.mark.parametrize(("formula", "domain", "tolerance", "units", "about"), QUICK)
+@pytest.mark.parametrize(("formula", "domain", "tolerance", "units", "about"), EASY)
 def test_few_units_are_certified(as_user, tmp_path, formula, domain, tolerance, units, about):
     approx = certified(formula, domain, tolerance, units, about)
     if len(domain) <= 2:
@@ -53,7 +53,7 @@ def test_few_units_are_certified(as_user, tmp_path, formula, domain, tolerance, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("formula", "domain", "tolerance", "units", "about"), LONG)
+@pytest.mark.parametrize(("formula", "domain", "tolerance", "units", "about"), HARD)
 def test_few_units_are_certified_on_harder_targets(as_user, tmp_path, formula, domain, tolerance, units, about):
     approx = certified(formula, domain, tolerance, units, about)
     if len(domain) <= 2:

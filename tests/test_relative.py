@@ -45,9 +45,12 @@ def test_known_minima(formula, domain, smallest):
     assert seen >= smallest * (1 - 1e-15)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(small, small, small), min_size=1, max_size=3), st.integers(-9, 9), st.integers(0, 2**31))
-def test_never_above_the_truth(terms, constant, seed):
+random_sums = given(
+    st.lists(st.tuples(small, small, small), min_size=1, max_size=3), st.integers(-9, 9), st.integers(0, 2**31)
+)
+
+
+def require_never_above(terms, constant, seed):
     """Random sums of a·sin(b·x1 + c·x2) and a·x1·x2: the bound is below |f| at every point that was tried."""
     parts = [f"({a})*sin(({b})*x1 + ({c})*x2) + ({c})*x1*x2/4" for a, b, c in terms]
     formula = " + ".join([*parts, f"({constant})"])
@@ -59,6 +62,19 @@ def test_never_above_the_truth(terms, constant, seed):
     exact, error = target.nearest(points[np.argsort(np.abs(target(points))[:, 0])[:20]])
     assert m <= np.abs(exact).min() + error
     assert m <= seen
+
+
+@settings(max_examples=30, deadline=None)
+@random_sums
+def test_never_above_the_truth(terms, constant, seed):
+    require_never_above(terms, constant, seed)
+
+
+@pytest.mark.long
+@settings(max_examples=60, deadline=None)
+@random_sums
+def test_never_above_the_truth_of_many(terms, constant, seed):
+    require_never_above(terms, constant, seed)
 
 
 @settings(max_examples=40, deadline=None)

@@ -14,17 +14,21 @@ from onelayer.certify.form import form_of
 from onelayer.plan import outputs_of
 
 SEEDS = range(5_000_000, 5_000_240)
+HUNTS = [
+    ("analytic", hunting.case, torch.float64, SEEDS[:120]),
+    ("analytic", hunting.case, torch.float32, SEEDS[120:160]),
+    ("bisect", hunting.case, torch.float64, SEEDS[160:210]),
+    ("bisect", hunting.case, torch.float32, SEEDS[210:240]),
+    ("bisect", hunting.network, torch.float64, SEEDS[:60]),
+    ("bisect", hunting.network, torch.float32, SEEDS[60:100]),
+]
 
 
 @pytest.mark.parametrize(
     ("method", "maker", "dtype", "seeds"),
     [
-        ("analytic", hunting.case, torch.float64, SEEDS[:120]),
-        ("analytic", hunting.case, torch.float32, SEEDS[120:160]),
-        ("bisect", hunting.case, torch.float64, SEEDS[160:210]),
-        ("bisect", hunting.case, torch.float32, SEEDS[210:240]),
-        ("bisect", hunting.network, torch.float64, SEEDS[:60]),
-        ("bisect", hunting.network, torch.float32, SEEDS[60:100]),
+        *((*hunt, seeds[::2]) for *hunt, seeds in HUNTS),
+        *(pytest.param(*hunt, seeds[1::2], marks=pytest.mark.long) for *hunt, seeds in HUNTS),
     ],
 )
 def test_no_bound_is_below_the_truth(method, maker, dtype, seeds):

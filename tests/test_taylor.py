@@ -124,9 +124,10 @@ def test_conditions():
     assert not lost.yes[0]
 
 
-@settings(max_examples=60)
-@given(configs(), st.integers(0, 10**6), st.floats(-6, 0.5), st.floats(-1.5, 2.0), st.booleans())
-def test_any_model_is_enclosed_in_its_own_arithmetic(config, seed, size, sharp, single):
+random_models = given(configs(), st.integers(0, 10**6), st.floats(-6, 0.5), st.floats(-1.5, 2.0), st.booleans())
+
+
+def require_enclosed(config, seed, size, sharp, single):
     """The real function of the weights is enclosed; the model's answers lie within the stated rounding of what is."""
     model = random_model(config, seed)
     with torch.no_grad():
@@ -150,6 +151,19 @@ def test_any_model_is_enclosed_in_its_own_arithmetic(config, seed, size, sharp, 
                 assert inside(value, low[b, o], high[b, o])
                 assert follows(answer.model[o], b, point.tolist(), value)
                 assert follows(answer.model[o], b, point.tolist(), arb(float(row[o])), answer.off[b, o])
+
+
+@settings(max_examples=30)
+@random_models
+def test_any_model_is_enclosed_in_its_own_arithmetic(config, seed, size, sharp, single):
+    require_enclosed(config, seed, size, sharp, single)
+
+
+@pytest.mark.long
+@settings(max_examples=60)
+@random_models
+def test_many_models_are_enclosed_in_their_own_arithmetic(config, seed, size, sharp, single):
+    require_enclosed(config, seed, size, sharp, single)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
