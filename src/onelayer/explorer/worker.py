@@ -71,10 +71,10 @@ def warm_up() -> None:
 
 
 def limit_memory(more: int) -> None:
-    """So many bytes on top of what is taken now (Linux counts private writable pages)."""
+    """So many bytes of addresses on top of those in use now."""
     with open("/proc/self/statm", encoding="ascii") as file:
-        now = int(file.read().split()[5]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_DATA, (now + more, now + more))
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + more, now + more))
 
 
 def settings(limits: Limits) -> str:
