@@ -15,7 +15,7 @@ tried after it where they are small enough.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -26,13 +26,13 @@ from ..groups import components, links_of, maximal, parts_of
 from ..target import Target
 from .arithmetic import FLOAT64
 from .cover import Cover, cover
+from .covering import Covering, Patch, largest
 from .deployed import Deployment, deployed_rounding, edges
 from .form import Form
 from .part import MOST_COORDINATES, Budget, Part
 
 SHARE = 0.01  # of the tolerance, for truncation
 ROUNDING = 0.01  # of the tolerance: rounding is not bounded more closely than that
-UP = 1 + 1e-9
 Progress = Callable[[str, float], None]
 
 
@@ -43,6 +43,7 @@ class Proof:
     bound: float
     evidence: dict[str, object]
     assumptions: tuple[str, ...]
+    covering: Covering | None = field(default=None, compare=False, repr=False)  # the boxes, where there are any
 
 
 def prove(
@@ -124,7 +125,18 @@ def _prove(
         "explicit softmax attention, or its factored form (other kernels add their own rounding)",
         *(("the proof's float64 arithmetic on a GPU is IEEE 754, exp within 2 units in the last place",) * on_gpu),
     )
-    return Proof(_bound(covers, deployed), evidence, assumptions)
+    bound = _bound(covers, deployed)
+    return Proof(bound, evidence, assumptions, _covering(covers, deployed, target, bound))
+
+
+def _covering(covers: list[Cover], deployed: np.ndarray, target: Target, bound: float) -> Covering | None:
+    """The boxes of the covers; None if there are none for some part."""
+    patches = [
+        Patch(c.part.group, c.boxes.tiles.boxes[:, 0], c.boxes.tiles.boxes[:, 1], c.boxes.low, c.boxes.high)
+        for c in covers
+        if c.boxes is not None
+    ]
+    return Covering(tuple(patches), deployed, target.domain, bound) if len(patches) == len(covers) else None
 
 
 def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
@@ -165,8 +177,4 @@ def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, depl
 
 def _bound(covers: list[Cover], deployed: np.ndarray) -> float:
     """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
-    ranges = [c.range for c in covers]
-    low, high = sum(r[0] for r in ranges), sum(r[1] for r in ranges)
-    adding = len(ranges) * 2.0**-52 * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
-    bound = float((np.maximum(high, -low) * UP + adding + deployed).max()) * UP
-    return bound if math.isfinite(bound) else math.inf
+    return largest([c.range for c in covers], deployed)

@@ -25,6 +25,7 @@ from ..target import Target
 from ..threads import one_thread
 from .analytic import Proof
 from .arithmetic import FLOAT64, Arithmetic
+from .covering import Covering, Patch
 from .frontier import Frontier, halved, smear
 from .part import Budget
 from .taylor.formula import Enclosed, TaylorAlgebra, condition_on
@@ -68,7 +69,16 @@ def prove(
         evidence["worst boxes"] = [worst]
     if interrupted:
         evidence["interrupted"] = True
-    return Proof(bound if math.isfinite(bound) else math.inf, evidence, _assumptions(model, target, arithmetic))
+    bound = bound if math.isfinite(bound) else math.inf
+    covering = _covering(cover, target, bound) if len(cover) else None
+    return Proof(bound, evidence, _assumptions(model, target, arithmetic), covering)
+
+
+def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
+    """The boxes that are left; their bounds hold for every output, rounding included."""
+    high = np.broadcast_to(cover.bound[:, None], (len(cover), target.outputs))
+    patch = Patch(tuple(range(target.dimension)), cover.lower, cover.upper, -high, high)
+    return Covering((patch,), np.zeros(target.outputs), target.domain, bound)
 
 
 def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:

@@ -64,7 +64,10 @@ def prove(
     proof = analytic.prove(rest, smooth, reading.frame, tolerance, budget, progress, how=how, deployed=deployed.numpy())
     if proof is None:
         return None
-    return replace(proof, bound=(proof.bound + kinks + slip) * UP, evidence=proof.evidence | {"kinks": kinks})
+    bound, covering = (proof.bound + kinks + slip) * UP, proof.covering
+    if covering is not None:
+        covering = replace(covering, extra=(covering.extra + kinks + slip) * UP, everywhere=bound)
+    return replace(proof, bound=bound, evidence=proof.evidence | {"kinks": kinks}, covering=covering)
 
 
 def _sorted(reading: Reading, uneven: float) -> tuple[tuple[Block, ...], tuple[Block, ...]]:

@@ -1,0 +1,218 @@
+"""The boxes behind a certificate: they cover the domain, every point keeps what its box says, and together they say what the
+certificate says."""
+
+import itertools
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from hunting import deployed, proved_error
+from onelayer.certify.covering import UP, covering
+from onelayer.certify.decide import prove_by
+from onelayer.certify.part import Budget
+
+POINTS = 2_000
+WORST = 4  # points, per target, where the real function of the weights is looked at as well
+CASES = {
+    "Runge": ("1/(1 + 25*x1**2)", [(-1, 1)], 1e-2, {}),
+    "sum": ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-2, {}),
+    "product": ("sin(x1*x2)", [(0, 2)] * 2, 2e-2, {}),
+    "kink": ("abs(x1 - x2)", [(0, 1)] * 2, 2e-2, {}),
+    "kink beside a wave": ("abs(x1 - x2) + sin(3*x1)", [(0, 1)] * 2, 2e-2, {}),
+    "maximum": ("max(x1, x2, x3)", [(0, 1)] * 3, 2e-2, {}),
+    "outputs": ("x1*x2; x2*x3", [(0, 1)] * 3, 2e-2, {}),
+    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 2e-2, {"where": "x1**2 + x2**2 <= 1"}),
+    "float32": ("exp(-x1)*x2", [(0, 1)] * 2, 1e-2, {"dtype": "float32"}),
+    "idle": ("x1**2", [(0, 1)] * 2, 1e-2, {}),  # x2 is in no patch
+}
+
+
+@pytest.fixture(scope="module")
+def found():
+    """name → (approximation, its covering)."""
+    made = {}
+    for name, (formula, domain, tolerance, options) in CASES.items():
+        a = ol.build(formula, domain, tolerance, method="solved", **options)
+        made[name] = a
+    trained = ol.train(
+        "x1 * x2", [(0, 1)] * 2, steps=100, activation="relu", dtype="float64",
+        heads=2, width=16, d_model=8, every=20, batch=64, samples=500,
+    )  # fmt: skip
+    made["trained"] = replace(trained, certificate=ol.certify(trained, tolerance=0.9, seconds=20.0))
+    return {name: (a, covering(a)) for name, a in made.items()}
+
+
+names = pytest.mark.parametrize("name", [*CASES, "trained"])
+
+
+def points_of(a, count, seed=0):
+    """Random points of the domain, as numbers that the model sees exactly."""
+    unit = np.random.default_rng(seed).random((count, a.domain.dimension))
+    return a.domain.representable(a.domain.points(unit), a.model.W_E.dtype == torch.float32)
+
+
+def violations(a, boxes, x):
+    """Points where |T − f| is above what their boxes say: seen in floats, then proved with f in balls."""
+    assert a.target is not None
+    T = deployed(a.model, x)
+    gaps = np.abs(T - a.target.values(x)).max(axis=1)
+    bounds = np.array([boxes.bound(point) for point in x])
+    suspects = np.flatnonzero(~(gaps <= bounds))
+    closest = np.argsort(-gaps / bounds)[:WORST]
+    return [
+        i
+        for i in {*suspects.tolist(), *closest.tolist()}
+        if proved_error(a.target, a.model, T[i].tolist(), x[i].tolist()) > bounds[i]
+    ]
+
+
+def every_box(boxes):
+    """A bound for each combination of boxes, one of every patch, before it is cut to that of the proof."""
+    for combination in itertools.product(*(range(len(p)) for p in boxes.patches)):
+        one = [replace(p, **{e: getattr(p, e)[[b]] for e in ("lower", "upper", "low", "high")})
+               for p, b in zip(boxes.patches, combination, strict=True)]  # fmt: skip
+        middle = np.array(boxes.domain.lower)
+        for p in one:
+            middle[list(p.coordinates)] = (p.lower[0] + p.upper[0]) / 2
+        yield replace(boxes, patches=tuple(one), everywhere=math.inf, domain=replace(boxes.domain, where=None)).bound(
+            middle
+        )
+
+
+@names
+def test_together_they_say_what_the_certificate_says(found, name):
+    a, boxes = found[name]
+    assert a.certificate.verdict == "CERTIFIED"
+    assert boxes.everywhere == a.certificate.bound
+    if len(boxes.patches) == 1:
+        worst = max(every_box(boxes))
+        assert worst <= a.certificate.bound * UP**2
+        assert worst >= a.certificate.bound / UP**2
+
+
+def test_both_engines_and_several_patches_are_here(found):
+    methods = {name: a.certificate.method for name, (a, _) in found.items()}
+    assert set(methods.values()) == {"analytic", "bisect"}
+    assert "kinks" in found["kink beside a wave"][0].certificate.evidence
+    assert [p.coordinates for p in found["sum"][1].patches] == [(0,), (1,)]
+    assert max(every_box(found["sum"][1])) <= found["sum"][0].certificate.bound
+    assert len(found["outputs"][1].patches[0].low[0]) == 2
+
+
+@names
+def test_every_point_lies_in_boxes(found, name):
+    a, boxes = found[name]
+    corners = np.array(list(itertools.product(*zip(a.domain.lower, a.domain.upper, strict=True))))
+    x = np.concatenate([points_of(a, 300), corners[a.domain.contains(corners)]])
+    for point in x:
+        own = boxes.at(point)
+        assert [tuple(box["coordinates"]) for box in own] == [p.coordinates for p in boxes.patches]
+        for box in own:
+            assert (box["lower"] <= point[box["coordinates"]]).all()
+            assert (point[box["coordinates"]] <= box["upper"]).all()
+            assert len(box["low"]) == len(box["high"]) == a.target.outputs
+        assert boxes.bound(point) <= a.certificate.bound
+
+
+@names
+def test_no_point_is_worse_than_its_box_says(found, name):
+    a, boxes = found[name]
+    assert violations(a, boxes, points_of(a, POINTS, seed=1)) == []
+
+
+@pytest.mark.parametrize("name", ["Runge", "sum", "product", "disk", "trained"])
+def test_the_hunt_can_fail(found, name):
+    a, boxes = found[name]
+    halved = tuple(replace(p, low=p.low / 2, high=p.high / 2) for p in boxes.patches)
+    assert violations(a, replace(boxes, patches=halved), points_of(a, POINTS, seed=1))
+
+
+@names
+def test_outside_there_is_nothing(found, name):
+    a, boxes = found[name]
+    inside = points_of(a, 1)[0] if name != "disk" else np.zeros(2)
+    for axis, end in itertools.product(range(a.domain.dimension), (a.domain.lower, a.domain.upper)):
+        out = inside.copy()
+        out[axis] = np.nextafter(end[axis], np.inf if end is a.domain.upper else -np.inf)
+        assert boxes.at(out) == []
+        assert boxes.bound(out) == math.inf
+    assert boxes.bound(np.full_like(inside, np.nan)) == math.inf
+
+
+def test_a_condition_cuts_points_out(found):
+    _, boxes = found["disk"]
+    assert boxes.at([0.6, 0.79])
+    assert boxes.at([0.6, 0.81]) == []
+    assert boxes.bound([0.6, 0.81]) == math.inf
+
+
+def test_where_boxes_touch_the_better_one_counts(found):
+    _, boxes = found["Runge"]
+    (patch,) = boxes.patches
+    assert len(patch) > 1
+    for face in sorted(set(patch.lower[:, 0]) & set(patch.upper[:, 0])):
+        sides = [boxes.bound(np.nextafter(face, to)) for to in (-np.inf, np.inf)]
+        assert boxes.bound(face) == min(sides)
+
+
+def test_points_in_a_better_place_are_known_better(found):
+    """The reason for boxes: most of them say more than the certificate."""
+    a, boxes = found["Runge"]
+    x = points_of(a, 200)
+    assert np.median([boxes.bound(p) for p in x]) < 0.9 * a.certificate.bound
+
+
+def test_a_record_is_json(found):
+    for _, boxes in found.values():
+        told = boxes.record(len(boxes))
+        assert json.loads(json.dumps(told, allow_nan=False)) == told
+        assert [len(p["low"]) for p in told["patches"]] == [len(p) for p in boxes.patches]
+        assert boxes.record(len(boxes) - 1) is None
+    _, boxes = found["Runge"]
+    patch = boxes.patches[0]
+    unknown = replace(boxes, patches=(replace(patch, high=np.full_like(patch.high, np.inf)),), everywhere=math.inf)
+    told = unknown.record(10_000)
+    assert told["patches"][0]["high"][0] == [None]
+    assert told["everywhere"] is None
+    assert unknown.bound(0.0) == math.inf
+
+
+def test_no_boxes_behind_other_certificates(found):
+    a, _ = found["Runge"]
+    for changes in ({"method": "theorem"}, {"method": "lemma"}, {"method": "none"}, {"bound": math.inf}):
+        assert covering(replace(a, certificate=replace(a.certificate, **changes))) is None
+    assert covering(replace(a, target=None)) is None
+    assert covering(a, seconds=1e-9) is None
+
+
+def test_a_changed_model_has_no_boxes(found):
+    a, _ = found["Runge"]
+    changed = replace(a, certificate=replace(a.certificate, weights="of another model"))
+    with pytest.raises(ol.InputError, match="changed after it was certified"):
+        covering(changed)
+
+
+@pytest.mark.parametrize("x", [[0.0, 0.0], [], "somewhere", None])
+def test_a_point_has_all_variables(found, x):
+    with pytest.raises(ol.InputError, match="a point of 1 numbers"):
+        found["Runge"][1].bound(x)
+
+
+def test_a_proof_is_shown_and_compared_without_its_boxes(found):
+    a, _ = found["Runge"]
+    proof = prove_by("analytic", a.model, a.target, a.certificate.tolerance, a.facts.places, 0.0, Budget())
+    assert proof.covering is not None
+    assert proof == replace(proof, covering=None)
+    assert repr(proof) == repr(replace(proof, covering=None))
+
+
+def test_points_near_a_jump_have_no_boxes():
+    a = ol.build("where(x1 < 0.5, 0, 1)", [(0, 1)], 0.1, method="solved", margin=0.05)
+    boxes = covering(a)
+    assert boxes.at([0.5]) == []
+    assert boxes.bound(0.2) <= a.certificate.bound
