@@ -63,12 +63,15 @@ def _bound(host: str, port: int) -> Any:
     """A socket that listens there, or one clear line."""
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 2**16:
         raise InputError("a port from 0 to 65535", f"{port!r}", "choose another one")
+    listening: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
     except OSError as error:
+        if listening is not None:
+            listening.close()
         raise InputError(f"port {port} of {host}", f"{error.strerror or error}", "choose another --port") from None
     with listening:
         yield listening

@@ -14,7 +14,7 @@ from .limits import Limits
 
 DTYPES = ("float64", "float32")
 LEAST, MOST = 1e-12, 1e6  # tolerances
-LARGEST_TRAINED = 10**6  # parameters
+LARGEST_TRAINED = 1e6  # parameters
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def wish_of(record: Any, limits: Limits) -> Wish:
     tolerance = _number("tolerance", record.get("tolerance", 1e-2), LEAST, MOST)
     units = record.get("units")
     if units is not None:
-        units = int(_number("units", units, 1, limits.units, whole=True))
+        units = int(_number("units", units, 1.0, float(limits.units), whole=True))
     wish = Wish(**(record | {"tolerance": tolerance, "units": units}))
     read_wish(wish, limits)
     return wish
@@ -89,7 +89,7 @@ def training_of(record: Any, limits: Limits) -> tuple[Wish, int]:
     if not isinstance(record, dict):
         raise InputError("a JSON object", type(record).__name__, "send the fields of a wish, and parameters")
     own = dict(record)
-    parameters = int(_number("parameters", own.pop("parameters", None), 1, LARGEST_TRAINED, whole=True))
+    parameters = int(_number("parameters", own.pop("parameters", None), 1.0, LARGEST_TRAINED, whole=True))
     return wish_of(own, limits), parameters
 
 

@@ -68,28 +68,24 @@ function display(found, asked, started) {
   offer(null);
   look(found);
   against(found, asked);
-  paint();
-  const done = (event) => {
-    if (!event.target.id.startsWith("function-")) return;
-    document.removeEventListener("drawn", done);
+  delete document.body.dataset.shown;
+  document.addEventListener("drawn", () => {
     const seconds = (performance.now() - started) / 1000;
-    at("timing").textContent = `${seconds.toFixed(2)} s from key press to surface; ${found.built.toFixed(2)} s of it to build and prove`;
-    document.body.dataset.shown = String(seconds);
-  };
-  document.addEventListener("drawn", done);
-  remember(found, asked);
-  if (restored) { goTo(restored); restored = null; }
-  relink();
+    at("timing").textContent = `${seconds.toFixed(2)} s from key press to certified surface, ${found.built.toFixed(2)} s of it to build and prove`;
+  }, { once: true });
+  paint(restored).then(() => {
+    remember(found, asked);
+    relink();
+    document.body.dataset.shown = "yes";
+  });
+  restored = null;
 }
 
 // Sections and figures of the layer that is shown, in the colours of the theme.
-function paint() {
+async function paint(x) {
   for (const [name, body] of Object.entries(shown.found.sections)) document.querySelector(`#${name} .body`).innerHTML = body;
-  const x = point();
-  show(JSON.parse(shown.text));
-  if (x && DATA.layer && x.length === DATA.layer.start.length && shown.kept) goTo(x);
-  shown.kept = true;
-  tell();
+  await show(JSON.parse(shown.text));
+  if (x && DATA.layer && x.length === DATA.layer.start.length) goTo(x);
 }
 
 document.addEventListener("drawn", ({ target }) => {
@@ -154,7 +150,7 @@ function theme(name) {
   const colour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
   THEME = { ink: colour("--ink"), line: colour("--line") };
   if (!shown) return;
-  paint();
+  paint(point());
   const { tolerance, ...rest } = shown.asked;
   curve(sizes.get(JSON.stringify(rest)));
   redraw();

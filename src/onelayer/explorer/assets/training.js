@@ -25,6 +25,7 @@ export async function train() {
   at("train").disabled = true;
   at("stop").disabled = false;
   const say = (text) => { at("lesson").textContent = text; };
+  say("starting");
   try {
     let size = null;
     for await (const event of events("/api/train", { ...built.asked, parameters: built.parameters }, own.signal)) {

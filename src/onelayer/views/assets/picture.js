@@ -216,29 +216,35 @@ function unpack(data) {
   for (const name of Object.keys(weights)) weights[name] = decoded(weights[name]);
 }
 
+function drawNow(id) {
+  const place = document.getElementById(id), data = DATA;
+  return draw(id, DATA.figures[id]).then(() => {
+    if (DATA !== data) return;
+    place.dataset.drawn = "yes";
+    place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
+  });
+}
+
+// The first figure at once, the point after it, the others when they come near: the page opens at once.
 let watcher = null;
-function show(data) {
+async function show(data) {
   if (watcher) watcher.disconnect();
   DATA = data;
   unpack(DATA);
-  watcher = new IntersectionObserver((entries, own) => entries.filter((e) => e.isIntersecting).forEach((entry) => {
-    const id = entry.target.id;
-    own.unobserve(entry.target);
-    draw(id, DATA.figures[id]).then(() => {
-      entry.target.dataset.drawn = "yes";
-      entry.target.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
-    });
-  }), { rootMargin: "600px" });
-  for (const [id, figure] of Object.entries(DATA.figures)) { // drawn when they come near: the page opens at once
-    const place = document.getElementById(id);
-    place.style.minHeight = `${figure.layout.height}px`;
-    watcher.observe(place);
-  }
+  const [first, ...others] = Object.keys(DATA.figures);
+  for (const id of Object.keys(DATA.figures)) document.getElementById(id).style.minHeight = `${DATA.figures[id].layout.height}px`;
   DATA.scenes.forEach((_, number) => {
     document.getElementById(`scene-${number}`).addEventListener("input", () => soon(number, () => moveScene(number)));
   });
+  if (first) await drawNow(first);
+  if (DATA !== data) return; // something else is shown by now
   if (DATA.layer) {
     document.getElementById("movable").addEventListener("input", () => soon("point", movePoint));
     movePoint();
   }
+  watcher = new IntersectionObserver((entries, own) => entries.filter((e) => e.isIntersecting).forEach(({ target }) => {
+    own.unobserve(target);
+    drawNow(target.id);
+  }), { rootMargin: "600px" });
+  others.forEach((id) => watcher.observe(document.getElementById(id)));
 }

@@ -2,5 +2,4 @@
 
 "use strict";
 
-show(JSON.parse(document.getElementById("data").textContent));
-document.body.dataset.ready = "yes";
+show(JSON.parse(document.getElementById("data").textContent)).then(() => { document.body.dataset.ready = "yes"; });
