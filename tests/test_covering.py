@@ -20,14 +20,14 @@ POINTS = 2_000
 WORST = 4  # points, per target, where the real function of the weights is looked at as well
 CASES = {
     "Runge": ("1/(1 + 25*x1**2)", [(-1, 1)], 1e-2, {}),
-    "sum": ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-2, {}),
+    "sum": ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 0.1, {}),
     "sum of sharp terms": ("1/(1 + 25*x1**2) + 1/(1 + 10*x2**2)", [(-1, 1)] * 2, 2e-2, {}),
-    "product": ("sin(x1*x2)", [(0, 2)] * 2, 2e-2, {}),
+    "product": ("sin(x1*x2)", [(0, 2)] * 2, 0.1, {}),
     "kink": ("abs(x1 - x2)", [(0, 1)] * 2, 2e-2, {}),
     "kink beside a wave": ("abs(x1 - x2) + sin(3*x1)", [(0, 1)] * 2, 2e-2, {}),
     "maximum": ("max(x1, x2, x3)", [(0, 1)] * 3, 2e-2, {}),
-    "outputs": ("x1*x2; x2*x3", [(0, 1)] * 3, 2e-2, {}),
-    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 2e-2, {"where": "x1**2 + x2**2 <= 1"}),
+    "outputs": ("x1*x2; x2*x3", [(0, 1)] * 3, 0.1, {}),
+    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 0.1, {"where": "x1**2 + x2**2 <= 1"}),
     "float32": ("exp(-x1)*x2", [(0, 1)] * 2, 1e-2, {"dtype": "float32"}),
     "idle": ("x1**2", [(0, 1)] * 2, 1e-2, {}),  # x2 is in no patch
 }
@@ -40,7 +40,7 @@ def found():
     for name, (formula, domain, tolerance, options) in CASES.items():
         made[name] = ol.build(formula, domain, tolerance, **options)
     trained = ol.train(
-        "x1 * x2", [(0, 1)] * 2, steps=100, activation="relu", dtype="float64",
+        "x1 * x2", [(0, 1)] * 2, steps=40, activation="relu", dtype="float64",
         heads=2, width=16, d_model=8, every=20, batch=64, samples=500,
     )  # fmt: skip
     made["trained"] = replace(trained, certificate=ol.certify(trained, tolerance=0.9, seconds=20.0))
@@ -159,7 +159,7 @@ def test_where_boxes_touch_the_better_one_counts(found):
 def test_points_in_a_better_place_are_known_better(found):
     """The reason for boxes: they say more than the certificate."""
     a, boxes = found["disk"]
-    assert np.median([boxes.bound(p) for p in points_of(a, 200)]) < 0.7 * a.certificate.bound
+    assert np.median([boxes.bound(p) for p in points_of(a, 200)]) < 0.9 * a.certificate.bound
 
 
 def test_a_record_is_json(found):
