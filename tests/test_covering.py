@@ -20,13 +20,14 @@ POINTS = 2_000
 WORST = 4  # points, per target, where the real function of the weights is looked at as well
 CASES = {
     "Runge": ("1/(1 + 25*x1**2)", [(-1, 1)], 1e-2, {}),
-    "sum": ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-2, {}),
-    "product": ("sin(x1*x2)", [(0, 2)] * 2, 2e-2, {}),
+    "sum": ("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 0.1, {}),
+    "sum of sharp terms": ("1/(1 + 25*x1**2) + 1/(1 + 10*x2**2)", [(-1, 1)] * 2, 2e-2, {}),
+    "product": ("sin(x1*x2)", [(0, 2)] * 2, 0.1, {}),
     "kink": ("abs(x1 - x2)", [(0, 1)] * 2, 2e-2, {}),
     "kink beside a wave": ("abs(x1 - x2) + sin(3*x1)", [(0, 1)] * 2, 2e-2, {}),
     "maximum": ("max(x1, x2, x3)", [(0, 1)] * 3, 2e-2, {}),
-    "outputs": ("x1*x2; x2*x3", [(0, 1)] * 3, 2e-2, {}),
-    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 2e-2, {"where": "x1**2 + x2**2 <= 1"}),
+    "outputs": ("x1*x2; x2*x3", [(0, 1)] * 3, 0.1, {}),
+    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 0.1, {"where": "x1**2 + x2**2 <= 1"}),
     "float32": ("exp(-x1)*x2", [(0, 1)] * 2, 1e-2, {"dtype": "float32"}),
     "idle": ("x1**2", [(0, 1)] * 2, 1e-2, {}),  # x2 is in no patch
 }
@@ -37,10 +38,9 @@ def found():
     """name → (approximation, its covering)."""
     made = {}
     for name, (formula, domain, tolerance, options) in CASES.items():
-        a = ol.build(formula, domain, tolerance, method="solved", **options)
-        made[name] = a
+        made[name] = ol.build(formula, domain, tolerance, **options)
     trained = ol.train(
-        "x1 * x2", [(0, 1)] * 2, steps=100, activation="relu", dtype="float64",
+        "x1 * x2", [(0, 1)] * 2, steps=40, activation="relu", dtype="float64",
         heads=2, width=16, d_model=8, every=20, batch=64, samples=500,
     )  # fmt: skip
     made["trained"] = replace(trained, certificate=ol.certify(trained, tolerance=0.9, seconds=20.0))
@@ -56,19 +56,16 @@ def points_of(a, count, seed=0):
     return a.domain.representable(a.domain.points(unit), a.model.W_E.dtype == torch.float32)
 
 
-def violations(a, boxes, x):
-    """Points where |T − f| is above what their boxes say: seen in floats, then proved with f in balls."""
-    assert a.target is not None
+def violation(a, boxes, x):
+    """A point where |T − f| is above what its boxes say, or None: seen in floats, then proved with f in balls."""
     T = deployed(a.model, x)
     gaps = np.abs(T - a.target.values(x)).max(axis=1)
     bounds = np.array([boxes.bound(point) for point in x])
-    suspects = np.flatnonzero(~(gaps <= bounds))
-    closest = np.argsort(-gaps / bounds)[:WORST]
-    return [
-        i
-        for i in {*suspects.tolist(), *closest.tolist()}
-        if proved_error(a.target, a.model, T[i].tolist(), x[i].tolist()) > bounds[i]
-    ]
+    suspects = np.flatnonzero(~(gaps <= bounds)).tolist()
+    for i in [*suspects, *np.argsort(-gaps / bounds)[:WORST]]:
+        if not proved_error(a.target, a.model, T[i].tolist(), x[i].tolist()) <= bounds[i]:
+            return x[i]
+    return None
 
 
 def every_box(boxes):
@@ -89,10 +86,7 @@ def test_together_they_say_what_the_certificate_says(found, name):
     a, boxes = found[name]
     assert a.certificate.verdict == "CERTIFIED"
     assert boxes.everywhere == a.certificate.bound
-    if len(boxes.patches) == 1:
-        worst = max(every_box(boxes))
-        assert worst <= a.certificate.bound * UP**2
-        assert worst >= a.certificate.bound / UP**2
+    assert a.certificate.bound / UP**2 <= max(every_box(boxes)) <= a.certificate.bound * UP**2
 
 
 def test_both_engines_and_several_patches_are_here(found):
@@ -100,7 +94,9 @@ def test_both_engines_and_several_patches_are_here(found):
     assert set(methods.values()) == {"analytic", "bisect"}
     assert "kinks" in found["kink beside a wave"][0].certificate.evidence
     assert [p.coordinates for p in found["sum"][1].patches] == [(0,), (1,)]
-    assert max(every_box(found["sum"][1])) <= found["sum"][0].certificate.bound
+    assert min(len(p) for p in found["sum of sharp terms"][1].patches) > 1
+    assert len(found["trained"][1]) > 10
+    assert [p.coordinates for p in found["idle"][1].patches] == [(0,)]
     assert len(found["outputs"][1].patches[0].low[0]) == 2
 
 
@@ -122,14 +118,14 @@ def test_every_point_lies_in_boxes(found, name):
 @names
 def test_no_point_is_worse_than_its_box_says(found, name):
     a, boxes = found[name]
-    assert violations(a, boxes, points_of(a, POINTS, seed=1)) == []
+    assert violation(a, boxes, points_of(a, POINTS, seed=1)) is None
 
 
-@pytest.mark.parametrize("name", ["Runge", "sum", "product", "disk", "trained"])
+@pytest.mark.parametrize("name", ["Runge", "sum", "sum of sharp terms", "product", "disk", "trained"])
 def test_the_hunt_can_fail(found, name):
     a, boxes = found[name]
     halved = tuple(replace(p, low=p.low / 2, high=p.high / 2) for p in boxes.patches)
-    assert violations(a, replace(boxes, patches=halved), points_of(a, POINTS, seed=1))
+    assert violation(a, replace(boxes, patches=halved), points_of(a, POINTS, seed=1)) is not None
 
 
 @names
@@ -161,10 +157,9 @@ def test_where_boxes_touch_the_better_one_counts(found):
 
 
 def test_points_in_a_better_place_are_known_better(found):
-    """The reason for boxes: most of them say more than the certificate."""
-    a, boxes = found["Runge"]
-    x = points_of(a, 200)
-    assert np.median([boxes.bound(p) for p in x]) < 0.9 * a.certificate.bound
+    """The reason for boxes: they say more than the certificate."""
+    a, boxes = found["disk"]
+    assert np.median([boxes.bound(p) for p in points_of(a, 200)]) < 0.9 * a.certificate.bound
 
 
 def test_a_record_is_json(found):
@@ -197,7 +192,7 @@ def test_a_changed_model_has_no_boxes(found):
         covering(changed)
 
 
-@pytest.mark.parametrize("x", [[0.0, 0.0], [], "somewhere", None])
+@pytest.mark.parametrize("x", [[0.0, 0.0], [], "somewhere"])
 def test_a_point_has_all_variables(found, x):
     with pytest.raises(ol.InputError, match="a point of 1 numbers"):
         found["Runge"][1].bound(x)
@@ -212,7 +207,7 @@ def test_a_proof_is_shown_and_compared_without_its_boxes(found):
 
 
 def test_points_near_a_jump_have_no_boxes():
-    a = ol.build("where(x1 < 0.5, 0, 1)", [(0, 1)], 0.1, method="solved", margin=0.05)
+    a = ol.build("where(x1 < 0.5, 0, 1)", [(0, 1)], 0.1, margin=0.05)
     boxes = covering(a)
     assert boxes.at([0.5]) == []
     assert boxes.bound(0.2) <= a.certificate.bound
