@@ -23,6 +23,9 @@ SLOW = {"formula": "sin(9*x1*x2*x3) + exp(-40*(x1 - x2)**2)*x3", "domain": "0:1"
 def server():
     with serving() as found:
         yield found
+        workers = found.workers
+    assert found.process.returncode == 0  # it ends cleanly, and its workers with it
+    assert waited_for(lambda: not any(map(alive, workers)), 5)
 
 
 @pytest.fixture
@@ -180,14 +183,6 @@ def test_wishes():
     for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
         with pytest.raises(InputError):
             training_of(wrong, Limits())
-
-
-def test_ends_cleanly():
-    with serving() as own:
-        assert waited_for(lambda: len(own.workers) == 2)
-        workers = own.workers
-    assert own.process.returncode == 0
-    assert waited_for(lambda: not any(map(alive, workers)), 5)
 
 
 def test_a_killed_server_leaves_no_worker():

@@ -19,6 +19,7 @@ from .worker import settings
 
 LINE = 2**28  # bytes of one event, at most
 STARTING = 120.0  # seconds for a worker to load everything
+THREADS = max(1, (os.cpu_count() or 1) // 2)  # of a worker: one lane builds while the other trains
 
 
 class Full(Exception):
@@ -49,6 +50,7 @@ class Worker:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "onelayer.explorer.worker",
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE, start_new_session=True,
+                env=os.environ | {"OMP_NUM_THREADS": str(THREADS)},
             )  # fmt: skip
             try:
                 await self.send(settings(self.limits))

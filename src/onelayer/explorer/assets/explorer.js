@@ -176,3 +176,7 @@ const about = await fetch("/api/about").then((response) => response.json());
 listen(about.presets, build);
 if (!restore()) { fill(about.presets[0]); at("preset").value = "0"; await parse(); }
 document.body.dataset.ready = "yes";
+const dry = document.createElement("div"); // the first surface takes longer: drawn once out of sight
+dry.className = "dry";
+document.body.append(dry);
+Plotly.newPlot(dry, [{ type: "surface", z: [[0, 1], [1, 0]], showscale: false }], { width: 100, height: 100 }).then(() => { Plotly.purge(dry); dry.remove(); });
