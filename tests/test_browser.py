@@ -56,7 +56,8 @@ def looked_at(browser, approx, tmp_path, width=1400):
 
 
 @needs_chromium
-@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1400])
 def test_no_error_no_request_no_overflow(browser, tmp_path, width):
     seen = looked_at(browser, KINDS["3-D"](), tmp_path, width)
     seen.scroll()

@@ -1,6 +1,7 @@
 """The boxes behind a certificate: they cover the domain, every point keeps what its box says, and together they say what the
 certificate says."""
 
+import functools
 import itertools
 import json
 import math
@@ -33,21 +34,24 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def found():
-    """name → (approximation, its covering)."""
-    made = {}
-    for name, (formula, domain, tolerance, options) in CASES.items():
-        made[name] = ol.build(formula, domain, tolerance, **options)
-    trained = ol.train(
-        "x1 * x2", [(0, 1)] * 2, steps=40, activation="relu", dtype="float64",
-        heads=2, width=16, d_model=8, every=20, batch=64, samples=500,
-    )  # fmt: skip
-    made["trained"] = replace(trained, certificate=ol.certify(trained, tolerance=0.9, seconds=20.0))
-    return {name: (a, covering(a)) for name, a in made.items()}
+@functools.cache
+def made(name):
+    """(approximation, its covering)"""
+    if name == "trained":
+        trained = ol.train(
+            "x1 * x2", [(0, 1)] * 2, steps=40, activation="relu", dtype="float64",
+            heads=2, width=16, d_model=8, every=20, batch=64, samples=500,
+        )  # fmt: skip
+        a = replace(trained, certificate=ol.certify(trained, tolerance=0.9, seconds=20.0))
+    else:
+        formula, domain, tolerance, options = CASES[name]
+        a = ol.build(formula, domain, tolerance, **options)
+    return a, covering(a)
 
 
-names = pytest.mark.parametrize("name", [*CASES, "trained"])
+LONG = ("disk", "outputs", "sum of sharp terms", "kink beside a wave")
+every = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in (*CASES, "trained")]
+names = pytest.mark.parametrize("name", every)
 
 
 def points_of(a, count, seed=0):
@@ -82,27 +86,28 @@ def every_box(boxes):
 
 
 @names
-def test_together_they_say_what_the_certificate_says(found, name):
-    a, boxes = found[name]
+def test_together_they_say_what_the_certificate_says(name):
+    a, boxes = made(name)
     assert a.certificate.verdict == "CERTIFIED"
     assert boxes.everywhere == a.certificate.bound
     assert a.certificate.bound / UP**2 <= max(every_box(boxes)) <= a.certificate.bound * UP**2
 
 
-def test_both_engines_and_several_patches_are_here(found):
-    methods = {name: a.certificate.method for name, (a, _) in found.items()}
+@pytest.mark.long
+def test_both_engines_and_several_patches_are_here():
+    methods = {name: a.certificate.method for name, (a, _) in ((n, made(n)) for n in (*CASES, "trained"))}
     assert set(methods.values()) == {"analytic", "bisect"}
-    assert "kinks" in found["kink beside a wave"][0].certificate.evidence
-    assert [p.coordinates for p in found["sum"][1].patches] == [(0,), (1,)]
-    assert min(len(p) for p in found["sum of sharp terms"][1].patches) > 1
-    assert len(found["trained"][1]) > 10
-    assert [p.coordinates for p in found["idle"][1].patches] == [(0,)]
-    assert len(found["outputs"][1].patches[0].low[0]) == 2
+    assert "kinks" in made("kink beside a wave")[0].certificate.evidence
+    assert [p.coordinates for p in made("sum")[1].patches] == [(0,), (1,)]
+    assert min(len(p) for p in made("sum of sharp terms")[1].patches) > 1
+    assert len(made("trained")[1]) > 10
+    assert [p.coordinates for p in made("idle")[1].patches] == [(0,)]
+    assert len(made("outputs")[1].patches[0].low[0]) == 2
 
 
 @names
-def test_every_point_lies_in_boxes(found, name):
-    a, boxes = found[name]
+def test_every_point_lies_in_boxes(name):
+    a, boxes = made(name)
     corners = np.array(list(itertools.product(*zip(a.domain.lower, a.domain.upper, strict=True))))
     x = np.concatenate([points_of(a, 300), corners[a.domain.contains(corners)]])
     for point in x:
@@ -116,21 +121,21 @@ def test_every_point_lies_in_boxes(found, name):
 
 
 @names
-def test_no_point_is_worse_than_its_box_says(found, name):
-    a, boxes = found[name]
+def test_no_point_is_worse_than_its_box_says(name):
+    a, boxes = made(name)
     assert violation(a, boxes, points_of(a, POINTS, seed=1)) is None
 
 
 @pytest.mark.parametrize("name", ["Runge", "sum", "sum of sharp terms", "product", "disk", "trained"])
-def test_the_hunt_can_fail(found, name):
-    a, boxes = found[name]
+def test_the_hunt_can_fail(name):
+    a, boxes = made(name)
     halved = tuple(replace(p, low=p.low / 2, high=p.high / 2) for p in boxes.patches)
     assert violation(a, replace(boxes, patches=halved), points_of(a, POINTS, seed=1)) is not None
 
 
 @names
-def test_outside_there_is_nothing(found, name):
-    a, boxes = found[name]
+def test_outside_there_is_nothing(name):
+    a, boxes = made(name)
     inside = points_of(a, 1)[0] if name != "disk" else np.zeros(2)
     for axis, end in itertools.product(range(a.domain.dimension), (a.domain.lower, a.domain.upper)):
         out = inside.copy()
@@ -140,15 +145,16 @@ def test_outside_there_is_nothing(found, name):
     assert boxes.bound(np.full_like(inside, np.nan)) == math.inf
 
 
-def test_a_condition_cuts_points_out(found):
-    _, boxes = found["disk"]
+@pytest.mark.long
+def test_a_condition_cuts_points_out():
+    _, boxes = made("disk")
     assert boxes.at([0.6, 0.79])
     assert boxes.at([0.6, 0.81]) == []
     assert boxes.bound([0.6, 0.81]) == math.inf
 
 
-def test_where_boxes_touch_the_better_one_counts(found):
-    _, boxes = found["Runge"]
+def test_where_boxes_touch_the_better_one_counts():
+    _, boxes = made("Runge")
     (patch,) = boxes.patches
     assert len(patch) > 1
     for face in sorted(set(patch.lower[:, 0]) & set(patch.upper[:, 0])):
@@ -156,19 +162,21 @@ def test_where_boxes_touch_the_better_one_counts(found):
         assert boxes.bound(face) == min(sides)
 
 
-def test_points_in_a_better_place_are_known_better(found):
+@pytest.mark.long
+def test_points_in_a_better_place_are_known_better():
     """The reason for boxes: they say more than the certificate."""
-    a, boxes = found["disk"]
+    a, boxes = made("disk")
     assert np.median([boxes.bound(p) for p in points_of(a, 200)]) < 0.9 * a.certificate.bound
 
 
-def test_a_record_is_json(found):
-    for _, boxes in found.values():
+def test_a_record_is_json():
+    for name in ("Runge", "sum", "trained"):
+        boxes = made(name)[1]
         told = boxes.record(len(boxes))
         assert json.loads(json.dumps(told, allow_nan=False)) == told
         assert [len(p["low"]) for p in told["patches"]] == [len(p) for p in boxes.patches]
         assert boxes.record(len(boxes) - 1) is None
-    _, boxes = found["Runge"]
+    _, boxes = made("Runge")
     patch = boxes.patches[0]
     unknown = replace(boxes, patches=(replace(patch, high=np.full_like(patch.high, np.inf)),), everywhere=math.inf)
     told = unknown.record(10_000)
@@ -177,29 +185,29 @@ def test_a_record_is_json(found):
     assert unknown.bound(0.0) == math.inf
 
 
-def test_no_boxes_behind_other_certificates(found):
-    a, _ = found["Runge"]
+def test_no_boxes_behind_other_certificates():
+    a, _ = made("Runge")
     for changes in ({"method": "theorem"}, {"method": "lemma"}, {"method": "none"}, {"bound": math.inf}):
         assert covering(replace(a, certificate=replace(a.certificate, **changes))) is None
     assert covering(replace(a, target=None)) is None
     assert covering(a, seconds=1e-9) is None
 
 
-def test_a_changed_model_has_no_boxes(found):
-    a, _ = found["Runge"]
+def test_a_changed_model_has_no_boxes():
+    a, _ = made("Runge")
     changed = replace(a, certificate=replace(a.certificate, weights="of another model"))
     with pytest.raises(ol.InputError, match="changed after it was certified"):
         covering(changed)
 
 
 @pytest.mark.parametrize("x", [[0.0, 0.0], [], "somewhere"])
-def test_a_point_has_all_variables(found, x):
+def test_a_point_has_all_variables(x):
     with pytest.raises(ol.InputError, match="a point of 1 numbers"):
-        found["Runge"][1].bound(x)
+        made("Runge")[1].bound(x)
 
 
-def test_a_proof_is_shown_and_compared_without_its_boxes(found):
-    a, _ = found["Runge"]
+def test_a_proof_is_shown_and_compared_without_its_boxes():
+    a, _ = made("Runge")
     proof = prove_by("analytic", a.model, a.target, a.certificate.tolerance, a.facts.places, 0.0, Budget())
     assert proof.covering is not None
     assert proof == replace(proof, covering=None)

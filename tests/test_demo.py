@@ -1,5 +1,7 @@
 """`make demo` prints a table whose numbers are at rounding level."""
 
+import pytest
+
 import demo
 
 
@@ -11,6 +13,7 @@ def test_model_reference_and_stock_agree():
         assert max(float(dx), float(dtheta)) <= 1e-10
 
 
+@pytest.mark.long
 def test_the_papers_example_three_ways():
     rows = demo.paper_example().rows
     units = [int(str(row[2]).replace(",", "")) for row in rows]

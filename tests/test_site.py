@@ -56,6 +56,7 @@ def in_styles(text: str) -> list[str]:
     return re.findall(r"(?:url\(|@import)\s*['\"]?([^'\")\s]+)", text)
 
 
+@pytest.mark.long
 def test_nothing_is_fetched_from_elsewhere(site):
     pages = list(site.glob("*.html"))
     assert len(pages) > 20
@@ -78,6 +79,7 @@ def test_an_address_elsewhere_is_noticed():
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_links_within_the_site_lead_somewhere(site):
     for page in site.glob("*.html"):
         for link in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text()):
@@ -89,6 +91,7 @@ def test_links_within_the_site_lead_somewhere(site):
             assert not anchor or f'id="{anchor}"' in goal.read_text(), (page.name, link)
 
 
+@pytest.mark.long
 def test_every_public_name_is_on_the_api_page(site):
     text = (site / "api.html").read_text()
     for name in set(ol.__all__) - {"__version__"}:
