@@ -19,6 +19,7 @@ import kaleido
 import plotly.graph_objects as go
 
 import casestudies
+import explorer
 import onelayer as ol
 from hero import hero
 from onelayer.errors import InputError
@@ -44,8 +45,9 @@ def _waves() -> ol.Approximation:
 
 
 # file → what draws it
-FIGURES: dict[str, Callable[[], go.Figure]] = {
+FIGURES: dict[str, Callable[[], go.Figure | bytes]] = {
     "hero.png": hero,
+    "explorer.png": explorer.picture,
     "figure-1.svg": figure_1,
     "figure-2.svg": figure_2,
     "size.svg": casestudies.size,
@@ -60,14 +62,19 @@ def write(name: str, folder: Path) -> Path:
     figure = FIGURES[name]()
     path, fresh = folder / name, folder / f".new-{name}"
     folder.mkdir(parents=True, exist_ok=True)
-    size = {"width": figure.layout.width, "height": figure.layout.height}
-    drawn = kaleido.calc_fig_sync(figure, opts=size | {"format": path.suffix[1:]})
+    drawn = figure if isinstance(figure, bytes) else _drawn(figure, path.suffix)
     try:
-        fresh.write_bytes(tightened(drawn) if path.suffix == ".png" else settled(drawn.decode()).encode())
+        fresh.write_bytes(drawn)
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
     return path
+
+
+def _drawn(figure: go.Figure, kind: str) -> bytes:
+    size = {"width": figure.layout.width, "height": figure.layout.height}
+    drawn: bytes = kaleido.calc_fig_sync(figure, opts=size | {"format": kind[1:]})
+    return tightened(drawn) if kind == ".png" else settled(drawn.decode()).encode()
 
 
 def settled(svg: str) -> str:

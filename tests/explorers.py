@@ -1,32 +1,16 @@
 """A running explorer for tests: a real server process on a free port, and what is left of it afterwards."""
 
 import os
-import re
-import signal
-import subprocess
-import sys
 from contextlib import contextmanager
+
+import explorer
 
 
 @contextmanager
 def serving(*options):
-    """The address of a server that is ended afterwards."""
-    command = [sys.executable, "-m", "onelayer.apps.cli", "serve", "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://\S+/", line)
-        assert found, line + process.stderr.read()
-        yield Server(process, found[0])
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        process.stdout.close()
-        process.stderr.close()
+    """A server that is ended afterwards."""
+    with explorer.serving(*options) as (process, address):
+        yield Server(process, address)
 
 
 class Server:

@@ -12,7 +12,7 @@ import numpy as np
 from ..approximation import Approximation
 from .figures import signed_log
 from .headmap import Gate, HeadMap, Token
-from .style import DIVERGING, SEQUENTIAL, styled
+from .style import DIVERGING, SEQUENTIAL, SHADE, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -63,7 +63,7 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
             if D == 2
             else {"y0": 0, "y1": 1, "yref": "y domain"}
         )
-        figure.add_shape(type="rect", line={"color": "#444", "width": 1}, layer="below", fillcolor="#f4f6f8", **box)
+        figure.add_shape(type="rect", line={"color": "#444", "width": 1}, layer="below", fillcolor=SHADE, **box)
     return figure.update_layout(showlegend=False)
 
 
@@ -218,7 +218,7 @@ def _draw_strips(figure: "go.Figure", found: HeadMap, names: tuple[str, ...]) ->
     hover = {"text": text, "hovertemplate": "%{text}<extra></extra>"}
     x, y = [m[0] for m in marks], [m[1] for m in marks]
     figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, **hover))
-    figure.add_vrect(0, 1, fillcolor="#f4f6f8", line={"color": "#444", "width": 1}, layer="below")
+    figure.add_vrect(0, 1, fillcolor=SHADE, line={"color": "#444", "width": 1}, layer="below")
     figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(names)[::-1])
 
 

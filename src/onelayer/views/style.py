@@ -9,6 +9,7 @@ FONT = {"family": "system-ui, sans-serif", "size": 14}
 TARGET, LAYER, BOUND = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito's blue, vermilion, green
 SEQUENTIAL, DIVERGING = "Viridis", "RdBu"
 GREY = "#8c8c8c"
+SHADE = "rgba(110, 125, 145, 0.09)"  # a domain, on light and on dark paper
 VIEW: dict[str, Any] = {  # of surfaces: all of the box and its labels within the picture
     "aspectmode": "manual",
     "aspectratio": {"x": 1, "y": 1, "z": 0.7},

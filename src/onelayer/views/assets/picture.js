@@ -29,7 +29,7 @@ function themed(layout) {
     if (/^[xy]axis\d+$/.test(name)) own[name] = axis(own[name]);
     if (!/^scene\d*$/.test(name)) continue;
     own[name] = { ...own[name] };
-    for (const side of ["xaxis", "yaxis", "zaxis"]) own[name][side] = { ...axis(own[name][side]), color: THEME.ink };
+    for (const side of ["xaxis", "yaxis", "zaxis"]) own[name][side] = { ...axis(own[name][side]), color: THEME.ink, backgroundcolor: "rgba(0,0,0,0)" };
   }
   return own;
 }
