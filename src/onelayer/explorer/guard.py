@@ -73,6 +73,8 @@ class Guard:
 
     def require_own(self, request: Request) -> None:
         """Refuse foreign hosts, and what the page of another site asks for."""
+        if request.scope["http_version"] not in ("1.0", "1.1"):
+            raise Refused(400, "HTTP/1.1", "another version", "use a browser or an HTTP library")
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self.names:
             raise Refused(421, "a request to this server", "another Host", f"open http://{sorted(self.names)[0]}/")
