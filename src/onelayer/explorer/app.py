@@ -14,7 +14,8 @@ import contextlib
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from typing import Any
 
@@ -51,11 +52,11 @@ class Events(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         stream = self.lane.events(self.job)
         gone = asyncio.create_task(_disconnected(receive))
         following: asyncio.Task[Any] = asyncio.create_task(anext(stream, None))
         try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while True:
                 await asyncio.wait({gone, following}, timeout=BEAT, return_when=asyncio.FIRST_COMPLETED)
                 if gone.done():
@@ -74,6 +75,7 @@ class Events(Response):
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await following
             await stream.aclose()  # type: ignore[attr-defined]
+            self.lane.leave(self.job)  # where the stream had no time to begin
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -91,6 +93,7 @@ class Explorer:
         self.files = {name: (own / name).read_text(encoding="utf-8") for name in (*OWN, "index.html")}
         self.files |= {name: asset(name) for name in SHARED} | {"plotly.js": plotly_source()}
         self.folders: OrderedDict[str, bytes] = OrderedDict()
+        self.reader = ThreadPoolExecutor(1, "reader")  # one: flint's precision belongs to the whole process
 
     @contextlib.asynccontextmanager
     async def life(self, app: Starlette) -> AsyncIterator[None]:
@@ -103,6 +106,7 @@ class Explorer:
             await asyncio.gather(*warming, return_exceptions=True)
             for lane in (self.building, self.training):
                 await lane.close()
+            self.reader.shutdown(wait=False, cancel_futures=True)
 
     def kept(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event as the page gets it: a folder stays here, under a key."""
@@ -132,23 +136,23 @@ class Explorer:
 
     async def parse(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        wish = await asyncio.to_thread(wish_of, record, self.limits)
-        formula, domain = await asyncio.to_thread(read_wish, wish, self.limits)
-        return _json(
-            {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain), "code": wish.code}
-        )
+        return _json(await self._read(_described, record))
 
     async def build(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        wish = await asyncio.to_thread(wish_of, record, self.limits)
+        wish = await self._read(wish_of, record)
         return self._admitted(self.building, request, {"kind": "build", "wish": wish.record()})
 
     async def train(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        wish, parameters = await asyncio.to_thread(training_of, record, self.limits)
+        wish, parameters = await self._read(training_of, record)
         return self._admitted(
             self.training, request, {"kind": "train", "wish": wish.record(), "parameters": parameters}
         )
+
+    async def _read(self, reading: Callable[[Any, Limits], Any], record: Any) -> Any:
+        """What a record says, beside the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self.reader, reading, record, self.limits)
 
     def _admitted(self, lane: Lane, request: Request, asked: dict[str, Any]) -> Response:
         try:
@@ -179,6 +183,7 @@ def application(limits: Limits, names: frozenset[str], workers: int = 1) -> Guar
     ]
     handlers: dict[Any, Any] = {Refused: _refused, InputError: _bad_input, HTTPException: _http}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=explorer.life)
+    app.router.redirect_slashes = False
     return Guard(app, names)
 
 
@@ -192,6 +197,13 @@ async def _bad_input(request: Request, error: InputError) -> Response:
 
 async def _http(request: Request, error: HTTPException) -> Response:
     return told(InputError("something that is here", error.detail, "see the page"), error.status_code)
+
+
+def _described(record: Any, limits: Limits) -> dict[str, Any]:
+    """Variables, outputs, domain and code of a wish."""
+    wish = wish_of(record, limits)
+    formula, domain = read_wish(wish, limits)
+    return {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain), "code": wish.code}
 
 
 def _json(record: dict[str, Any]) -> Response:

@@ -73,15 +73,18 @@ class Guard:
 
     def require_own(self, request: Request) -> None:
         """Refuse foreign hosts, and what the page of another site asks for."""
+        if request.scope["http_version"] not in ("1.0", "1.1"):
+            raise Refused(400, "HTTP/1.1", "another version", "use a browser or an HTTP library")
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self.names:
             raise Refused(421, "a request to this server", "another Host", f"open http://{sorted(self.names)[0]}/")
-        origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
+        headers = request.headers
         opened = (
-            request.method == "GET" and request.url.path == "/" and request.headers.get("sec-fetch-mode") == "navigate"
+            request.method == "GET" and request.scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
         )
-        foreign = origin is not None and origin.lower() != f"http://{hosts[0].lower()}"
-        if foreign or (site not in ("none", "same-origin") and not opened):
+        foreign = any(origin.lower() != f"http://{hosts[0].lower()}" for origin in headers.getlist("origin"))
+        own = all(site in ("none", "same-origin") for site in headers.getlist("sec-fetch-site"))
+        if foreign or not (own or opened):
             raise Refused(403, "a request of the explorer's own page", "one of another site", "open the page itself")
 
 

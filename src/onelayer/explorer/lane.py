@@ -17,7 +17,7 @@ from typing import Any
 from .limits import Limits
 from .worker import settings
 
-LINE = 2**28  # bytes of one event, at most
+LINE = 2**26  # bytes of one event, at most
 STARTING = 120.0  # seconds for a worker to load everything
 THREADS = max(1, (os.cpu_count() or 1) // 2)  # of a worker: one lane builds while the other trains
 
@@ -121,36 +121,51 @@ class Lane:
     async def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:
         """The place in the queue while it changes, then what the worker says. Close it to cancel the job."""
         worker: Worker | None = None
-        finished = False
+        asked = finished = False
         try:
-            place = None
-            while (worker := self._taken(job)) is None:
-                if place != (place := self.waiting.index(job) + 1):
+            place = 0
+            while worker is None:
+                if (worker := await self._turn(job, place)) is None:
+                    place = self._place(job)
                     yield {"event": "queued", "position": place}
-                async with self.moved:
-                    await self.moved.wait()
-            async with asyncio.timeout(self.limits.seconds):
-                try:
-                    yield {"event": "started"}
-                    await worker.ready()
-                    await worker.send(json.dumps(job.asked) + "\n")
-                    while not finished:
-                        event = await worker.event()
-                        finished = event["event"] == "done"
-                        if event["event"] == "died":
-                            raise ConnectionError
-                        yield event
-                except ConnectionError:
-                    yield _stopped("the worker ended", "enlarge ε or simplify the formula")
+            end = asyncio.get_running_loop().time() + self.limits.seconds
+            yield {"event": "started"}
+            async with asyncio.timeout_at(end):  # never around a yield: the next event may be awaited by another task
+                await worker.ready()
+                asked = True
+                await worker.send(json.dumps(job.asked) + "\n")
+            while not finished:
+                async with asyncio.timeout_at(end):
+                    event = await worker.event()
+                if event["event"] == "died":
+                    raise ConnectionError
+                finished = event["event"] == "done"
+                yield event
         except TimeoutError:
             yield _stopped(f"{self.limits.seconds:g} s were not enough", "enlarge ε or simplify the formula")
+        except (OSError, ValueError):  # it died, could not be started, or told more than fits a line
+            yield _stopped("the worker ended", "enlarge ε or simplify the formula")
         finally:
-            if job in self.waiting:
-                self.waiting.remove(job)
+            self.leave(job)
             if worker is not None:
                 self.running.pop(job, None)
-                self._give_back(worker, finished)
+                self._give_back(worker, finished or not asked)
             self._tell()
+
+    def leave(self, job: Job) -> None:
+        """Out of the queue, if it is there."""
+        if job in self.waiting:
+            self.waiting.remove(job)
+
+    def _place(self, job: Job) -> int:
+        return self.waiting.index(job) + 1
+
+    async def _turn(self, job: Job, place: int) -> Worker | None:
+        """Wait for a worker, or (None) for another place in the queue."""
+        async with self.moved:  # held between look and wait, so that no move is missed
+            while (worker := self._taken(job)) is None and self._place(job) == place:
+                await self.moved.wait()
+            return worker
 
     def _taken(self, job: Job) -> Worker | None:
         """A worker, if it is this job's turn: the first in the queue whose visitor has none running."""
@@ -162,11 +177,11 @@ class Lane:
         self.running[job] = worker = self.free.pop()
         return worker
 
-    def _give_back(self, worker: Worker, finished: bool) -> None:
+    def _give_back(self, worker: Worker, idle: bool) -> None:
         """A worker that is not done with its job is killed and started anew."""
 
         async def renewed() -> None:
-            if not finished:
+            if not idle:
                 await worker.kill()
             self.free.append(worker)
             self._tell()

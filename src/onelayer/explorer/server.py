@@ -10,7 +10,9 @@ from ..errors import InputError
 from .limits import Limits
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-HEADER_SECONDS = 10.0  # for the first request of a connection to arrive
+HEADER_SECONDS = 10.0  # for a request to arrive on an open connection
+READING_SECONDS = 60.0  # for a client to take what was sent before more is
+CONNECTIONS = 400  # at once: some files must stay free for workers
 
 
 def serve(
@@ -78,20 +80,67 @@ def _bound(host: str, port: int) -> Any:
 
 
 def _prompt() -> Any:
-    """uvicorn's protocol, for clients that say at once what they want: silent connections are closed."""
+    """uvicorn's protocol, for clients that say at once what they want and take what they get."""
+    import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Prompt(H11Protocol):
+        """Closes connections that are one too many, that send no whole request in time, or that do not read."""
+
+        idling: asyncio.TimerHandle | None = None
+        stalling: asyncio.TimerHandle | None = None
+
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self.waiting = self.loop.call_later(HEADER_SECONDS, self._give_up)
+            if len(self.connections) > CONNECTIONS:
+                self.transport.abort()
+            self._time()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self.waiting.cancel()
+            for timer in (self.idling, self.stalling):
+                if timer is not None:
+                    timer.cancel()
             super().connection_lost(exc)
 
-        def _give_up(self) -> None:
-            if self.cycle is None:
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._time()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._time()
+
+        def _time(self) -> None:
+            """Between two answers time runs, whatever trickles in."""
+            idle = self.cycle is None or self.cycle.response_complete
+            if self.idling is not None and not idle:
+                self.idling.cancel()
+                self.idling = None
+            elif self.idling is None and idle:
+                self.idling = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self.stalling = self.loop.call_later(READING_SECONDS, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            if self.stalling is not None:
+                self.stalling.cancel()
+                self.stalling = None
+            super().resume_writing()
+
+        def send_400_response(self, msg: str) -> None:
+            """The same line and headers as for every refusal; where an answer has begun already, none."""
+            if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
                 self.transport.close()
+                return
+            from .guard import HEADERS, told
+
+            response = told(InputError("an HTTP request", msg, "use a browser or an HTTP library"))
+            headers = [*response.raw_headers, *((k.encode(), v.encode()) for k, v in HEADERS.items())]
+            start = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")], reason=b"Bad Request")
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self.transport.close()
 
     return Prompt

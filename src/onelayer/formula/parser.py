@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from .expression import Condition, Formula
 from .literal import constant_exponent, literal
 from .screen import check_names, clip, refuse, screen
-from .syntax import foreign, piece, python_syntax
+from .syntax import foreign, piece, python_syntax, segment
 from .tree import (
     And,
     Call,
@@ -106,7 +106,7 @@ class _Reader:
         self.enter(syntax, depth)
         match syntax:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return self.share(Number, literal(ast.get_source_segment(self.source, syntax) or ""))
+                return self.share(Number, literal(segment(self.source, syntax)))
             case ast.Constant():
                 raise refuse(f"the literal {self.piece(syntax)}")
             case ast.Name(id=name):

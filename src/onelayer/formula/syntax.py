@@ -43,7 +43,13 @@ def python_syntax(source: str) -> ast.expr:
 
 def piece(source: str, syntax: ast.AST) -> str:
     """The part of the source that a syntax node covers, in one quoted line."""
-    return clip(ast.get_source_segment(source, syntax) or type(syntax).__name__)
+    return clip(segment(source, syntax) or type(syntax).__name__)
+
+
+def segment(source: str, syntax: ast.AST) -> str:
+    """The part of a source of one line that a syntax node covers; `ast.get_source_segment` would split it every time."""
+    start, end = getattr(syntax, "col_offset", 0), getattr(syntax, "end_col_offset", 0)  # in bytes
+    return source.encode()[start:end].decode()
 
 
 def foreign(syntax: ast.AST) -> str:
