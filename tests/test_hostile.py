@@ -17,8 +17,8 @@ from assaults import GOOD, bodies, foreign, malformed, request, slow, wish, wish
 from explorers import Server, alive
 
 START = """
-from onelayer.explorer import server
-from onelayer.explorer.limits import Limits
+from onelayer.apps.web import server
+from onelayer.apps.web.limits import Limits
 server.HEADER_SECONDS = server.READING_SECONDS = 2.0
 server.serve(0, limits=Limits(body_seconds=2.0, {}), started=lambda address: print(address, flush=True))
 """

@@ -21,7 +21,7 @@ def serve(
     """Serve the explorer: type a function, move ε, click a point. Needs the extra `web`; Ctrl-C ends it."""
     if not host.strip():
         raise InputError("an address to listen on", f"{host!r}", "leave --host out")
-    from ...explorer.server import serve as run
+    from ..web.server import serve as run
 
     def started(address: str) -> None:
         print(f"onelayer explorer at {address} (Ctrl-C ends it)", flush=True)

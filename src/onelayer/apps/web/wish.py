@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any, get_args
 
-from ..build import Construction, Method
-from ..domain import Domain, domain_of
-from ..errors import InputError
-from ..formula import Formula, parse
-from ..sides import Sides, read_domain
+from ...build import Construction, Method
+from ...domain import Domain, domain_of
+from ...errors import InputError
+from ...formula import Formula, parse
+from ...sides import Sides, read_domain
 from .limits import Limits
 
 DTYPES = ("float64", "float32")

@@ -7,11 +7,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from ..approximation import Approximation
-from ..views import words
-from ..views.pages import page_data
-from ..views.scene import Scene, scenes, window
-from ..views.sections import certificate_section, facts, heads_section, point_section, scenes_section
+from ...approximation import Approximation
+from ...views import words
+from ...views.pages import page_data
+from ...views.scene import Scene, scenes, window
+from ...views.sections import certificate_section, facts, heads_section, point_section, scenes_section
 
 
 def view(approximation: Approximation) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Worker:
             if self.process is not None and self.process.returncode is None:
                 return
             self.process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "onelayer.explorer.worker",
+                sys.executable, "-m", "onelayer.apps.web.worker",
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE, start_new_session=True,
                 env=os.environ | {"OMP_NUM_THREADS": str(THREADS)},
             )  # fmt: skip

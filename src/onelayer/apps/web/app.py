@@ -26,9 +26,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from .. import __version__
-from ..errors import InputError
-from ..views.pages import asset, plotly_source
+from ... import __version__
+from ...errors import InputError
+from ...views.pages import asset, plotly_source
 from .guard import Guard, Refused, body_of, told
 from .lane import Full, Job, Lane
 from .limits import Limits
@@ -89,7 +89,7 @@ class Explorer:
     def __init__(self, limits: Limits, workers: int = 1) -> None:
         self.limits = limits
         self.building, self.training = Lane(limits, workers), Lane(limits, workers)
-        own = resources.files("onelayer.explorer") / "assets"
+        own = resources.files("onelayer.apps.web") / "assets"
         self.files = {name: (own / name).read_text(encoding="utf-8") for name in (*OWN, "index.html")}
         self.files |= {name: asset(name) for name in SHARED} | {"plotly.js": plotly_source()}
         self.folders: OrderedDict[str, bytes] = OrderedDict()

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..build import build
-from ..certify.covering import covering
-from ..compare import layer_size
-from ..errors import InputError
-from ..representative import plan_representative
-from ..target import Target
-from ..train import prepared
-from ..training.run import Run
-from ..views.pages import array_record
-from ..views.scene import window
+from ...build import build
+from ...certify.covering import covering
+from ...compare import layer_size
+from ...errors import InputError
+from ...representative import plan_representative
+from ...target import Target
+from ...train import prepared
+from ...training.run import Run
+from ...views.pages import array_record
+from ...views.scene import window
 from .limits import Limits
 from .view import folder_of, view
 from .wish import Wish

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from ..errors import InputError
+from ...errors import InputError
 from .limits import Limits
 from .wish import Wish
 
