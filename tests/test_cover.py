@@ -27,6 +27,7 @@ from onelayer.formula.bounded import evaluate_bounded, evaluate_bounded_on_grids
 from onelayer.heads import Gates
 from onelayer.layer import scalar_layer
 from onelayer.solved import solved_layer
+from onelayer.table import at_most
 from onelayer.wishes import Wishes
 
 KINDS = st.sampled_from(["gates", "memory"])
@@ -180,7 +181,7 @@ def test_progress_names_the_bound_and_an_interrupt_keeps_it():
     whole = prove(form, target, frame, 1e-3, progress=lambda stage, fraction: seen.append((stage, fraction)))
     stages, fractions = zip(*seen, strict=True)
     assert stages[0] == "certifying"
-    assert stages[-1] == f"certifying, bound {whole.bound:.3g}"
+    assert stages[-1] == f"certifying, bound {at_most(whole.bound, 3)}"
     assert list(fractions) == sorted(fractions)
     assert fractions[-1] == 1.0
 

@@ -293,3 +293,158 @@ def test_by_keyboard_alone(visit):
     v.page.keyboard.press("ArrowRight")
     v.page.wait_for_timeout(300)
     assert v.page.evaluate("window.explainedNow.x[0]") > before
+
+
+NUMBERS = """async (asked) => { const n = await import("/assets/numbers.js");
+  return asked.map(([name, ...values]) => [n[name](...values)].flat()); }"""
+
+
+def test_text_claims_no_more_than_the_numbers(visit):
+    from decimal import Decimal
+
+    rng = np.random.default_rng(0)
+    bounds = [0.01, 1.0, 123.0, *(10 ** rng.uniform(-13, 5, 200)).tolist()]
+    middles = rng.normal(size=len(bounds)).tolist()
+    ends = [(m - b, m + b) for m, b in zip(middles, bounds, strict=True)]
+    ends += [(0.0, 1.0), (-0.25, 0.125), (0.1, 0.3), (1e6, 1e6 + 1)]
+    v = visit()
+    told = v.page.evaluate(NUMBERS, [["atMost", b] for b in [0.0, *bounds]])
+    assert told[0] == ["0"]
+    for b, (text,) in zip(bounds, told[1:], strict=True):
+        assert Decimal(b) <= Decimal(text) <= Decimal(b) * Decimal("1.011")
+    for (low, high), (a, b) in zip(ends, v.page.evaluate(NUMBERS, [["between", *e] for e in ends]), strict=True):
+        assert Decimal(a) <= Decimal(low)
+        assert Decimal(high) <= Decimal(b)
+        assert float(b) - float(a) <= (high - low) * 1.03
+    for (low, high), (a, b) in zip(ends, v.page.evaluate(NUMBERS, [["inside", *e] for e in ends]), strict=True):
+        assert low <= float(a) < float(b) <= high
+    assert v.page.evaluate(NUMBERS, [["inside", 0.1, 0.3]]) == [["0.1", "0.3"]]
+
+
+@pytest.mark.long
+def test_what_is_said_of_f_holds_at_many_points(visit):
+    v = visit()
+    v.page.select_option("#dtype", "float32")
+    v.ask("sin(3*x1)*x2; x1 - x2**2", "0:1", 1e-3)
+    f = (lambda a, b: np.sin(3 * a) * b, lambda a, b: a - b**2)
+    for output in (0, 1):
+        v.page.select_option("#movable select", str(output))
+        for x in np.random.default_rng(output).random((6, 2)).tolist():
+            v.page.evaluate('async (x) => (await import("/assets/point.js")).goTo(x)', x)
+            there = v.page.evaluate("window.explainedNow.x")
+            words = v.text("#box").rstrip(".").split()
+            low, high = float(words[-3]), float(words[-1])
+            assert low <= f[output](*there) <= high
+
+
+@pytest.mark.parametrize("typed", ["abc", pytest.param("", marks=pytest.mark.long), "0,01"])
+def test_a_tolerance_that_is_no_number(visit, typed):
+    v = visit()
+    v.page.fill("#tolerance", typed)
+    v.page.wait_for_selector("#tolerance[aria-invalid=true]")
+    assert v.page.get_attribute("#formula", "aria-invalid") == "false"
+    assert f"Found: '{typed}'" in v.text("#said")
+    v.page.press("#tolerance", "Enter")
+    v.page.wait_for_selector("#error:visible")
+    assert f"'{typed}'" in v.text("#error")
+    v.page.fill("#tolerance", " 1e-2 ")
+    v.page.wait_for_selector("#tolerance[aria-invalid=false]")
+
+
+@pytest.mark.long
+def test_links_keep_every_character_and_digit(visit):
+    from urllib.parse import urlencode
+
+    v = visit()
+    v.ask("a + 0.5*b; a*b", "a=0:1, b=-1:1", 0.012345)
+    link = "#" + v.text("#link").partition("#")[2]
+    other = visit(link=link)
+    other.built()
+    assert other.page.input_value("#domain") == "a=0:1, b=-1:1"
+    assert other.page.input_value("#formula") == "a + 0.5*b; a*b"
+    assert other.page.input_value("#tolerance") == "0.012345"
+    odd = {"formula": "1 & 2 # 3 %41 + ü;", "domain": "0:1", "tolerance": "1.2345e-7", "at": "1,2,3,4"}
+    last = visit(link="#" + urlencode(odd))
+    last.page.wait_for_selector("#error:visible")
+    assert {name: last.page.input_value(f"#{name}") for name in ("formula", "domain", "tolerance")} == {
+        name: odd[name] for name in ("formula", "domain", "tolerance")
+    }
+
+
+@pytest.mark.long
+def test_many_layers_one_after_another_leave_nothing_behind(visit):
+    v = visit()
+    for i in range(8):
+        v.ask("x1*x2", "0:1", 0.01 + 0.001 * i)
+        v.page.wait_for_selector("#error-0[data-drawn=yes]")
+    assert not [text for text in v.said if "context" in text.lower()]
+    assert v.page.evaluate("document.querySelectorAll('canvas').length") < 20
+    assert v.page.evaluate("document.getElementById('curve').data[0].x.length") == 8
+
+
+@pytest.mark.long
+def test_two_builds_and_a_change_of_colours_at_once(visit):
+    v = visit()
+    v.ask("x1*x2", "0:1", 0.02)
+    for formula in ("x1 + x2**2", "x1**3"):
+        v.page.fill("#formula", formula)
+        v.page.click("#build")
+        v.page.click("#theme")
+    v.page.wait_for_selector("body[data-busy=yes]")
+    v.built()
+    v.page.click("#theme")
+    v.page.wait_for_selector("#function-0[data-drawn=yes]")
+    assert "x1**3" in v.text("#of")
+    assert v.page.evaluate("window.explainedNow.x.length") == 1
+    assert len(v.page.evaluate("document.getElementById('curve').data[0].x")) == 1
+
+
+@pytest.mark.long
+def test_cancelled_while_the_boxes_are_looked_up(visit):
+    v = visit()
+    v.page.fill("#formula", "exp(-20*(x1 - x2)**2)")
+    v.page.fill("#domain", "0:1")
+    v.page.fill("#tolerance", "1e-3")
+    v.page.click("#build")
+    v.page.wait_for_selector("#outcome:visible", timeout=100_000)
+    v.page.keyboard.press("Escape")
+    v.page.wait_for_selector("body[data-busy=no][data-shown=yes]")
+    assert "being looked up" not in v.text("#box")
+    assert "is proved" in v.text("#box") or "Proved on the whole domain" in v.text("#box")
+
+
+@pytest.mark.long
+def test_a_click_takes_the_slice_and_the_output_of_its_own_picture(visit):
+    v = visit()
+    v.ask("x1*x2 + x3 + x4 - x5; x1 + x2 + x3*x4 + x5", "0:1", 0.05)
+    v.page.select_option("#scene-0 select", "1")
+    v.page.locator("#scene-0 input").nth(0).fill("4")
+    clicked(v, 0.3, 0.7)
+    x = v.page.evaluate("window.explainedNow.x")
+    assert np.allclose(x[:2], [0.3, 0.7], atol=0.03)
+    assert x[2:] == [1.0, 0.5, 0.5]
+    assert v.page.input_value("#movable select") == "1"
+    slid = v.page.locator("#scene-0 input").nth(0).input_value()
+    v.page.click("#theme")
+    v.page.wait_for_selector("#error-0[data-drawn=yes]")
+    assert v.page.evaluate("window.explainedNow.x") == x  # colours change nothing else
+    assert v.page.locator("#scene-0 input").nth(0).input_value() == slid
+
+
+def test_copying_says_what_happened(visit):
+    v = visit()
+    v.ask("x1", "0:1", 0.1)
+    for board in ("undefined", "{ writeText: () => Promise.reject(new Error()) }"):
+        v.page.evaluate(f"Object.defineProperty(navigator, 'clipboard', {{ value: {board}, configurable: true }})")
+        v.page.click("[data-copy=code]")
+        v.page.wait_for_selector("text=Selected: press Ctrl+C")
+        assert v.page.evaluate("getSelection().toString()").startswith("import onelayer as ol")
+        v.page.click("[data-copy=code]")
+        v.page.wait_for_selector("text=Copy the code")
+
+
+def test_nothing_is_called_certified_that_is_not(visit):
+    v = visit()
+    v.ask("where(x1 < 0.5, 0, 1)", "0:1", 0.1)
+    assert v.text("#verdict") in ("UNDECIDED", "REFUTED")
+    assert "certified" not in v.text("#timing")

@@ -21,6 +21,7 @@ from ..formula.bounded import ULPS
 from ..formula.tree import Where, postorder, variables
 from ..model import SingleLayerTransformer
 from ..rewriting import plain
+from ..table import at_most
 from ..target import Target
 from ..threads import one_thread
 from .analytic import Proof
@@ -141,7 +142,7 @@ class Search:
                 if budget.spent(boxes) or (within is not None and boxes > FURTHER * within + MORE):
                     break
                 if progress:
-                    progress(f"certifying, bound {bound:.3g}", min(1.0, elapsed / budget.seconds))
+                    progress(f"certifying, bound {at_most(bound, 3)}", min(1.0, elapsed / budget.seconds))
                 goal = tolerance if observed <= tolerance < bound else ENOUGH * observed
                 worst = np.flatnonzero((cover.bound >= bound / 4) & (cover.bound > goal) & cover.divisible)
                 worst = worst[np.argsort(-cover.bound[worst])[: self.at_once]]

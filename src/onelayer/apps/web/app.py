@@ -35,7 +35,7 @@ from .limits import Limits
 from .presets import PRESETS
 from .wish import read_wish, training_of, wish_of
 
-OWN = ("explorer.js", "stream.js", "form.js", "point.js", "training.js", "explorer.css")
+OWN = ("explorer.js", "stream.js", "form.js", "point.js", "numbers.js", "speech.js", "training.js", "explorer.css")
 SHARED = ("layer.js", "picture.js", "report.css")
 KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
 BEAT = 2.0  # seconds: a line at least so often tells that the stream is alive
@@ -203,7 +203,7 @@ def _described(record: Any, limits: Limits) -> dict[str, Any]:
     """Variables, outputs, domain and code of a wish."""
     wish = wish_of(record, limits)
     formula, domain = read_wish(wish, limits)
-    return {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain), "code": wish.code}
+    return {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain), "code": wish.code(limits)}
 
 
 def _json(record: dict[str, Any]) -> Response:

@@ -26,6 +26,7 @@ Emit = Callable[[dict[str, Any]], None]
 OFTEN = 0.05  # seconds between two reports of progress
 BOXES = 20_000  # boxes of a proof that a page gets
 LINE, SQUARE = 201, 41  # points along a variable where a trained layer is drawn
+SCATTERED = 2000  # points of the whole domain where its error is looked at too: a picture may show one slice of it
 STEPS, EVERY = 4000, 50
 
 
@@ -58,7 +59,7 @@ def build_job(wish: Wish, limits: Limits, emit: Emit) -> None:
     )
     built = time.perf_counter() - started
     shown = view(approximation)
-    emit({"event": "result", "code": wish.code, "built": built, "seconds": time.perf_counter() - started, **shown})
+    emit({"event": "result", "code": wish.code(limits), "built": built, "seconds": time.perf_counter() - started, **shown})
     emit({"event": "folder", "zip": base64.b64encode(folder_of(approximation)).decode()})
     boxes = covering(approximation)
     emit({"event": "covering", "covering": None if boxes is None else boxes.record(BOXES)})
@@ -72,6 +73,8 @@ def train_job(wish: Wish, parameters: int, limits: Limits, emit: Emit) -> None:
         raise InputError("a layer of as many parameters", f"no size has about {parameters:,}", "build another layer")
     heads, width, d_model = size
     axes, x = _grid(target)
+    drawn, others = len(x), np.random.default_rng(0).random((SCATTERED, target.dimension))
+    x = np.concatenate([x, target.domain.points(others)])
     f, started = target.values(x), time.perf_counter()
     run = prepared(
         target, heads=heads, width=width, d_model=d_model, dtype="float64", steps=STEPS, every=EVERY, rate=None
@@ -90,7 +93,7 @@ def train_job(wish: Wish, parameters: int, limits: Limits, emit: Emit) -> None:
                 "largest": float(np.nanmax(np.abs(error))),
                 "seconds": time.perf_counter() - started,
                 "axes": [axis.tolist() for axis in axes],
-                "error": array_record(error[:, 0].astype(np.float32)),
+                "error": array_record(error[:drawn, 0].astype(np.float32)),
             }
         )
 

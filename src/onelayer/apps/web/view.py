@@ -36,6 +36,7 @@ def view(approximation: Approximation) -> dict[str, Any]:
         "observed": c.observed if math.isfinite(c.observed) else None,
         "units": approximation.units,
         "parameters": approximation.parameters,
+        "outputs": math.prod(approximation.output_shape),
         "names": list(approximation.domain.names),
         "ends": [end.tolist() for end in low_high],
         "drawn": [list(scene.drawn) for scene in found],

@@ -38,13 +38,14 @@ class Wish:
         sides = read_domain(self.domain)
         return sides * max(1, len(parse(self.formula).names)) if isinstance(sides, list) and len(sides) == 1 else sides
 
-    @property
-    def code(self) -> str:
-        """The Python that builds the same layer."""
+    def code(self, limits: Limits) -> str:
+        """The Python that builds the same layer, with as much time to look for it."""
         plain = Wish("", "").record()
         options = {
             k: v for k, v in self.record().items() if v != plain[k] and k not in ("formula", "domain", "tolerance")
         }
+        if self.method == "polished":
+            options["seconds"] = limits.search
         given = "".join(f", {k}={v!r}" for k, v in options.items())
         return (
             "import onelayer as ol\n\n"

@@ -19,6 +19,13 @@ function draw(id, figure) {
   return Plotly.newPlot(place, figure.data, themed(layout), LOOK);
 }
 
+// A figure that goes gives back what it holds: a browser has few contexts for surfaces.
+function cleared(figure) {
+  const surfaces = [...figure.querySelectorAll("canvas")];
+  Plotly.purge(figure);
+  surfaces.forEach((canvas) => canvas.getContext("webgl")?.getExtension("WEBGL_lose_context")?.loseContext());
+}
+
 // The layout in the colours of the page.
 function themed(layout) {
   if (!THEME) return layout;
@@ -202,7 +209,8 @@ const waiting = new Set();
 function soon(name, work) {
   if (waiting.has(name)) return;
   waiting.add(name);
-  requestAnimationFrame(() => { waiting.delete(name); work(); });
+  const data = DATA;
+  requestAnimationFrame(() => { waiting.delete(name); if (DATA === data) work(); });
 }
 
 function unpack(data) {
@@ -219,8 +227,10 @@ function unpack(data) {
 function drawNow(id) {
   const place = document.getElementById(id), data = DATA;
   return draw(id, DATA.figures[id]).then(() => {
-    if (DATA !== data) return;
+    if (DATA !== data) { cleared(place); return; }
     place.dataset.drawn = "yes";
+    const number = Number(id.split("-")[1]);
+    if (document.getElementById(`scene-${number}`)?.dataset.moved) moveScene(number); // as its sliders stand by now
     place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
   });
 }
@@ -234,7 +244,8 @@ async function show(data) {
   const [first, ...others] = Object.keys(DATA.figures);
   for (const id of Object.keys(DATA.figures)) document.getElementById(id).style.minHeight = `${DATA.figures[id].layout.height}px`;
   DATA.scenes.forEach((_, number) => {
-    document.getElementById(`scene-${number}`).addEventListener("input", () => soon(number, () => moveScene(number)));
+    const form = document.getElementById(`scene-${number}`);
+    form.addEventListener("input", () => { form.dataset.moved = "yes"; soon(number, () => moveScene(number)); });
   });
   if (first) await drawNow(first);
   if (DATA !== data) return; // something else is shown by now

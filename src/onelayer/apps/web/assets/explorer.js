@@ -1,37 +1,50 @@
 // The explorer: from a key press to a certified surface, and everything that can be asked of the layer.
 
-import { events, answer, Refusal } from "./stream.js";
+import { events, Refusal, Silence } from "./stream.js";
 import { fill, fromLink, linkOf, listen, parse, wish } from "./form.js";
+import { atMost } from "./numbers.js";
 import { clickable, cover, goTo, look, point, tell } from "./point.js";
+import { speak } from "./speech.js";
 import { against, redraw, stop, train } from "./training.js";
 
 const at = (id) => document.getElementById(id);
-const sizes = new Map(); // function and options → the layers that were built
-let running = null, shown = null, restored = null;
+const sizes = new Map(); // function and options → tolerance → the layer that was built
+let running = null, shown = null;
 
-async function build() {
+// Build what the form asks for, and show it at a point x if one is given.
+async function build(x = null) {
   const started = performance.now(), asked = wish();
   if (running) running.abort();
   const own = (running = new AbortController());
+  let found = null, boxes = null;
   busy(true);
   complain(null);
+  speak("building");
   try {
     for await (const event of events("/api/build", asked, own.signal)) {
       if (event.event === "queued") stage(`waiting: place ${event.position} in the queue`, null);
       if (event.event === "started") stage("starting", null);
       if (event.event === "progress") stage(event.stage, event.share);
       if (event.event === "error") throw new Refusal(event);
-      if (event.event === "result") display(event, asked, started);
+      if (event.event === "result") display((found = event), asked, started, x);
       if (event.event === "folder") offer(event.key);
-      if (event.event === "covering") { cover(event.covering); tell(); }
+      if (event.event === "covering") boxes = event.covering;
     }
     stage("", null);
   } catch (error) {
-    if (error.name === "AbortError") { if (running === own) stage("cancelled", null); }
-    else { stage("", null); complain(error instanceof Refusal ? error : { asked: "an answer of the server", found: "none", change: "start it again" }); }
+    if (running === own) ended(error);
   } finally {
+    if (found) cover(found, boxes);
     if (running === own) { running = null; busy(false); }
   }
+}
+
+function ended(error) {
+  const cancelled = error.name === "AbortError";
+  stage(cancelled ? "cancelled" : "", null);
+  if (cancelled) speak("cancelled");
+  else if (error instanceof Refusal) complain(error);
+  else throw error;
 }
 
 function busy(yes) {
@@ -56,43 +69,65 @@ function complain(error) {
   }
 }
 
-function display(found, asked, started) {
-  shown = { found, asked, text: JSON.stringify(found.data) };
+function display(found, asked, started, x) {
+  const same = shown && ["formula", "domain"].every((name) => shown.asked[name] === asked[name]);
+  const own = (shown = { found, asked, started, text: JSON.stringify(found.data) });
+  delete found.data;
   at("outcome").hidden = false;
   at("verdict").textContent = found.verdict;
   at("verdict").className = `verdict ${found.verdict}`;
+  at("of").textContent = `f = ${asked.formula}, on ${asked.domain}, ε = ${asked.tolerance}`;
   at("statement").textContent = found.statement;
   at("facts").innerHTML = found.facts; // made by the server, every text in it escaped
   at("timing").textContent = "";
   at("code").textContent = found.code;
+  speak(`${found.verdict}. ${found.statement}`);
   offer(null);
   look(found);
   against(found, asked);
+  remember(found, asked);
   delete document.body.dataset.shown;
-  document.addEventListener("drawn", () => {
-    const seconds = (performance.now() - started) / 1000;
-    at("timing").textContent = `${seconds.toFixed(2)} s from key press to certified surface, ${found.built.toFixed(2)} s of it to build and prove`;
-  }, { once: true });
-  paint(restored).then(() => {
-    remember(found, asked);
+  paint(same, x).then(() => {
+    if (shown !== own) return;
+    curve();
     relink();
     document.body.dataset.shown = "yes";
   });
-  restored = null;
 }
 
-// Sections and figures of the layer that is shown, in the colours of the theme.
-async function paint(x) {
-  for (const [name, body] of Object.entries(shown.found.sections)) document.querySelector(`#${name} .body`).innerHTML = body;
-  await show(JSON.parse(shown.text));
-  if (x && DATA.layer && x.length === DATA.layer.start.length) goTo(x);
+// Sections and figures of the layer that is shown, in the colours of the theme; sliders stay where they are, if that has a meaning.
+async function paint(same, x) {
+  const own = shown, controls = () => [...document.querySelectorAll("section .body :is(input, select, summary)")];
+  const before = controls(), focused = before.indexOf(document.activeElement);
+  for (const [name, body] of Object.entries(own.found.sections)) {
+    const place = document.querySelector(`#${name} .body`);
+    place.querySelectorAll(".js-plotly-plot").forEach((figure) => { if (!(figure.id in DATA.figures) || figure.dataset.drawn) cleared(figure); });
+    place.innerHTML = body; // made by the server, every text in it escaped
+  }
+  const after = controls();
+  if (same && after.length === before.length) {
+    after.forEach((control, i) => {
+      if (control.value === before[i].value) return;
+      control.value = before[i].value;
+      control.form.dataset.moved = "yes";
+    });
+    after[focused]?.focus({ preventScroll: true });
+  }
+  await show(JSON.parse(own.text));
+  if (shown === own && x && x.length === own.found.names.length) goTo(x);
 }
 
 document.addEventListener("drawn", ({ target }) => {
   const [name, number] = target.id.split("-");
   if (["function", "error"].includes(name)) clickable(target, Number(number));
-  if (name === "headmap") clickable(target, 0);
-  if (target.id === "error-0") tell();
+  if (name === "headmap") clickable(target);
+  if (name === "error") tell();
+  if (target.id === "function-0" && shown.started) {
+    const seconds = (performance.now() - shown.started) / 1000, { built, verdict } = shown.found;
+    const to = verdict === "CERTIFIED" ? "certified surface" : "surface";
+    at("timing").textContent = `${seconds.toFixed(2)} s from key press to ${to}, ${built.toFixed(2)} s of it to build and prove`;
+    shown.started = null;
+  }
 });
 
 function offer(key) {
@@ -101,20 +136,23 @@ function offer(key) {
   link.setAttribute("aria-disabled", key ? "false" : "true");
 }
 
-function remember(found, asked) {
-  const { tolerance, ...rest } = asked, key = JSON.stringify(rest);
+function alike({ tolerance, ...rest }) {
+  const key = JSON.stringify(rest);
   if (!sizes.has(key)) sizes.set(key, new Map());
-  sizes.get(key).set(tolerance, found);
-  curve(sizes.get(key));
+  return sizes.get(key);
 }
 
-function curve(layers) {
-  const rows = [...layers].sort(([a], [b]) => b - a), good = ([, f]) => f.verdict === "CERTIFIED";
+function remember({ units, parameters, verdict, bound }, asked) {
+  alike(asked).set(asked.tolerance, { units, parameters, verdict, proved: bound === null ? "nothing proved" : `bound ${atMost(bound)}` });
+}
+
+function curve() {
+  const rows = [...alike(shown.asked)].sort(([a], [b]) => b - a), good = ([, f]) => f.verdict === "CERTIFIED";
   const line = {
     x: rows.map(([e]) => e), y: rows.map(([, f]) => f.units), mode: "lines+markers", line: { color: BLUE },
     marker: { size: 10, color: rows.map((r) => (good(r) ? GREEN : GREY)), symbol: rows.map((r) => (good(r) ? "circle" : "x")) },
-    customdata: rows.map(([, f]) => [f.parameters, f.verdict, f.bound]),
-    hovertemplate: "ε = %{x}: %{y} units, %{customdata[0]} parameters<br>%{customdata[1]}, bound %{customdata[2]}<extra></extra>",
+    customdata: rows.map(([, f]) => [f.parameters, f.verdict, f.proved]),
+    hovertemplate: "ε = %{x}: %{y} units, %{customdata[0]} parameters<br>%{customdata[1]}, %{customdata[2]}<extra></extra>",
   };
   const layout = {
     template: "plotly_white", font: FONT, height: 320, margin: { l: 60, r: 16, t: 12, b: 50 },
@@ -137,31 +175,30 @@ function restore() {
   const found = fromLink();
   if (!found) return false;
   fill(found.given);
-  restored = found.point;
   parse();
-  build();
+  build(found.point);
   return true;
 }
 
 function theme(name) {
   document.documentElement.dataset.theme = name;
   at("theme").textContent = name === "dark" ? "Light" : "Dark";
-  at("theme").setAttribute("aria-pressed", name === "dark");
   const colour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
   THEME = { ink: colour("--ink"), line: colour("--line") };
   if (!shown) return;
-  paint(point());
-  const { tolerance, ...rest } = shown.asked;
-  curve(sizes.get(JSON.stringify(rest)));
+  paint(true, null);
+  curve();
   redraw();
 }
 
 for (const button of document.querySelectorAll("[data-copy]")) {
+  const name = button.textContent;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(at(button.dataset.copy).textContent).catch(() => {});
-    const text = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = text; }, 1200);
+    const place = at(button.dataset.copy), board = navigator.clipboard; // there is none at an address without encryption
+    const copied = board ? await board.writeText(place.textContent).then(() => true, () => false) : false;
+    if (!copied) getSelection().selectAllChildren(place);
+    button.textContent = copied ? "Copied" : "Selected: press Ctrl+C";
+    setTimeout(() => { button.textContent = name; }, 2000);
   });
 }
 at("cancel").addEventListener("click", () => running?.abort());
@@ -172,8 +209,8 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape") ru
 window.addEventListener("hashchange", restore);
 
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-const about = await fetch("/api/about").then((response) => response.json());
-listen(about.presets, build);
+const about = await fetch("/api/about").then((response) => response.json()).catch(() => { complain(new Silence()); throw new Silence(); });
+listen(about.presets, () => build());
 if (!restore()) { fill(about.presets[0]); at("preset").value = "0"; await parse(); }
 document.body.dataset.ready = "yes";
 const dry = document.createElement("div"); // the first surface takes longer: drawn once out of sight

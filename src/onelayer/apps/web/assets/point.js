@@ -1,42 +1,73 @@
 // A clicked point: the sliders go there, the layer is explained there, and the boxes of the proof that hold it are shown.
 
-let covering = null; // {patches: [{coordinates, lower, upper, low, high}], extra}, or null
-let whole = null; // what is proved on the whole domain
-let view = null;
+import { atMost, between, inside } from "./numbers.js";
+import { speak } from "./speech.js";
+
+let covering = null; // {patches: [{coordinates, lower, upper, low, high}], extra}; null: none; undefined: not known yet
+let view = null, now = null; // the layer, and the point of it that is looked at
 const UP = 1 + 1e-9;
 
-export function look(found) { view = found; whole = found.bound; covering = undefined; }
-// JSON has no ∞: null stands for what is not proved.
-export function cover(found) {
+// Another layer: what was said about the one before is said no more.
+export function look(found) {
+  [view, now, covering] = [found, null, undefined];
+  document.getElementById("box").textContent = "";
+}
+
+// The boxes of a layer's proof, if it is still the one that is looked at. JSON has no ∞: null stands for what is not proved.
+export function cover(layer, found) {
+  if (layer !== view) return;
   covering = found;
-  if (!found) return;
-  found.extra = found.extra.map((v) => v ?? Infinity);
-  for (const patch of found.patches) {
-    patch.high = patch.high.map((row) => row.map((v) => v ?? Infinity));
-    patch.low = patch.low.map((row) => row.map((v) => v ?? -Infinity));
+  if (found) {
+    found.extra = found.extra.map((v) => v ?? Infinity);
+    for (const patch of found.patches) {
+      patch.high = patch.high.map((row) => row.map((v) => v ?? Infinity));
+      patch.low = patch.low.map((row) => row.map((v) => v ?? -Infinity));
+    }
   }
+  tell();
 }
 
 // The point where the sliders stand, moved along some variables.
-export function goTo(values) {
+export function goTo(values, output) {
+  if (!DATA.layer) return;
   for (const input of document.querySelectorAll("#movable input[type=range]")) {
     const value = values[Number(input.dataset.variable)];
     if (value !== undefined && Number.isFinite(value)) input.value = value;
   }
+  const select = document.querySelector("#movable select");
+  if (select && output !== undefined) select.value = output;
   movePoint();
 }
 
 export function clickable(place, number) {
   place.on("plotly_click", ({ points: [p] }) => {
-    const drawn = view.drawn[number] ?? view.drawn[0], values = {};
-    values[drawn[0]] = Number(p.x);
-    if (drawn.length > 1) values[drawn[1]] = Number(p.y);
-    const sliders = document.querySelectorAll(`#scene-${number} input[type=range]`), scene = DATA.scenes[number];
-    const moved = view.names.map((_, j) => j).filter((j) => !drawn.includes(j)).slice(0, sliders.length);
-    moved.forEach((j, i) => { values[j] = scene.stops[i][Number(sliders[i].value)]; });
-    goTo(values);
+    if (p.data.hoverinfo === "skip") return; // the sheets of the bound have no points of their own
+    if (number === undefined) goTo(amongHeads(p)); else goTo(inScene(p, number), document.querySelector(`#scene-${number} select`)?.value);
     document.getElementById("point").scrollIntoView({ block: "start" });
   });
+}
+
+// All variables: those that are drawn from the picture, the others from its sliders, or at the centre of the domain.
+function inScene(p, number) {
+  const drawn = view.drawn[number], values = view.ends[0].map((low, j) => low + (view.ends[1][j] - low) / 2);
+  values[drawn[0]] = Number(p.x);
+  if (drawn.length > 1) values[drawn[1]] = Number(p.y);
+  const sliders = document.querySelectorAll(`#scene-${number} input[type=range]`), { stops } = DATA.scenes[number];
+  const moved = view.names.map((_, j) => j).filter((j) => !drawn.includes(j));
+  sliders.forEach((slider, i) => { values[moved[i]] = stops[i][Number(slider.value)]; });
+  return values;
+}
+
+// A mark in the picture of the heads: its axes are variables, or it lies in the strip of one, at a share of the interval.
+function amongHeads(p) {
+  const { names, ends: [low, high] } = view, strip = names.indexOf(p.y);
+  if (strip >= 0) return { [strip]: low[strip] + Number(p.x) * (high[strip] - low[strip]) };
+  const values = {};
+  for (const [axis, value] of [[p.xaxis, p.x], [p.yaxis, p.y]]) {
+    const j = names.indexOf(axis?.title?.text);
+    if (j >= 0) values[j] = Number(value);
+  }
+  return values;
 }
 
 // One box of every patch that holds x: the one with the best bound.
@@ -45,9 +76,9 @@ export function boxesAt(x) {
   const found = covering.patches.map((patch) => {
     let best = null;
     patch.lower.forEach((lower, b) => {
-      const inside = patch.coordinates.every((j, i) => lower[i] <= x[j] && x[j] <= patch.upper[b][i]);
+      if (!patch.coordinates.every((j, i) => lower[i] <= x[j] && x[j] <= patch.upper[b][i])) return;
       const size = Math.max(...patch.high[b].map((h, o) => Math.max(h, -patch.low[b][o])));
-      if (inside && (!best || size < best.size)) best = { size, b };
+      if (!best || size < best.size) best = { size, b };
     });
     return best && { coordinates: patch.coordinates, lower: patch.lower[best.b], upper: patch.upper[best.b], low: patch.low[best.b], high: patch.high[best.b] };
   });
@@ -59,41 +90,38 @@ export function boundOn(boxes, output) {
   const high = boxes.reduce((s, b) => s + b.high[output], 0), low = boxes.reduce((s, b) => s + b.low[output], 0);
   const adding = boxes.length * 2 ** -52 * boxes.reduce((s, b) => s + Math.max(Math.abs(b.high[output]), Math.abs(b.low[output])), 0);
   const bound = (Math.max(high, -low) * UP + adding + covering.extra[output]) * UP;
-  return whole === null ? bound : Math.min(bound, whole);
+  return view.bound === null ? bound : Math.min(bound, view.bound);
 }
 
-const upward = (v) => { const e = 10 ** (Math.floor(Math.log10(v)) - 2); return (Math.ceil((v / e) * UP) * e).toPrecision(3); };
-const side = (name, low, high) => `${name} from ${Number(low.toPrecision(6))} to ${Number(high.toPrecision(6))}`;
-
 function told({ x, output, found }) {
-  const value = found.value, band = (b) => `so f(x) is between ${(value - b).toPrecision(7)} and ${(value + b).toPrecision(7)}`;
+  const { bound: whole, names } = view, band = (b) => `so f(x) is between ${between(found.value - b, found.value + b).join(" and ")}`;
   if (whole === null) return "Nothing is proved about this layer.";
   const boxes = boxesAt(x);
   if (!boxes) {
     const waiting = covering === undefined ? " The boxes of the proof are being looked up." : "";
-    return `Proved on the whole domain: |T − f| ≤ ${upward(whole)}; ${band(whole)}.${waiting}`;
+    return `Proved on the whole domain: |T − f| ≤ ${atMost(whole)}; ${band(whole)}.${waiting}`;
   }
-  const bound = boundOn(boxes, output), names = view.names;
+  const bound = boundOn(boxes, output), side = (name, low, high) => `${name} from ${inside(low, high).join(" to ")}`;
   const where = boxes.map((box) => box.coordinates.map((j, i) => side(names[j], box.lower[i], box.upper[i])).join(", ")).join("; ");
-  return `The proof's box here: ${where}. In it |T − f| ≤ ${upward(bound)} is proved (${upward(whole)} on the whole domain); ${band(bound)}.`;
+  return `The proof's box here: ${where}. In it |T − f| ≤ ${atMost(bound)} is proved (${atMost(whole)} on the whole domain); ${band(bound)}.`;
 }
 
-let now = null;
 document.addEventListener("moved", (event) => { now = event.detail; tell(); });
 export function tell() {
   if (!now || !view) return;
-  document.getElementById("box").textContent = told(now);
-  mark();
+  const place = document.getElementById("box"), text = told(now);
+  if (place.textContent !== text) speak(place.textContent = text);
+  view.drawn.forEach(mark);
 }
 
 export const point = () => (now ? now.x : null);
 
-// The point, and its box, in the picture of the error.
-function mark() {
-  const place = document.getElementById("error-0");
+// The point, and its box, in a picture of the error.
+function mark(drawn, number) {
+  const place = document.getElementById(`error-${number}`);
   if (!place?.dataset.drawn) return;
   place.given ??= place.layout.shapes ?? [];
-  const drawn = view.drawn[0], boxes = boxesAt(now.x) ?? [], side = (j) => {
+  const boxes = boxesAt(now.x) ?? [], side = (j) => {
     const box = boxes.find((b) => b.coordinates.includes(j));
     return box ? [box.lower[box.coordinates.indexOf(j)], box.upper[box.coordinates.indexOf(j)]] : [view.ends[0][j], view.ends[1][j]];
   };

@@ -7,27 +7,37 @@ export class Refusal extends Error {
   }
 }
 
+// The server has gone, or cannot be reached.
+export class Silence extends Refusal {
+  constructor() { super({ asked: "an answer of the server", found: "none", change: "start it again" }); }
+}
+
+const heard = (waiting) => waiting.catch((error) => { throw error.name === "AbortError" ? error : new Silence(); });
+
 async function sent(path, body, signal) {
-  const response = await fetch(path, {
+  const response = await heard(fetch(path, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
-  });
+  }));
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
   throw new Refusal(told.error ?? { asked: "an answer", found: `status ${response.status}`, change: "try again" });
 }
 
 export async function answer(path, body, signal) {
-  return (await sent(path, body, signal)).json();
+  return heard((await sent(path, body, signal)).json());
 }
 
 export async function* events(path, body, signal) {
   const reader = (await sent(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await heard(reader.read());
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
-    for (const line of lines) yield JSON.parse(line);
+    for (const line of lines) {
+      signal.throwIfAborted(); // what had arrived before is not wanted any more
+      yield JSON.parse(line);
+    }
   }
 }

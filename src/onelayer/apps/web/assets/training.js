@@ -3,13 +3,12 @@
 import { events, Refusal } from "./stream.js";
 
 const at = (id) => document.getElementById(id);
-let running = null, moments = [], built = null, axes = null;
+let running = null, moments = [], built = null;
 
 export function against(found, asked) {
   stop();
   built = { ...found, asked };
   moments = [];
-  axes = null;
   at("lesson").textContent = "";
   for (const id of ["convergence", "trained"]) Plotly.purge(id);
 }
@@ -20,29 +19,36 @@ export function stop() {
 
 export async function train() {
   if (!built || running) return;
-  const own = (running = new AbortController());
+  const own = (running = new AbortController()), layer = built;
   moments = [];
   at("train").disabled = true;
   at("stop").disabled = false;
-  const say = (text) => { at("lesson").textContent = text; };
+  // Nothing is said beside a layer that has been built since; steps are not read aloud, beginning and end are.
+  const say = (text, live = "polite") => {
+    if (built !== layer) return;
+    at("lesson").setAttribute("aria-live", live);
+    at("lesson").textContent = text;
+  };
   say("starting");
   try {
     let size = null;
-    for await (const event of events("/api/train", { ...built.asked, parameters: built.parameters }, own.signal)) {
+    for await (const event of events("/api/train", { ...layer.asked, parameters: layer.parameters }, own.signal)) {
       if (event.event === "queued") say(`waiting: place ${event.position} in the queue`);
       if (event.event === "size") size = event;
       if (event.event === "error") throw new Refusal(event);
       if (event.event === "moment") {
         moments.push(event);
-        say(`step ${event.step.toLocaleString("en")} of ${size.steps.toLocaleString("en")}, ${size.parameters.toLocaleString("en")} parameters, ${event.seconds.toFixed(1)} s: largest error ${event.largest.toPrecision(3)}`);
+        say(`step ${event.step.toLocaleString("en")} of ${size.steps.toLocaleString("en")}, ${size.parameters.toLocaleString("en")} parameters, ${event.seconds.toFixed(1)} s: largest error ${event.largest.toPrecision(3)}`, "off");
         soon("training", redraw);
       }
       if (event.event === "trained") say(`${at("lesson").textContent} (done)`);
     }
   } catch (error) {
-    say(error.name === "AbortError" ? `${at("lesson").textContent} (stopped)` : error instanceof Refusal ? `${error.asked}: ${error.found}` : "The server does not answer.");
+    if (error.name === "AbortError") say(`${at("lesson").textContent} (stopped)`);
+    else if (error instanceof Refusal) say(`Asked: ${error.asked}. Found: ${error.found}. Change: ${error.change}.`);
+    else throw error;
   } finally {
-    if (running === own) running = null;
+    running = null;
     at("train").disabled = false;
     at("stop").disabled = true;
   }
@@ -58,11 +64,12 @@ export function redraw() {
   const look = { template: "plotly_white", font: FONT, height: 380, margin: { l: 70, r: 16, t: 30, b: 50 } };
   const log = { type: "log", exponentformat: "power", title: { text: "largest error" } };
   Plotly.react("convergence", lines, themed({ ...look, yaxis: log, xaxis: { title: { text: "step" } }, legend: { orientation: "h", y: 1.15 } }), LOOK);
-  const error = Array.from(decoded(last.error).data), [x, y] = last.axes, names = built.names;
-  const data = y === undefined
+  const error = Array.from(decoded(last.error).data), [x, y] = last.axes, names = built.names, flatland = y === undefined;
+  const data = flatland
     ? [{ x, y: error, mode: "lines", line: { color: VERMILION } }]
     : [{ type: "heatmap", x, y, z: y.map((_, j) => x.map((_, i) => error[i * y.length + j])), zmid: 0, colorscale: "RdBu", reversescale: true, colorbar: { exponentformat: "power", thickness: 12 } }];
-  const band = y === undefined && built.bound !== null ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, y0: -built.bound, y1: built.bound, fillcolor: GREEN, opacity: 0.25, line: { width: 0 } }] : [];
-  const title = { text: y === undefined ? "T − f, trained; green: the construction's band" : "T − f, trained", font: { size: 14 } };
-  Plotly.react("trained", data, themed({ ...look, title, shapes: band, xaxis: { title: { text: names[0] } }, yaxis: { title: { text: y === undefined ? "T − f" : names[1] }, exponentformat: "power" } }), LOOK);
+  const band = flatland && built.bound !== null ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, y0: -built.bound, y1: built.bound, fillcolor: GREEN, opacity: 0.25, line: { width: 0 } }] : [];
+  const parts = ["T − f, trained", built.outputs > 1 ? "first output" : "", names.length > 2 ? "the other variables at the centre" : "", band.length ? "green: the construction's band" : ""];
+  const title = { text: parts.filter(Boolean).join("; "), font: { size: 14 } };
+  Plotly.react("trained", data, themed({ ...look, title, shapes: band, xaxis: { title: { text: names[0] } }, yaxis: { title: { text: flatland ? "T − f" : names[1] }, exponentformat: "power" } }), LOOK);
 }

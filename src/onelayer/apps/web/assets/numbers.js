@@ -1,0 +1,28 @@
+// Proved numbers as text, rounded so that the text claims no more than the number.
+
+const UP = 1 + 1e-9, HAIR = 1e-3; // of a step: more than a quotient of two floats is wrong by
+const powerOf = (v, digits) => (v > 0 && Number.isFinite(v) ? Math.floor(Math.log10(v)) + 1 - digits : 0);
+const text = (count, power) => (count * 10 ** power).toFixed(Math.min(100, Math.max(0, -power)));
+
+// An upper bound, rounded up to three digits.
+export function atMost(v) {
+  if (!(v > 0)) return "0";
+  const step = 10 ** powerOf(v, 3);
+  return (Math.ceil((v / step) * UP) * step).toPrecision(3);
+}
+
+// [low, high] from outside, to three digits of the width.
+export function between(low, high) {
+  const power = powerOf(high - low, 3), step = 10 ** power;
+  return [text(Math.floor(low / step - HAIR), power), text(Math.ceil(high / step + HAIR), power)];
+}
+
+// [low, high] from inside, to five digits of the width.
+export function inside(low, high) {
+  const power = powerOf(high - low, 5), step = 10 ** power;
+  const end = (v, inward) => {
+    const near = Number(text(Math.round(v / step), power));
+    return String(near === v ? near : Number(text(inward(v / step), power)));
+  };
+  return [end(low, Math.ceil), end(high, Math.floor)];
+}
