@@ -315,7 +315,7 @@ def test_text_claims_no_more_than_the_numbers(visit):
     for (low, high), (a, b) in zip(ends, v.page.evaluate(NUMBERS, [["between", *e] for e in ends]), strict=True):
         assert Decimal(a) <= Decimal(low)
         assert Decimal(high) <= Decimal(b)
-        assert float(b) - float(a) <= (high - low) * 1.03
+        assert float(b) - float(a) <= (high - low) * 1.03 + 1e-10
     for (low, high), (a, b) in zip(ends, v.page.evaluate(NUMBERS, [["inside", *e] for e in ends]), strict=True):
         assert low <= float(a) < float(b) <= high
     assert v.page.evaluate(NUMBERS, [["inside", 0.1, 0.3]]) == [["0.1", "0.3"]]
@@ -337,7 +337,7 @@ def test_what_is_said_of_f_holds_at_many_points(visit):
             assert low <= f[output](*there) <= high
 
 
-@pytest.mark.parametrize("typed", ["abc", pytest.param("", marks=pytest.mark.long), "0,01"])
+@pytest.mark.parametrize("typed", ["abc", *(pytest.param(t, marks=pytest.mark.long) for t in ("", "0,01"))])
 def test_a_tolerance_that_is_no_number(visit, typed):
     v = visit()
     v.page.fill("#tolerance", typed)
@@ -390,7 +390,7 @@ def test_two_builds_and_a_change_of_colours_at_once(visit):
         v.page.fill("#formula", formula)
         v.page.click("#build")
         v.page.click("#theme")
-    v.page.wait_for_selector("body[data-busy=yes]")
+    v.page.wait_for_selector("#of:has-text('x1**3')", timeout=100_000)
     v.built()
     v.page.click("#theme")
     v.page.wait_for_selector("#function-0[data-drawn=yes]")
@@ -431,6 +431,7 @@ def test_a_click_takes_the_slice_and_the_output_of_its_own_picture(visit):
     assert v.page.locator("#scene-0 input").nth(0).input_value() == slid
 
 
+@pytest.mark.long
 def test_copying_says_what_happened(visit):
     v = visit()
     v.ask("x1", "0:1", 0.1)
@@ -443,6 +444,7 @@ def test_copying_says_what_happened(visit):
         v.page.wait_for_selector("text=Copy the code")
 
 
+@pytest.mark.long
 def test_nothing_is_called_certified_that_is_not(visit):
     v = visit()
     v.ask("where(x1 < 0.5, 0, 1)", "0:1", 0.1)

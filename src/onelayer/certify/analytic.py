@@ -173,7 +173,9 @@ def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, depl
         busy = [c for c in busy if c.refine(budget, alone=len(covers) == 1)]
         steps += 1
         if progress:
-            progress(f"certifying, bound {at_most(_bound(covers, deployed), 3)}", 1.0 if not busy else 1 - 0.5 * 0.9**steps)
+            progress(
+                f"certifying, bound {at_most(_bound(covers, deployed), 3)}", 1.0 if not busy else 1 - 0.5 * 0.9**steps
+            )
 
 
 def _bound(covers: list[Cover], deployed: np.ndarray) -> float:

@@ -203,7 +203,12 @@ def _described(record: Any, limits: Limits) -> dict[str, Any]:
     """Variables, outputs, domain and code of a wish."""
     wish = wish_of(record, limits)
     formula, domain = read_wish(wish, limits)
-    return {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain), "code": wish.code(limits)}
+    return {
+        "names": list(domain.names),
+        "outputs": len(formula.outputs),
+        "domain": str(domain),
+        "code": wish.code(limits),
+    }
 
 
 def _json(record: dict[str, Any]) -> Response:

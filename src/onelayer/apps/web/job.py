@@ -59,7 +59,15 @@ def build_job(wish: Wish, limits: Limits, emit: Emit) -> None:
     )
     built = time.perf_counter() - started
     shown = view(approximation)
-    emit({"event": "result", "code": wish.code(limits), "built": built, "seconds": time.perf_counter() - started, **shown})
+    emit(
+        {
+            "event": "result",
+            "code": wish.code(limits),
+            "built": built,
+            "seconds": time.perf_counter() - started,
+            **shown,
+        }
+    )
     emit({"event": "folder", "zip": base64.b64encode(folder_of(approximation)).decode()})
     boxes = covering(approximation)
     emit({"event": "covering", "covering": None if boxes is None else boxes.record(BOXES)})

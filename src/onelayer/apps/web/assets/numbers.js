@@ -11,18 +11,19 @@ export function atMost(v) {
   return (Math.ceil((v / step) * UP) * step).toPrecision(3);
 }
 
-// [low, high] from outside, to three digits of the width.
+// [low, high] from outside, to three digits of the width, or twelve of the numbers: further ones are rounding.
 export function between(low, high) {
-  const power = powerOf(high - low, 3), step = 10 ** power;
+  const power = Math.max(powerOf(high - low, 3), powerOf(Math.max(-low, high), 12)), step = 10 ** power;
   return [text(Math.floor(low / step - HAIR), power), text(Math.ceil(high / step + HAIR), power)];
 }
 
-// [low, high] from inside, to five digits of the width.
+// [low, high] from inside, to five digits of the width, or all digits where that is too narrow.
 export function inside(low, high) {
   const power = powerOf(high - low, 5), step = 10 ** power;
   const end = (v, inward) => {
     const near = Number(text(Math.round(v / step), power));
-    return String(near === v ? near : Number(text(inward(v / step), power)));
+    return near === v ? near : Number(text(inward(v / step), power));
   };
-  return [end(low, Math.ceil), end(high, Math.floor)];
+  const [a, b] = [end(low, Math.ceil), end(high, Math.floor)];
+  return (low <= a && a < b && b <= high ? [a, b] : [low, high]).map(String);
 }
