@@ -299,6 +299,7 @@ NUMBERS = """async (asked) => { const n = await import("/assets/numbers.js");
   return asked.map(([name, ...values]) => [n[name](...values)].flat()); }"""
 
 
+@pytest.mark.long
 def test_text_claims_no_more_than_the_numbers(visit):
     from decimal import Decimal
 
@@ -337,7 +338,8 @@ def test_what_is_said_of_f_holds_at_many_points(visit):
             assert low <= f[output](*there) <= high
 
 
-@pytest.mark.parametrize("typed", ["abc", *(pytest.param(t, marks=pytest.mark.long) for t in ("", "0,01"))])
+@pytest.mark.long
+@pytest.mark.parametrize("typed", ["abc", "", "0,01"])
 def test_a_tolerance_that_is_no_number(visit, typed):
     v = visit()
     v.page.fill("#tolerance", typed)
