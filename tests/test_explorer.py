@@ -157,6 +157,7 @@ def test_headers_and_foreigners(server, client):
         {"domain": "1:0"},
         {"domain": "zero:one"},
         {"formula": "x9"},
+        {"formula": "x1;" * 12 + "x1"},
         {"tolerance": 0},
         {"tolerance": -1},
         {"tolerance": float("nan")},

@@ -62,7 +62,7 @@ def require_below_the_lipschitz_bound(formula, seed, close):
     assert (gaps <= allowed * (1 + 1e-12) + 1e-13).all()  # f itself is evaluated in floating point
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @smooth_pairs
 def test_no_pair_of_points_beats_the_lipschitz_bound(formula, seed, close):
     require_below_the_lipschitz_bound(formula, seed, close)
@@ -89,7 +89,7 @@ def require_below_omega(formula, seed, r):
     assert gaps.max() <= modulus.omega(r) + 1e-13
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @steep_pairs
 def test_no_pair_of_points_beats_omega(formula, seed, r):
     require_below_omega(formula, seed, r)

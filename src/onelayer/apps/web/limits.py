@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Characters, variables and units of a wish; seconds and memory of a job; sizes of queues and of what is kept."""
+    """Characters, variables, outputs and units of a wish; seconds and memory of a job; sizes of queues and of what is kept."""
 
     formula: int = 2000  # characters
     variables: int = 6
+    outputs: int = 12
     units: int = 2000
     seconds: float = 120.0  # of one job, proof included
     search: float = 30.0  # of these, to look for the fewest units

@@ -82,7 +82,10 @@ def read_wish(wish: Wish, limits: Limits) -> tuple[Formula, Domain]:
     if len(sides) > limits.variables:
         raise InputError(f"at most {limits.variables} variables here", f"{len(sides)}", "use the Python package")
     domain = domain_of(sides)
-    return parse(wish.formula, domain.names), domain
+    formula = parse(wish.formula, domain.names)
+    if len(formula.outputs) > limits.outputs:
+        raise InputError(f"at most {limits.outputs} outputs here", f"{len(formula.outputs)}", "use the Python package")
+    return formula, domain
 
 
 def training_of(record: Any, limits: Limits) -> tuple[Wish, int]:
