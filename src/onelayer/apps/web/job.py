@@ -91,7 +91,12 @@ def train_job(wish: Wish, parameters: int, limits: Limits, emit: Emit) -> None:
     emit({"event": "size", "heads": heads, "width": width, "d_model": d_model, "parameters": own, "steps": STEPS})
 
     def moment(stage: str, share: float) -> None:
-        error = _values(run, x) - f
+        T = _values(run, x)
+        if not np.isfinite(T).all():
+            raise InputError(
+                "a training that converges", "numbers that are not finite", "train once more, or not at all"
+            )
+        error = T - f
         emit(
             {
                 "event": "moment",

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, get_args
 
 from ...build import Construction, Method
-from ...domain import Domain, domain_of
+from ...domain import MOST_VARIABLES, Domain, domain_of
 from ...errors import InputError
 from ...formula import Formula, parse
 from ...sides import Sides, read_domain
@@ -36,7 +36,9 @@ class Wish:
     def sides(self) -> Sides:
         """(low, high) for every variable; one side stands for all of them."""
         sides = read_domain(self.domain)
-        return sides * max(1, len(parse(self.formula).names)) if isinstance(sides, list) and len(sides) == 1 else sides
+        if not isinstance(sides, list) or len(sides) > 1:
+            return sides
+        return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused in any case
 
     def code(self, limits: Limits) -> str:
         """The Python that builds the same layer, with as much time to look for it."""

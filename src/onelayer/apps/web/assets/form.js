@@ -68,6 +68,7 @@ function say(text, wrong) {
   for (const name of ["formula", "domain", "tolerance"]) at(name).setAttribute("aria-invalid", wrong.includes(name));
 }
 
+let moving = 0;
 export function listen(presets, build) {
   const list = at("preset");
   list.replaceChildren(new Option("your own function", ""), ...presets.map((p, i) => new Option(p.name, i)));
@@ -92,7 +93,10 @@ export function listen(presets, build) {
     at("tolerance").value = shortest(10 ** Number(at("epsilon").value));
     at("epsilon").setAttribute("aria-valuetext", at("tolerance").value);
   });
-  at("epsilon").addEventListener("change", () => { parse(); build(); });
+  at("epsilon").addEventListener("change", () => { // arrow keys change it step by step: wait for the last one
+    clearTimeout(moving);
+    moving = setTimeout(() => { parse(); build(); }, 300);
+  });
   for (const name of ["method", "construction", "dtype"]) at(name).addEventListener("change", () => build());
   at("wish").addEventListener("submit", (event) => { event.preventDefault(); build(); });
 }
