@@ -128,10 +128,10 @@ class Lane:
                 if (worker := await self._turn(job, place)) is None:
                     place = self._place(job)
                     yield {"event": "queued", "position": place}
-            end = asyncio.get_running_loop().time() + self.limits.seconds
             yield {"event": "started"}
+            await worker.ready()  # a fresh process takes its own time
+            end = asyncio.get_running_loop().time() + self.limits.seconds
             async with asyncio.timeout_at(end):  # never around a yield: the next event may be awaited by another task
-                await worker.ready()
                 asked = True
                 await worker.send(json.dumps(job.asked) + "\n")
             while not finished:
