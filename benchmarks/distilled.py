@@ -11,6 +11,8 @@ best on a GPU, where products are shortened to TF32.
     python benchmarks/distilled.py albert --device cuda --store docs/studies/distilled.csv   rows are stored as they are done
     python benchmarks/distilled.py albert --only 256 --store distilled.csv                   one student
     python benchmarks/distilled.py minilm --tokens tokens.npz --device cuda --store docs/studies/minilm.csv
+    python benchmarks/distilled.py albert --steps 1 --store speeds.csv                       times, one student after another
+    python benchmarks/distilled.py albert --store docs/studies/distilled.csv --speeds speeds.csv    those times for its rows
     python benchmarks/distilled.py albert --store docs/studies/distilled.csv --page          the docs' table, from the file
 """
 
@@ -26,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 import onelayer as ol
-from onelayer.distill.student import Student
+from onelayer.distill.student import Student, pooled
 from onelayer.distill.teachers import packaged, teacher_of
 from onelayer.table import Table
 from page import placed
@@ -51,8 +53,7 @@ class Cut(nn.Module):
 
     def forward(self, given: Tensor, there: Tensor) -> Tensor:
         hidden = self.base(input_ids=given, attention_mask=there.long()).last_hidden_state
-        weights = there.to(hidden.dtype).unsqueeze(-1)
-        return (hidden * weights).sum(dim=1) / weights.sum(dim=1) if self.pooled else hidden
+        return pooled(hidden, there) if self.pooled else hidden
 
 
 class Albert:
@@ -131,8 +132,7 @@ class Over(nn.Module):
 
     def forward(self, given: Tensor, there: Tensor) -> Tensor:
         y = self.layer(self.enter(self.embedding(input_ids=given)), src_key_padding_mask=~there)
-        weights = there.to(y.dtype).unsqueeze(-1)
-        return (self.readout(self.norm(y)) * weights).sum(dim=1) / weights.sum(dim=1)
+        return pooled(self.readout(self.norm(y)), there)
 
 
 def parts(arrays: tuple[np.ndarray, ...], device: str) -> Iterator[list[Tensor]]:
@@ -172,10 +172,14 @@ def measured(task: Any, name: str, device: str, steps: int) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
+def stored(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def table(task: Any, path: Path) -> Table:
     found = Table(f"{task.__name__} as one layer", task.heading)
-    with path.open(newline="") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: (row["student"].startswith("one"), int(row["parameters"])))
+    rows = sorted(stored(path), key=lambda row: (row["student"].startswith("one"), int(row["parameters"])))
     for row in rows:
         shares = (f"{float(row[name]):.4f}" for name in ("cosine", "agreement", "chosen"))
         found.rows.append((row["student"], f"{int(row['parameters']):,}", *shares, f"{float(row['speed-up']):.1f}"))
@@ -190,9 +194,18 @@ def main() -> None:
     parser.add_argument("--only", help="one student: a width, or 'cut'")
     parser.add_argument("--tokens", type=Path, help="for minilm: the file of sentences.py")
     parser.add_argument("--store", type=Path, required=True, help="CSV file, a row for each student as it is done")
+    parser.add_argument("--speeds", type=Path, help="CSV file whose speed-ups the stored rows take")
     parser.add_argument("--page", action="store_true", help="put the table of the file into docs/distill.md")
     asked = parser.parse_args()
     kind = {"albert": Albert, "minilm": Minilm}[asked.teacher]
+    if asked.speeds:
+        times = {row["student"]: row["speed-up"] for row in stored(asked.speeds)}
+        rows = [row | {"speed-up": times[row["student"]]} for row in stored(asked.store)]
+        with asked.store.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
+        return
     if asked.page:
         PAGE.write_text(placed(PAGE.read_text(), asked.teacher, table(kind, asked.store).markdown().strip()))
         return

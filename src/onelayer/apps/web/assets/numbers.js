@@ -6,7 +6,8 @@ const text = (count, power) => (count * 10 ** power).toFixed(Math.min(100, Math.
 
 // An upper bound, rounded up to three digits.
 export function atMost(v) {
-  if (!(v > 0)) return "0";
+  if (v === 0) return "0";
+  if (!(v > 0 && v < Infinity)) return "∞"; // not a number: nothing is known
   const step = 10 ** powerOf(v, 3);
   return (Math.ceil((v / step) * UP) * step).toPrecision(3);
 }

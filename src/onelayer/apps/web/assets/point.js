@@ -90,7 +90,7 @@ export function boundOn(boxes, output) {
   const high = boxes.reduce((s, b) => s + b.high[output], 0), low = boxes.reduce((s, b) => s + b.low[output], 0);
   const adding = boxes.length * 2 ** -52 * boxes.reduce((s, b) => s + Math.max(Math.abs(b.high[output]), Math.abs(b.low[output])), 0);
   const bound = (Math.max(high, -low) * UP + adding + covering.extra[output]) * UP;
-  return view.bound === null ? bound : Math.min(bound, view.bound);
+  return view.bound === null || bound <= view.bound ? bound : view.bound; // what is no number does not count
 }
 
 function told({ x, output, found }) {
