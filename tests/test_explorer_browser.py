@@ -309,6 +309,8 @@ def test_text_claims_no_more_than_the_numbers(visit):
     ends = [(m - b, m + b) for m, b in zip(middles, bounds, strict=True)]
     ends += [(0.0, 1.0), (-0.25, 0.125), (0.1, 0.3), (1e6, 1e6 + 1)]
     v = visit()
+    unknown = v.page.evaluate("import('/assets/numbers.js').then((n) => [NaN, Infinity, undefined].map(n.atMost))")
+    assert unknown == ["∞"] * 3  # never 0
     told = v.page.evaluate(NUMBERS, [["atMost", b] for b in [0.0, *bounds]])
     assert told[0] == ["0"]
     for b, (text,) in zip(bounds, told[1:], strict=True):
