@@ -12,20 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from onelayer.certify import analytic, bisect
 
 import onelayer as ol
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify import analytic, bisect
-from onelayer.certify.decide import decide
-from onelayer.certify.form import form_of
-from onelayer.heads import joined, lattice_gates
-from onelayer.layer import scalar_layer
-from onelayer.plan import outputs_of
-from onelayer.representative import plan_representative, representative_layer
-from onelayer.sample import fitting_points
-from onelayer.solved import solved_layer
-from onelayer.wishes import Wishes
+from onelayer.construction.plan import outputs_of
+from onelayer.construction.representative.construction import plan_representative, representative_layer
+from onelayer.construction.request import Wishes
+from onelayer.construction.solved.search import solved_layer
+from onelayer.layer.assemble import assemble
+from onelayer.layer.form import form_of
+from onelayer.layer.heads import joined, lattice_gates
+from onelayer.layer.layer import scalar_layer
+from onelayer.pipeline import frame_of
+from onelayer.proof.decision import decide
+from onelayer.target.points import fitting_points
 from page import options
 from targets import FRANKE, GAUSS
 

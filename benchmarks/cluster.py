@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import onelayer as ol
-from onelayer.study import Study
-from onelayer.study.store import Store
-from onelayer.study.sweep import sweep_of
+from onelayer.experiments.study import Study
+from onelayer.experiments.study.store import Store
+from onelayer.experiments.study.sweep import sweep_of
 from page import options, placed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "study.md"

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.compare import Comparison, Entrant
+from onelayer.experiments.compare import Comparison, Entrant
 from onelayer.views.comparison import comparison_figure, write_page
 from page import markdown, placed
 from targets import named

@@ -28,9 +28,9 @@ import torch
 from torch import Tensor, nn
 
 import onelayer as ol
-from onelayer.distill.student import Student, pooled
-from onelayer.distill.teachers import packaged, teacher_of
-from onelayer.table import Table
+from onelayer.common.table import Table
+from onelayer.training.distill.student import Student, pooled
+from onelayer.training.distill.teachers import packaged, teacher_of
 from page import placed
 from reactions import reactions, tokens
 

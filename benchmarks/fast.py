@@ -17,17 +17,17 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.cells import Sparse
-from onelayer.certify.arithmetic import FLOAT64
-from onelayer.certify.deployed import Deployment
-from onelayer.certify.form import form_of
-from onelayer.certify.reading import form_of_model
-from onelayer.fast import Factored
-from onelayer.heads import Gates, Hinges, scattered_memory
-from onelayer.layer import ScalarLayer, scalar_layer, vector_layer
-from onelayer.plan import outputs_of
+from onelayer.construction.plan import outputs_of
+from onelayer.deployment.attention.linear import Factored
+from onelayer.deployment.attention.sparse import Sparse
+from onelayer.layer.arithmetic import FLOAT64
+from onelayer.layer.assemble import assemble
+from onelayer.layer.form import form_of
+from onelayer.layer.heads import Gates, Hinges, scattered_memory
+from onelayer.layer.layer import ScalarLayer, scalar_layer, vector_layer
+from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.deployed import Deployment
+from onelayer.pipeline import frame_of
 from page import markdown, placed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "fast.md"

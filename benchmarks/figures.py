@@ -22,8 +22,8 @@ import casestudies
 import explorer
 import onelayer as ol
 from hero import hero
-from onelayer.errors import InputError
-from onelayer.views.flow import attention_flow, passes
+from onelayer.common.errors import InputError
+from onelayer.views.paper_figures import attention_flow, passes
 from png import tightened
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"

@@ -4,7 +4,7 @@ Beside it what was seen: the observed error at float32 points, and the part of t
 """
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 from page import options
 from targets import FRANKE
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from onelayer import SingleLayerTransformer, from_stock
-from onelayer.table import Table
+from onelayer.common.table import Table
 from page import options
 
 ROUNDS = 30

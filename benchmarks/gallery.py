@@ -8,8 +8,8 @@ from pathlib import Path
 
 import onelayer as ol
 from onelayer import gallery
-from onelayer.certify.maxima import expected_range
-from onelayer.gallery.order import rank_factor
+from onelayer.construction.gallery.maxima import expected_range
+from onelayer.construction.gallery.order import rank_factor
 from page import markdown, options, placed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "gallery.md"

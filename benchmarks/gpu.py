@@ -16,15 +16,15 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.certify.arithmetic import arithmetic_of
-from onelayer.certify.deployed import Deployment, deployed_rounding
-from onelayer.certify.form import Form, form_of
-from onelayer.fast import Plan
-from onelayer.heads import Gates, scattered_memory
-from onelayer.kernels import summands
-from onelayer.layer import scalar_layer, vector_layer
-from onelayer.solved import solved_layer
-from onelayer.wishes import Wishes
+from onelayer.construction.request import Wishes
+from onelayer.construction.solved.search import solved_layer
+from onelayer.deployment.attention.kernels import summands
+from onelayer.deployment.attention.linear import Plan
+from onelayer.layer.arithmetic import arithmetic_of
+from onelayer.layer.form import Form, form_of
+from onelayer.layer.heads import Gates, scattered_memory
+from onelayer.layer.layer import scalar_layer, vector_layer
+from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
 from page import markdown, placed
 from targets import named
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 from page import options
 
 Pair = tuple[Any, Any]

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 
 
 def options(text: str | None) -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
-from onelayer.peers import Row, compare_peers
+from onelayer.experiments.peers import Row, compare_peers
 from page import markdown
 from targets import TARGETS, named
 

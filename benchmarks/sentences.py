@@ -60,7 +60,7 @@ def learned_and_judged(seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 def main() -> None:
-    from onelayer.distill.teachers import packaged, teacher_of
+    from onelayer.training.distill.teachers import packaged, teacher_of
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)

@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.peers import PEERS, Row, compare_peers
-from onelayer.peers.counts import Counts, chebyshev_counts
-from onelayer.peers.task import Clock, observed
+from onelayer.experiments.peers import PEERS, Row, compare_peers
+from onelayer.experiments.peers.counts import Counts, chebyshev_counts
+from onelayer.experiments.peers.task import Clock, observed
 from page import markdown, placed
 from peers import table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit

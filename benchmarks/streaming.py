@@ -24,7 +24,7 @@ import pyarrow
 from pyarrow import parquet
 
 import onelayer as ol
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 from page import markdown, placed
 
 PAGE = Path(__file__).parent.parent / "docs" / "streaming.md"

@@ -14,11 +14,11 @@ import shutil
 from pathlib import Path
 
 import onelayer as ol
-from onelayer.atomic import written
-from onelayer.study import Study
-from onelayer.study.rates import rate_table
-from onelayer.study.sweep import sweep_of
-from onelayer.views.studyfigure import study_figures
+from onelayer.common.atomic import written
+from onelayer.experiments.study import Study
+from onelayer.experiments.study.rates import rate_table
+from onelayer.experiments.study.sweep import sweep_of
+from onelayer.views.study_figure import study_figures
 from page import options, placed
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import onelayer as ol
-from onelayer.domain import End
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
+from onelayer.target.domain import End
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,16 @@ import numpy as np
 import torch
 
 from onelayer.approximation import Approximation
-from onelayer.gallery import tokens
-from onelayer.gallery.tokens import CopyWhere, FirstOccurrence, Histogram, Majority, Parity, Program, Reverse
+from onelayer.construction.gallery import tokens
+from onelayer.construction.gallery.tokens import (
+    CopyWhere,
+    FirstOccurrence,
+    Histogram,
+    Majority,
+    Parity,
+    Program,
+    Reverse,
+)
 from peers import markdown
 from size import placed
 

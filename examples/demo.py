@@ -15,8 +15,8 @@ from torch import nn
 
 import onelayer as ol
 from onelayer import SingleLayerTransformer, from_stock
-from onelayer.reference import transformer
-from onelayer.table import Table
+from onelayer.common.table import Table
+from onelayer.model.reference import transformer
 
 TOKENS, D_MODEL, HEADS, WIDTH, BATCH, SEEDS = 6, 8, 4, 16, 5, 10
 

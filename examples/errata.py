@@ -15,7 +15,7 @@ import torch
 from scipy.optimize import linprog
 
 from onelayer import LayerConfig, SingleLayerTransformer
-from onelayer.reference import perceptron
+from onelayer.model.reference import perceptron
 
 ONE_NUMBER = LayerConfig(
     tokens=1, features_in=1, features_out=1, d_model=4, heads=1, d_k=1, d_v=1, ffn_width=2,

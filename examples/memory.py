@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 
 # name, molar mass in g/mol, dipole moment in debye, boiling point in °C at 1 atm, whether it mixes with water
 LIQUIDS = (

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 
 N = 3  # points; token i is (x, y) of point i, so the variables are x1, y1, x2, y2, x3, y3 in row order
 NAMES = [f"{axis}{i + 1}" for i in range(N) for axis in "xy"]

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 
 # period / (2π √(length/g)) = 1 / AGM(1, cos(angle/2)); after three steps the mean is within 5e-9 of it up to 2 rad
 MEAN, ROOT = "(1 + cos(angle/2))/2", "sqrt(cos(angle/2))"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 
 # p = R T/(v − b) − a/v², v the molar volume in litres, p in bar: R = 0.08314, a = 3.640, b = 0.04267 for CO2
 PRESSURE = "0.08314*T/(v - 0.04267) - 3.640/v**2"

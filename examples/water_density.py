@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 import onelayer as ol
-from onelayer.table import Table
+from onelayer.common.table import Table
 
 STATES = {"T": (280, 350), "p": (1e5, 1e7)}  # K and Pa: liquid throughout
 GRID = 101

@@ -4,14 +4,14 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify.decide import certify
-from onelayer.config import LayerConfig
-from onelayer.heads import Gates, Maxima, Memory, Ridges
-from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
-from onelayer.model import SingleLayerTransformer
-from onelayer.plan import outputs_of
+from onelayer.construction.plan import outputs_of
+from onelayer.layer.assemble import assemble
+from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
+from onelayer.layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from onelayer.model.config import LayerConfig
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.pipeline import frame_of
+from onelayer.proof.decision import certify
 
 VARIANTS = [  # every combination of norm, residual and activation
     {"norm": norm, "residual": residual, "activation": activation}

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 
 from onelayer.approximation import Approximation, Facts
-from onelayer.certify.certificate import Certificate
-from onelayer.domain import domain_of
-from onelayer.model import SingleLayerTransformer
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.proof.certificate import Certificate
+from onelayer.target.domain import domain_of
 
 SINES = ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
 

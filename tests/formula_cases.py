@@ -4,7 +4,7 @@ import hypothesis
 from flint import acb, arb, ctx
 from hypothesis import strategies as st
 
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 from onelayer.formula import parse
 from onelayer.formula.tree import (
     And,

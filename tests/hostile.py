@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.heads import Gates, Maxima, Memory, Ridges
-from onelayer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
-from onelayer.model import SingleLayerTransformer
-from onelayer.plan import outputs_of
+from onelayer.construction.plan import outputs_of
+from onelayer.layer.assemble import assemble
+from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
+from onelayer.layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.pipeline import frame_of
 
 Layer = ScalarLayer | VectorLayer
 ANY = (-1e6, 1e6)

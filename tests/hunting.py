@@ -14,15 +14,15 @@ import torch
 from flint import arb, ctx
 
 from hostile import Case, case, network
-from onelayer.assemble import Frame
-from onelayer.certify.certificate import Method
-from onelayer.certify.decide import prove_by
-from onelayer.certify.form import Form
-from onelayer.certify.part import Budget
-from onelayer.certify.witness import in_balls
 from onelayer.formula import enclose, holds
-from onelayer.model import SingleLayerTransformer
-from onelayer.target import Target
+from onelayer.layer.assemble import Frame
+from onelayer.layer.form import Form
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.proof.analytic.part import Budget
+from onelayer.proof.certificate import Method
+from onelayer.proof.decision import prove_by
+from onelayer.proof.witness import in_balls
+from onelayer.target.target import Target
 
 __all__ = [
     "Case",

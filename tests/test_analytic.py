@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import certified, random_layer
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify.analytic import prove
-from onelayer.certify.form import Form, form_of
-from onelayer.certify.part import Budget
+from onelayer.construction.plan import outputs_of
 from onelayer.formula import parse
-from onelayer.formula.bounded import evaluate_bounded
-from onelayer.groups import components, groups_of, maximal, parts_of
-from onelayer.plan import outputs_of
+from onelayer.formula.additive import components, groups_of, maximal, parts_of
+from onelayer.formula.float_bounds import evaluate_bounded
+from onelayer.layer.assemble import assemble
+from onelayer.layer.form import Form, form_of
+from onelayer.pipeline import frame_of
+from onelayer.proof.analytic.part import Budget
+from onelayer.proof.analytic.prove import prove
 
 ANALYTIC = [
     ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-4),
@@ -77,8 +77,8 @@ def test_a_spent_budget_is_undecided():
 def test_can_fail():
     """One value moved by more than the slack, and CERTIFIED vanishes."""
 
-    from onelayer.solved import solved_layer
-    from onelayer.wishes import Wishes
+    from onelayer.construction.request import Wishes
+    from onelayer.construction.solved.search import solved_layer
 
     target = ol.Target("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
     layer = solved_layer(target, Wishes(1e-4, "gates"))

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onelayer import InputError
-from onelayer.assemble import Frame, Outputs, assemble
-from onelayer.heads import Gates, Hinges, Maxima, Memory, Ridges
-from onelayer.layer import scalar_layer, vector_layer
+from onelayer.layer.assemble import Frame, Outputs, assemble
+from onelayer.layer.heads import Gates, Hinges, Maxima, Memory, Ridges
+from onelayer.layer.layer import scalar_layer, vector_layer
 
 
 def generator(seed):

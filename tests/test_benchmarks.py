@@ -9,8 +9,8 @@ import torch
 import onelayer as ol
 import peers
 import size
-from onelayer.errors import InputError
-from onelayer.peers import (
+from onelayer.common.errors import InputError
+from onelayer.experiments.peers import (
     PEERS,
     Row,
     chebyshev,
@@ -22,8 +22,8 @@ from onelayer.peers import (
     perceptron,
     transformer,
 )
-from onelayer.peers.counts import chebyshev_counts
-from onelayer.peers.task import Fitted, matched, observed, samples_of
+from onelayer.experiments.peers.counts import chebyshev_counts
+from onelayer.experiments.peers.task import Fitted, matched, observed, samples_of
 from targets import TARGETS, named
 
 PARABOLA = ol.Target("x1**2 + 0.5*x1*x2", [(0, 1), (-1, 3)])

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from onelayer.certify import bisect
 
 import onelayer as ol
 from cases import certified
-from onelayer.certify import bisect
-from onelayer.certify.part import Budget
-from onelayer.heads import Maxima
-from onelayer.layer import scalar_layer
+from onelayer.layer.heads import Maxima
+from onelayer.layer.layer import scalar_layer
+from onelayer.proof.analytic.part import Budget
 
 
 def max_layer(D, factor, linear, sharpness=1e5):

@@ -22,16 +22,16 @@ import onelayer as ol
 from cases import plain_config, random_layer, random_model
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
-from onelayer.assemble import assemble
-from onelayer.build import frame_of, head_kinds, total_of
-from onelayer.certify.arithmetic import FLOAT32
-from onelayer.certify.certificate import Certificate
-from onelayer.certify.decide import deployment
-from onelayer.certify.deployed import deployed_rounding
-from onelayer.certify.reading import form_of_model
-from onelayer.heads import Gates, Hinges, Maxima
-from onelayer.layer import scalar_layer
-from onelayer.plan import outputs_of
+from onelayer.construction.plan import outputs_of
+from onelayer.layer.arithmetic import FLOAT32
+from onelayer.layer.assemble import assemble
+from onelayer.layer.heads import Gates, Hinges, Maxima
+from onelayer.layer.layer import scalar_layer
+from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.deployed import deployed_rounding
+from onelayer.pipeline import frame_of, head_kinds, total_of
+from onelayer.proof.certificate import Certificate
+from onelayer.proof.decision import deployment
 from test_deployed import loud
 from test_reading import built
 

@@ -7,8 +7,8 @@ import torch
 
 import onelayer as ol
 from onelayer.approximation import Approximation, Facts
-from onelayer.certify.certificate import Certificate
-from onelayer.storage import _digest, _json
+from onelayer.deployment.folder import _digest, _json
+from onelayer.proof.certificate import Certificate
 from test_checker import check
 
 NONE = [0.0] * 4

@@ -14,7 +14,7 @@ import pytest
 
 import onelayer as ol
 from onelayer.apps.cli import main
-from onelayer.sides import read_domain
+from onelayer.target.sides import read_domain
 
 PAPER = ["sin(x1)+sin(x2)", "--domain", "0:2*pi", "--eps", "0.5", "--method", "representative"]
 
@@ -157,7 +157,7 @@ def test_a_full_disk_is_one_line(run, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "f")
 
-    monkeypatch.setattr("onelayer.storage.save_file", full)
+    monkeypatch.setattr("onelayer.deployment.folder.save_file", full)
     refused(run("build", "x1", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "f"), "No space left")
 
 
@@ -383,7 +383,7 @@ def test_an_old_output_survives_a_failure(run, folder, monkeypatch):
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("onelayer.streaming.os.replace", broken)
+        patch.setattr("onelayer.deployment.files.streaming.os.replace", broken)
         status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
     assert (status, err.count("\n")) == (2, 1)
     assert Path("out.csv").read_text() == "old"

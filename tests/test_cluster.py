@@ -10,9 +10,9 @@ import studying
 from cluster import cluster as started_cluster
 from cluster import differences, kill_after
 from onelayer.apps.cli import main
-from onelayer.errors import InputError
-from onelayer.study import Sweep, cluster
-from onelayer.study.store import Store
+from onelayer.common.errors import InputError
+from onelayer.experiments.study import Sweep, cluster
+from onelayer.experiments.study.store import Store
 from pages import with_package
 from test_study import counted, table_of
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from onelayer.compare import layer_size
-from onelayer.peers import PEERS
-from onelayer.peers.task import matched
+from onelayer.experiments.compare import layer_size
+from onelayer.experiments.peers import PEERS
+from onelayer.experiments.peers.task import matched
 from onelayer.views.comparison import comparison_figure, write_page
 
 

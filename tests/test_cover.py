@@ -8,27 +8,27 @@ import torch
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
+from onelayer.certify import chebyshev
 
 import hunting
 import onelayer as ol
 from cases import random_layer
-from onelayer.assemble import Frame
-from onelayer.build import frame_of
-from onelayer.certify import chebyshev
-from onelayer.certify.analytic import prove
-from onelayer.certify.form import Block, Form, form_of
-from onelayer.certify.grid import Grids, grid_rounding, on_grids
-from onelayer.certify.part import Budget, Part
-from onelayer.certify.rounding import form_rounding
-from onelayer.certify.strip import Ellipses, largest
-from onelayer.certify.tiles import Tiles
-from onelayer.certify.tiling import tiling
-from onelayer.formula.bounded import evaluate_bounded, evaluate_bounded_on_grids
-from onelayer.heads import Gates
-from onelayer.layer import scalar_layer
-from onelayer.solved import solved_layer
-from onelayer.table import at_most
-from onelayer.wishes import Wishes
+from onelayer.common.table import at_most
+from onelayer.construction.request import Wishes
+from onelayer.construction.solved.search import solved_layer
+from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_grids
+from onelayer.layer.assemble import Frame
+from onelayer.layer.form import Block, Form, form_of
+from onelayer.layer.heads import Gates
+from onelayer.layer.layer import scalar_layer
+from onelayer.layer.rounding.plain import form_rounding
+from onelayer.pipeline import frame_of
+from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
+from onelayer.proof.analytic.part import Budget, Part
+from onelayer.proof.analytic.prove import prove
+from onelayer.proof.analytic.strip import Ellipses, largest
+from onelayer.proof.analytic.subdivision import tiling
+from onelayer.proof.analytic.tiles import Tiles
 
 KINDS = st.sampled_from(["gates", "memory"])
 SEEDS = st.integers(0, 10**6)

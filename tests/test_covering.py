@@ -13,9 +13,9 @@ import torch
 
 import onelayer as ol
 from hunting import deployed, proved_error
-from onelayer.certify.covering import UP, covering
-from onelayer.certify.decide import prove_by
-from onelayer.certify.part import Budget
+from onelayer.proof.analytic.part import Budget
+from onelayer.proof.boxes import UP, covering
+from onelayer.proof.decision import prove_by
 
 POINTS = 2_000
 WORST = 4  # points, per target, where the real function of the weights is looked at as well

@@ -11,14 +11,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from onelayer.certify import bisect
 
 import onelayer as ol
-from onelayer.certify import bisect
-from onelayer.certify.part import Budget
-from onelayer.data import data_of
-from onelayer.envelope import envelope_of
-from onelayer.groupfit import GroupFit
-from onelayer.groups import groups_of
+from onelayer.construction.group_samples import GroupFit
+from onelayer.formula.additive import groups_of
+from onelayer.proof.analytic.part import Budget
+from onelayer.target.envelope import envelope_of
+from onelayer.target.samples import data_of
 
 
 def grid(side, count, D=2):

@@ -2,9 +2,9 @@
 
 import torch
 
-from onelayer.study.measures import found
-from onelayer.study.measures.deep import Stack
-from onelayer.study.sweep import sweep_of
+from onelayer.experiments.study.measures import found
+from onelayer.experiments.study.measures.deep import Stack
+from onelayer.experiments.study.sweep import sweep_of
 
 
 def measured(name, **point):

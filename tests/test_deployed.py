@@ -5,19 +5,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onelayer.certify import deployed as deployed_module
 
 import onelayer as ol
 from cases import random_layer
 from exact import exact_form, within
-from onelayer.certify import deployed as deployed_module
-from onelayer.certify.arithmetic import FLOAT32, FLOAT64
-from onelayer.certify.decide import deployment
-from onelayer.certify.deployed import Boxes, box_rounding, deployed_rounding, edges
-from onelayer.certify.reading import form_of_model
-from onelayer.certify.rounding import form_rounding
-from onelayer.fast import Factored
-from onelayer.heads import Maxima, shortfall
-from onelayer.layer import scalar_layer
+from onelayer.deployment.attention.linear import Factored
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64
+from onelayer.layer.heads import Maxima, shortfall
+from onelayer.layer.layer import scalar_layer
+from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
+from onelayer.layer.rounding.plain import form_rounding
+from onelayer.proof.decision import deployment
 from test_fast import lattice_layer
 from test_reading import CASES, built
 

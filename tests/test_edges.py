@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 from flint import arb
+from onelayer.certify import bisect
 
 import onelayer as ol
-from onelayer.certify import bisect
-from onelayer.certify.arithmetic import FLOAT32, FLOAT64, arithmetic_of
-from onelayer.certify.decide import prove_by
-from onelayer.certify.part import Budget
-from onelayer.certify.taylor.formula import TaylorAlgebra
-from onelayer.certify.taylor.layer import Network
-from onelayer.certify.taylor.series import Space
-from onelayer.certify.witness import in_balls
-from onelayer.config import LayerConfig
 from onelayer.formula import enclose, holds, parse
-from onelayer.jumps import asked
-from onelayer.model import SingleLayerTransformer
+from onelayer.formula.taylor.formula import TaylorAlgebra
+from onelayer.formula.taylor.series import Space
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64, arithmetic_of
+from onelayer.model.config import LayerConfig
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.proof.analytic.part import Budget
+from onelayer.proof.bisection.transformer import Network
+from onelayer.proof.decision import prove_by
+from onelayer.proof.witness import in_balls
+from onelayer.target.margin import asked
 
 
 def blank(D=1, dtype=torch.float64, **changes):

@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import onelayer as ol
-from onelayer.errors import InputError
-from onelayer.regression import drawn, regressed, solve_values
-from onelayer.rows import rows_of
+from onelayer.common.errors import InputError
+from onelayer.training.estimators.regression import drawn, regressed, solve_values
+from onelayer.training.estimators.rows import rows_of
 
-FOLDER = "onelayer.views.estimator"
+FOLDER = "onelayer.training.estimators.estimator"
 METHODS = ["solved", "polished", "trained"]
 QUICK = {"steps": 30, "width": 16, "d_model": 16}
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from onelayer import InputError
-from onelayer.cells import Cells, Sparse
-from onelayer.certify.arithmetic import FLOAT32, FLOAT64
-from onelayer.certify.decide import deployment
-from onelayer.certify.deployed import Boxes, Deployment, box_rounding
-from onelayer.certify.form import Block, Form, form_of
-from onelayer.heads import Hinges, scattered_memory
-from onelayer.layer import vector_layer
+from onelayer.deployment.attention.sparse import Cells, Sparse
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64
+from onelayer.layer.form import Block, Form, form_of
+from onelayer.layer.heads import Hinges, scattered_memory
+from onelayer.layer.layer import vector_layer
+from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
+from onelayer.proof.decision import deployment
 from test_fast import lattice_layer
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import onelayer as ol
 from explorers import alive, serving
+from onelayer.apps.web.input import Wish, training_of, wish_of
 from onelayer.apps.web.limits import Limits
-from onelayer.apps.web.wish import Wish, training_of, wish_of
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 
 SINES = {"formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2}
 SLOW = {"formula": "sin(9*x1*x2*x3) + exp(-40*(x1 - x2)**2)*x3", "domain": "0:1", "tolerance": 1e-6}

@@ -140,7 +140,7 @@ def test_a_click_shows_heads_sum_and_box(visit, tmp_path):
 
 @pytest.mark.long
 def test_the_boxes_of_the_page_are_those_of_the_proof(visit):
-    from onelayer.certify.covering import covering
+    from onelayer.proof.boxes import covering
 
     v = visit()
     v.ask("1/(1 + 25*x1**2)", "-1:1", 1e-3)

@@ -16,9 +16,9 @@ import onelayer as ol
 from cases import plain_config, random_model
 from exporting import wrapped
 from onelayer.apps.cli import main
-from onelayer.domain import domain_of
-from onelayer.errors import InputError
-from onelayer.export import FILES, place
+from onelayer.common.errors import InputError
+from onelayer.deployment.export import FILES, place
+from onelayer.target.domain import domain_of
 from page import placed
 
 FORMATS = list(FILES)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import configs, plain_config, random_layer, random_model
 from exporting import SINES, size_of, wrapped
-from onelayer.assemble import Outputs, assemble, frame_of
-from onelayer.domain import domain_of
-from onelayer.errors import InputError
-from onelayer.export import c as c_format
-from onelayer.export import c_form
-from onelayer.export.subject import at_most
+from onelayer.common.errors import InputError
+from onelayer.deployment.export import c as c_format
+from onelayer.deployment.export import c_form
+from onelayer.deployment.export.subject import at_most
+from onelayer.layer.assemble import Outputs, assemble, frame_of
+from onelayer.target.domain import domain_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 FMA = Path("/proc/cpuinfo").is_file() and " fma " in Path("/proc/cpuinfo").read_text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import configs, plain_config, random_model
 from exporting import SINES, run_alone, size_of, wrapped
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 
 
 def session(path):

@@ -13,13 +13,13 @@ from safetensors import safe_open
 import onelayer as ol
 from cases import configs, plain_config, random_model
 from exporting import SINES, run_alone, size_of, wrapped
-from onelayer.errors import InputError
-from onelayer.export import loader
-from onelayer.export.deviation import deviation
-from onelayer.export.layernorm import doubled
-from onelayer.export.subject import subject_of
-from onelayer.export.torch import _shaped, _stock
-from onelayer.model import SingleLayerTransformer
+from onelayer.common.errors import InputError
+from onelayer.deployment.export import loader
+from onelayer.deployment.export.deviation import deviation
+from onelayer.deployment.export.layernorm import doubled
+from onelayer.deployment.export.subject import subject_of
+from onelayer.deployment.export.torch import _shaped, _stock
+from onelayer.model.transformer import SingleLayerTransformer
 
 ALONE = """
 import sys, torch

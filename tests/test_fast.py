@@ -7,14 +7,14 @@ import torch
 import onelayer as ol
 from cases import random_layer
 from onelayer import InputError
-from onelayer.assemble import Frame
-from onelayer.certify.arithmetic import FLOAT32, FLOAT64
-from onelayer.certify.deployed import Deployment, deployed_rounding
-from onelayer.certify.form import Block, Form
-from onelayer.certify.reading import form_of_model
-from onelayer.fast import CHUNK, Factored
-from onelayer.heads import lattice_gates
-from onelayer.layer import scalar_layer
+from onelayer.deployment.attention.linear import CHUNK, Factored
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64
+from onelayer.layer.assemble import Frame
+from onelayer.layer.form import Block, Form
+from onelayer.layer.heads import lattice_gates
+from onelayer.layer.layer import scalar_layer
+from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
 from test_reading import CASES, built
 
 

@@ -11,8 +11,8 @@ import pytest
 import figures
 import png
 from figures import FIGURES, FOLDER, chosen, main
-from onelayer.errors import InputError
-from onelayer.study.sweep import sweep_of
+from onelayer.common.errors import InputError
+from onelayer.experiments.study.sweep import sweep_of
 from sweeps import STUDIES
 
 ROOT = Path(__file__).parent.parent

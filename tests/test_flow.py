@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.errors import InputError
-from onelayer.reference import transformer
-from onelayer.stages import both_passes
-from onelayer.views.flow import MOST_TOKENS, attention_flow, passes
+from onelayer.common.errors import InputError
+from onelayer.model.passes import both_passes
+from onelayer.model.reference import transformer
+from onelayer.views.paper_figures import MOST_TOKENS, attention_flow, passes
 
 WAVES = "sin(x1) + sin(x2)"
 

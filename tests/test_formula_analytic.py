@@ -8,7 +8,7 @@ from flint import acb, arb, ctx
 from hypothesis import given
 
 from formula_cases import complex_value, dice, draw_formula, settings
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 from onelayer.formula import analytic, enclose_complex, parse
 
 PI = math.pi

@@ -9,7 +9,7 @@ from flint import arb, ctx
 from hypothesis import given
 
 from formula_cases import dice, draw_box, draw_formula, draw_point, outside, settings, value_at
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 from onelayer.formula import UNDEFINED, Interval, elementary, enclose, holds, interval, parse, parse_condition
 
 I = interval

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from formula_cases import dice, draw_formula, settings
 from onelayer.formula import enclose, parse
-from onelayer.formula.bounded import evaluate_bounded
+from onelayer.formula.float_bounds import evaluate_bounded
 
 
 def check(formula, x):
@@ -58,6 +58,6 @@ def test_errors_are_small_where_the_formula_is_tame():
 
 
 def test_the_comparison_can_fail(monkeypatch):
-    monkeypatch.setattr("onelayer.formula.bounded.FUNCTION", 0.0)
+    monkeypatch.setattr("onelayer.formula.float_bounds.FUNCTION", 0.0)
     with pytest.raises(AssertionError):
         check(parse("exp(sin(x1))"), np.random.default_rng(0).random((300, 1)))

@@ -12,7 +12,7 @@ from flint import arb
 from hypothesis import given
 
 from formula_cases import dice, draw_formula, draw_point, settings, value_at
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 from onelayer.formula import evaluate, parse, parse_condition, satisfies
 from onelayer.formula.vocabulary import UNARY
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formula_cases import dice, draw_condition, draw_text, settings
-from onelayer.errors import InputError
+from onelayer.common.errors import InputError
 from onelayer.formula import Formula, parse, parse_condition, to_text
 from onelayer.formula.tree import (
     And,

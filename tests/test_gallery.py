@@ -11,8 +11,8 @@ import torch
 
 import onelayer as ol
 from onelayer import gallery
-from onelayer.certify.maxima import Combination, any_shortfall, expected_range, prove_maxima
-from onelayer.gallery.order import rank_factor
+from onelayer.construction.gallery.maxima import Combination, any_shortfall, expected_range, prove_maxima
+from onelayer.construction.gallery.order import rank_factor
 
 SORT_CASES = [(n, 1e-9) for n in range(2, 9)]
 
@@ -333,7 +333,7 @@ def test_flushed_subnormals_are_covered_or_excluded():
     "change", [{"vocabulary": 3}, {"decoding": []}, {"decoding": {"kind": "round"}}, {"output_shape": [7]}]
 )
 def test_a_folder_that_contradicts_its_model_is_refused(change, tmp_path):
-    from onelayer.storage import FILES, _digest, _json
+    from onelayer.deployment.folder import FILES, _digest, _json
 
     gallery.sort(3).save(tmp_path / "s")
     about = json.loads((tmp_path / "s" / FILES[1]).read_text()) | change

@@ -10,13 +10,13 @@ import torch
 
 import onelayer as ol
 import tracr
-from onelayer.certify.arithmetic import FLOAT32, FLOAT64
-from onelayer.errors import InputError
-from onelayer.gallery import tokens
-from onelayer.gallery.tokens import CopyWhere, FirstOccurrence, Histogram, Majority, Parity, Reverse, prove
-from onelayer.gallery.tokens.decoder import decoder_through, decoding_terms, read_decoder
-from onelayer.gallery.tokens.weights import average_error, weight_error
-from onelayer.heads import MASKED
+from onelayer.common.errors import InputError
+from onelayer.construction.gallery import tokens
+from onelayer.construction.gallery.tokens import CopyWhere, FirstOccurrence, Histogram, Majority, Parity, Reverse, prove
+from onelayer.construction.gallery.tokens.decoder import decoder_through, decoding_terms, read_decoder
+from onelayer.construction.gallery.tokens.weights import average_error, weight_error
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64
+from onelayer.layer.heads import MASKED
 
 DTYPES = ("float64", "float32")
 

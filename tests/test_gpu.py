@@ -5,14 +5,14 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.build import frame_of
-from onelayer.certify.arithmetic import arithmetic_of
-from onelayer.certify.deployed import Deployment, deployed_rounding
-from onelayer.certify.form import form_of
-from onelayer.fast import Factored
-from onelayer.heads import scattered_memory
-from onelayer.kernels import summands
-from onelayer.layer import vector_layer
+from onelayer.deployment.attention.kernels import summands
+from onelayer.deployment.attention.linear import Factored
+from onelayer.layer.arithmetic import arithmetic_of
+from onelayer.layer.form import form_of
+from onelayer.layer.heads import scattered_memory
+from onelayer.layer.layer import vector_layer
+from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
+from onelayer.pipeline import frame_of
 from test_fast import lattice_layer
 
 pytestmark = [

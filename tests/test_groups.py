@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onelayer import Target
-from onelayer.groups import components, groups_of
+from onelayer.formula.additive import components, groups_of
 
 
 @pytest.mark.parametrize(

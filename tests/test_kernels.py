@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from onelayer import kernels
-from onelayer.averages import Averages
-from onelayer.certify.form import Block
-from onelayer.tables import table_of
+from onelayer.deployment.attention.averages import Averages
+from onelayer.deployment.attention.shared_keys import table_of
+from onelayer.layer.form import Block
 
 pytest.importorskip("triton", reason="Triton is not installed")
 

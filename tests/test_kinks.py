@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from onelayer.approximation import Approximation, Facts
-from onelayer.assemble import Frame, assemble
-from onelayer.build import frame_of, head_kinds, total_of
-from onelayer.certify.arithmetic import FLOAT64, arithmetic_of
-from onelayer.certify.decide import decide
-from onelayer.extrema import kink_layer
+from onelayer.construction.kinks.heads import kink_layer
+from onelayer.construction.kinks.split import split
+from onelayer.construction.plan import outputs_of
 from onelayer.formula import Formula, evaluate, parse, to_text
 from onelayer.formula.affine import Affine, along, contending, difference, reduced, value_of
+from onelayer.formula.rewriting import plain
 from onelayer.formula.tree import Call, Negation, Number, Product, Quotient, Sum, Variable
-from onelayer.heads import shortfall
-from onelayer.kinks import split
-from onelayer.layer import added
-from onelayer.plan import outputs_of
-from onelayer.rewriting import plain
+from onelayer.layer.arithmetic import FLOAT64, arithmetic_of
+from onelayer.layer.assemble import Frame, assemble
+from onelayer.layer.heads import shortfall
+from onelayer.layer.layer import added
+from onelayer.pipeline import frame_of, head_kinds, total_of
+from onelayer.proof.decision import decide
 from test_checker import check, checker
 
 SHARE = 0.02  # of the tolerance, for the sharpness of kinks
@@ -241,8 +241,8 @@ def test_sums_of_layers(kind):
 def test_kinks_with_a_smooth_part(tmp_path):
     target, kinks = taken("abs(x1-x2) + x1*x2 - max(x1, 0.25)", SQUARE)
     smooth = ol.build(kinks.smooth.text, SQUARE, 5e-4, construction="gates", method="solved")
-    from onelayer.solved import solved_layer
-    from onelayer.wishes import Wishes
+    from onelayer.construction.request import Wishes
+    from onelayer.construction.solved.search import solved_layer
 
     rest = solved_layer(ol.Target(kinks.smooth.text, SQUARE), Wishes(5e-4, "gates"))
     layer = added(kink_layer(kinks, 1e-5, FLOAT64).layer, rest)

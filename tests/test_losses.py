@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from onelayer.reference import losses
+from onelayer.model.reference import losses
 
 RNG = np.random.default_rng(0)
 SCORES, LABELS = RNG.normal(size=(6, 4)) * 3, np.eye(4)[RNG.integers(0, 4, 6)]

@@ -12,9 +12,9 @@ import torch
 import memorize
 import onelayer as ol
 from onelayer.apps.cli import main
-from onelayer.certify.arithmetic import arithmetic_of
-from onelayer.interpolation import interpolation_of
-from onelayer.residual import projections, residual_of
+from onelayer.construction.memorize.interpolation import interpolation_of
+from onelayer.construction.memorize.residual import projections, residual_of
+from onelayer.layer.arithmetic import arithmetic_of
 
 rng = np.random.default_rng
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from onelayer.reference.optimisers import Adam, GradientDescent, Momentum, mini_batches
+from onelayer.model.reference.optimisers import Adam, GradientDescent, Momentum, mini_batches
 
 PAIRS = {
     "sgd": (lambda: GradientDescent(0.1), lambda p: torch.optim.SGD(p, lr=0.1)),

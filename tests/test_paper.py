@@ -52,7 +52,11 @@ def test_nothing_is_left_out():
 
 
 def test_a_stale_row_is_noticed():
-    for stale in ("onelayer.model.Nothing", "tests/test_model.py::test_nothing", "tests/nowhere.py::test_x"):
+    for stale in (
+        "onelayer.model.transformer.Nothing",
+        "tests/test_model.py::test_nothing",
+        "tests/nowhere.py::test_x",
+    ):
         with pytest.raises((AttributeError, LookupError, OSError)):
             resolve(stale)
 

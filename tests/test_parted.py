@@ -9,19 +9,19 @@ import onelayer as ol
 from cases import random_layer
 from hostile import Case
 from hunting import observed
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify.arithmetic import arithmetic_of
-from onelayer.certify.decide import decide, prove_by
-from onelayer.certify.part import Budget
-from onelayer.extrema import kink_layer
+from onelayer.construction.kinks.heads import kink_layer
+from onelayer.construction.kinks.split import split
+from onelayer.construction.plan import outputs_of
+from onelayer.construction.request import Wishes
+from onelayer.construction.solved.search import solved_layer
 from onelayer.formula import evaluate, parse
-from onelayer.kinks import split
-from onelayer.layer import added
-from onelayer.plan import outputs_of
-from onelayer.rewriting import parted
-from onelayer.solved import solved_layer
-from onelayer.wishes import Wishes
+from onelayer.formula.rewriting import parted
+from onelayer.layer.arithmetic import arithmetic_of
+from onelayer.layer.assemble import assemble
+from onelayer.layer.layer import added
+from onelayer.pipeline import frame_of
+from onelayer.proof.analytic.part import Budget
+from onelayer.proof.decision import decide, prove_by
 
 SQUARE = [(0, 1)] * 2
 

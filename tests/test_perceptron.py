@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onelayer.reference import perceptron
+from onelayer.model.reference import perceptron
 
 TORCH = {
     "relu": torch.relu,

@@ -6,12 +6,21 @@ from dataclasses import replace
 import pytest
 import torch
 
-from onelayer.families import family_of
-from onelayer.groupfit import GroupFit
-from onelayer.parts import Part, combined
-from onelayer.polish import Fit, Limits, Samples, _normal_equations, _state, errors_at, polish, sharpen
-from onelayer.solve import Solution
-from onelayer.target import Target
+from onelayer.construction.group_samples import GroupFit
+from onelayer.construction.parts import Part, combined
+from onelayer.construction.polished.families import family_of
+from onelayer.construction.polished.fit import (
+    Fit,
+    Limits,
+    Samples,
+    _normal_equations,
+    _state,
+    errors_at,
+    polish,
+    sharpen,
+)
+from onelayer.construction.solved.values import Solution
+from onelayer.target.target import Target
 
 FAMILIES = ["memory", "gates"]
 FREE = Limits(cap=1e3, reach=200.0, enough=0.0)

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from exact import added, exact_form, exact_hinges, exact_model, within
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify.form import form_of
-from onelayer.certify.reading import form_of_model
-from onelayer.certify.stream import bits
-from onelayer.config import LayerConfig
-from onelayer.heads import Gates, Hinges, Memory
-from onelayer.layer import scalar_layer, vector_layer
-from onelayer.model import SingleLayerTransformer
-from onelayer.plan import outputs_of
+from onelayer.construction.plan import outputs_of
+from onelayer.layer.assemble import assemble
+from onelayer.layer.exact_sums import bits
+from onelayer.layer.form import form_of
+from onelayer.layer.heads import Gates, Hinges, Memory
+from onelayer.layer.layer import scalar_layer, vector_layer
+from onelayer.layer.reading import form_of_model
+from onelayer.model.config import LayerConfig
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.pipeline import frame_of
 
 CASES = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from cases import VARIANTS, arrays, configs, plain_config, random_input, random_model
 from onelayer import reference
-from onelayer.model import fixed_code
-from onelayer.reference import attention, sublayers, transformer
+from onelayer.model.reference import attention, sublayers, transformer
+from onelayer.model.transformer import fixed_code
 
 GRADIENT = {"rtol": 0, "atol": 1e-10}
 

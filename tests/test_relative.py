@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from onelayer.apps.cli import main
-from onelayer.errors import InputError
-from onelayer.least import MOST_VALUES, least_by_modulus, least_of_formula
-from onelayer.relative import Relative, relative_to
+from onelayer.common.errors import InputError
+from onelayer.construction.relative import Relative, relative_to
+from onelayer.target.smallest import MOST_VALUES, least_by_modulus, least_of_formula
 
 small = st.integers(-4, 4)
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onelayer import Target
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify.rounding import GateRounding
-from onelayer.heads import Gates
-from onelayer.layer import scalar_layer
-from onelayer.plan import outputs_of, reach_of
+from onelayer.construction.plan import outputs_of, reach_of
+from onelayer.layer.assemble import assemble
+from onelayer.layer.heads import Gates
+from onelayer.layer.layer import scalar_layer
+from onelayer.layer.rounding.plain import GateRounding
+from onelayer.pipeline import frame_of
 
 
 def exact_gate(target, beta, cells, kept, x):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from onelayer.sample import corners, fitting_points, uniform_points
+from onelayer.target.points import corners, fitting_points, uniform_points
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])

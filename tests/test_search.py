@@ -8,16 +8,16 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.certify.certificate import Certificate
-from onelayer.families import family_of
-from onelayer.groupfit import GroupFit
-from onelayer.parts import splittings
-from onelayer.polished import Box, Polished, _affordable, polished
-from onelayer.rest import rests_of
-from onelayer.search import Effort, Search, in_parallel, next_size
-from onelayer.shortfall import units_needed
-from onelayer.target import Target
-from onelayer.wishes import Wishes
+from onelayer.construction.group_samples import GroupFit
+from onelayer.construction.kinks.remainder import rests_of
+from onelayer.construction.parts import splittings
+from onelayer.construction.polished.families import family_of
+from onelayer.construction.polished.layer import Box, Polished, _affordable, polished
+from onelayer.construction.polished.search import Effort, Search, in_parallel, next_size
+from onelayer.construction.polished.why_not import units_needed
+from onelayer.construction.request import Wishes
+from onelayer.proof.certificate import Certificate
+from onelayer.target.target import Target
 
 pytestmark = pytest.mark.usefixtures("as_user")  # many small steps: checks of signatures would take most of the time
 WAVE = Target("sin(6*x1)*x2", [(0, 1)] * 2)

@@ -8,8 +8,8 @@ import torch
 
 import onelayer as ol
 from onelayer import InputError
-from onelayer.corrected import spread_hinges
-from onelayer.solve import Problem, least_squares, solve
+from onelayer.construction.solved.corrected import spread_hinges
+from onelayer.construction.solved.values import Problem, least_squares, solve
 
 solved = partial(ol.build, method="solved")
 
@@ -33,7 +33,7 @@ def test_cholesky_equals_qr(monkeypatch):
     A, y = (torch.randn(60, k, generator=g, dtype=torch.float64) for k in (7, 2))
     w = torch.ones(60, dtype=torch.float64)
     by_qr = least_squares(A, y, w, 1e-12)
-    monkeypatch.setattr("onelayer.solve.MANY", 3)
+    monkeypatch.setattr("onelayer.construction.solved.values.MANY", 3)
     torch.testing.assert_close(least_squares(A, y, w, 1e-12), by_qr, rtol=1e-9, atol=1e-12)
 
 

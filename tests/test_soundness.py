@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import hunting
-from onelayer.assemble import assemble
-from onelayer.build import frame_of
-from onelayer.certify.form import form_of
-from onelayer.plan import outputs_of
+from onelayer.construction.plan import outputs_of
+from onelayer.layer.assemble import assemble
+from onelayer.layer.form import form_of
+from onelayer.pipeline import frame_of
 
 SEEDS = range(5_000_000, 5_000_240)
 HUNTS = [

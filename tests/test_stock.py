@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from onelayer import InputError, LayerConfig, SingleLayerTransformer, from_stock
-from onelayer.stock import attention_weights
+from onelayer.model.stock import attention_weights
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
 

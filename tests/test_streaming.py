@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from onelayer import streaming
 from onelayer.apps.cli import main
-from onelayer.files.values import Values
+from onelayer.deployment.files.values import Values
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

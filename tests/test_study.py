@@ -22,15 +22,15 @@ from hypothesis import given
 import onelayer as ol
 import studying
 from onelayer.apps.cli import main
-from onelayer.errors import InputError
-from onelayer.study import Study, Sweep, measures
-from onelayer.study.point import measured
-from onelayer.study.rates import RateAsked, fitted
-from onelayer.study.store import Outcome, Store
-from onelayer.study.sweep import names, read, sweep_of
-from onelayer.study.tables import TableAsked, cell, summed_up
-from onelayer.study.theory import PREDICTIONS
-from onelayer.study.words import duration
+from onelayer.common.errors import InputError
+from onelayer.experiments.study import Study, Sweep, measures
+from onelayer.experiments.study.point import measured
+from onelayer.experiments.study.rates import RateAsked, fitted
+from onelayer.experiments.study.store import Outcome, Store
+from onelayer.experiments.study.sweep import names, read, sweep_of
+from onelayer.experiments.study.tables import TableAsked, cell, summed_up
+from onelayer.experiments.study.theory import PREDICTIONS
+from onelayer.experiments.study.words import duration
 from pages import ROOT, with_package
 from sweeps import STUDIES, section
 from sweeps import stored as kept
@@ -70,7 +70,7 @@ def test_a_killed_run_loses_and_repeats_nothing(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     axes = {"n": list(range(12)), "log": str(log), "seconds": 0.25}
     code = (
-        "import sys, json; from onelayer.study import Sweep, study; import studying;"
+        "import sys, json; from onelayer.experiments.study import Sweep, study; import studying;"
         "study(Sweep.of_axes(studying.noted, json.loads(sys.argv[1])), sys.argv[2], workers=2)"
     )
     env = {**with_package(), "OMP_NUM_THREADS": "1"}

@@ -8,8 +8,8 @@ import torch
 from flint import arb, ctx
 
 from onelayer import InputError, Target
-from onelayer.domain import domain_of
-from onelayer.target import target_of
+from onelayer.target.domain import domain_of
+from onelayer.target.target import target_of
 
 
 def test_ends_are_rounded_outward():

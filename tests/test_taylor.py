@@ -11,16 +11,16 @@ import onelayer as ol
 from cases import configs, random_model
 from formula_cases import dice, draw_box, draw_formula, draw_point, value_at
 from formula_cases import settings as formula_settings
-from onelayer.assemble import Frame, Outputs, assemble
-from onelayer.certify.arithmetic import FLOAT32, FLOAT64
-from onelayer.certify.taylor.formula import TaylorAlgebra, condition_on
-from onelayer.certify.taylor.kink import maximum, merged
-from onelayer.certify.taylor.layer import Network, opposite_pairs
-from onelayer.certify.taylor.series import Space, monomials
-from onelayer.certify.witness import in_balls
 from onelayer.formula import parse, parse_condition
-from onelayer.heads import Maxima
-from onelayer.layer import scalar_layer
+from onelayer.formula.taylor.formula import TaylorAlgebra, condition_on
+from onelayer.formula.taylor.kink import maximum, merged
+from onelayer.formula.taylor.series import Space, monomials
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64
+from onelayer.layer.assemble import Frame, Outputs, assemble
+from onelayer.layer.heads import Maxima
+from onelayer.layer.layer import scalar_layer
+from onelayer.proof.bisection.transformer import Network, opposite_pairs
+from onelayer.proof.witness import in_balls
 
 
 def space_of(box):

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.build import frame_of
-from onelayer.lattice import Lattice
-from onelayer.representative import plan_representative, representative_layer
+from onelayer.construction.representative.construction import plan_representative, representative_layer
+from onelayer.construction.representative.lattice import Lattice
+from onelayer.pipeline import frame_of
 
 
 def F(z):

@@ -13,10 +13,10 @@ import torch
 import onelayer as ol
 from cases import plain_config, random_model
 from onelayer.apps.cli import main
-from onelayer.table import Table, at_least, at_most
+from onelayer.common.table import Table, at_least, at_most
 from onelayer.views import terminal, words
 from onelayer.views.figures import signed_log
-from onelayer.views.headmap import headmap
+from onelayer.views.head_map import headmap
 from onelayer.views.scene import scenes
 
 

@@ -5,34 +5,32 @@ quick and touches neither torch nor any random state, default dtype, warning fil
 """
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import gallery as gallery
-    from . import reference as reference
     from .approximation import Approximation as Approximation
-    from .build import build as build
-    from .certify.decide import certify as certify
     from .checker import check as check
-    from .compare import compare as compare
-    from .config import LayerConfig as LayerConfig
-    from .distill import distill as distill
-    from .errors import InputError as InputError
-    from .errors import OneLayerError as OneLayerError
-    from .export import export as export
-    from .inspect import inspect as inspect
-    from .memorize import memorize as memorize
-    from .model import SingleLayerTransformer as SingleLayerTransformer
-    from .plan import plan as plan
-    from .stock import from_stock as from_stock
-    from .storage import load as load
-    from .study import study as study
-    from .target import Target as Target
-    from .train import train as train
-    from .views.estimator import OneLayerClassifier as OneLayerClassifier
-    from .views.estimator import OneLayerRegressor as OneLayerRegressor
+    from .common.errors import InputError as InputError
+    from .common.errors import OneLayerError as OneLayerError
+    from .construction import gallery as gallery
+    from .construction.memorize.memorize import memorize as memorize
+    from .construction.plan import plan as plan
+    from .deployment.export import export as export
+    from .deployment.folder import load as load
+    from .experiments.compare import compare as compare
+    from .experiments.study import study as study
+    from .model import reference as reference
+    from .model.config import LayerConfig as LayerConfig
+    from .model.inspection import inspect as inspect
+    from .model.stock import from_stock as from_stock
+    from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
+    from .pipeline import build as build
+    from .proof.decision import certify as certify
+    from .target.target import Target as Target
+    from .training.distill import distill as distill
+    from .training.estimators.estimator import OneLayerClassifier as OneLayerClassifier
+    from .training.estimators.estimator import OneLayerRegressor as OneLayerRegressor
+    from .training.train import train as train
     from .views.plot import plot as plot
     from .views.report import report as report
 
@@ -41,37 +39,37 @@ __version__ = "0.1.0"
 # public name → the module that defines it
 _HOME = {
     "Approximation": "approximation",
-    "InputError": "errors",
-    "LayerConfig": "config",
-    "OneLayerClassifier": "views.estimator",
-    "OneLayerError": "errors",
-    "OneLayerRegressor": "views.estimator",
-    "SingleLayerTransformer": "model",
-    "Target": "target",
-    "build": "build",
-    "certify": "certify.decide",
+    "InputError": "common.errors",
+    "LayerConfig": "model.config",
+    "OneLayerClassifier": "training.estimators.estimator",
+    "OneLayerError": "common.errors",
+    "OneLayerRegressor": "training.estimators.estimator",
+    "SingleLayerTransformer": "model.transformer",
+    "Target": "target.target",
+    "build": "pipeline",
+    "certify": "proof.decision",
     "check": "checker",
-    "compare": "compare",
-    "distill": "distill",
-    "export": "export",
-    "from_stock": "stock",
-    "inspect": "inspect",
-    "load": "storage",
-    "memorize": "memorize",
-    "plan": "plan",
+    "compare": "experiments.compare",
+    "distill": "training.distill",
+    "export": "deployment.export",
+    "from_stock": "model.stock",
+    "inspect": "model.inspection",
+    "load": "deployment.folder",
+    "memorize": "construction.memorize.memorize",
+    "plan": "construction.plan",
     "plot": "views.plot",
     "report": "views.report",
-    "study": "study",
-    "train": "train",
+    "study": "experiments.study",
+    "train": "training.train",
 }
-_MODULES = ("gallery", "reference")  # public as modules
+_MODULES = {"gallery": "construction.gallery", "reference": "model.reference"}  # public as modules
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        return importlib.import_module(f".{_MODULES[name]}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'onelayer' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
@@ -81,18 +79,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """Keeps `onelayer.inspect` the function when the submodule of the same name is imported.
-
-    Python binds a submodule to its parent under the submodule's name; for a public function that shares the name
-    of its file the function wins (`from onelayer.inspect import Inspection` reaches what else is in the file).
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -11,21 +11,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .certify.certificate import Certificate
-from .decoding import Decoding
-from .domain import Domain
-from .errors import InputError
-from .explain import Explanation, explain
-from .model import SingleLayerTransformer
-from .plan import Plan
-from .table import Table, at_most
-from .target import Target
-from .training.history import History
+from .common.errors import InputError
+from .common.table import Table, at_most
+from .construction.plan import Plan
+from .model.explanation import Explanation, explain
+from .model.history import History
+from .model.transformer import SingleLayerTransformer
+from .proof.certificate import Certificate
+from .target.decoding import Decoding
+from .target.domain import Domain
+from .target.target import Target
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from .evaluator import Evaluator
+    from .deployment.attention.evaluator import Evaluator
 
 Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
@@ -94,7 +94,7 @@ class Approximation:
 
     def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
         """The same layer with linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
-        from .evaluator import evaluator
+        from .deployment.attention.evaluator import evaluator
 
         return evaluator(self, attention, remainder, device)
 
@@ -154,7 +154,7 @@ class Approximation:
 
     def save(self, folder: str | Path) -> Path:
         """Write the model folder: weights, target, certificate. Complete or absent, never half-written."""
-        from .storage import save
+        from .deployment.folder import save
 
         return save(self, Path(folder))
 
@@ -170,7 +170,7 @@ class Approximation:
         The output is complete or absent. A run that was killed is gone on with by calling this again, to the same bytes.
         `self.fast(…).evaluate` does it with another attention, or on a GPU.
         """
-        from .streaming import evaluate_file
+        from .deployment.files.streaming import evaluate_file
 
         return evaluate_file(self.fast(), Path(source), Path(output), outside, progress)
 

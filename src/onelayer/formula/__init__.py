@@ -16,28 +16,28 @@ from .expression import Condition as Condition
 from .expression import Formula as Formula
 from .parser import parse as parse
 from .parser import parse_condition as parse_condition
-from .text import to_text as to_text
+from .printing import to_text as to_text
 
 if TYPE_CHECKING:
-    from .analytic import enclose_complex as enclose_complex
-    from .balls import enclose as enclose
-    from .balls import holds as holds
-    from .derivative import gradient as gradient
+    from .complex_balls import enclose_complex as enclose_complex
+    from .derivatives import gradient as gradient
     from .intervals import UNDEFINED as UNDEFINED
     from .intervals import Interval as Interval
     from .intervals import interval as interval
     from .numeric import evaluate as evaluate
     from .numeric import satisfies as satisfies
+    from .real_balls import enclose as enclose
+    from .real_balls import holds as holds
 
 # public name → the module that defines it
 _HOME = {
     "Interval": "intervals",
     "UNDEFINED": "intervals",
-    "enclose": "balls",
-    "enclose_complex": "analytic",
+    "enclose": "real_balls",
+    "enclose_complex": "complex_balls",
     "evaluate": "numeric",
-    "gradient": "derivative",
-    "holds": "balls",
+    "gradient": "derivatives",
+    "holds": "real_balls",
     "interval": "intervals",
     "satisfies": "numeric",
 }

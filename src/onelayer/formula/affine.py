@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .expression import Formula
 from .literal import rational_value
 from .tree import Call, IntegerPower, Negation, Node, Product, Quotient, Sum, Variable, variables
@@ -62,7 +62,7 @@ def value_of(node: Node) -> Fraction | None:
     """The value of a tree without variables; None where it has none, or too large a one."""
     from flint import ctx
 
-    from .balls import enclose
+    from .real_balls import enclose
 
     try:
         exact = rational_value(node)

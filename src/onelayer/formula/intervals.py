@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from flint import arb
 
-from ..errors import InputError
+from ..common.errors import InputError
 
 Endpoint: TypeAlias = float | int | Fraction | arb
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .expression import Condition, Formula
 from .tape import Algebra, Tape
 

@@ -8,7 +8,7 @@ import keyword
 import re
 from collections.abc import Sequence
 
-from ..errors import InputError
+from ..common.errors import InputError
 from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS
 
 EXAMPLE = "a formula such as sin(x1) + x2**2"

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from ..config import LayerConfig
-from ..errors import InputError
-from .history import Moment
+from ..common.errors import InputError
+from ..model.config import LayerConfig
+from ..model.history import Moment
 from .material import Material
 from .recipe import Recipe
 

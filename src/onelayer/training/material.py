@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data import LARGEST, numbers_of
-from ..domain import Domain
-from ..errors import InputError
-from ..sample import fitting_points, uniform_points
-from ..target import Target, target_of
+from ..common.errors import InputError
+from ..target.domain import Domain
+from ..target.points import fitting_points, uniform_points
+from ..target.samples import LARGEST, numbers_of
+from ..target.target import Target, target_of
 from .recipe import Recipe
 
 SAMPLES = 16_384  # of a function, unless asked otherwise

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Literal, get_args, get_origin
 
-from ..errors import InputError
+from ..common.errors import InputError
 
 Optimizer = Literal["adam", "sgd", "momentum"]
 Loss = Literal["mse", "cross_entropy", "sup"]

@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..interruption import Interruption
-from ..model import SingleLayerTransformer
+from ..common.interrupts import Interruption
+from ..model.history import History, Moment
+from ..model.transformer import SingleLayerTransformer
 from .checkpoint import Standing, load_standing, purpose, save_standing
-from .history import History, Moment
 from .material import Material
 from .recipe import MOMENTUM, POWER, Recipe
 

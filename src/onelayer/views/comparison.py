@@ -4,13 +4,13 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..atomic import written
+from ..common.atomic import written
 from .style import FONT
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from ..compare import Comparison, Entrant
+    from ..experiments.compare import Comparison, Entrant
 
 COLOURS = {"constructed": "#1b7837", "warm-started": "#7fbf7b", "trained": "#762a83", "peer": "#8c8c8c"}
 

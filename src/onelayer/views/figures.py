@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..approximation import Approximation
-from ..explain import Explanation
-from ..inspect import Inspection
-from ..table import at_most
-from ..training.history import History
+from ..common.table import at_most
+from ..model.explanation import Explanation
+from ..model.history import History
+from ..model.inspection import Inspection
 from .scene import Scene
 from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, styled
 from .words import declared

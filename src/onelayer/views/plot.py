@@ -4,17 +4,17 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..approximation import Approximation
-from ..compare import Comparison
-from ..errors import InputError
-from ..explain import Explanation
-from ..inspect import Inspection, inspect
-from ..model import SingleLayerTransformer
-from ..training.history import History
+from ..common.errors import InputError
+from ..experiments.compare import Comparison
+from ..model.explanation import Explanation
+from ..model.history import History
+from ..model.inspection import Inspection, inspect
+from ..model.transformer import SingleLayerTransformer
 from . import figures
 from .comparison import comparison_figure
-from .flow import attention_flow, passes
-from .headfigure import heads_figure
-from .headmap import headmap
+from .head_figure import heads_figure
+from .head_map import headmap
+from .paper_figures import attention_flow, passes
 from .scene import scenes
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from string import Template
 from typing import Any
 
 from ..approximation import Approximation
-from ..atomic import written
-from ..errors import InputError
-from ..study import Study
+from ..common.atomic import written
+from ..common.errors import InputError
+from ..experiments.study import Study
 from . import words
+from .costs import plan_table, size_table
 from .pages import asset, page_data, plotly_source
 from .scene import scenes
 from .sections import (
@@ -28,7 +29,6 @@ from .sections import (
     training_section,
     weights_section,
 )
-from .size import plan_table, size_table
 from .study import study_page
 
 TITLE = 300  # characters

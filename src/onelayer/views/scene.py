@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ..approximation import Approximation
-from ..domain import Domain
-from ..jumps import asked
-from ..target import Target
+from ..target.domain import Domain
+from ..target.margin import asked
+from ..target.target import Target
 
 LINE, SQUARE = 801, 61  # points along a drawn variable
 SIDE, STOPS = (

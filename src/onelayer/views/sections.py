@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..approximation import Approximation
-from ..inspect import inspect
-from ..table import at_most
+from ..common.table import at_most
+from ..model.inspection import inspect
 from . import words
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
-from .headfigure import LINES, MARKERS, heads_figure
-from .headmap import HeadMap, headmap
+from .head_figure import LINES, MARKERS, heads_figure
+from .head_map import HeadMap, headmap
 from .scene import Scene, output_names, window
 
 if TYPE_CHECKING:

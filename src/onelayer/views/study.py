@@ -6,11 +6,11 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from ..study.rates import COLUMNS
-from ..study.result import Study
-from ..study.words import duration
-from ..table import Table
-from .studyfigure import study_figures
+from ..common.table import Table
+from ..experiments.study.rates import COLUMNS
+from ..experiments.study.result import Study
+from ..experiments.study.words import duration
+from .study_figure import study_figures
 
 ROWS = 2000  # of points on the page; the others are in points.csv
 RATE_WORDS = (

@@ -11,10 +11,10 @@ import math
 import numpy as np
 
 from ..approximation import Approximation
-from ..errors import InputError
-from ..inspect import Inspection, inspect
-from ..table import Table, at_most
-from .headmap import HeadMap, headmap
+from ..common.errors import InputError
+from ..common.table import Table, at_most
+from ..model.inspection import Inspection, inspect
+from .head_map import HeadMap, headmap
 from .scene import scenes
 
 LEVELS = " ▁▂▃▄▅▆▇█"

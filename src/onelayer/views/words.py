@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from ..approximation import Approximation
-from ..certify.certificate import Certificate
-from ..table import Table, at_least, at_most
+from ..common.table import Table, at_least, at_most
+from ..proof.certificate import Certificate
 
 HOW = {
     "theorem": (

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ... import __version__
-from ...errors import InputError
+from ...common.errors import InputError
 from . import (
     build,
     certify,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...errors import InputError
+from ...common.errors import InputError
 from . import options as given
 from .show import print_json, progress_bar
 
@@ -101,7 +101,7 @@ def usable(out: str) -> Path:
         Path(mkdtemp(prefix=f".{folder.name}.old.", dir=place)).rmdir()
     except OSError as error:
         raise InputError(f"a folder {folder}", f"{error.strerror} ({place})", "choose another place or name") from None
-    from ...storage import require_free
+    from ...deployment.folder import require_free
 
     require_free(folder)
     return folder

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import InputError
+from ...common.errors import InputError
 from . import options as given
 from .show import print_json, progress_bar
 
@@ -45,7 +45,7 @@ def distill(
     sequences = _inputs(inputs)
     import onelayer as ol
 
-    from ...distill.teachers import PACKAGED, packaged
+    from ...training.distill.teachers import PACKAGED, packaged
 
     folder = packaged(teacher) if teacher in PACKAGED else Path(teacher)
     wishes: dict[str, Any] = {"heads": heads, "width": width, "d_model": d_model, "steps": steps, "seconds": seconds}

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...errors import InputError
-from ...files.cells import listed
+from ...common.errors import InputError
+from ...deployment.files.cells import listed
 from . import options as given
 from .show import Stopped, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from ...evaluator import Evaluator
-    from ...explain import Explanation
-    from ...streaming import Streaming
+    from ...deployment.attention.evaluator import Evaluator
+    from ...deployment.files.streaming import Streaming
+    from ...model.explanation import Explanation
 
 
 def evaluate(
@@ -103,8 +103,8 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
 
 def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.Outside, json: bool) -> int:
     """Evaluate all points of a file; without an output they are printed as CSV or JSON."""
-    from ...files.points import kind_of
-    from ...streaming import Streaming, added_names, evaluate_file
+    from ...deployment.files.points import kind_of
+    from ...deployment.files.streaming import Streaming, added_names, evaluate_file
 
     if output is None:
         if kind_of(source) != "CSV" and not json:

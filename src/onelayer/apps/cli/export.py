@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import InputError
+from ...common.errors import InputError
 from . import options as given
 from .show import print_json
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
-from ...errors import InputError
+from ...common.errors import InputError
 from . import options as given
 from .build import record_of, usable
 from .show import print_json
@@ -24,7 +24,7 @@ def gallery(
 
     The options of an entry are the parameters that the list shows: --n 5, --domain 0:1, --order 2,0,1, --matrix "1,2; 3,4".
     """
-    from ...gallery import ENTRIES
+    from ...construction.gallery import ENTRIES
 
     if name is None:
         if context.args or out is not None:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...errors import InputError
-from ...sides import read_domain, split
+from ...common.errors import InputError
+from ...target.sides import read_domain, split
 
 if TYPE_CHECKING:
     from ...formula import Formula
-    from ...target import Target
+    from ...target.target import Target
 
 
 class Method(StrEnum):
@@ -117,7 +117,7 @@ def target_of(
         sides *= _variables(parse(formula), where, about.get("shape"))
     else:
         parse(formula, tuple(f"x{j + 1}" for j in range(len(sides))))
-    from ...target import Target, require_tolerance
+    from ...target.target import Target, require_tolerance
 
     require_tolerance(eps)
     return Target(formula, sides, **about)

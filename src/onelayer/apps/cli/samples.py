@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ...files.cells import cells_of, listed, number_of, short
-from ...sides import split
+from ...common.errors import InputError
+from ...deployment.files.cells import cells_of, listed, number_of, short
+from ...target.sides import split
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ...errors import InputError
+from ...common.errors import InputError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 

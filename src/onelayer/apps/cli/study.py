@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import InputError
-from ...sides import split
+from ...common.errors import InputError
+from ...target.sides import split
 from . import options as given
 from .show import Stopped, print_json, progress_bar
 
@@ -42,7 +42,7 @@ def study(
         raise InputError("a study, or --axis", found, "name builtin:epsilon, say, or give --axis target=… ")
     import onelayer as ol
 
-    from ...study import Sweep
+    from ...experiments.study import Sweep
 
     sweep = Sweep.of_axes(measure, _axes(axis or [])) if name is None else name
     with progress_bar(not json) as progress:
@@ -90,8 +90,8 @@ def _value(text: str) -> Any:
 
 
 def _list() -> None:
-    from ...study.measures import everything
-    from ...study.sweep import builtin, names
+    from ...experiments.study.measures import everything
+    from ...experiments.study.sweep import builtin, names
 
     for name in names():
         print(f"builtin:{name:14} {builtin(name)['title']}")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import InputError
+from ...common.errors import InputError
 from . import options as given
 from .build import record_of, usable
 from .show import print_json, progress_bar

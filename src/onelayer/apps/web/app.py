@@ -27,13 +27,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ... import __version__
-from ...errors import InputError
+from ...common.errors import InputError
 from ...views.pages import asset, plotly_source
 from .guard import Guard, Refused, body_of, told
+from .input import read_wish, training_of, wish_of
 from .lane import Full, Job, Lane
 from .limits import Limits
 from .presets import PRESETS
-from .wish import read_wish, training_of, wish_of
 
 OWN = ("explorer.js", "stream.js", "form.js", "point.js", "numbers.js", "speech.js", "training.js", "explorer.css")
 SHARED = ("layer.js", "picture.js", "report.css")

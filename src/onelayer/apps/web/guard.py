@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...errors import InputError
+from ...common.errors import InputError
 from .limits import Limits
 
 POLICY = (

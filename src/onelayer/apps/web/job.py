@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...build import build
-from ...certify.covering import covering
-from ...compare import layer_size
-from ...errors import InputError
-from ...representative import plan_representative
-from ...target import Target
-from ...train import prepared
+from ...common.errors import InputError
+from ...construction.representative.construction import plan_representative
+from ...experiments.compare import layer_size
+from ...pipeline import build
+from ...proof.boxes import covering
+from ...target.target import Target
 from ...training.run import Run
+from ...training.train import prepared
 from ...views.pages import array_record
 from ...views.scene import window
+from .input import Wish
 from .limits import Limits
 from .view import folder_of, view
-from .wish import Wish
 
 Emit = Callable[[dict[str, Any]], None]
 OFTEN = 0.05  # seconds between two reports of progress

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import InputError
+from ...common.errors import InputError
 from .limits import Limits
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from ...errors import InputError
+from ...common.errors import InputError
+from .input import Wish
 from .limits import Limits
-from .wish import Wish
 
 
 def main() -> None:

@@ -1,0 +1,141 @@
+"""How many units a layer will need: an estimate from small pilot fits, before anything is built.
+
+In each group the errors of a few small fits are continued to the tolerance: of solved layers as a power of the number of
+units n (analytic targets do better, so the estimate is then on the high side), of polished ones as exp(−rate·n^(1/d)), d the
+coordinates of the group, which is how fits of analytic targets have been seen to behave. Nothing here is proved.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..layer.assemble import Layout
+from ..layer.assemble.gates import scalar_config
+from ..layer.assemble.memory import vector_config
+from ..layer.layer import ScalarLayer, VectorLayer
+from ..layer.magnitudes import largest_score_of
+from ..model.config import LayerConfig
+from ..target.target import Target
+from .group_samples import GroupFit
+from .kinks.remainder import rests_of
+from .parts import groups_to_fit
+from .plan import Plan, outputs_of
+from .polished.families import family_of
+from .polished.layer import CAP, GOAL, affine_part
+from .polished.search import FIRST, Effort, Search
+from .request import Wishes
+from .solved.search import ARRANGEMENTS, quick_fits
+
+PILOT_SECONDS = 20.0  # of one group and family, at most
+PILOTS = 3  # sizes that are tried
+
+Count = Callable[[GroupFit, str, float], int]  # group, family, goal → units
+
+
+def plan_solved(target: Target, tolerance: float, layout: Layout = "token") -> Plan:
+    """Units per group and family from pilot fits; the family with fewer parameters."""
+    return _plan(target, tolerance, layout, "solved", _solved_units)
+
+
+def plan_polished(target: Target, tolerance: float, layout: Layout = "token") -> Plan:
+    """The same with polished pilots."""
+    return _plan(target, tolerance, layout, "polished", _polished_units)
+
+
+def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: Count) -> Plan:
+    rests = rests_of(target, Wishes(tolerance, layout=layout)) if method == "polished" else {}
+    families = tuple(rests) or (("memory", "gates") if layout == "token" else ("gates",))
+    found = []
+    for family in families:
+        rest = rests.get(family)
+        kinks, smooth = (rest.kinks, rest.target) if rest else (None, target)
+        groups = [] if rest and rest.nothing else groups_to_fit(smooth)
+        goal = GOAL * tolerance / max(len(groups), 1)
+        counts = [count(GroupFit(smooth, group, 0), family, goal) for group in groups]
+        widths = [1.5 * n ** (1 / len(group)) for n, group in zip(counts, groups, strict=True)]
+        found.append(
+            Plan(
+                method=method,
+                tolerance=tolerance,
+                units=sum(counts) + (kinks.units if kinks else 0),
+                sharpness=max([*widths, largest_score_of(kinks) if kinks else 0.0]),
+                config=_config(target, family, counts, groups, layout, kinks),
+                bound=tolerance,
+                proved=False,
+                modulus="not needed",
+            )
+        )
+    return min(found, key=lambda plan: plan.parameters)
+
+
+def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
+    d = len(fit.group)
+    sizes = [4, 8, 16] if d == 1 else [4 ** min(d, 4) // 2 + 8, 6**2 * d, 8**2 * d]
+    each = 1 if family == "memory" else d + 2  # features per unit
+    most = max(1, fit.most_features(each * sizes[-1]) // each)
+    sizes = [units for units in sizes if units <= most] or [most]
+    pool, effort = fit.sample(4000, 99), Effort(PILOT_SECONDS)
+    seen: list[tuple[int, float]] = []
+    for units in sizes:
+        if len(seen) > 1 and effort.over():
+            break
+        observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed
+        if observed <= goal:
+            return units
+        seen.append((units, max(observed, 1e-300)))
+    return continued(seen, goal, math.log)
+
+
+def _polished_units(fit: GroupFit, family: str, goal: float) -> int:
+    d = len(fit.group)
+    if affine_part(fit, goal) is not None:
+        return 0
+    kind = family_of(family, d)
+    effort = Effort(PILOT_SECONDS)
+    search = Search(kind, fit, goal, lambda spread, units: CAP * spread, effort, most=10**6)
+    units, seen = FIRST[family][min(d, 4) - 1], []
+    for _ in range(PILOTS):
+        error = search.pilot(units).observed
+        if error <= goal:
+            return units
+        seen.append((units, error))
+        if effort.over():
+            break
+        units = math.ceil(1.5 * units)
+    return continued(seen, goal, lambda n: n ** (1 / d))
+
+
+def continued(seen: list[tuple[int, float]], goal: float, scale: Callable[[float], float]) -> int:
+    """Units at which log error, fitted linearly in scale(units), would reach the goal; a billion at most."""
+    most = 10**9
+    if len(seen) < 2:
+        return most
+    x, y = np.array([scale(n) for n, _ in seen]), np.log([max(error, 1e-300) for _, error in seen])
+    slope, start = np.polyfit(x, y, 1)
+    start += min(0.0, float(np.min(y - (slope * x + start))))  # a good size is within reach of others like it
+    if slope >= 0 or slope * scale(most) + start > math.log(goal):
+        return most
+    low, high = seen[-1][0], most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if slope * scale(middle) + start <= math.log(goal) else (middle, high)
+    return high
+
+
+def _config(
+    target: Target,
+    family: str,
+    counts: list[int],
+    groups: list[tuple[int, ...]],
+    layout: Layout,
+    kinks: ScalarLayer | VectorLayer | None,
+) -> LayerConfig:
+    reads, hinges = (len(kinks.reads), len(kinks.hinges)) if kinks else (0, 0)
+    if family == "memory":
+        sizes = [len(g) for g in groups]
+        return vector_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
+    units = sum(counts) + (kinks.units if kinks else 0)
+    return scalar_config(
+        target.dimension, outputs_of(target), layout, units=units, reads=reads, hinges=hinges, plain=False
+    )

@@ -1,0 +1,216 @@
+"""Affine maps of a sequence, means, and clipping: what rounding alone keeps from being exact."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...approximation import Approximation
+from ...common.errors import InputError
+from ...layer.arithmetic import Arithmetic
+from ...layer.assemble import Frame, Outputs, assemble
+from ...layer.assemble.frame import blank, write_identity
+from ...layer.heads import MASKED
+from ...layer.layer import scalar_layer
+from ...layer.reading import Reading, form_of_model
+from ...model.config import LayerConfig
+from ...model.transformer import SingleLayerTransformer
+from ..lemma import Lemma
+from .entry import Ends, Entry, entry
+from .routing import ASSUMES, route
+
+UP = 1 + 1e-6
+SLACK = 1.0  # a tolerance that every bound is below; it becomes the bound where none is given
+
+
+def affine(
+    matrix: Sequence[Sequence[float]] | np.ndarray,
+    offset: Sequence[float] | np.ndarray | None = None,
+    tolerance: float | None = None,
+    *,
+    domain: Ends = (-1.0, 1.0),
+    dtype: str = "float64",
+) -> Approximation:
+    """A x + b for any matrix A [m, n] and offset b [m]: n read-heads, and A in W^O."""
+    A, b = _matrix(matrix, offset)
+    m, n = A.shape
+    given = {"matrix": A.tolist(), "offset": b.tolist()}
+    it = entry(
+        "affine",
+        f"an affine map of {n} numbers to {m}",
+        n,
+        m,
+        SLACK if tolerance is None else tolerance,
+        domain,
+        dtype,
+        **given,
+    )
+    layer = scalar_layer(torch.from_numpy(b), n, linear=torch.from_numpy(A.T.copy()))
+    plain = Frame((0.0,) * n, (1.0,) * n)
+    model = assemble(layer, plain, Outputs(1, m, (0,))).to(it.arithmetic.dtype)
+    X = max(map(abs, it.ends))
+    with np.errstate(over="ignore"):
+        size = np.abs(A).sum(axis=1) * X + np.abs(b)
+    reading = form_of_model(model, (0,), X) if it.holds(float(size.max())) else None
+    lemma = None
+    if reading is not None and not reading.form.blocks and not len(reading.hinges):
+        stored = np.abs(reading.form.linear.numpy() - A.T).sum(axis=0) * X + np.abs(reading.form.bias.numpy() - b)
+        lemma = Lemma(
+            "the read-heads copy the numbers exactly (all other scores are 800 lower); the sum over them is rounded",
+            {"stored weights": float(stored.max()) * UP, "rounding": _sum_rounding(reading, size, it.arithmetic)},
+            ASSUMES,
+        )
+    heads = len(layer.reads)
+    story = f"Head j reads x_j, for the {heads} numbers that matter; W^O holds the matrix, and the read-out adds the offset."
+    return _finished(it, model, lemma, tolerance, lambda x: x @ A.T + b, (("read", heads),), story)
+
+
+def mean(
+    n: int, tolerance: float | None = None, *, domain: Ends = (-1.0, 1.0), dtype: str = "float64"
+) -> Approximation:
+    """The mean of n numbers: one head that attends to all of them alike, no positional codes."""
+    it = entry("mean", f"the mean of {n} numbers", n, 1, SLACK if tolerance is None else tolerance, domain, dtype)
+    config = LayerConfig(
+        tokens=n,
+        features_in=1,
+        features_out=1,
+        d_model=3,
+        heads=1,
+        d_k=1,
+        d_v=1,
+        ffn_width=2,
+        code="none",
+        output_tokens=1,
+        residual=False,
+        readout="output",
+    )
+    model = blank(config, Frame((0.0,) * n, (1.0,) * n))
+    X, DATA, OUTPUT = range(3)  # coordinates of the stream
+    with torch.no_grad():
+        model.W_E[0, X] = model.b_E[DATA] = model.S[0, OUTPUT] = 1.0
+        model.W_Q[0, OUTPUT, 0] = model.W_V[0, X, 0] = model.W_O[0, 0] = 1.0
+        model.W_K[0, OUTPUT, 0] = -MASKED
+        write_identity(model, 1, torch.zeros(1, dtype=torch.float64))
+    model = model.to(it.arithmetic.dtype)
+    reach = max(map(abs, it.ends))
+    reading = form_of_model(model, (0,), reach)
+    lemma = None
+    if reading is not None and _is_mean(reading, n) and it.holds(n * reach):
+        a = it.arithmetic
+        weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
+        rounding = weights + _sum_rounding(reading, np.full(1, reach), a)
+        lemma = Lemma("all scores are equal, so that all weights are 1/n up to rounding", {"rounding": rounding * UP})
+    story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
+    return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
+
+
+def clip(
+    n: int,
+    low: float = -0.5,
+    high: float = 0.5,
+    tolerance: float | None = None,
+    *,
+    domain: Ends = (-1.0, 1.0),
+    dtype: str = "float64",
+) -> Approximation:
+    """Every number moved to the nearest one between low and high: by the feed-forward network."""
+    numbers = all(isinstance(v, Real) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
+    if not numbers or low > high:
+        raise InputError("finite numbers low ≤ high", f"low = {low!r}, high = {high!r}", "give two numbers in order")
+    given = {"low": float(low), "high": float(high)}
+    it = entry(
+        "clip",
+        f"{n} numbers clipped to [{low:g}, {high:g}]",
+        n,
+        n,
+        SLACK if tolerance is None else tolerance,
+        domain,
+        dtype,
+        **given,
+    )
+    model = _with_hinges(route(list(range(n))), low, high).to(it.arithmetic.dtype)
+    size = max(map(abs, it.ends)) + abs(low) + abs(high)
+    stored = float(
+        (model.b_1.detach().double() - torch.tensor([0.0, 0.0, low, -high], dtype=torch.float64)).abs().sum()
+    )
+    lemma = None
+    if it.holds(4 * size):
+        rounding = (8 * it.arithmetic.u * size + 16 * it.arithmetic.smallest) * UP
+        lemma = Lemma(
+            "every position reads its own number exactly; x + relu(low − x) − relu(x − high) is rounded",
+            {"stored weights": stored * UP, "rounding": rounding},
+            ASSUMES,
+        )
+    story = (
+        "The one head reads the own number. The FFN computes relu(x) − relu(−x) + relu(low − x) − relu(x − high): x itself"
+        " between the two, low below, high above."
+    )
+    return _finished(it, model, lemma, tolerance, lambda x: np.clip(x, low, high), (("read", 1),), story)
+
+
+def _finished(
+    it: Entry,
+    model: SingleLayerTransformer,
+    lemma: Lemma | None,
+    tolerance: float | None,
+    function: Any,
+    heads: Any,
+    story: str,
+) -> Approximation:
+    """With the proved bound as tolerance, where none was given."""
+    if tolerance is None and lemma is not None:
+        it = replace(it, tolerance=lemma.bound, parameters=it.parameters | {"tolerance": None})
+    return it.approximation(model, it.require(lemma), function, heads=heads, story=story)
+
+
+def _sum_rounding(reading: Reading, size: np.ndarray, a: Arithmetic) -> float:
+    """Rounding of sums, in any order, whose terms are at most `size` in all, per output; the largest."""
+    terms = (reading.summands + reading.steps + 4) * a.u
+    beside = 2 * reading.steps * a.u * reading.passed.numpy() + 2 * terms * reading.constants.numpy()
+    return float((terms / (1 - terms) * size + beside + reading.error.numpy()).max()) * UP
+
+
+def _is_mean(reading: Reading, n: int) -> bool:
+    form = reading.form
+    if n == 1:
+        return not form.blocks and form.linear.tolist() == [[1.0]] and not form.bias.any()
+    if len(form.blocks) != 1 or form.linear.any() or form.bias.any():
+        return False
+    block = form.blocks[0]
+    even = not (block.keys.any() or block.biases.any() or block.values.any()) and block.biases.shape == (1, n)
+    return even and torch.equal(block.slopes[0, :, :, 0], torch.eye(n, dtype=torch.float64))
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    return np.array([[math.fsum(row) / len(row)] for row in x.tolist()])
+
+
+def _with_hinges(model: SingleLayerTransformer, low: float, high: float) -> SingleLayerTransformer:
+    """The routing layer with two more hidden units: + relu(low − x) − relu(x − high)."""
+    wider = SingleLayerTransformer(replace(model.config, ffn_width=4))
+    old = model.state_dict()
+    with torch.no_grad():
+        for name, t in wider.state_dict().items():
+            t.copy_(old[name] if t.shape == old[name].shape else torch.zeros_like(t))
+        wider.W_1[:, :2], wider.W_2[:2] = old["W_1"], old["W_2"]
+        wider.W_1[0, 2], wider.W_1[0, 3] = -1.0, 1.0
+        wider.b_1[2], wider.b_1[3] = low, -high
+        wider.W_2[2, 0], wider.W_2[3, 0] = 1.0, -1.0
+    return wider
+
+
+def _matrix(matrix: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        A = np.array(matrix, dtype=np.float64)
+        b = np.zeros(A.shape[0] if A.ndim else 1) if offset is None else np.array(offset, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "a matrix of rows of equal length, and an offset, of numbers", "others", "correct them"
+        ) from None
+    if A.ndim != 2 or not A.size or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
+        raise InputError("a finite matrix [m, n] and an offset [m]", f"shapes {A.shape} and {b.shape}", "make them fit")
+    return A, b

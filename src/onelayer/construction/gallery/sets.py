@@ -1,0 +1,30 @@
+"""Functions of a set: the order of the inputs does not matter, and the layer has no positional codes to tell them apart."""
+
+from dataclasses import replace
+
+from ...approximation import Approximation
+from ...target.target import Target, require_tolerance
+from ..symmetric import require_symmetric, symmetric_approximation
+from .entry import Ends, require_length
+
+STORY = (
+    "No head knows positions. Symmetric means attend to all numbers with one sharpness and output a mean, or a soft maximum or"
+    " minimum; symmetric gates weigh the anchor token against the sum of e^(−βx_j) over all numbers. What they see of the set"
+    " are such sums, and the output is linear in what they make of them."
+)
+
+
+def deep_set(
+    formula: str = "x1*x2 + x1*x3 + x2*x3",
+    n: int = 3,
+    tolerance: float = 1e-3,
+    *,
+    domain: Ends = (0.0, 1.0),
+) -> Approximation:
+    """A symmetric function of n numbers, given as a formula in x1 … xn: heads see sums over all of them, no positional codes."""
+    require_length(n)
+    require_tolerance(tolerance)
+    target = Target(formula, [domain] * n)
+    require_symmetric(target)
+    found = symmetric_approximation(target, tolerance)
+    return replace(found, facts=replace(found.facts, story=STORY))

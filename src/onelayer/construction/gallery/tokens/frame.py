@@ -1,0 +1,179 @@
+"""What token programs share: codes of numbers, the check of their weights, and the Approximation around them.
+
+A program is a one-layer Transformer written down weight by weight. A token enters as a unit vector, the embedding writes
+whole numbers into the stream (a code of plus and minus ones for the token or its position, flags, counts), and one head
+does the work; there is no residual, so the feed-forward network sees what the head wrote and nothing else. Scores carry no
+rounding (`exact`), what remains is that of softmax (`weights`) and of the feed-forward network (`decoder`).
+"""
+
+import math
+import time
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ....approximation import Approximation, Facts
+from ....common.errors import InputError
+from ....layer.arithmetic import arithmetic_of
+from ....layer.assemble.frame import Frame, blank
+from ....model.config import LayerConfig
+from ....model.transformer import SingleLayerTransformer
+from ....target.decoding import Decoding
+from ....target.domain import MOST_VARIABLES, domain_of
+from ...lemma import Known, Lemma, known_approximation
+from .exact import exact_scores, score_reach
+from .samples import sequences
+
+TOLERANCE = 0.25  # half of what decoding needs
+MOST_TOKENS = 1024  # one-hot inputs are that wide, and so are some weights, both ways
+
+
+@dataclass(frozen=True)
+class Program(ABC):
+    """A task on sequences of n tokens, the layer that solves it, and the lemma that bounds the layer's error."""
+
+    n: int
+    vocabulary: int
+
+    name: ClassVar[str]
+    decoding: ClassVar[Decoding]
+    layout: ClassVar[str] = "position"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", whole("n", self.n, 1, MOST_VARIABLES))
+        object.__setattr__(self, "vocabulary", whole("vocabulary", self.vocabulary, 2, MOST_TOKENS))
+
+    @property
+    def tokens(self) -> int:
+        """How many token numbers there are."""
+        return self.vocabulary
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        return asdict(self)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.n,)
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What is computed, in a few words."""
+
+    @property
+    @abstractmethod
+    def story(self) -> str:
+        """What the head and the feed-forward network do."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What the head does, in a word."""
+
+    @abstractmethod
+    def write(self) -> SingleLayerTransformer:
+        """The layer in float64."""
+
+    @abstractmethod
+    def lemma(self, model: SingleLayerTransformer) -> Lemma:
+        """The bound for a layer whose weights are those of `write`, rounded to its dtype."""
+
+    @abstractmethod
+    def answers(self, x: Int[np.ndarray, "batch n"]) -> Float[np.ndarray, "batch ..."]:
+        """The right numbers, computed directly."""
+
+    def special(self) -> list[list[int]]:
+        """Sequences worth looking at besides the constant ones and random ones."""
+        return []
+
+
+def packed(program: Program, dtype: str, seed: int) -> Approximation:
+    """The Approximation of a program, refused where its error cannot be proved small enough for the dtype."""
+    start = time.perf_counter()
+    arithmetic, seed = arithmetic_of(dtype), whole("seed", seed, 0, 2**63 - 1)
+    model = program.write().to(arithmetic.dtype)
+    lemma = prove(program, model)
+    if not lemma.bound <= TOLERANCE:
+        shorter = "a smaller n" if dtype == "float64" else "a smaller n, or dtype='float64'"
+        asked = f"{program.name} with n = {program.n} in {dtype}, proved within {TOLERANCE:g}"
+        raise InputError(asked, f"a bound of {lemma.bound:.3g}", f"choose {shorter}")
+    n, tokens, c = program.n, program.tokens, model.config
+    known = Known(
+        kind="gallery",
+        entry=program.name,
+        description=program.description,
+        parameters=program.parameters,
+        domain=domain_of([(0, tokens - 1)] * n),
+        words=f"all sequences of {n} tokens out of {tokens}",
+        shape=(n, 1),
+        output_shape=program.output_shape,
+        vocabulary=tokens,
+        decoding=program.decoding,
+    )
+    facts = Facts(
+        method="gallery",
+        construction="tokens",
+        layout=program.layout,
+        heads=((program.kind, c.heads),),
+        units=c.heads + c.ffn_width,
+        total=float(model.W_2.detach().abs().sum()),
+        seconds=time.perf_counter() - start,
+        seed=seed,
+        places=tuple(range(c.places)),
+        amplitude=float(model.W_V.detach().abs().max()),
+        largest_score=score_reach(model),
+        story=program.story,
+    )
+    x = sequences(n, tokens, program.special(), seed)
+    return known_approximation(model, known, lemma, facts, TOLERANCE, (x, program.answers(x)))
+
+
+def prove(program: Program, model: SingleLayerTransformer) -> Lemma:
+    """The program's lemma on this model; nothing is claimed of a model that differs from the construction."""
+    dtype = model.W_E.dtype
+    own = program.write().to(dtype)
+    stored, wanted = model.state_dict(), own.state_dict()
+    if model.config != own.config or stored.keys() != wanted.keys():
+        return _unproved("a layer of another shape")
+    changed = [name for name, t in wanted.items() if stored[name].dtype != dtype or not torch.equal(stored[name], t)]
+    if changed:
+        return _unproved(f"{', '.join(changed)} changed")
+    if not exact_scores(model):
+        return _unproved(f"scores up to {score_reach(model):.3g} that {arithmetic_of(dtype).name} may round")
+    return program.lemma(model)
+
+
+def _unproved(why: str) -> Lemma:
+    return Lemma(f"nothing is proved: {why}", {"unproved": math.inf})
+
+
+def started(config: LayerConfig) -> SingleLayerTransformer:
+    """A model of zeros that takes one-hot tokens as they are."""
+    sides = config.tokens * config.features_in
+    return blank(config, Frame((0.0,) * sides, (1.0,) * sides))
+
+
+def bits(count: int) -> int:
+    """How many bits number `count` things."""
+    return max(1, (count - 1).bit_length())
+
+
+def codes(count: int) -> Float[Tensor, "count bit"]:
+    """The numbers 0 … count − 1 in binary, with −1 for 0: equal codes have inner product `bits`, others 2 less at least."""
+    shifts = torch.arange(bits(count))
+    return ((torch.arange(count).unsqueeze(1) >> shifts) & 1).to(torch.float64) * 2 - 1
+
+
+def whole(name: str, value: object, least: int, most: int) -> int:
+    """The whole number, NumPy's too, if it is in the range."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+        raise InputError(
+            f"{name}, a whole number from {least} to {most}", f"{name} = {value!r}", f"choose {name} in that range"
+        )
+    return int(value)

@@ -1,0 +1,95 @@
+"""GroupFit: samples of the part of f that one group of coordinates makes up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..common.errors import InputError
+from ..formula import Formula, evaluate
+from ..target.margin import asked
+from ..target.points import fitting_points
+from ..target.samples import Data
+from ..target.target import Target
+from .solved.values import Features, Problem
+
+SAMPLES_PER_FEATURE = 3  # at least, when as many features are fitted to data as the tolerance asks for
+
+
+def base_of(target: Target) -> Float[Tensor, " out"]:
+    """What the values of samples are relative to: f at the centre of the box, or 0 where f may not be known there."""
+    if target.domain.where or target.data is not None:
+        return torch.zeros(target.outputs, dtype=torch.float64)
+    return torch.from_numpy(target(target.domain.points(np.full((1, target.dimension), 0.5))))[0]
+
+
+@dataclass(frozen=True)
+class GroupFit:
+    """Samples of one group's function f_g, in normalised coordinates of the whole box."""
+
+    target: Target
+    group: tuple[int, ...]
+    seed: int
+    part: Formula | None = None  # f_g as a formula of the group's own coordinates, where groups overlap
+    ratios: tuple[float, ...] | None = None  # x̂ is so many times as wide along each coordinate, where not 1
+
+    def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        """(points x̂ [n, D], the other coordinates at 0, values of f_g). x̂ lies in [−½, ½]^D, unless there are `ratios`.
+
+        Data have no more points than were given: at most `count` of the fitted samples, never one that is held out.
+        """
+        if self.target.data is not None:
+            return self._drawn(self.target.data, count, seed)
+        unit = torch.full((0, self.target.dimension), 0.5, dtype=torch.float64)
+        while len(unit) < count:
+            drawn = fitting_points(count, len(self.group), seed + len(unit))
+            more = torch.full((len(drawn), self.target.dimension), 0.5, dtype=torch.float64)
+            more[:, self.group] = drawn
+            inside = torch.from_numpy(asked(self.target, self.target.domain.points(more.numpy())))
+            if inside.float().mean() < 0.01:
+                raise InputError(
+                    "a domain with points in it", "fewer than 1% of samples belong to it", "tighten the box"
+                )
+            unit = torch.cat([unit, more[inside]])
+        return self._stretched(unit - 0.5), self.values(self.target.domain.points(unit.numpy()))
+
+    def normalised(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point coordinate"]:
+        """x̂ of points of the domain."""
+        return self._stretched(torch.from_numpy(self.target.domain.unit(x)) - 0.5)
+
+    def _stretched(self, x: Tensor) -> Tensor:
+        return x if self.ratios is None else x * torch.tensor(self.ratios, dtype=x.dtype)
+
+    def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
+        """f_g at points of the domain, less its value at the centre (but see `base_of`)."""
+        if self.part is None:
+            return torch.from_numpy(self.target(x)) - base_of(self.target)
+        pick, centre = list(self.group), self.target.domain.points(np.full((1, self.target.dimension), 0.5))
+        own, base = (np.asarray(evaluate(self.part, t[:, pick])) for t in (x, centre))
+        return torch.from_numpy(own - base)
+
+    def most_features(self, most: int) -> int:
+        """How many features may be fitted: at most so many, and for data no more than samples tell apart with some to spare."""
+        data = self.target.data
+        return most if data is None else min(most, len(data.fitted) // SAMPLES_PER_FEATURE)
+
+    def require_samples(self, features: int) -> None:
+        """Data have more fitted samples than there are features."""
+        data = self.target.data
+        if data is not None and features >= len(data.fitted):
+            found = f"{len(data.fitted)} fitted samples"
+            raise InputError(
+                f"more samples than the {features} features", found, "fewer units, memory tokens, or more data"
+            )
+
+    def problem(self, features: Features, pool: tuple[Tensor, Tensor]) -> Problem:
+        """Features to fit on 2.5 points each, with a pool to look for the worst error on."""
+        K = features(pool[0][:1]).shape[1]
+        points, values = self.sample(max(500, int(2.5 * K)), 7 + self.seed)
+        return Problem(features, points, values, *pool)
+
+    def _drawn(self, data: Data, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        rows = data.draw(count, seed)
+        return torch.from_numpy(self.target.domain.unit(data.x[rows])) - 0.5, torch.from_numpy(data.y[rows])

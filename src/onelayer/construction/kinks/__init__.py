@@ -1,0 +1,1 @@
+"""Formulas with abs, max and min: the kinks get heads of their own."""

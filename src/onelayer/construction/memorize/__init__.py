@@ -1,0 +1,1 @@
+"""Any finite set of samples, stored in one layer."""

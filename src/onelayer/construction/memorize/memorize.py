@@ -1,0 +1,152 @@
+"""`memorize`: any finite dataset is fitted exactly by one layer, and it is proved that it is.
+
+    samples → normalisation → projection to one number → polygon through N samples, N − 1 ReLUs → model → residual, proved
+
+"Exactly" means up to a residual that is proved for every stored sample, rounding included; labels are right if it is below ½.
+Nothing is claimed between the samples or elsewhere (`docs/memorize.md`).
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...approximation import Approximation, Facts
+from ...common.errors import InputError
+from ...layer.arithmetic import arithmetic_of
+from ...layer.assemble.frame import Frame
+from ...layer.heads import MASKED
+from ...model.transformer import SingleLayerTransformer
+from ...target.decoding import MARGIN
+from ...target.domain import domain_of
+from ...target.target import require_tolerance
+from ..lemma import Known, Lemma, known_approximation
+from .interpolation import Interpolation, interpolate
+from .projection import direction_of, frame_around
+from .residual import Residual, residual_of
+from .samples import Samples, samples_of
+
+LABELS = 0.49  # the tolerance of labels: scores within less than ½ of 0 and 1 leave no doubt
+STATEMENT = (
+    "at every stored sample |T(x) − y| is at most the sum of: how far the polygon of the stored weights is from y at the "
+    "sample's projection; its steepest slope near there times the rounding of the projection; the rounding of the feed-forward "
+    "sum. For products and sums in any order, exp(0) = 1 and exp(−800) = 0. The terms are those of the worst sample"
+)
+
+
+def memorize(
+    X: Any,
+    Y: Any,
+    *,
+    tolerance: float | None = None,
+    labels: bool | None = None,
+    names: Sequence[str] | None = None,
+    rows: Sequence[str] | None = None,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> Approximation:
+    """One layer that stores the samples (X, Y), with a proof for each of them.
+
+    X is [N, D] (vectors, each one token) or [N, n, d] (sequences). Y are labels (whole numbers, words, truth values; `answer`
+    gives them back) or real numbers of any shape [N, …]; `labels` overrides what their type says. Labels are proved to be
+    right. Real numbers are within `tolerance`, or within the residual that is proved if none is asked for. Equal inputs with
+    different answers are refused, and so are samples too close to each other for the float type.
+
+    `names` are those of the variables (x1, x2, … by default), `rows` what messages call the samples (row 0, row 1, …).
+    """
+    start = time.perf_counter()
+    arithmetic = arithmetic_of(dtype)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InputError("seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
+    if tolerance is not None:
+        require_tolerance(tolerance)
+    samples = samples_of(X, Y, labels, arithmetic, rows)
+    if samples.decoding is not None and tolerance is not None and tolerance >= MARGIN:
+        raise InputError("a tolerance below ½ for labels", f"{tolerance:g}", "leave it out")
+    frame = frame_around(samples, arithmetic)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights that overflow get no bound
+        direction, trials = direction_of(samples, frame, arithmetic, seed)
+        model, f, t = _model(samples, frame, direction, arithmetic.dtype)
+    residual = residual_of(model, samples.x, samples.y)
+    lemma = Lemma(STATEMENT, residual.worst())
+    most, why = _most(samples, tolerance)
+    if not (lemma.bound <= most and np.isfinite(lemma.bound)):
+        raise _too_close(samples, residual, t, f"at most {most:.3g}{why}", dtype)
+    allowed = lemma.bound if tolerance is None and samples.decoding is None else most
+    facts = Facts(
+        method="memorized",
+        construction="read",
+        layout="token",
+        heads=(("read", samples.tokens[0]),),
+        units=0,
+        total=float(np.abs(f.values).sum(axis=0).max()),
+        seconds=time.perf_counter() - start,
+        seed=seed,
+        notes=(f"{len(f.knots):,} ReLUs; the best of {trials:,} random directions",),
+        amplitude=float((np.abs(f.values) * np.abs(f.knots[:, None] - np.mean(t))).sum(axis=0).max()),
+        largest_score=MASKED,
+        story="head j reads token j; together they project the input to one number, in which the FFN interpolates",
+    )
+    return known_approximation(model, _known(samples, names), lemma, facts, allowed, (samples.x, samples.y))
+
+
+def _most(samples: Samples, tolerance: float | None) -> tuple[float, str]:
+    """(the largest residual that is accepted, why it is this one)."""
+    if tolerance is not None:
+        return float(tolerance), ""
+    if samples.decoding is not None:
+        return LABELS, ""
+    spread = float(np.ptp(samples.y, axis=0).max())
+    return (spread / 2, " (which a constant has)") if spread else (np.inf, "")
+
+
+def _model(
+    samples: Samples, frame: Frame, direction: np.ndarray, dtype: torch.dtype
+) -> tuple[SingleLayerTransformer, Interpolation, np.ndarray]:
+    """(the layer, its numbers before rounding to dtype, the projections of the samples)."""
+    hat = frame(torch.from_numpy(samples.x).to(dtype)).double().numpy()
+    z = torch.from_numpy(hat @ direction.ravel()).to(dtype).double().numpy()
+    order = np.argsort(z, kind="stable")
+    f = interpolate(frame, direction, z[order], samples.y[order])
+    return f.model(dtype), f, z
+
+
+def _known(samples: Samples, names: Sequence[str] | None) -> Known:
+    """The description that the folder keeps."""
+    N, D = samples.x.shape
+    if names is not None and (len(names) != D or len(set(names)) < D):
+        raise InputError(f"{D} different names of variables", f"{list(names)[:8]}", "name every variable once")
+    box = samples.box
+    domain = domain_of(box if names is None else dict(zip(names, box, strict=True)), most=None)
+    what = "labels" if samples.decoding is not None else "values"
+    return Known(
+        kind="samples",
+        description=f"{N:,} stored samples of {D} variable{'s' * (D > 1)} with {what}",
+        domain=domain,
+        words=f"the {N:,} stored samples, at which alone it holds",
+        shape=samples.shape,
+        output_shape=samples.output_shape,
+        parameters={"given": samples.given, "distinct": N, "sha256": samples.sha256},
+        decoding=samples.decoding,
+    )
+
+
+def _too_close(samples: Samples, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
+    """The refusal, naming the neighbours along the projection between which the polygon is steepest."""
+    asked = f"a proved residual of {accepted} at all {len(samples):,} samples in {dtype}"
+    found = f"{residual.total.max():.3g}"
+    if len(samples) > 1:
+        order = np.argsort(t, kind="stable")
+        rise = np.abs(np.diff(samples.y[order], axis=0)).max(axis=1)
+        gap = np.diff(t[order])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            p = int(np.nanargmax(np.where(rise > 0, rise / gap, 0.0)))
+        i, j = sorted((int(order[p]), int(order[p + 1])))
+        apart = np.abs(samples.x[i] - samples.x[j]).max()
+        found += (
+            f"; closest are {samples.name(i)} and {samples.name(j)}, {apart:.3g} apart ({gap[p]:.3g} when projected)"
+        )
+    change = "use dtype='float64', " if dtype == "float32" else ""
+    return InputError(asked, found, f"{change}leave such samples out, store fewer, or allow more")

@@ -1,0 +1,154 @@
+"""Plan: how large the layer will be, and what is known about its error, before anything is built."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.errors import InputError
+from ..common.table import Table, at_most
+from ..layer.assemble import Layout, Outputs
+from ..model.config import LayerConfig
+from ..target.domain import Domain, End
+from ..target.target import Target, require_tolerance, target_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A forecast. For `representative` the size is exact and `bound` is proved; otherwise both are estimates."""
+
+    method: str
+    tolerance: float
+    units: int
+    sharpness: float
+    config: LayerConfig
+    bound: float
+    proved: bool
+    counts: tuple[int, ...] = ()
+    modulus: str = ""
+
+    @property
+    def parameters(self) -> int:
+        return self.config.parameter_count
+
+    @property
+    def bytes(self) -> int:
+        return 8 * self.parameters
+
+    @property
+    def operations(self) -> int:
+        return self.config.operations
+
+    def table(self) -> Table:
+        kind = "proved, before building" if self.proved else "estimate"
+        rows: list[tuple[object, ...]] = [
+            ("method", self.method),
+            ("tolerance", f"{self.tolerance:.4g}"),
+            ("units", f"{self.units:,}"),
+            ("cells", " × ".join(map(str, self.counts)) if self.counts else "-"),
+            ("sharpness (per side)", f"{self.sharpness:.4g}"),
+            ("parameters", f"{self.parameters:,}"),
+            ("bytes", f"{self.bytes:,}"),
+            ("operations per evaluation", f"{self.operations:,}"),
+            (f"bound ({kind})", at_most(self.bound)),
+            ("modulus", self.modulus),
+        ]
+        return Table("Plan", ("", "value"), rows)
+
+    def as_json(self) -> dict[str, object]:
+        names = ("method", "tolerance", "units", "sharpness", "bound", "proved", "counts", "modulus")
+        sizes = {"parameters": self.parameters, "bytes": self.bytes, "operations": self.operations}
+        return {name: getattr(self, name) for name in names} | sizes
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def outputs_of(target: Target) -> Outputs:
+    """Where the outputs go: position i of a sequence is read at its first scalar token, otherwise at token i."""
+    places, width = target.places
+    step = target.shape[1] if places == target.shape[0] else 1
+    return Outputs(places, width, tuple(i * step for i in range(places)))
+
+
+def reach_of(target: Target) -> float:
+    """How many sides away from 0 the box reaches: what normalising costs in rounding."""
+    ends = zip(target.domain.lower, target.domain.upper, target.domain.sides, strict=True)
+    return max(max(abs(a), abs(b)) / float(s) for a, b, s in ends)
+
+
+def plan(
+    function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
+    tolerance: float,
+    domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
+    *,
+    relative: bool = False,
+    method: str | None = None,
+    layout: Layout = "token",
+    share: float | None = None,
+    **about: Any,
+) -> "Plan | Plans":
+    """The forecast of one method, or of every method; nothing is built. Refuses what would not fit in memory.
+
+    `relative=True` as for `build`.
+    """
+    from .forecast import plan_polished, plan_solved
+    from .relative import relative_to
+    from .representative.construction import plan_representative
+
+    target = target_of(function, domain, about)
+    require_tolerance(tolerance)
+    tolerance = relative_to(target, tolerance).tolerance if relative else tolerance
+    makers: dict[str, Callable[[], Plan]] = {
+        "representative": lambda: plan_representative(target, tolerance, share, layout),
+        "solved": lambda: plan_solved(target, tolerance, layout),
+        "polished": lambda: plan_polished(target, tolerance, layout),
+    }
+    if method is not None:
+        if method not in makers:
+            raise InputError(f"method, one of {', '.join(makers)}", f"{method!r}", "choose one of these")
+        return makers[method]()
+    found: list[Plan] = []
+    refusals: list[InputError] = []
+    for make in makers.values():
+        try:
+            found.append(make())
+        except InputError as refusal:
+            refusals.append(refusal)
+    if not found:
+        raise refusals[0]
+    return Plans(tuple(found), tuple(map(str, refusals)))
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Forecasts side by side, and why some methods were refused."""
+
+    plans: tuple[Plan, ...]
+    refusals: tuple[str, ...] = ()
+
+    def __getitem__(self, method: str) -> Plan:
+        for p in self.plans:
+            if p.method == method:
+                return p
+        raise KeyError(method)
+
+    def table(self) -> Table:
+        columns = ("method", "units", "parameters", "bytes", "operations", "sharpness", "bound", "")
+        table = Table("Plan", columns)
+        for p in self.plans:
+            kind = "proved" if p.proved else "estimate"
+            size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", at_most(p.bound), kind))
+        return table
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.table()), *self.refusals])
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def as_json(self) -> dict[str, object]:
+        return {"plans": [p.as_json() for p in self.plans], "refusals": list(self.refusals)}

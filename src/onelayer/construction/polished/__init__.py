@@ -1,0 +1,1 @@
+"""The fewest units: keys and offsets are optimised too."""

@@ -1,0 +1,138 @@
+"""Families of heads with free parameters: what polishing may move, and the derivatives it needs.
+
+A family has units with parameters θ [unit, width] on the d coordinates of one group; its features Φ(θ, x) are combined by
+linear coefficients c, so that T = Φ c. `jacobian` is ∂(Φ c)/∂θ at fixed c, for all points and units at once.
+
+    memory  θ_j = (key k_j, bias b_j):    scores k_j·x + b_j of one softmax over all units; features 1, x and the weights
+    gates   θ_j = (sharpness β_j, β_j b_j): scores β_j(b_j − x_i) of unit j's own softmax over the anchor (score 0) and the
+            tokens i; features 1 and, with full values, the weights and Σ_i x_i w_i
+
+The weights of a softmax sum to 1, so one of them is left out of the features: it would repeat the constant.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ...layer.heads import Gates, Memory
+from ...target.points import spread_points
+
+
+def _ones(x: Tensor) -> Tensor:
+    return torch.ones_like(x[:, :1])
+
+
+@dataclass(frozen=True)
+class MemoryFamily:
+    """Memory tokens of one head."""
+
+    dimension: int
+    name: str = "memory"
+
+    def count(self, units: int) -> int:
+        """Features of so many units."""
+        return units + self.dimension
+
+    def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
+        """Normalised radial functions around spread centres C: k = κC, b = −κ|C|²/2, κ = narrowness/h²."""
+        narrowness, padding = arrangement
+        centres, h = spread_points(units, self.dimension, padding, seed)
+        kappa = narrowness / h**2
+        return torch.cat([kappa * centres, -kappa / 2 * centres.square().sum(dim=1, keepdim=True)], dim=1)
+
+    def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit"]:
+        return torch.softmax(x @ theta[:, :-1].T + theta[:, -1], dim=-1)
+
+    def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
+        return torch.cat([_ones(x), x, weights[:, 1:]], dim=1)
+
+    def values(self, c: Float[Tensor, "feature out"]) -> Float[Tensor, "unit out"]:
+        """The value of every token; the first one's is 0, the constant takes its place."""
+        return torch.cat([torch.zeros_like(c[:1]), c[1 + self.dimension :]])
+
+    def _slopes(self, weights: Tensor, c: Tensor) -> Float[Tensor, "out point unit"]:
+        """∂T/∂score_j = w_j(c_j − Σ_i w_i c_i)."""
+        v = self.values(c).T
+        return weights * (v[:, None, :] - (v @ weights.T)[:, :, None])
+
+    def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
+        moved = torch.cat([x, _ones(x)], dim=1)  # ∂score/∂(k, b)
+        return (self._slopes(weights, c)[..., None] * moved[:, None, :]).flatten(2)
+
+    def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
+        """Σ (w_j(c_j − T))²: what is felt where the token would be missed."""
+        return self._slopes(weights, c).square().sum(dim=(0, 1))
+
+    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory:
+        """The memory tokens, centred: a key and a bias taken off all of them change no weight."""
+        keys = torch.zeros(len(theta), dimension, dtype=theta.dtype)
+        keys[:, list(group)] = theta[:, :-1] - theta[:, :-1].mean(dim=0)
+        return Memory(keys, theta[:, -1] - theta[:, -1].mean(), torch.zeros(len(theta), dtype=torch.int64))
+
+
+@dataclass(frozen=True)
+class GateFamily:
+    """Gates with full values."""
+
+    dimension: int
+    name: str = "gates"
+
+    def count(self, units: int) -> int:
+        return 1 + units * (self.dimension + 1)
+
+    def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
+        """Gates at spread corners, β·h as given, the orthants of every second one turned round (β < 0)."""
+        step, padding = arrangement
+        corners, h = spread_points(units, self.dimension, padding, seed)
+        beta = torch.full((units, 1), step / h, dtype=torch.float64)
+        if self.dimension > 1:
+            beta[1::2] *= -1
+        return torch.cat([beta, beta * corners], dim=1)
+
+    def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit slot"]:
+        scores = theta[:, 1:] - theta[:, :1] * x[:, None, :]
+        return torch.softmax(torch.nn.functional.pad(scores, (1, 0)), dim=-1)
+
+    def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
+        slope = (weights[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
+        own = torch.cat([weights[..., :1], weights[..., 2:], slope], dim=-1)
+        return torch.cat([_ones(x), own.flatten(1)], dim=1)
+
+    def values(self, c: Float[Tensor, "feature out"]) -> Float[Tensor, "unit slot out"]:
+        """Values on (anchor, tokens, slope); the first token's is 0, the constant takes its place."""
+        own = c[1:].unflatten(0, (-1, self.dimension + 1))
+        return torch.cat([own[:, :1], torch.zeros_like(own[:, :1]), own[:, 1:]], dim=1)
+
+    def _slopes(self, x: Tensor, weights: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """(∂T/∂score of token i of unit j = w_ji(v_ji − T_j), T_j less its value on the first token)."""
+        v = self.values(c)
+        tokens = v[:, 1:-1] + v[:, None, -1] * x[:, None, :, None]  # [point, unit, token, out]
+        own = v[:, 0] * weights[..., :1] + (tokens * weights[..., 1:, None]).sum(dim=2)
+        return weights[..., 1:, None] * (tokens - own[:, :, None]), own
+
+    def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
+        slopes, _ = self._slopes(x, weights, c)
+        sharpness = -(slopes * x[:, None, :, None]).sum(dim=2, keepdim=True)
+        return torch.cat([sharpness, slopes], dim=2).permute(3, 0, 1, 2).flatten(2)
+
+    def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
+        """How much a unit's contribution varies over the points."""
+        own = self._slopes(x, weights, c)[1]
+        return (own - own.mean(dim=0)).square().sum(dim=(0, 2))
+
+    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Gates:
+        pick = list(group)
+        offsets = torch.zeros(len(theta), dimension, dtype=theta.dtype)
+        kept = torch.zeros(len(theta), dimension, dtype=torch.bool)
+        offsets[:, pick], kept[:, pick] = theta[:, 1:] / theta[:, :1], True
+        return Gates(theta[:, 0].clone(), offsets, kept)
+
+
+Family = MemoryFamily | GateFamily
+
+
+def family_of(name: str, dimension: int) -> Family:
+    """The family of that name."""
+    return MemoryFamily(dimension) if name == "memory" else GateFamily(dimension)

@@ -1,0 +1,90 @@
+"""Polish, look, certify; and where that fails, polish again with the points at which it failed.
+
+Before a proof is tried the layer is looked at on fresh points: if one of them shows an error above the goal, the points
+around it go back into the samples. If the proof fails, the boxes that decided it do.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ...layer.assemble import Frame
+from ...layer.layer import ScalarLayer, VectorLayer
+from ...proof.certificate import Certificate
+from ...proof.observation import observe
+from .layer import Box, Polished
+
+LOOKS = 3  # times that fresh points may send a layer back
+ROUNDS = 3  # times that a certificate may
+AROUND = 0.01  # of the sides: how far around a bad point new samples lie
+
+Layer = ScalarLayer | VectorLayer
+
+
+@dataclass(frozen=True)
+class Refined:
+    """The best layer, its certificate, the family it is of."""
+
+    layer: Layer
+    certificate: Certificate
+    source: Polished
+
+
+def refined(candidates: list[Polished], certify: Callable[[Layer, Frame], Certificate]) -> Refined:
+    """The first candidate that is certified, after as many rounds as that needs; else the one with the smallest bound."""
+    found: list[Refined] = []
+    for candidate in candidates:
+        if found and candidate.observed > candidate.wishes.tolerance:
+            break  # it cannot do better than what was not certified
+        candidate.renew()
+        for turn in range(ROUNDS + 1):
+            if candidate.observed <= candidate.goal and candidate.target.data is None:  # data: held out is held out
+                try:
+                    _look(candidate)
+                except KeyboardInterrupt:
+                    candidate.effort.interrupted.set()
+            layer = candidate.layer
+            certificate = certify(layer, candidate.rest.frame)
+            found.append(Refined(layer, certificate, candidate))
+            if certificate.verdict == "CERTIFIED":
+                return found[-1]
+            boxes = _boxes(certificate)
+            hopeless = candidate.observed > candidate.wishes.tolerance or not np.isfinite(certificate.bound)
+            if turn == ROUNDS or hopeless or candidate.target.data is not None or candidate.effort.over() or not boxes:
+                break
+            try:
+                candidate.resume(boxes)
+            except KeyboardInterrupt:
+                candidate.effort.interrupted.set()
+                break
+        if candidate.effort.interrupted.is_set():
+            break
+    return min(found, key=lambda r: (r.certificate.bound, r.certificate.observed))
+
+
+def _look(candidate: Polished) -> None:
+    """Fresh points, each time other ones; where the error is above the goal the candidate is polished again."""
+    target = candidate.target
+    for look in range(LOOKS):
+        layer = candidate.layer
+
+        def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
+            return np.asarray(layer(candidate.rest.frame(torch.from_numpy(x))))
+
+        seen = observe(answer, target, candidate.wishes.seed + 1 + look)
+        limit = 0.5 * (candidate.goal + candidate.wishes.tolerance)
+        if seen.largest <= limit or candidate.effort.over():
+            return
+        reach, whole = AROUND * target.domain.sides, tuple(range(target.dimension))
+        low, high = (np.clip(seen.worst + s * reach, target.domain.lower, target.domain.upper) for s in (-1, 1))
+        candidate.resume([Box(whole, a, b) for a, b in zip(low[:8], high[:8], strict=True)])
+
+
+def _boxes(certificate: Certificate) -> list[Box]:
+    """The boxes that a failed proof names."""
+    return [
+        Box(tuple(b["coordinates"]), np.array(b["lower"]), np.array(b["upper"]))
+        for b in certificate.evidence.get("worst boxes", [])
+    ]

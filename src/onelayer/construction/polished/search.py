@@ -1,0 +1,303 @@
+"""The search for the fewest units of one group: start, polish, grow until the goal is met, then prune and try smaller ones.
+
+Errors here are observed on a pool. Error is not monotone in the number of units and depends on the start, so every size is
+tried from a few fresh starts, larger ones at the same time on as many cores as there are (the best in a fixed order wins: the
+result does not depend on which finishes first). Growing follows the rate seen so far; local minima are left by fresh starts, not
+by splitting units.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Event, Lock
+
+import torch
+from torch import Tensor
+
+from ...common.machine import one_thread
+from ..group_samples import GroupFit
+from .families import Family
+from .fit import Fit, Limits, Samples, errors_at, polish, sharpen
+
+ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
+    "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
+    "gates": ((1.0, 1.0), (1.5, 1.0), (3.0, 1.0)),  # β·h, padding
+}
+FIRST = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # units to begin with, by the number of coordinates
+PER_FREEDOM = 2.5  # points per free number (4 in three and more coordinates, where the boundary is most of the box)
+ROUGH = 0.25  # of the range: a start with a larger error is not worth polishing
+CHANCE = 8.0  # times the goal: from there reweighting may still reach it
+STARTS = 2  # fresh starts of every size
+WORTH = 150  # free numbers from which a second thread brings more than it costs
+PRUNED = 0.15  # of the units, at first
+REACH = 50.0  # scores beyond it make boxes of the certificate small
+STALLED, SHARPER, SHARPEST = 0.5, 10.0, 1e6  # where more units bring less than a half, scores may be so much larger
+
+
+@dataclass
+class Effort:
+    """When to stop: a moment in time, or an interrupt from the keyboard."""
+
+    seconds: float
+    started: float = field(default_factory=time.perf_counter)
+    interrupted: Event = field(default_factory=Event)
+
+    def over(self) -> bool:
+        return self.interrupted.is_set() or time.perf_counter() - self.started > self.seconds
+
+    def part(self, fraction: float) -> "Effort":
+        """A share of the time that is left, with the same interrupt."""
+        left = max(self.seconds - (time.perf_counter() - self.started), 0.0)
+        return Effort(fraction * left, interrupted=self.interrupted)
+
+
+@dataclass
+class Search:
+    """One group of coordinates, one family; `goal` is the error to reach on the pool, `most` the largest size allowed."""
+
+    family: Family
+    source: GroupFit
+    goal: float
+    cap: Callable[[float, int], float]  # Σ|c| for a range of f and so many units
+    effort: Effort
+    most: int
+    exactly: bool = False  # no other number of units, and the best that it can do
+    probe: bool = False  # whether to look at the largest size first, and leave it at that if it fails
+    report: Callable[[str], None] = lambda stage: None
+    best: Fit | None = None
+    tried: dict[int, float] = field(default_factory=dict)
+    device: str = "cpu"
+    reach: float = REACH
+    asking: Lock = field(default_factory=Lock)  # a user's function is asked by one thread at a time
+
+    def __post_init__(self) -> None:
+        d = len(self.source.group)
+        points, values = self.source.sample(16_000 if d <= 2 else 30_000, 99 + self.source.seed)
+        self.pool, self.pool_values = points[:, list(self.source.group)].to(self.device), values.to(self.device)
+        self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
+        one, two = (self._freedom(units, d + 1) for units in (1, 2))
+        allowed = self.source.most_features(self._freedom(self.most, d + 1))  # data: no more than samples tell apart
+        self.most = max(1, 1 + (allowed - one) // (two - one))
+        self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
+
+    @property
+    def done(self) -> float:
+        """How far the error has come on its way from the range of f to the goal, on a logarithmic scale."""
+        if self.best is None or not 0 < self.goal < self.spread:
+            return 0.0
+        return min(
+            max(math.log(self.spread / max(self.best.observed, 1e-300)) / math.log(self.spread / self.goal), 0.0), 1.0
+        )
+
+    def run(self) -> Fit:
+        """The smallest fit found within the goal, else the one with the least error; after an interrupt the best so far."""
+
+        def work() -> None:
+            if self.probe and self._attempt(self.most).observed > self.goal:
+                return
+            self._grow()
+            self._shrink()
+
+        return self._safely(work)
+
+    def fixed(self, units: int) -> Fit:
+        """The best fit found with exactly so many units."""
+        self.source.require_samples(self._freedom(units, len(self.source.group) + 1))
+        self.most, self.exactly = units, True
+        return self._safely(lambda: self._attempt(units, starts=2 * STARTS))
+
+    def pilot(self, units: int) -> Fit:
+        """One fresh start with so many units."""
+        with one_thread():
+            return self._fresh(units, 0)
+
+    def _safely(self, work: Callable[[], object]) -> Fit:
+        """The best fit after the work; an interrupt from the keyboard ends it early."""
+        try:
+            with one_thread():
+                work()
+        except KeyboardInterrupt:
+            self.effort.interrupted.set()
+        if self.best is None:
+            theta, samples, _ = self._start(min(self.most, FIRST[self.family.name][0]), 0)
+            self._note(self._judged(polish(self.family, theta, samples, self._limits(len(theta), theta), 0)))
+        assert self.best is not None
+        return self.best
+
+    def resume(self, points: Tensor, values: Tensor, goal: float) -> Fit:
+        """Once more, with points that must be respected: polished from where it was, else grown by a few units."""
+        self.respect(points, values)
+        self.goal, before = goal, self.best
+        assert before is not None
+        self.best = self._judged(before)
+
+        def work() -> None:
+            fit = self._polished(before.theta)
+            self._note(fit)
+            if fit.observed > goal and not self.exactly and not self.effort.over():
+                self._grow(math.ceil(1.08 * before.units))
+                self._shrink()
+
+        return self._safely(work)
+
+    def respect(self, points: Tensor, values: Tensor) -> None:
+        """More points to fit on and to be judged by."""
+        points, values = points.to(self.device), values.to(self.device)
+        self.extra = (torch.cat([self.extra[0], points]), torch.cat([self.extra[1], values]))
+        self.pool, self.pool_values = torch.cat([self.pool, points]), torch.cat([self.pool_values, values])
+        self.spread = max(self.spread, float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()))
+
+    def samples(self, units: int, width: int, seed: int) -> Samples:
+        """Points for so many units, and the pool."""
+        d = len(self.source.group)
+        count = max(500, int((PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
+        with self.asking:
+            points, values = self.source.sample(count, 7 + self.source.seed + seed)
+        points, values = (
+            torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]]),
+            torch.cat([values.to(self.device), self.extra[1]]),
+        )
+        return Samples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
+
+    def _freedom(self, units: int, width: int) -> int:
+        """Free numbers of so many units: parameters and coefficients."""
+        return units * width + self.family.count(units)
+
+    def _limits(self, units: int, theta: Tensor) -> Limits:
+        reach = max(self.reach, 2 * float(theta.abs().max()))
+        enough = 0.0 if self.exactly else 0.5 * self.goal
+        return Limits(self.cap(self.spread, units), reach, enough, self.effort.over)
+
+    def _start(self, units: int, seed: int) -> tuple[Tensor, Samples, float]:
+        """The arrangement with the best least-squares fit."""
+        width = len(self.source.group) + 1
+        samples = self.samples(units, width, seed)
+        found: list[tuple[float, Tensor]] = []
+        for arrangement in ARRANGEMENTS[self.family.name]:
+            if found and self.effort.over():
+                break
+            theta = self.family.start(units, arrangement, self.source.seed + seed).to(self.device)
+            found.append((polish(self.family, theta, samples, self._limits(units, theta), 0).fitted, theta))
+        error, theta = min(found, key=lambda pair: pair[0])
+        return theta, samples, error
+
+    def _fresh(self, units: int, seed: int) -> Fit:
+        theta, samples, _ = self._start(units, seed)
+        return self._polished(theta, samples)
+
+    def _polished(self, theta: Tensor, samples: Samples | None = None) -> Fit:
+        samples = samples or self.samples(len(theta), theta.shape[1], 0)
+        limits = self._limits(len(theta), theta)
+        fit = polish(self.family, theta, samples, limits)
+        hopeless = CHANCE * self.goal < fit.fitted and not self.exactly
+        limits = limits if self.exactly else replace(limits, enough=self.goal)
+        return self._judged(fit) if hopeless else sharpen(self.family, fit, samples, limits)[0]
+
+    def _judged(self, fit: Fit) -> Fit:
+        """With its error on the pool."""
+        return replace(fit, observed=float(errors_at(self.family, fit, self.pool, self.pool_values).max()))
+
+    def _attempt(self, units: int, starts: int = STARTS, first: int = 0) -> Fit:
+        """The best of a few fresh starts with so many units."""
+        tasks = [partial(self._fresh, units, seed) for seed in range(first, first + starts)]
+        fits = self._all(tasks, units)
+        fit = min(fits, key=lambda f: f.observed)
+        self._note(fit)
+        return fit
+
+    def _all(self, tasks: Sequence[Callable[[], Fit]], units: int) -> list[Fit]:
+        """The results of tasks with so many units, at the same time where that is worth it."""
+        small = self._freedom(units, len(self.source.group) + 1) < WORTH
+        return [task() for task in tasks] if small else in_parallel(tasks, self.effort)
+
+    def _note(self, fit: Fit) -> None:
+        """Keep it if it is smaller and within the goal, or nearer to the goal."""
+        self.tried[fit.units] = min(fit.observed, self.tried.get(fit.units, math.inf))
+        self.report(f"polishing: {fit.units} units, error {fit.observed:.2g}")
+        if self.best is None or self._order(fit) < self._order(self.best):
+            self.best = fit
+
+    def _order(self, fit: Fit) -> tuple[bool, float]:
+        met = fit.observed <= self.goal
+        return (not met, float(fit.units) if met else fit.observed)
+
+    def _grow(self, least: int = 0) -> None:
+        d = len(self.source.group)
+        units = min(self.most, least or FIRST[self.family.name][min(d, 4) - 1])
+        while units < self.most and self._start(units, 0)[2] > ROUGH * self.spread and not self.effort.over():
+            units = min(self.most, math.ceil(1.5 * units))
+        history: list[tuple[int, float]] = []
+        while True:
+            fit = self._attempt(units)
+            history.append((units, fit.observed))
+            if fit.observed <= self.goal or units >= self.most or self.effort.over():
+                return
+            if len(history) > 1 and fit.observed > STALLED * history[-2][1]:
+                self.reach = min(SHARPER * self.reach, SHARPEST)  # perhaps the heads must be sharper
+            units = min(self.most, next_size(history, self.goal))
+
+    def _shrink(self) -> None:
+        """Prune what matters least and polish again; then fresh starts of smaller sizes, as long as one succeeds."""
+        while self.best is not None and self.best.observed <= self.goal and self.best.units > 1:
+            self._prune()
+            if self.effort.over() or not self._smaller():
+                return
+
+    def _prune(self) -> None:
+        """Two numbers of units at a time are taken out, those that matter least; the larger that does no harm counts."""
+        assert self.best is not None
+        fraction = PRUNED
+        while not self.effort.over() and self.best.units > 1:
+            fit, gone = self.best, min(max(1, int(fraction * self.best.units)), self.best.units - 1)
+            samples = self.samples(fit.units, fit.theta.shape[1], 0)
+            weights = self.family.weights(fit.theta, samples.points)
+            order = self.family.importance(samples.points, weights, fit.coefficients).argsort()
+            counts = sorted({gone, max(1, gone // 2)})
+            kept = [fit.theta[order[count:].sort().values] for count in counts]
+            for pruned in self._all([partial(self._polished, theta) for theta in kept], fit.units):
+                self._note(pruned)
+            lost = fit.units - self.best.units
+            if lost < counts[0]:  # not even the smaller number
+                if counts[0] == 1:
+                    return
+                fraction = counts[0] / 2 / fit.units
+            else:
+                fraction = 1.5 * lost / fit.units if lost == gone else fraction / 2
+
+    def _smaller(self) -> bool:
+        """Whether fresh starts meet the goal with a tenth fewer units."""
+        assert self.best is not None
+        units = self.best.units - max(1, self.best.units // 10)
+        if units < 1 or self.tried.get(units, math.inf) < math.inf:
+            return False
+        return self._attempt(units, first=STARTS).observed <= self.goal
+
+
+def next_size(history: Sequence[tuple[int, float]], goal: float) -> int:
+    """The size at which the rate of the last two sizes would meet the goal, between 1.2 and 2 times the last size."""
+    units, error = history[-1]
+    factor = 1.5
+    if len(history) > 1:
+        before, larger = history[-2]
+        rate = math.log(max(larger, 1e-300) / max(error, 1e-300)) / math.log(units / before)
+        if rate > 0:
+            factor = math.exp(min(math.log(max(error, 1e-300) / max(goal, 1e-300)) / rate, 1.0))
+    return math.ceil(units * min(max(factor, 1.2), 2.0))
+
+
+def in_parallel(tasks: Sequence[Callable[[], Fit]], effort: Effort) -> list[Fit]:
+    """The results in order; tasks run at the same time, one thread each. After an interrupt they end with what they have."""
+    cores = min(len(tasks), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if cores <= 1:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            effort.interrupted.set()
+            return [future.result() for future in futures]

@@ -1,0 +1,1 @@
+"""Fixed heads, values by convex optimisation."""

@@ -1,0 +1,88 @@
+"""Fused GPU kernels (Triton): the heads of a layer evaluated in registers, nothing per head written to memory.
+
+    quotients   Σ_h (N C)_h/(E G)_h: a table of gates (`tables`), one reciprocal per head or, where products of two
+                denominators cannot overflow, per two heads: a/p + b/q = (aq + bp)/(pq)
+    averages    Σ_h Σ_t w_ht v_ht, w_h = softmax_t: gates of any keys (`averages`), and memory tokens in two passes, the
+                largest score first
+
+A program holds a tile of points × heads (or tokens); a layer with few points is split over several programs whose sums are
+added in a fixed order, so that answers are the same in every run. Exponentials are those of CUDA's library (within 2 units in the
+last place), reciprocals in float32 the card's own (within 1): `EXTRA` roundings per head cover what this adds to the
+bounds of `certify/deployed`.
+
+Without Triton, or off the GPU, torch evaluates the same expressions (`serve` says which). With TRITON_INTERPRET=1 in the
+environment the kernels take tensors of the CPU, slowly: the tests do that.
+"""
+
+import os
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
+FEW = 16  # tokens per head up to which all of them are held at once
+TILES = {torch.float32: (128, 64), torch.float64: (64, 8)}  # points × heads: the fastest of some thirty on an H200
+PROGRAMS = 512  # at least so many at a time keep a card busy
+
+
+@cache
+def _triton() -> Any:
+    """The module with the kernels; None where Triton is absent."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return None
+    from . import triton as triton_kernels
+
+    return triton_kernels
+
+
+def interpreted() -> bool:
+    """Whether kernels run in Triton's interpreter, on the CPU."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def serve(x: Tensor) -> bool:
+    """Whether the kernels evaluate points of this kind: on a GPU, without gradients, where Triton is installed."""
+    return x.is_cuda and not (torch.is_grad_enabled() and x.requires_grad) and _triton() is not None
+
+
+def quotients(E: Tensor, G: Tensor, N: Tensor, C: Tensor, paired: bool) -> Tensor:
+    """Σ_h (N C)_h/(E G)_h [batch, out] for E [batch, u], G [u + 1, head], N [batch, v], C [v + 1, head·out].
+
+    The last rows of G and C belong to a column of ones that E and N do not store.
+    """
+    H = G.shape[1]
+    return _triton().quotients(E, G, N, C.reshape(len(C), H, -1), paired, _splits(E, H))
+
+
+def averages(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None) -> Tensor:
+    """Σ_h of softmax averages [batch, out]; shapes as in `averages.Averages`."""
+    T, H = biases.shape
+    if T <= FEW:
+        return _triton().gates(x, keys, biases, values, slopes, _splits(x, H))
+    parts = [_triton().memory(x, keys[:, :, h], biases[:, h], values[:, h]) for h in range(H)] if slopes is None else []
+    if parts:
+        return torch.stack(parts).sum(dim=0)
+    scores = torch.einsum("bd,tdh->tbh", x, keys) + biases[:, None]
+    moved = values[:, None] + torch.einsum("bd,tdho->tbho", x, slopes)
+    return (torch.softmax(scores, dim=0)[..., None] * moved).sum(dim=0).sum(dim=1)
+
+
+def summands(heads: int, dtype: torch.dtype) -> int:
+    """How often, at most, a term of the sum over so many heads is rounded on a GPU: a tile adds up its columns one by one.
+
+    Every column of a tile sums heads/H of them, H columns make a sum, and at most heads/(4H) programs share a point.
+    """
+    if _triton() is None:
+        return heads
+    H = TILES[dtype][1]
+    return min(heads, -(-heads // H) + H + max(1, heads // (4 * H))) + EXTRA
+
+
+def _splits(x: Tensor, heads: int) -> int:
+    """Programs that share the heads of one tile of points."""
+    P, H = TILES[x.dtype]
+    return max(1, min(PROGRAMS // -(-max(len(x), 1) // P), heads // (4 * H)))

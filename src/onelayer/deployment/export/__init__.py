@@ -1,0 +1,139 @@
+"""Layers for other programs: ONNX, stock PyTorch, C, safetensors. One file per format.
+
+    onnx          one file, x → y, dynamic batch; run by ONNX Runtime before it is written
+    torch         a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
+    c             one C99 file with the weights in it; compiled and run before it is written, where there is a compiler
+    safetensors   the weights, and the configuration in the metadata
+
+The certificate speaks of our own evaluation. What is said of an exported file is how far it was seen to be from that, and a bound
+where one is proved (`docs/export.md`).
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ...approximation import Approximation
+from ...common.errors import InputError
+from ...common.table import Table
+from . import c, onnx, safetensors, torch
+from .place import require_place, write
+from .subject import Made, Subject, at_most, subject_of
+
+Format = Literal["onnx", "torch", "c", "safetensors"]
+Norm = Literal["post", "pre"]
+FILES: dict[str, tuple[str, ...]] = {
+    "onnx": ("model.onnx",),
+    "torch": torch.FILES,
+    "c": ("onelayer.c",),
+    "safetensors": ("model.safetensors",),
+}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and how close it is to our own layer.
+
+    `difference` is the largest one seen at so many `points` (None: nothing could run the file here), `error` the largest
+    distance from the target seen there (None: the target is not at hand). `bound` is proved; `bound_of` says of what.
+    """
+
+    to: Format
+    path: Path
+    files: tuple[str, ...]
+    dtype: str
+    size: int  # bytes
+    tolerance: float
+    points: int
+    difference: float | None
+    error: float | None
+    bound: float | None
+    bound_of: str
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"path": str(self.path)}
+
+    def table(self) -> Table:
+        nothing = "not measured"
+        rows: list[tuple[object, ...]] = [
+            ("format", f"{self.to}, {self.dtype}"),
+            ("size", f"{self.size:,} bytes"),
+            (
+                "observed difference",
+                nothing if self.difference is None else f"{self.difference:.3g} from our own layer",
+            ),
+            *([] if self.error is None else [("observed error", f"{self.error:.3g} (tolerance {self.tolerance:.4g})")]),
+            *([] if self.difference is None else [("points", f"{self.points:,} random points of the domain")]),
+            *([] if self.bound is None else [("bound (proved)", f"{at_most(self.bound)}: {self.bound_of}")]),
+            *(("note", note) for note in self.notes),
+        ]
+        return Table("Export", ("", "value"), rows)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def export(
+    layer: Approximation | str | Path,
+    path: str | Path,
+    *,
+    to: Format,
+    dtype: Literal["float64", "float32"] | None = None,
+    norm: Norm | None = None,
+    points: int = 10_000,
+    seed: int = 0,
+    force: bool = False,
+) -> Exported:
+    """Write a layer, or that of a model folder, in another format, once it has been compared with our own at random points.
+
+    `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, behind the
+    sublayers ("post", the default) or before them. Something at `path` is refused; `force` replaces an earlier export.
+    """
+    if to not in FILES:
+        raise InputError(f"to, one of {', '.join(FILES)}", f"{to!r}", "choose one of these")
+    if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
+        raise InputError("norm='post' or 'pre', for to='torch'", f"norm={norm!r}, to={to!r}", "leave norm out")
+    if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 10**7:
+        raise InputError("points, a whole number from 1 to 10^7", f"{points!r}", "give for instance 10000")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InputError("a seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
+    place = require_place(path, FILES[to], force)
+    subject = subject_of(layer, dtype)
+    x = subject.points(points, seed)
+    made = torch.make(subject, x, norm) if to == "torch" else _MAKE[to](subject, x)
+    write(place, made.files)
+    return _exported(to, place, subject, made)
+
+
+_MAKE: dict[str, Callable[[Subject, np.ndarray], Made]] = {
+    "onnx": onnx.make,
+    "c": c.make,
+    "safetensors": safetensors.make,
+}
+
+
+def _exported(to: Format, place: Path, subject: Subject, made: Made) -> Exported:
+    tolerance, seen, notes = subject.approximation.certificate.tolerance, made.measured, made.notes
+    if seen is not None and seen.error is not None and seen.error > tolerance:
+        notes += (f"misses the tolerance of {tolerance:.4g}: build with a smaller one, or export in float64",)
+    return Exported(
+        to=to,
+        path=place,
+        files=tuple(made.files) if len(made.files) > 1 else (place.name,),
+        dtype=subject.arithmetic.name,
+        size=sum(map(len, made.files.values())),
+        tolerance=tolerance,
+        points=seen.points if seen is not None else 0,
+        difference=seen.difference if seen is not None else None,
+        error=seen.error if seen is not None else None,
+        bound=made.bound.value if made.bound is not None else None,
+        bound_of=made.bound.of if made.bound is not None else "",
+        notes=notes,
+    )

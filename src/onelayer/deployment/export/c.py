@@ -1,0 +1,135 @@
+"""C: one file of C99 that needs math.h alone, with the weights in it as hexadecimal floats, which are exact.
+
+A constructed layer is written as the sum of softmax averages that its weights amount to (`c_form`), any other layer step by step
+(`c_layer`). Where there is a C compiler the file is compiled and run before it is written; where it is a sum of softmax averages
+its distance from our own layer is proved too, rounding included.
+"""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ...common.errors import InputError
+from . import c_form, c_layer
+from .subject import Bound, Made, Measured, Subject, at_most
+
+UP = 1 + 1e-15  # the rounding of one sum
+MOST_NUMBERS = 2**22  # in the source: some 100 MB of text
+DIGITS = {"float64": ("double", "", "%lf", "%.17g"), "float32": ("float", "f", "%f", "%.9g")}
+
+
+def make(subject: Subject, x: np.ndarray) -> Made:
+    """The file, and the comparison at the points x if there is a compiler."""
+    if subject.model.parameter_count > MOST_NUMBERS:
+        found = f"{subject.model.parameter_count:,} numbers"
+        raise InputError(f"a layer of at most {MOST_NUMBERS:,} numbers, as C source", found, "export it as onnx")
+    reading = c_form.reading_of(subject)
+    body = c_layer.source(subject) if reading is None else c_form.source(subject, reading)
+    bound = None if reading is None else c_form.rounding(subject, reading)
+    measured: Measured | None = None
+    notes: tuple[str, ...] = ()
+    with tempfile.TemporaryDirectory() as folder:
+        program = _compiled(_file(subject, body, None, bound), Path(folder))
+        if program is None:
+            notes = ("there is no C compiler here that works: not compiled, not measured",)
+        else:
+            measured = subject.measure(lambda points: _answers(program, points, subject), x)
+    return Made({"onelayer.c": _file(subject, body, measured, bound).encode()}, measured, bound, notes)
+
+
+def _compiled(text: str, folder: Path) -> Path | None:
+    """The program that the file's own main makes; None without a compiler that works."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return None
+    source, program = folder / "onelayer.c", folder / "onelayer"
+    source.write_text(text)
+    command = [compiler, "-std=c99", "-O2", "-DONELAYER_MAIN", str(source), "-lm", "-o", str(program)]
+    return program if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
+
+
+def _answers(program: Path, points: np.ndarray, subject: Subject) -> np.ndarray:
+    lines = "\n".join(" ".join(map(repr, row)) for row in points.astype(np.float64).tolist())
+    found = subprocess.run([str(program)], input=lines, capture_output=True, text=True, check=True).stdout
+    return np.array(found.split(), dtype=subject.arithmetic.name).reshape(len(points), subject.outputs)
+
+
+def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound | None) -> str:
+    real, suffix, scan, show = DIGITS[subject.arithmetic.name]
+    about = subject.about() | (measured.words() if measured else {})
+    c = subject.approximation.certificate
+    if bound is not None:
+        about["proved"] = str(bound)
+        if subject.same and c.verdict == "CERTIFIED":
+            about["in all"] = (
+                f"an error of at most {at_most((c.bound + bound.value) * UP)} on the domain, by the certificate"
+            )
+    told = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
+    return (
+        HEADER.format(
+            told=told, real=real, suffix=suffix, scan=scan, show=show, inputs=subject.dimension, outputs=subject.outputs
+        )
+        + body
+        + FOOTER
+    )
+
+
+def _commented(text: str) -> str:
+    """Text that may stand in a comment: ASCII, no end or beginning of a comment in it."""
+    plain = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
+    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("??", "? ?")
+
+
+HEADER = """/* A single-layer Transformer.
+
+{told}
+
+   onelayer(x, y) answers one point, onelayer_batch(count, x, y) several; numbers stand in row order.
+   cc -std=c99 -O2 -c onelayer.c                           for use in a program: link with -lm
+   cc -std=c99 -O2 -DONELAYER_MAIN onelayer.c -lm -o run   ./run reads points from stdin and prints the answers
+   Do not use -ffast-math. */
+
+#include <math.h>
+#include <stddef.h>
+
+typedef {real} real;
+#define EXP exp{suffix}
+#define SQRT sqrt{suffix}
+#define ERF erf{suffix}
+#define INPUTS {inputs}
+#define OUTPUTS {outputs}
+#define SCAN "{scan}"
+#define SHOW "{show}"
+
+void onelayer(const real *x, real *y);
+void onelayer_batch(size_t count, const real *x, real *y);
+
+"""
+
+FOOTER = """
+void onelayer_batch(size_t count, const real *x, real *y)
+{
+    for (size_t i = 0; i < count; i++)
+        onelayer(x + i * INPUTS, y + i * OUTPUTS);
+}
+
+#ifdef ONELAYER_MAIN
+#include <stdio.h>
+
+int main(void)
+{
+    real x[INPUTS], y[OUTPUTS];
+    for (;;) {
+        for (int i = 0; i < INPUTS; i++)
+            if (scanf(SCAN, &x[i]) != 1)
+                return i != 0;
+        onelayer(x, y);
+        for (int o = 0; o < OUTPUTS; o++)
+            printf(SHOW "%c", y[o], o + 1 < OUTPUTS ? ' ' : '\\n');
+    }
+}
+#endif
+"""

@@ -1,0 +1,129 @@
+"""A constructed layer in C: bias + x̂·linear + Σ of softmax averages + hinges, as its weights are read (`certify.reading`).
+
+Masked tokens are left out, and a head is a few numbers. The sum is evaluated as `fast.softmax_average` does it, whose rounding
+`certify.deployed` bounds for sums in any order: both our own layer and the file are within R of the real function, and so
+within 2R of each other.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from ...common.errors import InputError
+from ...layer.form import Block
+from ...layer.reading import Reading, form_of_model
+from ...layer.rounding.deployed import deployed_rounding
+from ...proof.decision import deployment, fits
+from .c_text import MOST_STACK, array
+from .subject import Bound, Subject
+
+SMALL = 0.005  # of the tolerance: no closer bound is looked for
+
+
+def reading_of(subject: Subject) -> Reading | None:
+    """The layer as a form on its domain, if it has one."""
+    low, high = subject.reach
+    edge = float(torch.maximum(low.abs(), high.abs()).max())
+    if subject.approximation.vocabulary is not None or not fits(subject.model, edge, subject.arithmetic):
+        return None
+    return form_of_model(subject.model, subject.places, edge * (1 + 4 * subject.arithmetic.u))
+
+
+def rounding(subject: Subject, reading: Reading) -> Bound | None:
+    """2R, where both evaluations are covered: the weights of our own layer, no hinges, values with one slope at most."""
+    slopes = all(int(block.slopes.ne(0).sum(dim=2).max()) <= 1 for block in reading.form.blocks)
+    if not subject.same or len(reading.hinges) or not slopes:
+        return None
+    low, high = (t.flatten() for t in subject.reach)
+    form, how = reading.form, deployment(reading, subject.arithmetic)
+    how = replace(how, summands=max(how.summands, form.heads + form.dimension + 1))  # of the file, too
+    enough = SMALL * subject.approximation.certificate.tolerance
+    found = 2 * float(deployed_rounding(form, low, high, how, enough).max())
+    of = f"any difference on the domain, rounding included, for {', '.join(subject.arithmetic.assumptions)}"
+    return Bound(found, of) if np.isfinite(found) else None
+
+
+def source(subject: Subject, reading: Reading) -> str:
+    suffix = "f" if subject.arithmetic.name == "float32" else ""
+    form, frame, D, m = reading.form, reading.frame, subject.dimension, subject.outputs
+    arrays = [("SHIFT", np.array(frame.shift)), ("SCALE", np.array(frame.scale)), ("BIAS", form.bias.numpy())]
+    lines = ["for (int i = 0; i < INPUTS; i++)", "    z[i] = (x[i] - SHIFT[i]) * SCALE[i];"]
+    lines += ["for (int o = 0; o < OUTPUTS; o++)", "    y[o] = BIAS[o];"]
+    if form.linear.any():
+        arrays.append(("LINEAR", form.linear.numpy()))
+        lines += ["for (int i = 0; i < INPUTS; i++)", "    for (int o = 0; o < OUTPUTS; o++)"]
+        lines += ["        y[o] += z[i] * LINEAR[i * OUTPUTS + o];"]
+    functions = []
+    for i, block in enumerate(form.blocks):
+        if block.biases.shape[1] * 8 > MOST_STACK:
+            found = f"a head of {block.biases.shape[1]:,} tokens"
+            raise InputError("a layer that needs at most 4 MB of stack in C", found, "export it as onnx")
+        arrays += _numbers(i, block)
+        functions.append(_average(i, block, D, m))
+        lines.append(f"average_{i}(z, y);")
+    if len(reading.hinges):
+        arrays += [("DIRECTIONS", reading.hinges.directions.numpy()), ("OFFSETS", reading.hinges.offsets.numpy())]
+        arrays.append(("HINGES", reading.hinge_values.numpy()))
+        functions.append(HINGES % len(reading.hinges))
+        lines.append("hinges(z, y);")
+    body = "\n".join("    " + line for line in ["real z[INPUTS];", *lines])
+    main = "/* bias + z.linear + sums of softmax averages, z = (x - shift)*scale */\n"
+    main += f"void onelayer(const real *x, real *y)\n{{\n{body}\n}}\n"
+    return "\n".join([*(array(name, values, suffix) for name, values in arrays), *functions, main])
+
+
+def _numbers(i: int, block: Block) -> list[tuple[str, np.ndarray]]:
+    found = [(f"KEYS_{i}", block.keys), (f"BIASES_{i}", block.biases), (f"VALUES_{i}", block.values)]
+    found += [(f"SLOPES_{i}", block.slopes)] if block.slopes.any() else []
+    return [(name, t.numpy()) for name, t in found]
+
+
+def _average(i: int, block: Block, D: int, m: int) -> str:
+    """Heads with so many tokens each; values are constants, or affine in z."""
+    heads, tokens = block.biases.shape
+    value = f"VALUES_{i}[(h * {tokens} + t) * OUTPUTS + o]"
+    move = ""
+    if block.slopes.any():
+        slope = f"SLOPES_{i}[((h * {tokens} + t) * INPUTS + j) * OUTPUTS + o]"
+        move = f"\n                for (int j = 0; j < INPUTS; j++)\n                    v += z[j] * {slope};"
+    return f"""/* {heads} head(s) of {tokens} tokens: values averaged with softmax(keys.z + biases) as weights */
+static void average_{i}(const real *z, real *y)
+{{
+    for (int h = 0; h < {heads}; h++) {{
+        real s[{tokens}], mean[OUTPUTS] = {{0}}, total = 0, top = 0;
+        for (int t = 0; t < {tokens}; t++) {{
+            s[t] = BIASES_{i}[h * {tokens} + t];
+            for (int j = 0; j < INPUTS; j++)
+                s[t] += KEYS_{i}[(h * {tokens} + t) * INPUTS + j] * z[j];
+            if (t == 0 || s[t] > top)
+                top = s[t];
+        }}
+        for (int t = 0; t < {tokens}; t++) {{
+            const real weight = EXP(s[t] - top);
+            total += weight;
+            for (int o = 0; o < OUTPUTS; o++) {{
+                real v = {value};{move}
+                mean[o] += weight * v;
+            }}
+        }}
+        for (int o = 0; o < OUTPUTS; o++)
+            y[o] += mean[o] / total;
+    }}
+}}
+"""
+
+
+HINGES = """/* units max(0, direction.z + offset) */
+static void hinges(const real *z, real *y)
+{
+    for (int h = 0; h < %d; h++) {
+        real u = OFFSETS[h];
+        for (int j = 0; j < INPUTS; j++)
+            u += DIRECTIONS[h * INPUTS + j] * z[j];
+        if (u > 0)
+            for (int o = 0; o < OUTPUTS; o++)
+                y[o] += u * HINGES[h * OUTPUTS + o];
+    }
+}
+"""

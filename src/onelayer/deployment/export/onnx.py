@@ -1,0 +1,196 @@
+"""ONNX: the graph of Eq. (5)–(8), the FFN and the read-out, written operator by operator.
+
+Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, ReduceSum, Softmax, Relu, Sigmoid (SiLU),
+Erf (GELU, float32 alone), ReduceMean, Sqrt and Div (LayerNorm), and what moves numbers about. Input "x", output "y", any batch.
+The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
+
+ONNX Runtime merges a product with a single constant into a neighbouring MatMul, and keeps that constant as float32, in float64
+graphs too (an error of 1e-8). So no single constant is multiplied: 1/√d_k is in W^Q, and a scale of one number in W^E.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...common.errors import InputError
+from ...model.config import LayerConfig
+from .subject import Made, Subject
+
+OPSET, IR = 18, 8  # of 2022: old enough for most runtimes
+MOST_BYTES = 2**31 - 2**20  # of one protocol buffer
+FEW = 16  # tokens times d_v
+CHUNK = 2**22  # attention weights held at a time when measuring
+
+
+def make(subject: Subject, x: np.ndarray) -> Made:
+    """The file "model.onnx", checked at the points x."""
+    onnx, runtime = _packages()
+    c, name = subject.model.config, subject.arithmetic.name
+    if c.activation == "gelu" and name == "float64":
+        raise InputError("a GELU layer as ONNX in float64", "ONNX Runtime has Erf in float32 alone", "dtype='float32'")
+    if subject.model.parameter_count * subject.model.W_E.element_size() > MOST_BYTES:
+        raise InputError("weights of at most 2 GB", f"{subject.model.parameter_count:,} numbers", "use another format")
+    graph = _Graph(subject)
+    graph.read(graph.sublayers(*graph.tokens()))
+    model = graph.model(onnx)
+    onnx.checker.check_model(model, full_check=True)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3  # errors alone
+    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    rows = max(1, CHUNK // (c.heads * c.all_tokens * c.all_tokens))
+
+    def answer(points: np.ndarray) -> np.ndarray:
+        parts = [session.run(["y"], {"x": points[i : i + rows]})[0] for i in range(0, len(points), rows)]
+        return np.concatenate(parts).reshape(len(points), -1) if parts else np.zeros((0, subject.outputs))
+
+    measured = subject.measure(answer, x)
+    told = subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
+    onnx.helper.set_model_props(model, told)
+    return Made({"model.onnx": model.SerializeToString()}, measured)
+
+
+def _packages() -> tuple[Any, Any]:
+    try:
+        import onnx
+        import onnxruntime
+    except ImportError as error:
+        found = f"{error.name} is not installed"
+        raise InputError("the packages onnx and onnxruntime", found, "pip install 'onelayer[onnx]'") from None
+    return onnx, onnxruntime
+
+
+class _Graph:
+    """Nodes and constants, in the order of evaluation; a tensor is known by its name."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.c: LayerConfig = subject.model.config
+        self.dtype = np.dtype(subject.arithmetic.name)
+        self.w = {name: t.detach().numpy() for name, t in subject.model.state_dict().items()}
+        self.nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
+        self.constants: dict[str, np.ndarray] = {}
+
+    def node(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        output = name or f"{kind}_{len(self.nodes)}"
+        self.nodes.append((kind, inputs, output, attributes))
+        return output
+
+    def weight(self, name: str, value: np.ndarray | None = None) -> str:
+        """A weight of the model under its own name, or a value derived from it."""
+        self.constants[name] = np.ascontiguousarray(self.w[name] if value is None else value.astype(self.dtype))
+        return name
+
+    def whole(self, *numbers: int) -> str:
+        """Whole numbers: shapes, axes, rows."""
+        name = "whole_" + "_".join(map(str, numbers)).replace("-", "minus")
+        self.constants[name] = np.array(numbers, dtype=np.int64)
+        return name
+
+    def tokens(self) -> tuple[str, str]:
+        """(the tokens that are read, all tokens): x̂_j W^E + b^E + p_j, then the special tokens."""
+        c = self.c
+        if self.subject.approximation.vocabulary is not None:  # token numbers become unit vectors
+            x = self.node("Unsqueeze", "x", self.whole(-1))
+            x = self.node("Equal", x, self.weight("alphabet", np.arange(c.features_in)))
+            x = self.node("Cast", x, to=_element(self.dtype))
+        else:
+            x = self.node("Reshape", "x", self.whole(-1, c.tokens, c.features_in))
+        x = self.node("Sub", x, self.weight("shift"))
+        if self.w["scale"].size == 1:
+            e = self.node("MatMul", x, self.weight("W_E", self.w["scale"] * self.w["W_E"]))
+        else:
+            e = self.node("MatMul", self.node("Mul", x, self.weight("scale")), self.weight("W_E"))
+        e = self.node("Add", e, self.weight("b_E"))
+        e = e if c.code == "none" else self.node("Add", e, self.weight("P"))
+        if c.special_tokens:
+            batch = self.node("Shape", "x", start=0, end=1)
+            shape = self.node("Concat", batch, self.whole(c.special_tokens, c.d_model), axis=0)
+            e = self.node("Concat", e, self.node("Expand", self.weight("S"), shape), axis=1)
+        rows = c.read_rows
+        if rows == slice(0, c.all_tokens):
+            return e, e
+        return self.node("Slice", e, self.whole(rows.start), self.whole(rows.stop), self.whole(1)), e
+
+    def sublayers(self, asking: str, e: str) -> str:
+        """Attention and FFN with residuals and LayerNorm, as in `SingleLayerTransformer`."""
+        c = self.c
+        a = self.attend(self.norm(asking, 1), self.norm(e, 1)) if c.norm == "pre" else self.attend(asking, e)
+        h = self.node("Add", asking, a) if c.residual else a
+        h = self.norm(h, 1) if c.norm == "post" else h
+        f = self.feed_forward(self.norm(h, 2) if c.norm == "pre" else h)
+        y = self.node("Add", h, f) if c.residual else f
+        return self.norm(y, 2) if c.norm == "post" else y
+
+    def attend(self, asking: str, e: str) -> str:
+        c = self.c
+        q, k, v = self.project(asking, "Q", c.d_k), self.project(e, "K", c.d_k), self.project(e, "V", c.d_v)
+        k = self.node("Transpose", k, perm=[0, 1, 3, 2])
+        scores = self.node("Mul" if c.d_k == 1 else "MatMul", q, k)
+        alpha = self.node("Softmax", scores, axis=-1)  # Eq. (5)
+        if c.all_tokens * c.d_v <= FEW:  # one large product and sum is quicker than many small matrices
+            alpha, v = self.node("Unsqueeze", alpha, self.whole(4)), self.node("Unsqueeze", v, self.whole(2))
+            z = self.node("ReduceSum", self.node("Mul", alpha, v), self.whole(3), keepdims=0)  # Eq. (6) and (7)
+        else:
+            z = self.node("MatMul", alpha, v)
+        z = self.node("Transpose", z, perm=[0, 2, 1, 3])
+        z = self.node("Reshape", z, self.whole(0, 0, c.heads * c.d_v))
+        a = self.node("MatMul", z, self.weight("W_O"))  # Eq. (8)
+        return self.node("Add", a, self.weight("b_O")) if c.projection_bias else a
+
+    def project(self, x: str, which: str, width: int) -> str:
+        """[batch, token, model] → [batch, head, token, width], one product for all heads."""
+        c, root = self.c, math.sqrt(self.c.d_k) if which == "Q" else 1.0
+        w = self.w[f"W_{which}"].transpose(1, 0, 2).reshape(c.d_model, c.heads * width)
+        p = self.node("MatMul", x, self.weight(f"W_{which}", w / root))
+        if c.projection_bias:
+            p = self.node("Add", p, self.weight(f"b_{which}", self.w[f"b_{which}"].ravel() / root))
+        p = self.node("Reshape", p, self.whole(0, 0, c.heads, width))
+        return self.node("Transpose", p, perm=[0, 2, 1, 3])
+
+    def feed_forward(self, h: str) -> str:
+        z = self.node("Add", self.node("MatMul", h, self.weight("W_1")), self.weight("b_1"))
+        if self.c.activation == "relu":
+            z = self.node("Relu", z)
+        elif self.c.activation == "silu":
+            z = self.node("Mul", z, self.node("Sigmoid", z))
+        else:  # z·(1 + erf(z/√2))/2
+            phi = self.node("Erf", self.node("Mul", z, self.weight("half_root", np.array(math.sqrt(0.5)))))
+            phi = self.node(
+                "Mul", self.node("Add", phi, self.weight("one", np.array(1))), self.weight("half", np.array(0.5))
+            )
+            z = self.node("Mul", z, phi)
+        return self.node("Add", self.node("MatMul", z, self.weight("W_2")), self.weight("b_2"))
+
+    def norm(self, x: str, which: int) -> str:
+        """(x − mean)/√(variance + eps)·gain + offset, over the last axis."""
+        last = self.whole(-1)
+        d = self.node("Sub", x, self.node("ReduceMean", x, last, keepdims=1))
+        variance = self.node("ReduceMean", self.node("Mul", d, d), last, keepdims=1)
+        root = self.node("Sqrt", self.node("Add", variance, self.weight("eps", np.array(self.c.norm_eps))))
+        scaled = self.node("Mul", self.node("Div", d, root), self.weight(f"gain_{which}"))
+        return self.node("Add", scaled, self.weight(f"offset_{which}"))
+
+    def read(self, h: str) -> None:
+        """Read-out, the places of the outputs, and their shape."""
+        c, subject = self.c, self.subject
+        h = self.node("ReduceMean", h, self.whole(1), keepdims=1) if c.readout == "mean" else h
+        y = self.node("Add", self.node("MatMul", h, self.weight("W_R")), self.weight("b_R"))
+        y = self.node("Gather", y, self.whole(*subject.places), axis=1)
+        self.node("Reshape", y, self.whole(-1, *subject.shape), name="y")
+
+    def model(self, onnx: Any) -> Any:
+        helper, kind = onnx.helper, _element(self.dtype)
+        nodes = [helper.make_node(k, list(i), [o], name=o, **attributes) for k, i, o, attributes in self.nodes]
+        constants = [onnx.numpy_helper.from_array(value, name) for name, value in self.constants.items()]
+        x = helper.make_tensor_value_info("x", kind, ["batch", self.subject.dimension])
+        y = helper.make_tensor_value_info("y", kind, ["batch", *self.subject.shape])
+        graph = helper.make_graph(nodes, "onelayer", [x], [y], constants, doc_string=self.subject.target[:1000])
+        return helper.make_model(
+            graph, producer_name="onelayer", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR
+        )
+
+
+def _element(dtype: np.dtype[Any]) -> int:
+    """ONNX's number for a dtype: FLOAT is 1, DOUBLE is 11."""
+    return {"float32": 1, "float64": 11}[dtype.name]

@@ -1,0 +1,91 @@
+"""How large the numbers of a layer can become on its domain: absolute values, and scores with their signs.
+
+All are float64 sums, inflated by far more than they round.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ...model.config import Norm
+from .subject import Subject
+
+UP = 1 + 1e-9
+APART = 60.0  # a score that much below another has a weight of at most e^−60 ≈ 1e-26
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bounds on absolute values over the domain."""
+
+    tokens: Float[Tensor, "token model"]
+    attended: Float[Tensor, " model"]
+    stream: Float[Tensor, "row model"]  # what the FFN sees
+    fed: Float[Tensor, "row model"]  # what the FFN adds
+    score: float  # of tokens that may have a weight
+    masked: float  # of all tokens
+    lost: float  # the weight of all others, at most
+
+
+def sizes(subject: Subject) -> Sizes:
+    """Absolute values through all the steps, for x̂ as on the domain."""
+    c = subject.model.config
+    w = {name: t.detach().double() for name, t in subject.model.state_dict().items()}
+    low, high = subject.reach
+    zero = torch.zeros(1, dtype=torch.float64)
+    centre = (low + high) / 2 @ w["W_E"] + w["b_E"] + w.get("P", zero)
+    radius = (high - low) / 2 @ w["W_E"].abs() * UP
+    if c.special_tokens:
+        centre, radius = torch.cat([centre, w["S"]]), torch.cat([radius, torch.zeros_like(w["S"])])
+    e = (centre.abs() + radius) * UP
+    v = torch.einsum("tm,hmw->thw", e, w["W_V"].abs()) + w.get("b_V", zero).abs()
+    a = (v.amax(dim=0).flatten() @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP
+    rows = e[c.read_rows]
+    stream = (rows + a if c.residual else a.expand_as(rows)) * UP
+    fed = ((stream @ w["W_1"].abs() + w["b_1"].abs()) @ w["W_2"].abs() + w["b_2"].abs()) * UP
+    return Sizes(e, a, stream, fed, *_scores(subject, w, centre, radius))
+
+
+def _scores(
+    subject: Subject, w: dict[str, Tensor], centre: Float[Tensor, "token model"], radius: Float[Tensor, "token model"]
+) -> tuple[float, float, float]:
+    """(|score| of tokens that may have a weight, of all tokens, weight of the others), over all heads and rows that are read.
+
+    With biases q = eW + b, a factor of e is none of the score: then Σ(|eW| + |b|)_w (|e'W'| + |b'|)_w stands for |score|,
+    since eW and b may cancel in q and yet a factor moves eW.
+    """
+    c = subject.model.config
+    zero = torch.zeros(1, dtype=torch.float64)
+
+    def projected(t: slice, which: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Centres, radii and |eW| + |b|, [token, head, width]."""
+        matrix, bias = w[f"W_{which}"], w.get(f"b_{which}", zero)
+        rest = radius[t] + 1e-12 * centre[t].abs()
+        plain, off = torch.einsum("tm,hmw->thw", centre[t], matrix), torch.einsum("tm,hmw->thw", rest, matrix.abs())
+        off = off + 1e-12 * bias.abs()
+        return plain + bias, off, plain.abs() + bias.abs() + off
+
+    (q, q_off, q_size), (k, k_off, k_size) = projected(c.read_rows, "Q"), projected(slice(None), "K")
+    root = math.sqrt(c.d_k)
+    middle = torch.einsum("rhw,thw->hrt", q, k) / root
+    full = torch.einsum("rhw,thw->hrt", q.abs() + q_off, k.abs() + k_off) / root * UP
+    off = full - torch.einsum("rhw,thw->hrt", q.abs(), k.abs()) / root + 1e-9 * full
+    kept = middle + off >= (middle - off).amax(dim=-1, keepdim=True) - APART
+    apart = torch.einsum("rhw,thw->hrt", q_size, k_size) / root
+    size = (apart if c.projection_bias else middle.abs() + off) * UP
+    lost = 0.0 if bool(kept.all()) else c.all_tokens * math.exp(-APART)
+    return float(size[kept].max()), float(size.max()), lost
+
+
+def largest(subject: Subject, s: Sizes, norm: Norm) -> float:
+    """A bound on |z| wherever a LayerNorm reads the stream z."""
+    rows = s.tokens[subject.model.config.read_rows]
+    stream = rows + s.attended  # at the same coordinate or apart: the sum of squares is no more than this one's
+    if norm == "post":
+        most = (stream + s.fed).square().sum(dim=1)
+    else:
+        most = torch.cat([stream.square().sum(dim=1), s.tokens.square().sum(dim=1)])
+    return math.sqrt(float(most.max())) * 1.001  # a factor ρ may exceed 1 by the rounding of the gain

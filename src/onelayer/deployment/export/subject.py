@@ -1,0 +1,174 @@
+"""What every format starts from: the layer in the dtype asked for, points of its domain, and the comparison with it.
+
+An exported layer answers what the approximation answers: x [batch, D] in, in the order of the variables, and y of shape
+[batch] out, or [batch, *output_shape] for several outputs. Token numbers stand in x as they are.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ... import __version__
+from ...approximation import Approximation
+from ...common.errors import InputError
+from ...layer.arithmetic import Arithmetic, arithmetic_of
+from ...layer.rounding.deployed import edges
+from ...model.transformer import SingleLayerTransformer
+from ...target.margin import asked
+from ...target.points import uniform_points
+from ..folder import load
+
+Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] in the exported dtype → [point, outputs]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The largest difference from our own model that was seen, and the largest error against the target where it is known."""
+
+    points: int
+    difference: float
+    error: float | None
+
+    def words(self) -> dict[str, str]:
+        """For the files."""
+        found = {"difference": f"{self.difference:.3g} observed at {self.points} points, from the layer in onelayer"}
+        return found if self.error is None else found | {"error": f"{self.error:.3g} observed at the same points"}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A proved bound, and what it bounds."""
+
+    value: float
+    of: str
+
+    def __str__(self) -> str:
+        return f"{at_most(self.value)}: {self.of}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Files in memory, by name; what was measured of them (None: nothing could run them here), and what is proved."""
+
+    files: dict[str, bytes]
+    measured: Measured | None
+    bound: Bound | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An approximation, and its model in the dtype of the export."""
+
+    approximation: Approximation
+    model: SingleLayerTransformer
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        return arithmetic_of(self.model.W_E.dtype)
+
+    @property
+    def same(self) -> bool:
+        """Whether the export keeps the dtype of the layer, so that all weights are the same."""
+        return self.model.W_E.dtype == self.approximation.model.W_E.dtype
+
+    @property
+    def dimension(self) -> int:
+        return self.approximation.domain.dimension
+
+    @property
+    def outputs(self) -> int:
+        return math.prod(self.approximation.output_shape)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return self.approximation.facts.places
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one answer."""
+        given = self.approximation.output_shape
+        return () if given == (1,) else given
+
+    @property
+    def target(self) -> str:
+        a = self.approximation
+        return a.target.text if a.target is not None else str((a.stored or {}).get("description", "a function"))
+
+    @property
+    def reach(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(lowest, highest) x̂ of every token and feature on the domain, rounded outward; unit vectors for token numbers."""
+        c, d = self.model.config, self.approximation.domain
+        shift, scale = (t.double().flatten() for t in (self.model.shift, self.model.scale))
+        ends = (d.lower, d.upper)
+        if self.approximation.vocabulary is not None:
+            ends = ((0.0,) * len(shift), (1.0,) * len(shift))
+        lower, upper = (torch.tensor(t, dtype=torch.float64) for t in ends)
+        low, high = edges(lower, upper, shift, scale)
+        low, high = torch.minimum(low, high), torch.maximum(low, high)  # a trained scale may be negative
+        return low.reshape(c.tokens, c.features_in), high.reshape(c.tokens, c.features_in)
+
+    def about(self) -> dict[str, str]:
+        """What the layer is, in words, for the files."""
+        a, c = self.approximation, self.approximation.certificate
+        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
+        names = ", ".join(a.domain.names) if self.dimension <= 16 else f"{a.domain.names[0]}, …, {a.domain.names[-1]}"
+        shape = "".join(f", {size}" for size in self.shape)
+        return {
+            "producer": f"onelayer {__version__}",
+            "target": self.target,
+            "domain": c.domain if c.method == "lemma" else str(a.domain),
+            "input": f"x [batch, {self.dimension}]: {names}",
+            "output": f"y [batch{shape}]",
+            "dtype": self.arithmetic.name,
+            "tolerance": f"{c.tolerance:.6g}",
+            "verdict": f"{c.verdict}, of the layer in onelayer, {c.arithmetic}",
+            "bound": f"{bound}, of the layer in onelayer, {c.arithmetic}",
+        }
+
+    def points(self, count: int, seed: int) -> np.ndarray:
+        """Random points of the domain and its corners, as numbers of the dtype; token numbers for token layers."""
+        a = self.approximation
+        x = a.domain.points(uniform_points(count, self.dimension, seed).numpy())
+        x = np.rint(x) if a.vocabulary is not None else x
+        x = a.domain.representable(x, self.arithmetic.name == "float32")
+        return x[asked(a.target, x)] if a.target is not None else x
+
+    def measure(self, answer: Answer, x: np.ndarray) -> Measured:
+        """The exported layer beside our own at the points x; answers that are no numbers are refused."""
+        own = np.asarray(self.approximation(x), dtype=np.float64).reshape(len(x), -1)
+        found = np.asarray(answer(x.astype(self.arithmetic.name)), dtype=np.float64).reshape(len(x), -1)
+        if np.isfinite(own).all() and not np.isfinite(found).all():
+            name = self.arithmetic.name
+            change = "export in float64" if name == "float32" else "choose another format, or a smaller domain"
+            raise InputError(f"a layer that can be evaluated in {name}", "answers that are not finite", change)
+        difference = float(np.abs(found - own).max(initial=0.0))
+        target = self.approximation.target
+        if target is None or target.data is not None or not len(x):
+            return Measured(len(x), difference, None)
+        return Measured(len(x), difference, float(np.abs(found - target(x).reshape(len(x), -1)).max()))
+
+
+def at_most(bound: float) -> str:
+    """A bound with four digits, rounded up."""
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(bound)):.4g}"
+
+
+def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
+    """The layer of a folder, or a given one, in `dtype` (its own, if None)."""
+    if not isinstance(layer, Approximation | str | Path):
+        raise InputError(
+            "an Approximation or a model folder", type(layer).__name__, "pass what `build` returned or wrote"
+        )
+    approximation = layer if isinstance(layer, Approximation) else load(layer)
+    wanted = approximation.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
+    model = copy.deepcopy(approximation.model).to(wanted).eval()
+    if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
+        raise InputError(f"finite weights in {dtype or wanted}", "infinite or undefined ones", "export in float64")
+    return Subject(approximation, model)

@@ -1,0 +1,136 @@
+"""Values: what was computed so far, on disk, so that a computation that was killed goes on where it stopped.
+
+A folder beside the output holds the numbers of all finished batches one after the other (`values`) and a `journal`: its first
+line says what the values are made for, every other line how many rows a batch has and the checksum of its bytes. A batch counts
+once both are there and fit; what comes after is cut off. The output is written there too (`whole`) before it is renamed.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ...common.errors import InputError
+
+Purpose = dict[str, str | int]
+
+
+class Values:
+    """Values of shape [point, out] in a folder, appended batch by batch."""
+
+    def __init__(self, folder: Path, purpose: Purpose, dtype: np.dtype, outputs: int) -> None:
+        self.folder, self.purpose, self.dtype, self.outputs = folder, purpose, dtype, outputs
+        self.rows: list[int] = []  # of every batch
+        self.points = 0
+        folder.mkdir(exist_ok=True)
+        self._journal = (folder / "journal").open("a+b")
+        self._numbers = (folder / "values").open("a+b")
+        if not _locked(self._journal.fileno()):
+            self.close()
+            raise InputError("an output that nobody else is writing", f"{folder.name} in use", "wait for the other run")
+        self.differs = self._recover()
+
+    def append(self, y: Shaped[np.ndarray, "point out"]) -> None:
+        """One more batch: first the numbers, then the line that makes them count. A kill leaves both or it does not count."""
+        content = np.ascontiguousarray(y, dtype=self.dtype).tobytes()
+        self._numbers.write(content)
+        self._numbers.flush()
+        self._journal.write(f"{len(y)} {zlib.crc32(content)}\n".encode())
+        self._journal.flush()
+        self._count(len(y))
+
+    def batches(self) -> Iterator[np.ndarray]:
+        """All batches in order."""
+        with (self.folder / "values").open("rb") as file:
+            for rows in self.rows:
+                yield np.fromfile(file, self.dtype, rows * self.outputs).reshape(rows, self.outputs)
+
+    def remove(self) -> None:
+        self.close()
+        for name in ("values", "whole", "journal"):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else's file in it
+            self.folder.rmdir()
+
+    def close(self) -> None:
+        self._journal.close()
+        self._numbers.close()
+
+    def __enter__(self) -> "Values":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _recover(self) -> list[str]:
+        """Take up the batches of an earlier run for the same purpose; else start afresh, and say in what it differs."""
+        self._journal.seek(0)
+        lines = self._journal.read().splitlines(keepends=True)
+        purpose, known = self.purpose, _purpose(lines[0]) if lines else None
+        if known != purpose:
+            self._cut(0, 0)
+            self._journal.write(json.dumps(purpose, sort_keys=True).encode() + b"\n")
+            self._journal.flush()
+            return [] if known is None else [key for key in purpose if known.get(key) != purpose[key]]
+        whole, size = len(lines[0]), 0
+        held = self._numbers.seek(0, os.SEEK_END)
+        self._numbers.seek(0)
+        for line in lines[1:]:
+            rows, checksum = _entry(line)
+            wanted = rows * self.outputs * self.dtype.itemsize
+            if not rows or wanted > held - size:
+                break
+            content = self._numbers.read(wanted)
+            if zlib.crc32(content) != checksum:
+                break
+            self._count(rows)
+            whole, size = whole + len(line), size + len(content)
+        self._cut(whole, size)
+        return []
+
+    def _count(self, rows: int) -> None:
+        self.rows.append(rows)
+        self.points += rows
+
+    def _cut(self, journal: int, numbers: int) -> None:
+        for file, size in ((self._journal, journal), (self._numbers, numbers)):
+            file.truncate(size)
+            file.seek(0, os.SEEK_END)
+
+
+def _purpose(line: bytes) -> Any:
+    """The first line of a journal; None if it is none."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and line.endswith(b"\n") else None
+
+
+def _entry(line: bytes) -> tuple[int, int]:
+    """(rows, checksum) of a line; (0, 0) of one that was cut off."""
+    parts = line.split()
+    whole = line.endswith(b"\n") and len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts)
+    return (int(parts[0]), int(parts[1])) if whole else (0, 0)
+
+
+def _locked(file: int) -> bool:
+    """Whether nobody else has this file; the lock ends with the process. Systems without such locks do without."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

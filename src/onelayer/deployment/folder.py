@@ -1,0 +1,205 @@
+"""The model folder: weights, target and certificate on disk, without pickle.
+
+    model.safetensors   the weights; the configuration and how they came about in the metadata
+    target.json         formula, or a description of a callable or of data; domain as text and as floats, shapes
+    certificate.json    the certificate, SHA-256 of the two other files, versions, and a digest over target and certificate
+
+Writing is atomic: everything goes to a fresh folder beside the destination, which is then renamed. Loading checks the
+digests and reads numbers and text only.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from ..approximation import Approximation, Facts
+from ..common.atomic import fresh_folder, umask
+from ..common.errors import InputError
+from ..model.config import LayerConfig
+from ..model.transformer import SingleLayerTransformer
+from ..proof.certificate import SCHEMA, Certificate
+from ..target.decoding import Decoding
+from ..target.domain import MOST_VARIABLES, Domain, domain_of
+from ..target.target import Target
+
+FILES = ("model.safetensors", "target.json", "certificate.json")
+PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors")
+
+
+def save(approximation: Approximation, folder: Path) -> Path:
+    """Write the folder; an earlier model folder of that name is replaced, anything else is left alone."""
+    folder = Path(folder).absolute()
+    require_free(folder)
+    approximation.require_unchanged()
+    with fresh_folder(folder) as fresh:
+        _write_model(approximation, fresh / FILES[0])
+        (fresh / FILES[0]).chmod(0o666 & ~umask())
+        (fresh / FILES[1]).write_text(_json(_target_record(approximation)))
+        record = approximation.certificate.as_json() | {"versions": _versions()}
+        record["sha256"] = {name: _digest((fresh / name).read_bytes()) for name in FILES[:2]}
+        record["digest"] = _digest(_json(record).encode())
+        (fresh / FILES[2]).write_text(_json(record))
+    return folder
+
+
+def load(folder: str | Path) -> Approximation:
+    """The approximation of a folder. An edited file is refused."""
+    folder = Path(folder)
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise InputError(f"a model folder at {folder}", f"no {name} in it", "name a folder that `build` wrote")
+    record = _read(folder / FILES[2])
+    _verify(folder, record)
+    about = _read(folder / FILES[1])
+    try:
+        domain = _domain(about)
+        shape, output_shape = (int(about["shape"][0]), int(about["shape"][1])), tuple(map(int, about["output_shape"]))
+        target = None
+        if about["formula"] is not None:
+            sequence = shape if about["sequence"] else None
+            margin = float(about["margin"])
+            target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape, margin=margin)
+        certificate = Certificate.from_json(record)
+    except InputError:
+        raise  # it says what is wrong
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        found = f"{type(error).__name__} {error}"
+        raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
+    model, facts = _read_model(folder / FILES[0])
+    _require_sense(about, model, facts)
+    if certificate.weights != model.fingerprint():
+        raise InputError("the weights that were certified", "other weights", "build the folder again")
+    stored = about if target is None else None
+    return Approximation(model, target, certificate, facts, domain, shape, output_shape, stored=stored)
+
+
+def _require_sense(about: dict[str, Any], model: SingleLayerTransformer, facts: Facts) -> None:
+    """Vocabulary, decoding and shapes fit the model."""
+    c, vocabulary = model.config, about.get("vocabulary")
+    try:
+        Decoding.of(about.get("decoding"))
+        shaped = math.prod(map(int, about["output_shape"])) == len(facts.places) * c.features_out
+    except (KeyError, TypeError, ValueError):
+        shaped = False
+    whole = vocabulary is None or (type(vocabulary) is int and vocabulary == c.features_in)
+    if not (shaped and whole and all(0 <= p < c.places for p in facts.places)):
+        found = "a vocabulary, a decoding or a shape of something else"
+        raise InputError("a target.json that fits its model", found, "build the folder again")
+
+
+def require_free(folder: Path) -> None:
+    """Nothing is at the destination, or an earlier model folder (which may be replaced)."""
+    if folder.is_symlink() or (folder.exists() and not all((folder / name).is_file() for name in FILES)):
+        raise InputError(f"a new folder {folder.name}", "something else has that name", "choose another name")
+
+
+def _write_model(approximation: Approximation, path: Path) -> None:
+    facts = asdict(approximation.facts)
+    about = {"config": json.dumps(asdict(approximation.model.config)), "facts": json.dumps(facts)}
+    tensors = {name: t.detach().contiguous() for name, t in approximation.model.state_dict().items()}
+    save_file(tensors, path, metadata=about)
+
+
+def _read_model(path: Path) -> tuple[SingleLayerTransformer, Facts]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        config = LayerConfig(**json.loads(about["config"]))
+        given = json.loads(about["facts"])
+        given["heads"] = tuple((str(kind), int(count)) for kind, count in given["heads"])
+        facts = Facts(**{f.name: _tuple(given[f.name]) for f in fields(Facts) if f.name in given})
+        dtype = tensors["W_E"].dtype
+        model = SingleLayerTransformer(config, dtype=dtype if dtype == torch.float32 else torch.float64)
+        model.load_state_dict(tensors)
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        found = " ".join(str(error).split())[:200]
+        raise InputError(f"weights in {path.name}", found, "build the folder again") from None
+    return model.eval(), facts
+
+
+def _target_record(approximation: Approximation) -> dict[str, Any]:
+    d, t = approximation.domain, approximation.target
+    if t is None and approximation.stored is not None:
+        return approximation.stored
+    return {
+        "schema": SCHEMA,
+        "kind": t.kind if t else "callable",
+        "data": t.data.record() if t and t.data is not None else None,
+        "formula": t.formula.text if t and t.formula else None,
+        "description": t.text if t else "a callable that is not stored",
+        "names": list(d.names),
+        "ends": [list(pair) for pair in d.ends],
+        "lower": list(d.lower),
+        "upper": list(d.upper),
+        "where": d.where.text if d.where else None,
+        "sequence": t.sequence if t else approximation.shape[1] > 1,
+        "shape": list(approximation.shape),
+        "output_shape": list(approximation.output_shape),
+        "margin": approximation.certificate.margin,
+    }
+
+
+def _domain(about: dict[str, Any]) -> Domain:
+    """The domain with the very floats that were certified."""
+    sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
+    most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to be searched
+    box = domain_of(sides, about["where"], most)
+    return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.where)
+
+
+def _verify(folder: Path, record: dict[str, Any]) -> None:
+    """The digests of the record fit the files and the record itself."""
+    claimed = dict(record)
+    digest = claimed.pop("digest", None)
+    if record.get("schema") != SCHEMA:
+        raise InputError(
+            f"certificate schema {SCHEMA}", f"{record.get('schema')}", "use the version that wrote the folder"
+        )
+    if digest != _digest(_json(claimed).encode()):
+        raise InputError("an untouched certificate.json", "its digest does not fit", "build the folder again")
+    for name in FILES[:2]:
+        if record.get("sha256", {}).get(name) != _digest((folder / name).read_bytes()):
+            raise InputError(
+                f"an untouched {name}", "its digest does not fit the certificate", "build the folder again"
+            )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"JSON in {path.name}", " ".join(str(error).split())[:200], "build the folder again") from None
+    if not isinstance(found, dict):
+        raise InputError(f"a JSON object in {path.name}", type(found).__name__, "build the folder again")
+    return found
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _json(record: dict[str, Any]) -> str:
+    return json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "unknown"
+    return found

@@ -1,0 +1,1 @@
+"""Many layers side by side: comparisons, peers, studies."""

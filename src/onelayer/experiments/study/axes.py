@@ -1,0 +1,104 @@
+"""Axes: all points of one [[sweep]], each value checked against the measure's axes before anything is measured."""
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...common.errors import InputError
+from .entries import require_known, tables_of
+from .measures import Measure, Point
+
+TARGET = ("formula", "domain", "lipschitz", "margin")  # what a named target brings along
+MOST = 100_000  # points of one sweep: more is a slip of the pen
+LARGEST = 10**300  # whole numbers up to here are floats, too
+WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One point of a sweep, with the measure that it is for."""
+
+    measure: Measure
+    point: Point
+
+    @property
+    def key(self) -> str:
+        named = [self.measure.name, *([self.measure.source] if self.measure.source else [])]
+        text = json.dumps([*named, self.point], sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def tasks_of(block: Mapping[str, Any], measure: Measure, targets: Mapping[str, Any], name: str) -> list[Task]:
+    """All points of one [[sweep]]."""
+    axes = block.get("axes", {})
+    if not isinstance(axes, Mapping):
+        raise InputError("axes, a table", f"{axes!r}", "write axes = { … }")
+    for axis in axes:
+        if axis not in measure.axes:
+            raise InputError(f"axes of {measure.name}: {', '.join(measure.axes)}", repr(axis), f"correct study {name}")
+    missing = [axis for axis, default in measure.axes.items() if isinstance(default, type) and axis not in axes]
+    missing = [axis for axis in missing if axis not in TARGET or "formula" in axes or "target" not in axes]
+    if missing:
+        raise InputError(f"axis {missing[0]} of {measure.name}", "no value", "give it one or several")
+    values = [[_checked(measure, axis, v) for v in listed(axis, axes[axis])] for axis in axes]
+    require_few(math.prod(map(len, values)))
+    excluded = tables_of(block, "exclude")
+    for entry in excluded:
+        require_known(f"axes in exclude: those of study {name}", entry, set(axes))
+    return [Task(measure, point) for point in _points(measure, tuple(axes), values, excluded, targets)]
+
+
+def require_few(count: int) -> None:
+    """Refuse more points than anybody means, before they are written down."""
+    if count > MOST:
+        raise InputError(f"at most {MOST:,} points", f"{count:,}", "shorten the axes")
+
+
+def _points(
+    measure: Measure, axes: tuple[str, ...], values: Any, excluded: Any, targets: Mapping[str, Any]
+) -> Iterator[Point]:
+    defaults = {axis: value for axis, value in measure.axes.items() if not isinstance(value, type)}
+    for chosen in itertools.product(*values):
+        given = dict(zip(axes, chosen, strict=True))
+        if any(all(given[axis] == value for axis, value in entry.items()) for entry in excluded):
+            continue
+        named = "formula" in measure.axes and "formula" not in given
+        brought = _target(str(given["target"]), targets, measure) if named else {}
+        point = {**defaults, **brought, **given}
+        yield {axis: point[axis] for axis in measure.axes}
+
+
+def _target(name: str, targets: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
+    if name not in targets:
+        raise InputError(f"a target among {', '.join(targets)}", repr(name), "choose one, or add [targets.NAME]")
+    entry = targets[name]
+    require_known(f"entries of target {name}", entry, {*TARGET, "kind"})
+    if "formula" not in entry or "domain" not in entry:
+        raise InputError(f"target {name} with formula and domain", ", ".join(entry), "add what is missing")
+    return {key: _checked(measure, key, value) for key, value in entry.items() if key in measure.axes}
+
+
+def _checked(measure: Measure, axis: str, value: Any) -> Any:
+    """The value, if it is of the kind of the axis; whole numbers do for real ones."""
+    default = measure.axes[axis]
+    kind = default if isinstance(default, type) else type(default)
+    fits = kind is object or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool))
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST:
+        return float(value)
+    if not fits:
+        raise InputError(f"{axis}, {WORDS[kind]}", repr(value), "correct the value")
+    return value
+
+
+def listed(axis: str, values: Any) -> list[Any]:
+    """The values of an axis, one or several, each plain."""
+    several = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else [values]
+    plain = all(isinstance(v, str | int) or (isinstance(v, float) and math.isfinite(v)) for v in several)
+    if not several or not plain:
+        asked = f"axis {axis}: finite numbers, texts or true/false"
+        raise InputError(asked, f"{values!r}", "write for instance [0.1, 0.01]")
+    return several

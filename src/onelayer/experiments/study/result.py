@@ -1,0 +1,154 @@
+"""Study: the results of a sweep as a tidy table, with fitted rates; one row per point, one column per axis or result."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...common.atomic import written
+from ...common.errors import InputError
+from ...common.table import Table
+from .rates import Rate, fitted, rate_table
+from .store import Outcome
+from .sweep import Sweep
+from .tables import summed_up
+from .words import duration
+
+ABOUT = ("measure", "status", "error", "spent")  # columns beside axes and results
+HIDDEN = ("formula", "domain")  # of a target that has a name
+CELL = 40  # characters of a text in a printed table
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a sweep found so far. Rows are dictionaries; `folder` is where they are stored, None if they were read."""
+
+    sweep: Sweep
+    rows: tuple[dict[str, Any], ...]
+    folder: Path | None = None
+
+    @staticmethod
+    def of(sweep: Sweep, outcomes: Mapping[str, Outcome], folder: Path | None = None) -> "Study":
+        """The rows of the sweep's points that are stored, in the order of the sweep."""
+        rows = []
+        for task in sweep.tasks:
+            if (outcome := outcomes.get(task.key)) is not None:
+                result = {key: value for key, value in outcome.result.items() if key != "traceback"}
+                about = (task.measure.name, outcome.status, outcome.error, outcome.seconds)
+                rows.append({**task.point, **result, **dict(zip(ABOUT, about, strict=True))})
+        return Study(sweep, tuple(rows), folder)
+
+    @staticmethod
+    def read(sweep: Sweep, path: str | Path) -> "Study":
+        """The study of a sweep whose table was written as CSV."""
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            rows = [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+        return Study(sweep, tuple(rows))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns: axes, results, and how the point went."""
+        seen = dict.fromkeys(key for row in self.rows for key in row if key not in ABOUT)
+        return (*seen, *ABOUT)
+
+    @property
+    def done(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows if row["status"] == "done"]
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows if row["status"] == "failed"]
+
+    @property
+    def missing(self) -> int:
+        """Points that are not measured yet."""
+        return len(self.sweep.tasks) - len(self.rows)
+
+    def rates(self) -> list[Rate]:
+        """Every rate that the sweep asks for and that has enough points."""
+        return [rate for asked in self.sweep.rates for rate in fitted(self.done, asked)]
+
+    def table(self) -> Table:
+        """The points, without columns that say the same everywhere."""
+        varying = [c for c in self.columns if c not in HIDDEN and len({repr(row.get(c)) for row in self.rows}) > 1]
+        shown = varying or list(self.columns[:1])
+        cells = [tuple(_short(row.get(c)) for c in shown) for row in self.rows]
+        return Table(f"{self.sweep.title}: {len(self.rows)} points", tuple(shown), cells)
+
+    def tables(self) -> list[Table]:
+        """The tables that the sweep asks for, summed up over seeds."""
+        return [table for asked in self.sweep.tables if (table := summed_up(self.done, asked)).rows]
+
+    def rate_table(self) -> Table:
+        return rate_table(self.rates())
+
+    def summary(self) -> str:
+        """How many points there are, in one line."""
+        spent = duration(sum(row["spent"] or 0.0 for row in self.rows))
+        parts = [f"{len(self.done)} points done", f"{len(self.failed)} failed", f"{self.missing} to do"]
+        return f"{', '.join(parts)}; {spent} of measuring"
+
+    def csv(self, path: str | Path) -> Path:
+        """Write all rows and columns as CSV, complete or absent."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self.columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        return written(Path(path), text.getvalue())
+
+    def parquet(self, path: str | Path) -> Path:
+        """Write all rows and columns as Parquet (extra `files`)."""
+        try:
+            import pyarrow as arrow
+            from pyarrow import parquet
+        except ImportError:
+            raise InputError("pyarrow, for Parquet", "not installed", "pip install 'onelayer[files]'") from None
+        columns = {c: [row.get(c) for row in self.rows] for c in self.columns}
+        fresh = Path(path).with_name(f".new-{Path(path).name}")
+        try:
+            parquet.write_table(arrow.table(columns), fresh)
+            return fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the report: rates, pictures and points on one page that needs no network."""
+        import onelayer
+
+        return onelayer.report(self, path)
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        rates = [dict(zip(("group", "law", "b", "interval", "r2", "points", "theory", "agrees"), r.cells, strict=True))
+                 for r in self.rates()]  # fmt: skip
+        return {"name": self.sweep.name, "rows": list(self.rows), "rates": rates, "missing": self.missing}
+
+    def __str__(self) -> str:
+        rates = f"\n{self.rate_table()}" if self.rates() else ""
+        return f"{self.table()}{rates}\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        rates = self.rate_table()._repr_html_() if self.rates() else ""
+        return self.table()._repr_html_() + rates + f"<p>{self.summary()}</p>"
+
+
+def _short(value: Any) -> object:
+    if value is None:
+        return "–"
+    return f"{value[: CELL - 1]}…" if isinstance(value, str) and len(value) > CELL else value
+
+
+def _value(text: str | None) -> Any:
+    """A cell of a CSV file: a number if it is one, None if it is empty."""
+    if not text:
+        return None
+    if text in ("True", "False"):
+        return text == "True"
+    try:
+        number = json.loads(text)
+    except ValueError:
+        return text
+    return number if isinstance(number, int | float) else text

@@ -1,0 +1,115 @@
+"""Store: one SQLite file, one row per point, written the moment the point is done.
+
+A row is whole or absent, whenever the process is killed: every write is a transaction of its own, on a connection of its own.
+The key is primary, so that no point is stored twice. A point that failed is stored with its error.
+"""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...common.errors import InputError
+from .axes import Task
+from .sweep import Sweep
+
+FILE = "points.sqlite"
+PATIENCE = 60.0  # seconds to wait for another process that writes
+TABLES = """
+CREATE TABLE IF NOT EXISTS points (
+  key TEXT PRIMARY KEY, measure TEXT NOT NULL, point TEXT NOT NULL, status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+  result TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, versions TEXT NOT NULL,
+  stored TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+) STRICT;
+CREATE TABLE IF NOT EXISTS sweeps (
+  digest TEXT PRIMARY KEY, name TEXT NOT NULL, points INTEGER NOT NULL, started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+) STRICT;
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a point: its result, or the error that it failed with."""
+
+    status: str  # "done" or "failed"
+    result: dict[str, Any]
+    error: str
+    seconds: float
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The results of one folder."""
+
+    path: Path
+
+    @staticmethod
+    def open(folder: Path, sweep: Sweep) -> "Store":
+        """The store of a folder, made if need be; it remembers every sweep that it was used for."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError("a folder for the study", f"{folder} is a file", "name another with out=")
+        folder.mkdir(parents=True, exist_ok=True)
+        store = Store(folder / FILE)
+        with store.connection() as db:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(TABLES)
+            row = (sweep.digest, sweep.name, len(sweep.tasks))
+            db.execute("INSERT OR IGNORE INTO sweeps (digest, name, points) VALUES (?, ?, ?)", row)
+        return store
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing. A file that is no store, or cannot be written, is one line."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as db, db:
+                yield db
+        except sqlite3.Error as error:
+            raise InputError(f"a store in {self.path}", str(error), "name another folder with out=") from None
+
+    def write(self, task: Task, outcome: Outcome) -> bool:
+        """Store what came of a point; False if it was stored before."""
+        texts = (json.dumps(task.point, sort_keys=True), outcome.status, json.dumps(plain(outcome.result)))
+        row = (task.key, task.measure.name, *texts, outcome.error, outcome.seconds, json.dumps(outcome.versions))
+        with self.connection() as db:
+            written = db.execute(
+                "INSERT OR IGNORE INTO points (key, measure, point, status, result, error, seconds, versions)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            return written.rowcount == 1
+
+    def forget_failed(self, sweep: Sweep) -> None:
+        """Take the failed points of a sweep out, so that they are tried again."""
+        with self.connection() as db:
+            keys = [(task.key,) for task in sweep.tasks]
+            db.executemany("DELETE FROM points WHERE status = 'failed' AND key = ?", keys)
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """Everything that is stored, by key."""
+        with self.connection() as db:
+            rows = db.execute("SELECT key, status, result, error, seconds, versions FROM points").fetchall()
+        return {key: self._outcome(*rest) for key, *rest in rows}
+
+    def _outcome(self, status: str, result: str, error: str, seconds: float, versions: str) -> Outcome:
+        try:
+            found, made_by = json.loads(result), json.loads(versions)
+        except ValueError:
+            found = made_by = None
+        if not isinstance(found, dict) or not isinstance(made_by, dict):
+            raise InputError(f"results in {self.path}", "a row that is none", "name another folder with out=")
+        return Outcome(status, found, error, seconds, made_by)
+
+    def sweeps(self) -> dict[str, int]:
+        """Digest of every sweep that this store was used for, and how many points it has."""
+        with self.connection() as db:
+            return dict(db.execute("SELECT digest, points FROM sweeps").fetchall())
+
+
+def plain(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result for JSON: a number that is not finite is null."""
+    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in result.items()}

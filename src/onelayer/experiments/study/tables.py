@@ -1,0 +1,66 @@
+"""Tables of a study: columns summed up over seeds, as median (least … largest)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from ...common.errors import InputError
+from ...common.table import Table
+from .entries import names_of, require_known, where_of
+from .rates import Row, grouped, matching
+
+ENTRIES = {"title", "by", "columns", "where"}
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class TableAsked:
+    """A table to make: one row for every combination of `by`, over the rows where `where` holds."""
+
+    by: tuple[str, ...]
+    columns: tuple[str, ...]
+    where: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+
+    @staticmethod
+    def read(entry: Mapping[str, Any]) -> "TableAsked":
+        """From a table [[table]]."""
+        require_known("entries of [[table]]", entry, ENTRIES)
+        by, columns = names_of(entry, "by"), names_of(entry, "columns")
+        if not by or not columns:
+            raise InputError(
+                "[[table]] with by and columns", ", ".join(entry) or "nothing", "name some columns in each"
+            )
+        return TableAsked(by, columns, where_of(entry), str(entry.get("title", "")))
+
+
+def summed_up(rows: Iterable[Row], asked: TableAsked) -> Table:
+    """The table; columns of `by` that say nothing are left out."""
+    groups = grouped(matching(rows, asked.where), asked.by)
+    kept = [i for i in range(len(asked.by)) if len({values[i] for values in groups}) > 1] or [0]
+    table = Table(asked.title, (*(asked.by[i] for i in kept), *asked.columns))
+    for values, group in groups.items():
+        names = (NOTHING if values[i] is None else _number(values[i]) for i in kept)
+        table.rows.append((*names, *(cell([row.get(column) for row in group]) for column in asked.columns)))
+    return table
+
+
+def cell(values: list[Any]) -> str:
+    """One column over a group: numbers as median (least … largest), texts as the different ones."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return NOTHING
+    if any(isinstance(value, str) for value in known):
+        return ", ".join(sorted({str(value) for value in known}))
+    least, most = min(known), max(known)
+    if least == most:
+        return _number(least)
+    return f"{_number(median(known))} ({_number(least)} … {_number(most)})"
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    whole = isinstance(value, int) or (value.is_integer() and 1 <= abs(value) < 1000)  # a median of counts, or 2.0
+    return f"{int(value):,}" if whole else f"{value:.3g}"

@@ -1,0 +1,146 @@
+"""Which variables interact: f = Σ_g f_g(x_g) over groups of coordinates.
+
+A formula shows its groups: the terms of its sums, followed through negation and constant factors, link the variables they
+contain; connected components are the groups. That is a proof of additivity. A callable's groups are *observed*: mixed
+differences at random pairs of points that vanish to rounding. Samples cannot be asked for that: data are one group.
+"""
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import Formula
+from .tree import Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
+
+if TYPE_CHECKING:
+    from ..target.target import Target
+
+PAIRS = 64
+NEGLIGIBLE = 1e-10  # of the range of f
+
+
+def groups_of(target: "Target") -> list[tuple[int, ...]]:
+    """Groups of coordinates (from 0), each sorted, in the order of their first member; unused coordinates are left out."""
+    if target.formula is not None:
+        return components(links_of(target.formula))
+    if target.data is not None:
+        return [tuple(range(target.dimension))]
+    return components(_observed_links(target))
+
+
+def components(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Connected components of the coordinates that the links join."""
+    found: list[set[int]] = []
+    for link in map(set, links):
+        if not link:
+            continue
+        touching = [c for c in found if c & link]
+        found = [c for c in found if not c & link] + [link.union(*touching)]
+    return sorted(tuple(sorted(c)) for c in found)
+
+
+def maximal(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The links that no other contains: sets of coordinates, which may overlap, that hold every link."""
+    sets = {frozenset(link) for link in links if link}
+    return sorted(tuple(sorted(s)) for s in sets if not any(s < other for other in sets))
+
+
+def links_of(formula: Formula) -> list[tuple[int, ...]]:
+    """The coordinates (from 0) of every additive term of every output."""
+    return [tuple(i - 1 for i in term) for output in formula.outputs for term in terms_of(output)]
+
+
+def home_of(link: Iterable[int], groups: list[tuple[int, ...]]) -> int:
+    """The first group that holds the link; the first of all for an empty one."""
+    own = set(link)
+    return next(i for i, group in enumerate(groups) if own <= set(group))
+
+
+def terms_of(node: Node) -> list[tuple[int, ...]]:
+    """The variables (from 1) of every additive term."""
+    return [variables(term) for term in additive_terms(node)]
+
+
+def additive_terms(node: Node) -> list[Node]:
+    """Nodes whose sum is the given one: sums are followed through negation, constant factors and constant divisors."""
+    match node:
+        case Sum(parts):
+            return [term for part in parts for term in additive_terms(part)]
+        case Negation(operand):
+            return [Negation(term) for term in additive_terms(operand)]
+        case Product(factors):
+            varying = [i for i, factor in enumerate(factors) if variables(factor)]
+            if len(varying) != 1:
+                return [node]
+            before, after = factors[: varying[0]], factors[varying[0] + 1 :]
+            return [Product((*before, term, *after)) for term in additive_terms(factors[varying[0]])]
+        case Quotient(dividend, divisor) if not variables(divisor):
+            return [Quotient(term, divisor) for term in additive_terms(dividend)]
+        case _:
+            return [node]
+
+
+def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
+    """Formulas f_g of the coordinates of each group with f = Σ_g f_g: every additive term goes to the first that holds it.
+
+    Coordinates are renumbered within the group. Groups may overlap; every term must lie in one.
+    """
+    homes = [
+        [(term, home_of((i - 1 for i in variables(term)), groups)) for term in additive_terms(output)]
+        for output in formula.outputs
+    ]
+    found = []
+    for position, group in enumerate(groups):
+        place = {j + 1: i + 1 for i, j in enumerate(group)}
+        outputs = []
+        for placed in homes:
+            terms = [term for term, home in placed if home == position]
+            outputs.append(Sum((Number(Fraction(0)), *(_renumbered(term, place) for term in terms))))
+        names = tuple(formula.names[j] for j in group)
+        found.append(Formula(formula.text, names, tuple(outputs)))
+    return found
+
+
+def _renumbered(node: Node, place: dict[int, int]) -> Node:
+    """The tree with other variable indices; shared subtrees stay shared."""
+    done: dict[int, Any] = {}
+    for tree in postorder((node,)):
+        if isinstance(tree, Variable):
+            done[id(tree)] = Variable(place[tree.index])
+            continue
+        changes: dict[str, Any] = {}
+        for field in fields(tree):
+            value = getattr(tree, field.name)
+            if isinstance(value, tuple):
+                changes[field.name] = tuple(done[id(part)] for part in value)
+            elif id(value) in done:
+                changes[field.name] = done[id(value)]
+        rebuild: Any = replace
+        done[id(tree)] = rebuild(tree, **changes)
+    renumbered: Node = done[id(node)]
+    return renumbered
+
+
+def _observed_links(target: "Target") -> list[tuple[int, ...]]:
+    """Pairs whose mixed difference f(a) − f(a with b_i) − f(a with b_j) + f(a with b_i, b_j) is not negligible."""
+    rng = np.random.default_rng(0)
+    D = target.dimension
+    a, b = (target.domain.points(rng.random((PAIRS, D))) for _ in range(2))
+    base = target(a)
+    floor = NEGLIGIBLE * float(np.ptp(base) or 1.0)
+
+    def moved(*coordinates: int) -> np.ndarray:
+        x = a.copy()
+        x[:, coordinates] = b[:, coordinates]
+        return target(x)
+
+    single = [moved(i) for i in range(D)]
+    links: list[tuple[int, ...]] = [(i,) for i in range(D) if np.abs(single[i] - base).max() > floor]
+    for i in range(D):
+        for j in range(i):
+            if np.abs(base - single[i] - single[j] + moved(i, j)).max() > floor:
+                links.append((j, i))
+    return links

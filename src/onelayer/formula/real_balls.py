@@ -1,0 +1,165 @@
+"""Real enclosures: the range of a formula over a box, with proof.
+
+`enclose(formula, box)` returns for every output an interval that contains f(x) for all x in the box. Where a condition
+or the order in min, max, abs is not decided on the whole box, the result covers every possibility. UNDEFINED means "no
+enclosure": f is undefined somewhere in the box, or this arithmetic cannot tell. A finite result therefore proves that f
+is defined everywhere in the box. Not guaranteed: the smallest interval; enclosures tighten as the box shrinks.
+
+The working precision is flint's, set inside the call and restored after it; flint keeps it per process, so calls
+from several threads at once are not safe.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+from flint import arb, ctx
+
+from ..common.errors import InputError
+from .elementary import RANGES, general_power, rational_power
+from .expression import Condition, Formula
+from .intervals import (
+    UNDEFINED,
+    Interval,
+    hull,
+    integer_power,
+    interval,
+    maximum,
+    minimum,
+    negation,
+    product,
+    quotient,
+    rounded,
+    total,
+)
+from .tape import Algebra
+
+PRECISION = 128  # bits
+
+Side: TypeAlias = Interval | float | int | Fraction | arb
+
+
+class Undefined:
+    """Truth value of a comparison whose sides have no enclosure."""
+
+
+Truth: TypeAlias = bool | Undefined | None
+_UNDEFINED_TRUTH = Undefined()
+
+
+def conjunction(parts: Sequence[Truth]) -> Truth:
+    """`and`: false where one part is false, whatever the others are."""
+    if any(part is False for part in parts):
+        return False
+    if any(isinstance(part, Undefined) for part in parts):
+        return _UNDEFINED_TRUTH
+    return None if None in parts else True
+
+
+def complement(part: Truth) -> Truth:
+    return not part if isinstance(part, bool) else part
+
+
+def disjunction(parts: Sequence[Truth]) -> Truth:
+    return complement(conjunction([complement(part) for part in parts]))
+
+
+def comparison(relation: str, left: Interval, right: Interval) -> Truth:
+    """True or False if that holds for all pairs, None if undecided."""
+    if left is UNDEFINED or right is UNDEFINED:
+        return _UNDEFINED_TRUTH
+    if relation in (">", ">="):
+        left, right, relation = right, left, "<" if relation == ">" else "<="
+    if relation == "<":
+        return True if left.hi < right.lo else False if left.lo >= right.hi else None
+    return True if left.hi <= right.lo else False if left.lo > right.hi else None
+
+
+class IntervalAlgebra(Algebra[Interval, Truth]):
+    """Intervals at the current precision over one box."""
+
+    def __init__(self, box: Sequence[Interval]) -> None:
+        self.box = box
+        self.key = ctx.prec
+
+    def number(self, value: Fraction) -> Interval:
+        ball = arb(value.numerator) / value.denominator
+        return rounded(ball, ball)
+
+    def constant(self, name: str) -> Interval:
+        ball = arb.pi() if name == "pi" else arb.const_e()
+        return rounded(ball, ball)
+
+    def variable(self, index: int) -> Interval:
+        return self.box[index - 1]
+
+    def sum(self, terms: Sequence[Interval]) -> Interval:
+        return total(terms)
+
+    def negation(self, operand: Interval) -> Interval:
+        return negation(operand)
+
+    def product(self, factors: Sequence[Interval]) -> Interval:
+        result = factors[0]
+        for factor in factors[1:]:
+            result = product(result, factor)
+        return result
+
+    def quotient(self, dividend: Interval, divisor: Interval) -> Interval:
+        return quotient(dividend, divisor)
+
+    def integer_power(self, exponent: int, base: Interval) -> Interval:
+        return integer_power(base, exponent)
+
+    def rational_power(self, exponent: Fraction, base: Interval) -> Interval:
+        return rational_power(base, exponent)
+
+    def power(self, base: Interval, exponent: Interval) -> Interval:
+        return general_power(base, exponent)
+
+    def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
+        if name == "min":
+            return minimum(arguments)
+        return maximum(arguments) if name == "max" else RANGES[name](arguments[0])
+
+    def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
+        if isinstance(condition, Undefined):
+            return UNDEFINED
+        return hull([yes, no]) if condition is None else yes if condition else no
+
+    def comparison(self, relation: str, left: Interval, right: Interval) -> Truth:
+        return comparison(relation, left, right)
+
+    def conjunction(self, parts: Sequence[Truth]) -> Truth:
+        return conjunction(parts)
+
+    def disjunction(self, parts: Sequence[Truth]) -> Truth:
+        return disjunction(parts)
+
+    def complement(self, part: Truth) -> Truth:
+        return complement(part)
+
+
+def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
+    """The sides as intervals at the current precision, at least as many as the dimension."""
+    if len(box) < dimension:
+        raise InputError(f"a box with {dimension} sides", f"{len(box)} sides", f"give {dimension} intervals")
+    sides = [side if isinstance(side, Interval) else interval(side) for side in box]
+    return [rounded(side.lo, side.hi) for side in sides]
+
+
+def enclose(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> list[Interval]:
+    """For every output an interval that contains its values on the whole box; UNDEFINED if there is no enclosure.
+
+    A side of the box is an Interval, or a number for a point.
+    """
+    with ctx.workprec(prec):
+        values: list[Interval] = formula.tape.run(IntervalAlgebra(real_box(formula.dimension, box)))
+        return values
+
+
+def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> bool | None:
+    """True if the condition is proved everywhere in the box, False if it is refuted everywhere, None if undecided."""
+    with ctx.workprec(prec):
+        truth = condition.tape.run(IntervalAlgebra(real_box(condition.dimension, box)))[0]
+        return None if isinstance(truth, Undefined) else truth

@@ -1,0 +1,142 @@
+"""Ranges of the functions of one variable on intervals, many at once, rounded outward.
+
+Monotone functions are evaluated at both ends; sin and cos look for their turning points; where a function is not defined
+everywhere the bounds are infinite. Library functions are assumed within `ULPS` units in the last place, as in
+`formula.bounded`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from ..float_bounds import ULPS
+from .series import TINY
+
+LIBRARY = ULPS * 2.0**-52
+Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf as error_function  # importing it changes the warning filters: only when used
+
+    return np.asarray(error_function(x))
+
+
+def expit(x: np.ndarray) -> np.ndarray:
+    from scipy.special import expit as logistic
+
+    return np.asarray(logistic(x))
+
+
+def power_bounds(low: np.ndarray, high: np.ndarray, q: float) -> Bounds:
+    """The range of u^q; unbounded where it is not defined."""
+    slip = LIBRARY * (1 + abs(q))
+    ends = np.power(low, q), np.power(high, q)
+    least, most = np.minimum(*ends), np.maximum(*ends)
+    whole = float(q).is_integer()
+    if whole and q >= 0:
+        crosses = (low < 0) & (high > 0)
+        least = np.where(crosses & (q % 2 == 0), 0.0 if q else 1.0, least)
+        good = np.isfinite(low) & np.isfinite(high)
+    elif whole:
+        good = (low > 0) | (high < 0)
+    else:
+        good = low >= 0 if q > 0 else low > 0
+    least, most = least - slip * np.abs(least) - TINY, most + slip * np.abs(most) + TINY
+    if not whole or q % 2 == 0:
+        least = np.maximum(least, 0.0)
+    good = good & np.isfinite(least) & np.isfinite(most)
+    return np.where(good, least, -np.inf), np.where(good, most, np.inf)
+
+
+def _widened(low: np.ndarray, high: np.ndarray, good: np.ndarray | bool = True) -> Bounds:
+    low, high = low - LIBRARY * np.abs(low) - TINY, high + LIBRARY * np.abs(high) + TINY
+    good = good & np.isfinite(low) & np.isfinite(high)
+    return np.where(good, low, -np.inf), np.where(good, high, np.inf)
+
+
+def _increasing(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], Bounds]:
+    return lambda low, high: _widened(function(low), function(high))
+
+
+def _wave_bounds(low: np.ndarray, high: np.ndarray, phase: float) -> Bounds:
+    """The range of sin(u + phase): ±1 where a turning point may lie inside."""
+    known = np.isfinite(low) & np.isfinite(high) & (np.maximum(np.abs(low), np.abs(high)) < 1e7)
+    low, high = np.where(known, low, -10.0), np.where(known, high, 10.0)
+    ends = np.sin(low + phase), np.sin(high + phase)
+    slip = 4e-16 * (np.abs(low) + np.abs(high) + 2) + LIBRARY
+    first, last = ((end + phase) / math.pi - 0.5 for end in (low - slip, high + slip))
+    tops = np.floor(last / 2 + 1e-8) >= np.ceil(first / 2 - 1e-8)  # maxima at (2k + ½)π
+    bottoms = np.floor((last - 1) / 2 + 1e-8) >= np.ceil((first - 1) / 2 - 1e-8)
+    least = np.where(bottoms, -1.0, np.minimum(*ends) - slip)
+    most = np.where(tops, 1.0, np.maximum(*ends) + slip)
+    return np.maximum(least, -1.0), np.minimum(most, 1.0)
+
+
+def _even_bounds(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray], Bounds]:
+    """Functions of |u| that increase with it."""
+
+    def on(low: np.ndarray, high: np.ndarray) -> Bounds:
+        far = np.maximum(np.abs(low), np.abs(high))
+        near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+        return _widened(function(near), function(far))
+
+    return on
+
+
+def same_branch(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Whether tan has no pole in [low, high]."""
+    k = np.round((low + high) / 2 / math.pi)
+    margin = 1e-12 * (1 + np.abs(low) + np.abs(high))
+    inside = (low > (k - 0.5) * math.pi + margin) & (high < (k + 0.5) * math.pi - margin)
+    return inside & (np.abs(low) < 1e9) & (np.abs(high) < 1e9)
+
+
+def _tan_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
+    return _widened(np.tan(low), np.tan(high), same_branch(low, high))
+
+
+def _gelu(u: np.ndarray) -> np.ndarray:
+    return 0.5 * u * (1 + erf(u / math.sqrt(2)))
+
+
+GELU_LOWEST = -0.16997121  # its minimum, at −0.7518, rounded down
+
+
+def _gelu_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
+    """Decreasing up to −0.7517…, increasing from −0.7518…."""
+    ends = _gelu(low), _gelu(high)
+    slip = 4 * LIBRARY * (np.abs(low) + np.abs(high)) + TINY
+    least = np.where((low < -0.7517) & (high > -0.7519), GELU_LOWEST, np.minimum(*ends) - slip)
+    most = np.maximum(*ends) + slip
+    good = np.isfinite(low) & np.isfinite(high)
+    return np.where(good, least, -np.inf), np.where(good, most, np.inf)
+
+
+BOUNDS: dict[str, Callable[[np.ndarray, np.ndarray], Bounds]] = {
+    "exp": lambda low, high: _at_least(_increasing(np.exp)(low, high), 0.0),
+    "log": lambda low, high: _widened(np.log(low), np.log(high), low > 0),
+    "sqrt": lambda low, high: _at_least(_widened(np.sqrt(low), np.sqrt(high), low >= 0), 0.0),
+    "sin": lambda low, high: _wave_bounds(low, high, 0.0),
+    "cos": lambda low, high: _wave_bounds(low, high, math.pi / 2),
+    "tan": _tan_bounds,
+    "tanh": lambda low, high: _within(_increasing(np.tanh)(low, high), 1.0),
+    "sigmoid": lambda low, high: _at_least(_within(_increasing(expit)(low, high), 1.0), 0.0),
+    "erf": lambda low, high: _within(_increasing(erf)(low, high), 1.0),
+    "sinh": _increasing(np.sinh),
+    "cosh": _even_bounds(np.cosh),
+    "atan": _increasing(np.arctan),
+    "asin": lambda low, high: _widened(np.arcsin(low), np.arcsin(high), (low >= -1) & (high <= 1)),
+    "acos": lambda low, high: _widened(np.arccos(high), np.arccos(low), (low >= -1) & (high <= 1)),
+    "gelu": _gelu_bounds,
+}
+
+
+def _within(pair: Bounds, most: float) -> Bounds:
+    return np.maximum(pair[0], -most), np.minimum(pair[1], most)
+
+
+def _at_least(pair: Bounds, least: float) -> Bounds:
+    return np.maximum(pair[0], least), pair[1]

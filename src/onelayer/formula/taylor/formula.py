@@ -1,0 +1,198 @@
+"""A formula on Taylor models: every operation of the language, kinks and undecided conditions included.
+
+Beside the model each value carries plain bounds, which hold where the model breaks down (sqrt at 0, |x| huge). A `where`
+whose condition is not decided on a box takes the hull of both branches; `undecided` remembers these boxes. Where a
+formula has no value, or none that this arithmetic can bound, the bounds are infinite.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+
+from .. import Condition, Formula
+from ..tape import Algebra
+from .functions import apply, power
+from .kink import maximum
+from .series import TINY, UP, Space, Taylor
+
+
+@dataclass
+class Enclosed:
+    """A value on every box: a Taylor model, and bounds low ≤ value ≤ high. Nested maxima remember their arguments."""
+
+    model: Taylor
+    low: np.ndarray
+    high: np.ndarray
+    top: "tuple[Enclosed, ...]" = ()  # the value is the largest of these
+    bottom: "tuple[Enclosed, ...]" = ()  # minus the value is the largest of these
+
+
+@dataclass
+class Truth:
+    """Boxes where a condition is proved true, where it is proved false, and where it may have no value."""
+
+    yes: np.ndarray
+    no: np.ndarray
+    lost: np.ndarray
+
+
+class TaylorAlgebra(Algebra[Enclosed, Truth]):
+    """Values over the boxes of a space."""
+
+    key: Hashable = None
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.undecided = np.zeros(space.boxes, dtype=bool)
+        self.conditions: list[Truth] = []  # of every `where`, in the order of the formula
+
+    def number(self, value: Fraction) -> Enclosed:
+        v = float(value)
+        return self._constant(v, 0.0 if Fraction(v) == value else 2.0**-52 * abs(v) + TINY)
+
+    def constant(self, name: str) -> Enclosed:
+        return self._constant(np.pi if name == "pi" else np.e, 4e-16)
+
+    def _constant(self, v: float, error: float) -> Enclosed:
+        at = np.full(self.space.boxes, v)
+        return Enclosed(self.space.constant(at, error), at - error, at + error)
+
+    def variable(self, index: int) -> Enclosed:
+        i = index - 1
+        return Enclosed(self.space.variable(i), self.space.lower[:, i], self.space.upper[:, i])
+
+    def sum(self, terms: Sequence[Enclosed]) -> Enclosed:
+        return reduce(self._plus, terms)
+
+    def _plus(self, a: Enclosed, b: Enclosed) -> Enclosed:
+        with np.errstate(all="ignore"):
+            low, high = a.low + b.low, a.high + b.high
+            low, high = low - 2.0**-52 * np.abs(low), high + 2.0**-52 * np.abs(high)
+        return self._tight(a.model + b.model, low, high)
+
+    def negation(self, operand: Enclosed) -> Enclosed:
+        return Enclosed(-operand.model, -operand.high, -operand.low, operand.bottom, operand.top)
+
+    def product(self, factors: Sequence[Enclosed]) -> Enclosed:
+        return reduce(self._times, factors)
+
+    def _times(self, a: Enclosed, b: Enclosed) -> Enclosed:
+        with np.errstate(all="ignore"):
+            ends = np.stack([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
+            low, high = ends.min(axis=0), ends.max(axis=0)  # NaN from 0·∞ stays NaN and is dropped
+            low, high = low - 2.0**-52 * np.abs(low) - TINY, high + 2.0**-52 * np.abs(high) + TINY
+            same = ((a.low >= 0) & (b.low >= 0)) | ((a.high <= 0) & (b.high <= 0))
+            low = np.where(same, np.maximum(low, 0.0), low)
+        for one, other in ((a.model, b.model), (b.model, a.model)):
+            if not one.c[1:].any() and not one.a:  # a constant keeps the kinks of the other factor
+                return self._tight(other.times(one.c[0], one.r), low, high)
+        return self._tight(a.model * b.model, low, high)
+
+    def quotient(self, dividend: Enclosed, divisor: Enclosed) -> Enclosed:
+        return self._times(dividend, self.integer_power(-1, divisor))
+
+    def integer_power(self, exponent: int, base: Enclosed) -> Enclosed:
+        return self._power(base, float(exponent))
+
+    def rational_power(self, exponent: Fraction, base: Enclosed) -> Enclosed:
+        q = float(exponent)
+        result = self._power(base, q)
+        if Fraction(q) == exponent:
+            return result
+        with np.errstate(all="ignore"):  # x^(q + d) = x^q e^(d log x); x^q |log x| ≤ 1/(e q) on [0, 1]
+            logs = np.maximum(np.abs(np.log(base.low)), np.abs(np.log(base.high)))
+            off = np.expm1(logs * 2.0**-52 * abs(q) * UP) * np.maximum(np.abs(result.low), np.abs(result.high))
+            from_0 = 2.0**-51 * (1 / np.e + q * np.abs(result.high) * np.maximum(np.log(base.high), 0.0))
+            off = np.where((base.low == 0) & (q > 0), from_0, off) * UP + TINY
+            off = np.where(np.isfinite(off), off, np.inf)
+        r = result.model.r + off
+        return self._tight(Taylor(self.space, result.model.c, r, result.model.a), result.low - off, result.high + off)
+
+    def _power(self, base: Enclosed, q: float) -> Enclosed:
+        y = power(base.model, q, (base.low, base.high))
+        return self._tight(y, *y.range())
+
+    def power(self, base: Enclosed, exponent: Enclosed) -> Enclosed:
+        return self.call("exp", [self._times(exponent, self.call("log", [base]))])
+
+    def call(self, name: str, arguments: Sequence[Enclosed]) -> Enclosed:
+        u = arguments[0]
+        if name in ("min", "max"):
+            sign = 1.0 if name == "max" else -1.0
+            return self._largest(list(arguments), sign)
+        if name == "abs":
+            return self._largest([u, self.negation(u)], 1.0)
+        if name == "sqr":
+            return self._power(u, 2.0)
+        y = apply(name, u.model, (u.low, u.high))
+        return self._tight(y, *y.range())
+
+    def _largest(self, values: list[Enclosed], sign: float) -> Enclosed:
+        """max, or min as −max(−·)."""
+        if sign < 0:
+            values = [self.negation(v) for v in values]
+        values = [inner for v in values for inner in (v.top or (v,))]
+        low, high = (np.stack([getattr(v, end) for v in values]).max(axis=0) for end in ("low", "high"))
+        good = np.all([np.isfinite(v.low) & np.isfinite(v.high) for v in values], axis=0)
+        low, high = np.where(good, low, -np.inf), np.where(good, high, np.inf)  # one argument may be undefined
+        top = maximum([v.model for v in values])
+        top = top if good.all() else top.choose(~good, self.space.between(low, high))
+        found = self._tight(top, low, high)
+        found.top = tuple(values)
+        return self.negation(found) if sign < 0 else found
+
+    def where(self, condition: Truth, yes: Enclosed, no: Enclosed) -> Enclosed:
+        unsure = ~(condition.yes | condition.no)
+        self.undecided |= unsure
+        self.conditions.append(condition)
+        hull = np.minimum(yes.low, no.low), np.maximum(yes.high, no.high)
+        hull = np.where(condition.lost, -np.inf, hull[0]), np.where(condition.lost, np.inf, hull[1])
+        model = no.model.choose(condition.yes, yes.model).choose(unsure, self.space.between(*hull))
+        low = np.where(unsure, hull[0], np.where(condition.yes, yes.low, no.low))
+        high = np.where(unsure, hull[1], np.where(condition.yes, yes.high, no.high))
+        return Enclosed(model, low, high)
+
+    def comparison(self, relation: str, left: Enclosed, right: Enclosed) -> Truth:
+        gap = self._plus(left, self.negation(right))
+        if relation in (">", ">="):
+            gap, relation = self.negation(gap), "<" if relation == ">" else "<="
+        lost = ~(np.isfinite(gap.low) & np.isfinite(gap.high))
+        if relation == "<":
+            return Truth((gap.high < 0) & ~lost, (gap.low >= 0) & ~lost, lost)
+        return Truth((gap.high <= 0) & ~lost, (gap.low > 0) & ~lost, lost)
+
+    def conjunction(self, parts: Sequence[Truth]) -> Truth:
+        no = reduce(np.logical_or, [p.no for p in parts])
+        lost = reduce(np.logical_or, [p.lost for p in parts]) & ~no
+        return Truth(reduce(np.logical_and, [p.yes for p in parts]), no, lost)
+
+    def disjunction(self, parts: Sequence[Truth]) -> Truth:
+        return self.complement(self.conjunction([self.complement(p) for p in parts]))
+
+    def complement(self, part: Truth) -> Truth:
+        return Truth(part.no, part.yes, part.lost)
+
+    def _tight(self, model: Taylor, low: np.ndarray, high: np.ndarray) -> Enclosed:
+        """The value with the better of its bounds; the model gives way to them where its remainder is larger."""
+        own = model.range()
+        with np.errstate(all="ignore"):
+            low, high = np.fmax(low, own[0]), np.fmin(high, own[1])
+            low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+            lost = ~(model.r <= (high - low) / 2) | ~np.isfinite(np.abs(model.c).sum(axis=0))
+        return Enclosed(model.choose(lost, self.space.between(low, high)) if lost.any() else model, low, high)
+
+
+def formula_on(space: Space, formula: Formula) -> tuple[list[Enclosed], np.ndarray]:
+    """(every output, boxes where a `where` is not decided)."""
+    algebra = TaylorAlgebra(space)
+    outputs = formula.tape.run(algebra)
+    return outputs, algebra.undecided
+
+
+def condition_on(space: Space, condition: Condition) -> Truth:
+    """Where a condition is proved true or false."""
+    found: Truth = condition.tape.run(TaylorAlgebra(space))[0]
+    return found

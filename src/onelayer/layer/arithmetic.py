@@ -1,0 +1,46 @@
+"""Arithmetic: what is assumed of the floating point that a model runs in."""
+
+from dataclasses import dataclass
+
+import torch
+
+from ..common.errors import InputError
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Round to nearest with unit roundoff u; exp within `exp_ulps` units in the last place, or within `smallest`."""
+
+    name: str
+    dtype: torch.dtype
+    u: float
+    smallest: float  # the smallest normal number: below it errors are absolute, whether or not subnormals are flushed
+    largest: float  # exponents beyond ± this overflow or vanish
+    overflow: float  # no number may come near this
+    exp_ulps: float = 2.0  # twice what SLEEF, which torch uses, documents; measured near 0.6
+
+    @property
+    def exp_error(self) -> float:
+        """Relative error of exp: a unit in the last place is at most 2u."""
+        return 2 * self.exp_ulps * self.u
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a certificate that speaks of this arithmetic takes for granted."""
+        exact = f"IEEE 754 {self.name} arithmetic, exp within {self.exp_ulps:g} units in the last place"
+        if self.name == "float32":
+            return (f"{exact}, no TF32 or other shortened products", "inputs are float32 numbers of the domain")
+        return (exact,)
+
+
+FLOAT64 = Arithmetic("float64", torch.float64, 2.0**-53, 2.0**-1022, 700.0, 2.0**1023)
+FLOAT32 = Arithmetic("float32", torch.float32, 2.0**-24, 2.0**-126, 85.0, 2.0**127)
+ARITHMETICS = {a.name: a for a in (FLOAT64, FLOAT32)}
+
+
+def arithmetic_of(dtype: "str | torch.dtype") -> Arithmetic:
+    """The arithmetic of a dtype, or of its name."""
+    for a in ARITHMETICS.values():
+        if dtype in (a.name, a.dtype):
+            return a
+    raise InputError("dtype, float64 or float32", f"{dtype!r}", "choose one of the two")

@@ -1,0 +1,208 @@
+"""The sequence form: a token per coordinate, an anchor token, heads of width one.
+
+Stream of token j:   (x_j, one-hot code of j, flags of the special tokens, …). Every query reads codes and flags alike, so
+q ≡ 1 and the score of a token is its key. Three layouts carry the outputs to their positions (the paper's three ways):
+
+    token   an output token is the only one that is read; its row holds all outputs
+    wide    every token receives all outputs; the FFN keeps those of its own position: relu(z_q + 2B·code_q − B) − B
+    heads   every position has heads of its own, which at all other positions attend to a rest token of value 0
+
+Masked tokens get keys at least 800 below the largest key that is kept, over the whole normalised domain: weight exactly 0.
+"""
+
+import torch
+from torch import Tensor
+
+from ...common.errors import InputError
+from ...model.config import LayerConfig
+from ...model.transformer import SingleLayerTransformer
+from ..heads import MASKED
+from ..layer import ScalarLayer
+from .frame import Frame, Layout, Outputs, blank, write_hinges, write_identity
+
+X = 0  # the coordinate that holds x_j
+FLAGS = {"token": 2, "wide": 1, "heads": 2}  # anchor and output token; anchor; anchor and rest token
+EDGE = (
+    0.5 + 1e-9
+)  # |x̂| on the domain; far from 0 rounding may add more, which the 55 between exp(−745) = 0 and 800 covers
+
+
+def scalar_config(
+    dimension: int, outputs: Outputs, layout: Layout, *, units: int, reads: int = 0, hinges: int = 0, plain: bool
+) -> LayerConfig:
+    """The shape of the Transformer for so many units, reads and hinges; `plain` gates have a value on the anchor only."""
+    D, m = dimension, outputs.places * outputs.width
+    width = outputs.width if layout == "heads" else m
+    before = 1 + D + FLAGS[layout]  # coordinates of the embedding
+    after = {"token": m + D * bool(hinges), "wide": before + m + outputs.width, "heads": width}[layout]
+    heads = (units + reads + 1) * outputs.places if layout == "heads" else units + reads
+    return LayerConfig(
+        tokens=D,
+        features_in=1,
+        features_out=m if layout == "token" else outputs.width,
+        d_model=max(before, after),
+        heads=max(heads, 1),
+        d_k=4 if layout == "heads" else 1,
+        d_v=1 if plain else width,
+        ffn_width=m if layout == "wide" else 2 * width + hinges,
+        anchor_tokens=2 if layout == "heads" else 1,
+        output_tokens=1 if layout == "token" else 0,
+        residual=layout == "wide",
+        readout="output" if layout == "token" else "position",
+    )
+
+
+def assemble_scalar(layer: ScalarLayer, frame: Frame, outputs: Outputs, layout: Layout) -> SingleLayerTransformer:
+    D, m = layer.dimension, layer.outputs
+    if layout != "token" and len(layer.hinges):
+        raise InputError("hinges in the FFN", f"layout={layout!r}", "use layout='token', which leaves the FFN free")
+    if layout != "token" and outputs.places > D:
+        found = f"{outputs.places} output positions, {D} tokens"
+        raise InputError(f"layout={layout!r}, an output at a token of its own", found, "use layout='token'")
+    plain = not layer.gate_values[:, 1:].any()
+    reads = layer.reads
+    config = scalar_config(
+        D, outputs, layout, units=layer.units, reads=len(reads), hinges=len(layer.hinges), plain=bool(plain)
+    )
+    d_v, before = config.d_v, 1 + D + FLAGS[layout]
+    model = blank(config, frame)
+    with torch.no_grad():
+        model.W_E[0, X] = 1.0
+        model.S[:, 1 + D : before] = torch.eye(FLAGS[layout], dtype=torch.float64)
+        keys, lowest, highest = _keys(layer, reads, constant=layout == "heads")
+        if layout == "heads":
+            for place in range(outputs.places):
+                _write_place(model, layer, outputs, place, (keys, lowest, highest))
+            write_identity(model, outputs.width, torch.zeros(outputs.width, dtype=torch.float64))
+            return model
+        values, out = _values(layer, reads, d_v, constant=False)
+        model.W_Q[:, 1:before, 0] = 1.0
+        model.W_K[: len(keys), : D + 2, 0] = keys
+        if layout == "token":
+            model.W_K[: len(keys), D + 2, 0] = lowest - MASKED  # nobody attends to the output token
+        model.W_V[: len(keys), : D + 2] = values
+        at = before if layout == "wide" else 0
+        model.W_O[: len(keys) * d_v, at : at + m] = out.flatten(0, 1)
+        if layout == "wide":
+            _write_selection(model, layer, outputs, at)
+            return model
+        write_identity(model, m, layer.bias)
+        if len(layer.hinges):
+            first = layer.units * d_v
+            for i, j in enumerate(reads):  # the FFN sees x_j in coordinate m + j
+                model.W_O[first + i * d_v, m + j] = 1.0
+            write_hinges(model, layer.hinges, layer.hinge_values, m, m)
+    return model
+
+
+def _keys(layer: ScalarLayer, reads: list[int], constant: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Keys of all heads over (x, codes, anchor), and bounds on the largest kept score: at least `lowest`, at most `highest`.
+
+    A key's weight on x is shared by all tokens, masked ones included: hence the |β|·EDGE in their offsets.
+    """
+    D, g, s = layer.dimension, layer.gates, layer.maxima
+    heads = layer.units + len(reads) + constant
+    keys = torch.zeros(heads, D + 2, dtype=torch.float64)
+    lowest, highest = torch.zeros(heads, dtype=torch.float64), torch.zeros(heads, dtype=torch.float64)
+
+    gates = slice(0, len(g))
+    keys[gates, X] = -g.sharpness
+    masked = -(MASKED + g.sharpness.abs() * EDGE)[:, None]  # below the anchor's key, which is 0
+    keys[gates, 1 : D + 1] = torch.where(g.kept, g.sharpness[:, None] * g.offsets, masked)
+    reach = g.offsets.where(g.kept, 0.0).abs().amax(dim=1) + EDGE if len(g) else g.sharpness
+    highest[gates] = g.sharpness.abs() * reach
+
+    maxima = slice(len(g), layer.units)
+    keys[maxima, X] = s.sharpness
+    low = (s.offsets * s.sharpness.sign()[:, None]).where(s.kept, -torch.inf).amax(dim=1) if len(s) else s.sharpness
+    lowest[maxima] = s.sharpness.abs() * (low - EDGE)
+    highest[maxima] = s.sharpness.abs() * (low + EDGE)
+    masked = (lowest[maxima] - MASKED - s.sharpness.abs() * EDGE)[:, None]
+    keys[maxima, 1 : D + 1] = torch.where(s.kept, s.sharpness[:, None] * s.offsets, masked)
+    keys[maxima, D + 1] = masked[:, 0]
+
+    for i, j in enumerate(reads):
+        keys[layer.units + i, 1 + j] = highest[layer.units + i] = lowest[layer.units + i] = MASKED
+    if constant:
+        keys[-1, 1 : D + 1] = -MASKED
+    return keys, lowest, highest
+
+
+def _values(layer: ScalarLayer, reads: list[int], d_v: int, constant: bool) -> tuple[Tensor, Tensor]:
+    """(values over (x, codes, anchor) [head, D + 2, d_v], W^O [head, d_v, outputs]) of all heads.
+
+    A plain gate is worth 1 on the anchor and its row of W^O holds the values. With full values the values stand in W^V:
+    for one output W^O is 1, for several a head is as wide as the outputs and W^O is the identity.
+    """
+    D, m, units = layer.dimension, layer.outputs, layer.units
+    heads, n = units + len(reads) + constant, len(layer.gates)
+    values = torch.zeros(heads, D + 2, d_v, dtype=torch.float64)
+    out = torch.zeros(heads, d_v, m, dtype=torch.float64)
+    if d_v == 1 and not layer.gate_values[:, 1:].any():
+        values[:n, D + 1, 0] = 1.0
+        out[:n, 0] = layer.gate_values[:, 0]
+    else:
+        values[:n, D + 1] = layer.gate_values[:, 0]
+        values[:n, 1 : D + 1] = layer.gate_values[:, 1 : D + 1]
+        values[:n, X] = layer.gate_values[:, D + 1]
+        out[:n] = torch.eye(m, dtype=torch.float64)
+    values[n:units, X, 0] = 1.0
+    values[n:units, 1 : D + 1, 0] = layer.maxima.offsets
+    out[n:units, 0] = layer.max_values
+    for i, j in enumerate(reads):
+        values[units + i, X, 0] = 1.0
+        out[units + i, 0] = layer.linear[j]
+    if constant:  # attends to the anchor alone
+        values[-1, D + 1, 0] = 1.0
+        out[-1, 0] = layer.bias
+    return values, out
+
+
+def _write_place(
+    model: SingleLayerTransformer,
+    layer: ScalarLayer,
+    outputs: Outputs,
+    place: int,
+    keyed: tuple[Tensor, Tensor, Tensor],
+) -> None:
+    """Layout "heads": q_i = (1, [i is not my position]); the rest token wins exactly where the second component is 1."""
+    keys, lowest, highest = keyed
+    D, c = layer.dimension, model.config
+    mine = slice(place * len(keys), (place + 1) * len(keys))
+    model.W_Q[mine, 1 : D + 3, :2] = 1.0
+    model.W_Q[mine, 1 + outputs.tokens[place], 1] = 0.0
+    scale = 2.0  # undoes 1/√4
+    model.W_K[mine, : D + 2, 0] = scale * keys
+    model.W_K[mine, D + 2, 0] = scale * (lowest - MASKED)
+    model.W_K[mine, D + 2, 1] = scale * (highest - lowest + 2 * MASKED)
+    columns = slice(place * outputs.width, (place + 1) * outputs.width)
+    values, out = _values(layer.restricted(columns), layer.reads, c.d_v, constant=True)
+    model.W_V[mine, : D + 2] = values
+    model.W_O[mine.start * c.d_v : mine.stop * c.d_v, : outputs.width] = out.flatten(0, 1)
+
+
+def _write_selection(model: SingleLayerTransformer, layer: ScalarLayer, outputs: Outputs, at: int) -> None:
+    """Layout "wide": u_q = relu(z_q + 2B·code_q − B), y = Σ_q u_q − B, for |z_q| ≤ B; the bias is added to z_q."""
+    B, width = bound_of_outputs(layer), outputs.width
+    y = at + layer.outputs
+    for place, token in enumerate(outputs.tokens):
+        for o in range(width):
+            unit = place * width + o
+            model.W_1[at + unit, unit] = 1.0
+            model.W_1[1 + token, unit] = 2 * B
+            model.b_1[unit] = layer.bias[unit] - B
+            model.W_2[unit, y + o] = 1.0
+    model.b_2[y : y + width] = -B
+    model.W_R[y : y + width] = torch.eye(width, dtype=torch.float64)
+
+
+def bound_of_outputs(layer: ScalarLayer) -> float:
+    """B ≥ |T(x)| on the domain: each head is at most its largest value, a read at most ½, a maximum at most ½ + max|b|."""
+    v = layer.gate_values.abs()
+    tokens = v[:, 1:-1].amax(dim=1) if layer.dimension else v[:, 0]
+    gates = torch.maximum(v[:, 0], tokens + EDGE * v[:, -1]).sum(dim=0)
+    reach = layer.maxima.offsets.abs().amax(dim=1, keepdim=True) + EDGE if len(layer.maxima) else layer.max_values
+    total = (
+        layer.bias.abs() + EDGE * layer.linear.abs().sum(dim=0) + gates + (reach * layer.max_values.abs()).sum(dim=0)
+    )
+    return 1.01 * float(total.max()) + 1e-300

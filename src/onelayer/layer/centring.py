@@ -1,0 +1,27 @@
+"""Centred gates: the same function with smaller contributions, for arithmetic with few digits.
+
+The attention weights of a head sum to 1, so a constant taken off all its values and given to the bias changes nothing but
+the rounding: contributions that lie around 0 instead of between 0 and c are half as large, and so is what rounding does.
+"""
+
+from dataclasses import replace
+
+import torch
+
+from ..target.points import fitting_points
+from .layer import ScalarLayer
+
+POINTS = 1000
+
+
+def balanced(layer: ScalarLayer) -> ScalarLayer:
+    """The layer with every gate's contribution centred, as seen on points of the box."""
+    x = fitting_points(POINTS, layer.dimension, 0)[: 2 * POINTS] - 0.5
+    w = layer.gates.weights(x)
+    slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
+    z = torch.einsum("bgs,gso->bgo", torch.cat([w, slope], dim=-1), layer.gate_values)
+    middle = (z.amax(dim=0) + z.amin(dim=0)) / 2
+    values = layer.gate_values.clone()
+    values[:, :-1] -= middle[:, None]
+    values[:, 1:-1][~layer.gates.kept] = 0.0
+    return replace(layer, gate_values=values, bias=layer.bias + middle.sum(dim=0))

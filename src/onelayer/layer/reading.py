@@ -1,0 +1,281 @@
+"""Reading a Form back from the weights of a model: what a constructed Transformer computes, without its layer.
+
+Every token of a constructed model is affine in the normalised input x̂, so that for a row i that is read
+
+    score_t(x̂) = q_i(x̂)·k_t(x̂)/√d_k    is affine (a token where it is quadratic must be masked),
+    value_t(x̂) = e_t(x̂) W^V W^O A       is affine, A being what the FFN and the read-out make of a stream coordinate.
+
+A token whose score stays at least `gap` below another's on the box |x̂| ≤ edge has weight 0 in floating point and is left
+out; a head with one token left is affine. The FFN is linear where relu(z) − relu(−z) = z or where a unit's sign is proved;
+units relu(a·x̂ + b) are hinges. Anything else (LayerNorm, trained weights, quadratic scores, …) has no reading: None.
+
+Exactness. Apart from W^K, W^V, W^O and constants, all factors must be 0 or ± powers of two, and every coefficient must
+come about in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
+most one product of two floats. `error` bounds, per output, how far the Form can be from the real function of the stored
+weights: products and sums that are no floats, and the masked tokens (some 1e-300, or 1e-37 in float32).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from ..model.config import LayerConfig
+from ..model.transformer import SingleLayerTransformer
+from .assemble import Frame
+from .exact_sums import Stream, feed_forward, powers_of_two, product, summed
+from .form import Block, Form
+from .heads import Hinges
+
+EDGE = 0.5 + 1e-9
+GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
+SMALLEST = {torch.float64: 2.0**-1022, torch.float32: 2.0**-126}
+LARGEST_QUERY = 2.0**64
+UNIT = {torch.float64: 2.0**-53, torch.float32: 2.0**-24}
+UP = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class Reading:
+    """T as a form and hinges, per output in the order of the places; `error` bounds |form + hinges − T| on the box."""
+
+    form: Form
+    hinges: Hinges
+    hinge_values: torch.Tensor
+    frame: Frame
+    error: torch.Tensor
+    passed: torch.Tensor  # per output: constants that are added and taken off again on the way, in absolute value
+    constants: torch.Tensor  # per output: likewise, of heads with one token, which are summands
+    summands: int  # terms of the sum over the heads, at most
+    steps: int  # additions behind that sum, at most
+    edge: float
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """All heads seen from one row: scores, values in the stream, and which tokens have a weight."""
+
+    biases: np.ndarray  # [head, token]
+    keys: np.ndarray  # [head, token, coordinate]
+    kept: np.ndarray  # [head, token]
+    lost: np.ndarray  # [head]: at most this much weight is on the tokens that were left out
+    exact: np.ndarray  # [head, token]: the score is known exactly, one way to every coefficient
+
+
+def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,), edge: float = EDGE) -> Reading | None:
+    """What `model` computes at the given places for |x̂| ≤ edge, read from its weights; None if it has another form."""
+    c = model.config
+    plain = c.norm == "none" and c.activation == "relu" and c.attention == "softmax" and not c.projection_bias
+    if not plain or c.dropout or c.readout == "mean" or not all(0 <= p < c.places for p in places):
+        return None
+    w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}
+    if not all(np.isfinite(t).all() for t in w.values()) or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
+        return None
+    if not (w["scale"] > 0).all():  # boxes in x̂ would be turned round
+        return None
+    tokens = _embedding(model, w)
+    if tokens is None:
+        return None
+    frame = Frame(tuple(w["shift"].flatten().tolist()), tuple(w["scale"].flatten().tolist()))
+    rows = [c.read_rows.start + p for p in places]
+    seen = [_seen(model, w, tokens, row, edge) for row in rows]
+    read = [
+        _output(model, w, tokens, row, heads, edge) if heads else None for row, heads in zip(rows, seen, strict=True)
+    ]
+    parts = [r for r in read if r is not None]
+    return _joined(parts, frame, edge) if parts and len(parts) == len(read) else None
+
+
+def _embedding(model: SingleLayerTransformer, w: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    """(constants [token, model], slopes [feature, model]): e_t = constant_t + x̂_t slopes (data tokens only), or None.
+
+    No rounding happens in it: in every coordinate a token has one constant, or one feature times a power of two.
+    """
+    c = model.config
+    slopes = w["W_E"]
+    codes = [w["b_E"][None].repeat(c.tokens, axis=0)] + ([w["P"]] if c.code != "none" else [])
+    once = (np.stack(codes) != 0).sum(axis=0) + (slopes != 0).sum(axis=0)
+    if not powers_of_two(slopes) or (once > 1).any():
+        return None
+    special = w["S"] if c.special_tokens else np.zeros((0, c.d_model))
+    return np.concatenate([np.sum(codes, axis=0), special]), slopes
+
+
+def _seen(
+    model: SingleLayerTransformer,
+    w: dict[str, np.ndarray],
+    tokens: tuple[np.ndarray, np.ndarray],
+    row: int,
+    edge: float,
+) -> _Heads | None:
+    """Scores of all heads for the query of one row, and the tokens that are left."""
+    c = model.config
+    constants, slopes = tokens
+    f, T, n = c.features_in, c.all_tokens, c.tokens
+    of_data = row < n
+    q0, q0_ways, q0_exact = summed(constants[row][None], w["W_Q"])  # [head, 1, width]
+    q1, q1_ways, q1_exact = summed(slopes * of_data, w["W_Q"])  # [head, feature, width]
+    once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
+    if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
+        return None
+    if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:  # of what underflows in a key
+        return None
+    k0, k0_ways, k0_exact = summed(constants, w["W_K"])  # [head, token, width]
+    k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
+    root = math.sqrt(c.d_k)
+
+    def score(q: np.ndarray, k: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(Σ_w q_w k_w/√d_k, ways, Σ_w |…|), [head, one side, other side]; exact where there is at most one way."""
+        ways = np.einsum("haw,hbw->hab", (q != 0).astype(np.int64), k[1])
+        unclear = np.einsum("haw,hbw->hab", (q != 0).astype(np.int64), (~k[2]).astype(np.int64))
+        size = np.einsum("haw,hbw->hab", np.abs(q), np.abs(k[0])) / root
+        return np.einsum("haw,hbw->hab", q, k[0]) / root, ways + 2 * unclear, size * UP
+
+    b, b_ways, b_size = score(q0, (k0, k0_ways, k0_exact))
+    own, own_ways, own_size = score(q0, (k1, k1_ways, k1_exact))  # of data tokens, in their own features
+    asked, asked_ways, asked_size = score(q1, (k0, k0_ways, k0_exact))  # of all tokens, in the row's features
+    _, square_ways, square_size = score(q1, (k1, k1_ways, k1_exact))
+    H, D = c.heads, n * f
+    biases, exact = b[:, 0], b_ways[:, 0] <= 1
+    keys, ways = np.zeros((H, T, D)), np.zeros((H, T, D), dtype=np.int64)
+    size, swing = b_size[:, 0].copy(), np.zeros((H, T))  # of all terms of a score; of those that move with x̂
+    for t in range(n):
+        keys[:, t, t * f : (t + 1) * f] += own[:, 0]
+        ways[:, t, t * f : (t + 1) * f] += own_ways[:, 0]
+        swing[:, t] += own_size[:, 0].sum(axis=1) * edge + square_size.sum(axis=(1, 2)) * edge**2
+    if of_data:
+        keys[:, :, row * f : (row + 1) * f] += asked.swapaxes(1, 2)
+        ways[:, :, row * f : (row + 1) * f] += asked_ways.swapaxes(1, 2)
+        swing += asked_size.sum(axis=1) * edge
+    exact = exact & (ways <= 1).all(axis=2)
+    size = size + swing
+    swing = swing * UP + 1e-12 * size  # the rounding of the score here included
+    exact[:, :n] &= ~(square_ways != 0).any(axis=(1, 2))[:, None]
+    below = (biases - swing).max(axis=1, keepdims=True) - (biases + swing)  # sure distance to the best token
+    dtype = model.W_E.dtype
+    rounding = (D + 8) * 2 * UNIT[dtype] * size.max(axis=1, keepdims=True)  # of two scores
+    kept = ~(below - rounding >= GAP[dtype])
+    with np.errstate(under="ignore"):
+        lost = np.where(kept, 0.0, np.exp(-np.minimum(np.where(kept, 0.0, below), 740.0)) * UP).sum(axis=1)
+    return _Heads(biases, keys, kept, lost, exact)
+
+
+def _output(
+    model: SingleLayerTransformer,
+    w: dict[str, np.ndarray],
+    tokens: tuple[np.ndarray, np.ndarray],
+    row: int,
+    heads: _Heads,
+    edge: float,
+) -> Reading | None:
+    """The outputs at one row."""
+    c = model.config
+    constants, slopes = tokens
+    H, f, n, D = c.heads, c.features_in, c.tokens, c.tokens * c.features_in
+    v0, v0_ways, v0_exact = summed(constants, w["W_V"])  # [head, token, width]
+    v1, v1_ways, v1_exact = summed(slopes, w["W_V"])  # [head, feature, width]
+    W_O = w["W_O"].reshape(H, c.d_v, c.d_model)
+    values, values_error, fine_0 = product(v0, v0_ways, v0_exact, W_O)  # [head, token, model]
+    moves, moves_error, fine_1 = product(v1, v1_ways, v1_exact, W_O)  # [head, feature, model]
+    moved = heads.kept[:, :n].any(axis=1, keepdims=True)
+    if not ((fine_0 | ~heads.kept).all() and (fine_1 | ~moved).all()):
+        return None
+    alone = heads.kept.sum(axis=1) == 1
+    token = heads.kept.argmax(axis=1)
+    stream = Stream.of_row(constants[row], slopes, row, c, edge)
+    stream = stream.with_heads(values, moves, values_error, moves_error, alone, token, n, f, edge)
+    many = ~alone & (W_O != 0).any(axis=(1, 2))
+    if not (heads.exact | ~heads.kept)[many].all():
+        return None
+    moving = (values[many] != 0).any(axis=(0, 1)) | (moves[many] != 0).any(axis=(0, 1))
+    reach = np.abs(values)
+    reach[:, :n] += np.abs(moves).sum(axis=1)[:, None] * edge
+    reach *= heads.kept[..., None] * UP
+    bound = reach[many].max(axis=1).sum(axis=0) if many.any() else np.zeros(c.d_model)
+    passed = feed_forward(w, c, stream, moving, bound, edge)
+    if passed is None:
+        return None
+    A = passed.matrix
+    if (
+        _meeting(values * heads.kept[..., None], A)[many].any()
+        or _meeting(moves * np.asarray(moved)[..., None], A)[many].any()
+    ):
+        return None  # a head that reaches an output twice: what cancels there rounds all the same
+    if _meeting(stream.linear, A).any():
+        return None
+    used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
+    widths = heads.kept[used].sum(axis=1)
+    blocks = []
+    error = passed.error + _underflow(w, c, SMALLEST[model.W_E.dtype])
+    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
+        axis=1
+    ) * edge
+    everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
+    flushed = (
+        c.all_tokens * SMALLEST[model.W_E.dtype]
+    )  # a weight below the smallest normal number may be anything below it
+    error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
+    error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
+    error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP
+    for width in np.unique(widths).tolist():
+        mine = np.flatnonzero(used)[widths == width]
+        order = np.argsort(~heads.kept[mine], axis=1, kind="stable")[:, :width]
+        pick = (mine[:, None], order)
+        slope = np.zeros((len(mine), width, n, f, A.shape[1]))
+        data = order < n
+        own = (moves[mine] @ A)[:, None].repeat(width, axis=1)[data]  # [kept data tokens, feature, out]
+        head, slot = np.nonzero(data)
+        slope[head, slot, order[data]] = own
+        numbers = (heads.keys[pick], heads.biases[pick], values[pick] @ A, slope.reshape(len(mine), width, D, -1))
+        blocks.append(Block(*(torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)))
+    form = Form(torch.from_numpy(passed.constant), torch.from_numpy(passed.linear), tuple(blocks))
+    hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
+    numbers_of = (torch.from_numpy(passed.hinge_values), Frame((), ()), torch.from_numpy(error))
+    summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
+    beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
+    return Reading(form, hinges, *numbers_of, *beside, summands, passed.steps, edge)
+
+
+def _meeting(left: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Whether a row of `left` reaches an output along several stream coordinates."""
+    ways: np.ndarray = (left != 0).astype(np.int64) @ (A != 0).astype(np.int64)
+    return ways.max(axis=-1) > 1
+
+
+def _underflow(w: dict[str, np.ndarray], c: LayerConfig, smallest: float) -> np.ndarray:
+    """Per output: what products below the smallest normal number can do, each followed to the end in absolute values."""
+    z = (c.all_tokens + 2) * smallest
+    h = z * np.abs(w["W_O"]).sum(axis=0) + (c.heads * c.d_v + 1) * smallest
+    u = h @ np.abs(w["W_1"]) + (c.d_model + 1) * smallest
+    f = u @ np.abs(w["W_2"]) + h + (c.ffn_width + 2) * smallest
+    return np.asarray((f @ np.abs(w["W_R"]) + (c.d_model + 1) * smallest) * 2)
+
+
+def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
+    """The outputs of all places side by side; places that look at the same heads share them."""
+    m = [len(part.form.bias) for part in parts]
+
+    def beside(t: torch.Tensor, place: int) -> torch.Tensor:
+        return torch.nn.functional.pad(t, (sum(m[:place]), sum(m[place + 1 :])))
+
+    blocks: list[Block] = []
+    for place, part in enumerate(parts):
+        for block in part.form.blocks:
+            wide = replace(block, values=beside(block.values, place), slopes=beside(block.slopes, place))
+            for i, old in enumerate(blocks):
+                if torch.equal(old.keys, wide.keys) and torch.equal(old.biases, wide.biases):
+                    blocks[i] = replace(old, values=old.values + wide.values, slopes=old.slopes + wide.slopes)
+                    break
+            else:
+                blocks.append(wide)
+    form = Form(
+        torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1), tuple(blocks)
+    )
+    hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
+    values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
+    error, passed, constants = (
+        torch.cat([getattr(p, name) for p in parts]) for name in ("error", "passed", "constants")
+    )
+    summands, steps = max(p.summands for p in parts), max(p.steps for p in parts)
+    return Reading(form, hinges, values, frame, error, passed, constants, summands, steps, edge)

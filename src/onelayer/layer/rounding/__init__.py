@@ -1,0 +1,1 @@
+"""How far floating point can take a layer from its real function."""

@@ -1,0 +1,98 @@
+"""How far floating point can take plain gates, as the theorem uses them, and forms at the nodes of a certificate.
+
+Write u = 2^−53 for float64. The model computes, for a gate of sharpness β with normalised coordinates in [−½, ½]:
+
+    x̂ = fl(fl(x − shift)·scale)        off by at most e_x (below) from the exact normalisation of the box
+    s_j = fl(fl(β b_j) − fl(β x̂_j))     three roundings of numbers of size at most β/2, β/2, β, and b_j itself rounded
+    α = softmax(0, s_1, …, s_D)         the largest score is subtracted first, each exp is off by at most κu relative
+
+Let δ_j be the relative error of the j-th exponential. Since ∂F/∂(log e_j) = F(1[j=0] − p_j),
+
+    |ΔF| ≤ F(1−F)|δ_0| + F Σ_j p_j |δ_j|.
+
+Scores: s_0 = 0 is exact, so Δs enters with F Σ_j p_j ≤ F(1−F) ≤ ¼. The subtraction of the largest score costs u·a_j with
+a_j = s_max − s_j, and p_j a_j ≤ a_j e^(−a_j) ≤ 1/e: at most u(D+1)/e. The exponentials cost 2κu·F(1−F) ≤ κu/2. The sum of
+D + 1 terms costs D·u and the division at most 2u (a reciprocal and a product). Altogether
+
+    |ΔF| ≤ ¼|β|(e_x + 2.75u) + u(0.37(D+1) + κ/2 + D + 2),
+
+with 1% added for the products of small terms. Masked tokens have weight exactly 0 on both sides. The sum over M heads is
+a dot product: it adds Mu/(1−Mu) per unit of Σ|c|. The FFN's identity is exact and the read-out adds one rounding of T.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..arithmetic import FLOAT64
+from ..form import Form
+
+U64 = FLOAT64.u
+EXP_ULPS = FLOAT64.exp_error / U64  # κ: exp is assumed within κ·u relative; torch and NumPy measure near 1.1
+INFLATION = 1.01
+
+
+@dataclass(frozen=True)
+class GateRounding:
+    """Bounds for float64 gates on a box whose ends are at most `reach` sides away from 0."""
+
+    dimension: int
+    reach: float  # max over coordinates of max(|low|, |high|)/side
+
+    @property
+    def normalisation(self) -> float:
+        """e_x: shift is within u·|centre| of the centre, scale within 3u of 1/side, then two roundings."""
+        return U64 * (3 + 2 * self.reach) * INFLATION
+
+    def gate(self, sharpness: float) -> float:
+        """|ΔF| of one gate; infinite where the products of errors are not negligible."""
+        score = abs(sharpness) * (self.normalisation + 2.75 * U64)
+        if score > 1e-3:
+            return math.inf
+        D = self.dimension
+        return INFLATION * (score / 4 + U64 * (0.37 * (D + 1) + EXP_ULPS / 2 + D + 2))
+
+    def layer(self, sharpness: float, total: float, heads: int, largest: float) -> float:
+        """|ΔT| of Σ_k c_k F_k with Σ|c_k| = total, |T| ≤ largest."""
+        dot = heads * U64 / (1 - heads * U64)
+        return INFLATION * total * (self.gate(sharpness) + dot) + 2 * U64 * largest
+
+
+def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out"]:
+    """|ΔT| of `Form.__call__` in float64 at x̂ = fl(fl(x − shift)·scale), |x̂| ≤ edge, per output; ∞ if scores are too large.
+
+    For a head with n tokens, scores of size at most S = max_t (Σ_i |keys_ti|·edge + |biases_t|) and values of size at most
+    V and range R (over the box), e_x = 3u·edge for the two roundings of x̂:
+
+        scores       d_s = Σ_i |keys_ti| e_x + (D + 3)u·S   each exponential is then off by d_s + κu, relative
+        averaging    Σ_t w_t |v_t − T| ≤ R/2                so the output moves by at most (d_s + κu)·R
+        largest      the shift by the largest score costs u·a_t, and Σ_t w_t a_t ≤ ln n:     u·ln n·R
+        sums         normaliser, division, product with the values, the values themselves:  (2n + 12)u·V
+
+    All products are then added up by one sum of so many `summands`: (summands + 6)u·ΣV. Slopes and the linear part move
+    with x: e_x each. `deployed` has the closer bound for a model.
+    """
+    e_x, D = 3 * U64 * edge, form.dimension
+    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64 * edge)
+    sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
+    for block in form.blocks:
+        there = block.there
+        weight = block.keys.abs().sum(dim=-1)
+        score = (weight * edge + block.biases.abs()).masked_fill(~there, 0.0).amax(dim=1)
+        d_s = weight.masked_fill(~there, 0.0).amax(dim=1) * e_x + (D + 3) * U64 * score
+        if float(d_s.max()) > 1e-3:
+            return torch.full_like(form.bias, torch.inf)
+        swing = block.slopes.abs().sum(dim=2)  # of a value per unit of x, [head, token, out]
+        hidden = ~there[..., None]
+        high = (block.values + edge * swing).masked_fill(hidden, -torch.inf).amax(dim=1)
+        low = (block.values - edge * swing).masked_fill(hidden, torch.inf).amin(dim=1)
+        size, spread = torch.maximum(high.abs(), low.abs()), high - low
+        n = block.biases.shape[1]
+        relative = (d_s + FLOAT64.exp_error + U64 * math.log(max(n, 2)))[:, None]
+        by_head = relative * spread + (2 * n + 12) * U64 * size + swing.masked_fill(hidden, 0.0).amax(dim=1) * e_x
+        total = total + by_head.sum(dim=0)
+        sizes = sizes + size.sum(dim=0)
+    return INFLATION * (total + (summands + 6) * U64 * sizes)

@@ -1,0 +1,1 @@
+"""Proofs for analytic targets: Chebyshev interpolation on boxes."""

@@ -1,0 +1,175 @@
+"""A cover of one part of the domain by boxes with proved ranges, and its refinement where that lowers the bound.
+
+Every box is first bounded coarsely. Then those that decide, with the largest `high` or the smallest `low`, are bounded
+finely; if they lie across the edge of the domain's condition they are halved, and halves outside are dropped. The cover
+holds at every moment, so refinement may stop at any time: it stops when the bound is close to what was seen at nodes in
+the domain, when the boxes that decide cannot be refined, or when the budget is spent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ...common.machine import one_thread
+from .enclosure import COARSE, FINE, Ranges, enclosed
+from .part import Budget, Part
+from .subdivision import halved, measured, tiling, within_reach
+from .tiles import Tiles
+
+ALONG_EDGES = 4  # boxes per side, at least, where a condition cuts the box
+CLOSE = 0.01  # relative to what was seen: refining further is not worth while
+THINNEST = 2.0**-24  # of a side: boxes across the edge of the domain are not halved any further
+BATCH = 64  # boxes refined at a time
+SMALL = 500  # tokens for which one thread is quicker
+NODES, WEIGHTS = 2**19, 2**28  # nodes and attention weights between two looks at the clock
+PATIENCE = 3.0  # a cover that would take so many times the seconds that are left is given up early
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Boxes with proved ranges low ≤ g ≤ high, [box, out]."""
+
+    tiles: Tiles
+    degrees: np.ndarray  # [box]
+    low: np.ndarray
+    high: np.ndarray
+    done: np.ndarray  # [box]: nothing finer is to be had
+    across: np.ndarray  # [box]: the domain's condition is undecided there
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def __getitem__(self, which: np.ndarray) -> "Bounded":
+        return Bounded(*(getattr(self, f.name)[which] for f in fields(self)))
+
+    def joined(self, other: "Bounded") -> "Bounded":
+        columns = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:]]
+        return Bounded(Tiles.joined([self.tiles, other.tiles]), *(np.concatenate(pair) for pair in columns))
+
+
+@dataclass
+class Cover:
+    """Bounded boxes that cover a part; none if nothing is proved."""
+
+    part: Part
+    goal: float
+    boxes: Bounded | None
+    least: np.ndarray  # smallest and largest g seen at a node in the domain, [out]
+    most: np.ndarray
+
+    @property
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Proved: low ≤ g ≤ high on the whole part, per output."""
+        if self.boxes is None:
+            m = len(self.part.form.bias)
+            return np.full(m, -np.inf), np.full(m, np.inf)
+        return self.boxes.low.min(axis=0), self.boxes.high.max(axis=0)
+
+    @property
+    def worst(self) -> dict[str, list[float] | list[int]]:
+        """The box that decides: its coordinates, lower and upper ends."""
+        if self.boxes is None:
+            return {}
+        at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
+        lower, upper = self.boxes.tiles.boxes[at].tolist()
+        return {"coordinates": list(self.part.group), "lower": lower, "upper": upper}
+
+    def refine(self, budget: Budget, alone: bool) -> bool:
+        """One step on the boxes that decide; False when nothing is left to do.
+
+        Both ends of every output decide if other parts are added to this one; if it is `alone`, only the largest |g| does.
+        """
+        boxes = self.boxes
+        if boxes is None or budget.spent(len(boxes)):
+            return False
+        scores, seen = np.concatenate([boxes.high, -boxes.low], axis=1), np.concatenate([self.most, -self.least])
+        enough = seen + CLOSE * np.tile(np.maximum(self.most - self.least, 0.0), 2)
+        if alone:
+            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE)
+        ends = (scores.max(axis=0) > enough) & ~boxes.done[scores.argmax(axis=0)]
+        excess = np.where(boxes.done[:, None], 0.0, scores - enough)[:, ends].max(axis=1, initial=0.0)
+        some = np.argsort(-excess, kind="stable")[:BATCH]
+        some = some[excess[some] > 0]
+        if not len(some):
+            return False
+        with one_thread(self.part.tokens < SMALL):
+            self._bound_finely(boxes, some[~boxes.across[some]])
+            if boxes.across[some].any():
+                self._halve(boxes, some[boxes.across[some]])
+        return True
+
+    def _bound_finely(self, boxes: Bounded, some: np.ndarray) -> None:
+        """Closer bounds of the interpolants, and degrees for a tenth of the truncation."""
+        degrees = boxes.tiles[some].degrees(self.goal / 10)
+        for p in np.unique(degrees).tolist():
+            own = some[degrees == p]
+            found = enclosed(self.part, boxes.tiles[own], p, FINE)
+            boxes.low[own] = np.maximum(boxes.low[own], found.low)
+            boxes.high[own] = np.minimum(boxes.high[own], found.high)
+            boxes.degrees[own], boxes.done[own] = p, True
+
+    def _halve(self, boxes: Bounded, some: np.ndarray) -> None:
+        lower, upper = self.part.sides
+        widths = (boxes.tiles.boxes[some, 1] - boxes.tiles.boxes[some, 0]) / (upper - lower)
+        halves = halved(boxes.tiles.boxes[some], widths.argmax(axis=1))
+        parents, truths = np.concatenate([some, some]), self.part.truths(halves)
+        halves, parents, truths = halves[truths != -1], parents[truths != -1], truths[truths != -1]
+        kept = np.ones(len(boxes), dtype=bool)
+        kept[some] = False
+        rest = boxes[kept]
+        if len(halves):
+            found = bounded(self.part, measured(self.part, halves), truths, self.goal)
+            assert found is not None
+            own, seen = found
+            # what holds on a box holds on its halves
+            low, high = np.maximum(own.low, boxes.low[parents]), np.minimum(own.high, boxes.high[parents])
+            thin = (truths == 0) & (widths.max(axis=1)[np.arange(len(parents)) % len(some)] < THINNEST)
+            rest = rest.joined(Bounded(own.tiles, own.degrees, low, high, thin, own.across))
+            self.least, self.most = np.minimum(self.least, seen[0]), np.maximum(self.most, seen[1])
+        if len(rest):  # else nothing would be left to speak of
+            self.boxes = rest
+        else:
+            boxes.done[:] = True
+
+
+def bounded(
+    part: Part, tiles: Tiles, truths: np.ndarray, goal: float, progress: Callable[[float], bool] | None = None
+) -> tuple[Bounded, tuple[np.ndarray, np.ndarray]] | None:
+    """The tiles, coarsely bounded, and the smallest and largest g seen; None if `progress(fraction)` says stop."""
+    degrees = tiles.degrees(goal)
+    m = len(part.form.bias)
+    ranges = Ranges(*(np.full((len(tiles), m), end) for end in (-np.inf, np.inf, np.inf, -np.inf)))
+    work, total = 0.0, float(((degrees + 1.0) ** part.dimension).sum())
+    for p in np.unique(degrees).tolist():
+        own = np.flatnonzero(degrees == p)
+        rows = max(1, min(NODES, WEIGHTS // max(part.tokens, 1)) // (p + 1) ** part.dimension)
+        for some in np.array_split(own, -(-len(own) // rows)):
+            found = enclosed(part, tiles[some], p, COARSE)
+            for f in fields(Ranges):
+                getattr(ranges, f.name)[some] = getattr(found, f.name)
+            work += len(some) * (p + 1.0) ** part.dimension
+            if progress and progress(work / total):
+                return None
+    done = np.zeros(len(tiles), dtype=bool)
+    seen = ranges.least.min(axis=0), ranges.most.max(axis=0)
+    return Bounded(tiles, degrees, ranges.low, ranges.high, done, truths == 0), seen
+
+
+def cover(part: Part, goal: float, budget: Budget, report: Callable[[float], None]) -> Cover:
+    """Every box of a tiling, coarsely bounded."""
+    m = len(part.form.bias)
+    nothing = Cover(part, goal, None, np.zeros(m), np.zeros(m))
+
+    def stop(fraction: float) -> bool:
+        report(fraction)
+        used = budget.elapsed - before
+        return budget.spent(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
+
+    with one_thread(part.tokens < SMALL):
+        tiles = tiling(part, budget.spent, 1 if part.target.domain.where is None else ALONG_EDGES)
+        if tiles is None:
+            return nothing
+        tiles, before = within_reach(part, tiles, goal, budget.spent), budget.elapsed
+        found = bounded(part, tiles, part.truths(tiles.boxes), goal, stop)
+    return nothing if found is None else Cover(part, goal, found[0], *found[1])

@@ -1,0 +1,183 @@
+"""The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
+
+On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
+parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
+being a polynomial, is bounded by finitely many values (Ehlich–Zeller). V of T comes from the strip bound of its heads, V of
+f from one evaluation of the formula in complex balls, which also proves that f is analytic there. In the order in which
+they are used: `form` T as a sum of softmax averages; `part` a group of coordinates; `strip` and `tiling` the boxes, which
+do not depend on ε; `grid` T at the nodes; `enclosure` the range of g on a box; `cover` all boxes, refined where it matters.
+
+If neither T nor f mixes two groups of coordinates, g is a sum over groups and its range is the sum of the ranges:
+max g = Σ_g max g_g, min g = Σ_g min g_g. So an additive target costs one low-dimensional certificate per group. Groups may
+overlap, as in x1*x2 + x2*x3: the sum of the ranges then still holds g, but need not be its range, and disjoint groups are
+tried after it where they are small enough.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from ...common.table import at_most
+from ...formula.additive import components, links_of, maximal, parts_of
+from ...formula.float_bounds import ULPS
+from ...layer.arithmetic import FLOAT64
+from ...layer.assemble import Frame
+from ...layer.form import Form
+from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
+from ...target.target import Target
+from ..boxes import Covering, Patch, largest
+from .cover import Cover, cover
+from .part import MOST_COORDINATES, Budget, Part
+
+SHARE = 0.01  # of the tolerance, for truncation
+ROUNDING = 0.01  # of the tolerance: rounding is not bounded more closely than that
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A bound on sup |T − f|, rounding of the deployed model included, and how it was found."""
+
+    bound: float
+    evidence: dict[str, object]
+    assumptions: tuple[str, ...]
+    covering: Covering | None = field(default=None, compare=False, repr=False)  # the boxes, where there are any
+
+
+def prove(
+    form: Form,
+    target: Target,
+    frame: Frame,
+    tolerance: float,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    truncation: float | None = None,
+    how: Deployment | None = None,
+    deployed: np.ndarray | None = None,
+) -> Proof | None:
+    """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
+
+    `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
+    degrees, not the boxes. `progress` gets a stage and the fraction done; once a bound holds the stage names it. An
+    interrupt from the keyboard then ends the refinement, and the bound so far is returned; before that it is raised.
+    `how` the model is deployed, if not in float64 with one summand per head and coordinate, the output just read.
+    `deployed`: its rounding per output, where that is known already (as where `form` is a part of the model only).
+    """
+    if target.formula is None or not form.is_finite():
+        return None
+    budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
+    best: Proof | None = None
+    for groups in _splittings(form, target):
+        if max(map(len, groups)) <= MOST_COORDINATES and (best is None or not _settled(best, tolerance)):
+            goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
+            found = _prove(form, target, frame, groups, goal, tolerance, budget, progress, how, deployed)
+            best = found if best is None or found.bound < best.bound else best
+    return best
+
+
+def _settled(proof: Proof, tolerance: float) -> bool:
+    """Whether nothing more is to be tried."""
+    return proof.bound <= tolerance or "interrupted" in proof.evidence
+
+
+def _prove(
+    form: Form,
+    target: Target,
+    frame: Frame,
+    groups: list[tuple[int, ...]],
+    goal: float,
+    tolerance: float,
+    budget: Budget,
+    progress: Progress | None,
+    how: Deployment,
+    deployed: np.ndarray | None,
+) -> Proof:
+    """The proof with g split into these groups, truncation up to `goal` in each."""
+    assert target.formula is not None
+    covers: list[Cover] = []
+    shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
+    for position, (group, own, formula) in enumerate(shares):
+        part = Part(own, formula, target, frame, group, budget.device)
+        covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
+    if deployed is None:
+        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * tolerance).numpy()
+    interrupted, on_gpu = False, torch.device(budget.device).type != "cpu"
+    try:
+        _refine(covers, budget, progress, deployed)
+    except KeyboardInterrupt:  # every box is bounded: what was found so far holds
+        interrupted = True
+    evidence: dict[str, object] = {
+        "groups": [list(group) for group in groups],
+        "boxes": [0 if c.boxes is None else len(c.boxes) for c in covers],
+        "degrees": [0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers],
+        "ellipses": [1.0 if c.boxes is None else float(c.boxes.tiles.rho.min()) for c in covers],
+        "truncation": goal * len(groups),
+        "worst boxes": [c.worst for c in covers if c.boxes is not None],
+        "rounding": float(deployed.max()),
+    }
+    if interrupted:
+        evidence["interrupted"] = True
+    assumptions = (
+        *how.arithmetic.assumptions,
+        f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
+        "explicit softmax attention, or its factored form (other kernels add their own rounding)",
+        *(("the proof's float64 arithmetic on a GPU is IEEE 754, exp within 2 units in the last place",) * on_gpu),
+    )
+    bound = _bound(covers, deployed)
+    return Proof(bound, evidence, assumptions, _covering(covers, deployed, target, bound))
+
+
+def _covering(covers: list[Cover], deployed: np.ndarray, target: Target, bound: float) -> Covering | None:
+    """The boxes of the covers; None if there are none for some part."""
+    patches = [
+        Patch(c.part.group, c.boxes.tiles.boxes[:, 0], c.boxes.tiles.boxes[:, 1], c.boxes.low, c.boxes.high)
+        for c in covers
+        if c.boxes is not None
+    ]
+    return Covering(tuple(patches), deployed, target.domain, bound) if len(patches) == len(covers) else None
+
+
+def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
+    """The domain's box in normalised coordinates, rounded outward."""
+    numbers = (target.domain.lower, target.domain.upper, frame.shift, frame.scale)
+    return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
+
+
+def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
+    """Ways to write g as a sum over groups of coordinates: overlapping groups, as small as can be; then disjoint ones."""
+    assert target.formula is not None
+    if target.domain.where is not None:
+        return [[tuple(range(target.dimension))]]
+    links = [*form.links(), *links_of(target.formula)]
+    small, apart = maximal(links) or [(0,)], components(links) or [(0,)]
+    return [small] if small == apart else [small, apart]
+
+
+def _share(progress: Progress | None, position: int, groups: int) -> Callable[[float], None]:
+    """The progress of one cover among several: the first half of the whole."""
+
+    def report(fraction: float) -> None:
+        if progress:
+            progress("certifying", (position + fraction) / groups / 2)
+
+    return report
+
+
+def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, deployed: np.ndarray) -> None:
+    """The covers in turn, until none can be refined."""
+    busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
+    while busy:
+        busy = [c for c in busy if c.refine(budget, alone=len(covers) == 1)]
+        steps += 1
+        if progress:
+            progress(
+                f"certifying, bound {at_most(_bound(covers, deployed), 3)}", 1.0 if not busy else 1 - 0.5 * 0.9**steps
+            )
+
+
+def _bound(covers: list[Cover], deployed: np.ndarray) -> float:
+    """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
+    return largest([c.range for c in covers], deployed)

@@ -1,0 +1,1 @@
+"""Proofs for everything else: branch and bound with Taylor models."""

@@ -1,0 +1,64 @@
+"""The boxes that branch and bound is left with: which one decides, and where to cut it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...formula.taylor.series import Taylor
+
+
+@dataclass
+class Frontier:
+    """Boxes that cover what is left of the domain, with a bound on |T − f| and the axis to halve next."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    bound: np.ndarray
+    axis: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Where the next cut goes."""
+        rows = np.arange(len(self))
+        low, high = self.lower[rows, self.axis], self.upper[rows, self.axis]
+        return low + (high - low) / 2
+
+    @property
+    def divisible(self) -> np.ndarray:
+        """Boxes that are wider than a single step of floats."""
+        rows, middle = np.arange(len(self)), self.middle
+        return (middle > self.lower[rows, self.axis]) & (middle < self.upper[rows, self.axis])
+
+    def pick(self, rows: np.ndarray) -> "Frontier":
+        return Frontier(self.lower[rows], self.upper[rows], self.bound[rows], self.axis[rows])
+
+    def with_more(self, other: "Frontier") -> "Frontier":
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("lower", "upper", "bound", "axis"))
+        return Frontier(*(np.concatenate(pair) for pair in pairs))
+
+
+def smear(g: Taylor) -> np.ndarray:
+    """[D, box]: how much of g's variation a coordinate is behind, kinks included."""
+    exponents = g.space.monomials.exponents
+    D = g.space.dimension
+    total = np.zeros((D, g.space.boxes))
+    for i in range(D):
+        total[i] = np.abs(g.c[exponents[:, i] > 0]).sum(axis=0)
+    for k, a in g.a.items():
+        kink = g.space.kinks[k]
+        slopes = sum(np.abs(u.c[1 : 1 + D]) for u in kink.arguments)
+        share = slopes / np.maximum(slopes.sum(axis=0), 1e-300)
+        total += np.abs(a) * kink.half * share
+    return total + g.r / D
+
+
+def halved(frontier: Frontier) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both halves of every box along its axis, with the bounds of the whole."""
+    rows, middle = np.arange(len(frontier)), frontier.middle
+    left, right = frontier.upper.copy(), frontier.lower.copy()
+    left[rows, frontier.axis], right[rows, frontier.axis] = middle, middle
+    lower, upper = np.concatenate([frontier.lower, right]), np.concatenate([left, frontier.upper])
+    return lower, upper, np.concatenate([frontier.bound, frontier.bound])

@@ -1,0 +1,262 @@
+"""The certificate by bisection: branch and bound with Taylor models, for any model and any target with a modulus.
+
+On a box both T and f are enclosed by third-order Taylor models (`taylor`), so g = T − f is known up to O(size⁴); kinks that
+T and f share cancel. The box with the largest bound is halved again and again; the largest bound left is always a valid
+bound on sup |g|, so the search can stop at any time. A callable is enclosed by its value at the centre and its declared
+modulus, data by what the samples leave open at the centre and their declared Lipschitz constants.
+
+Jumps: with a `margin` μ the claim leaves out every x whose surroundings {y in the box : |y_i − x_i| ≤ μ} contain points on
+both sides of a condition of `where(…)`. A box of half-widths h ≤ μ/2 is dropped once two points y with |y_i − centre_i| ≤ μ − h_i
+are proved to lie on different sides: they belong to the surroundings of every x in the box.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...common.machine import one_thread
+from ...common.table import at_most
+from ...formula.float_bounds import ULPS
+from ...formula.rewriting import plain
+from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
+from ...formula.taylor.kink import merged
+from ...formula.taylor.series import UP, Space
+from ...formula.tree import Where, postorder, variables
+from ...layer.arithmetic import FLOAT64, Arithmetic
+from ...model.transformer import SingleLayerTransformer
+from ...target.target import Target
+from ..analytic.part import Budget
+from ..analytic.prove import Proof
+from ..boxes import Covering, Patch
+from .frontier import Frontier, halved, smear
+from .transformer import Network, Value
+
+AT_ONCE = 2**22  # numbers held at a time
+ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
+AMPLE = 0.05  # of the tolerance: a bound below that is good enough, however small the observed error
+FURTHER, MORE = 2, 2_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
+MOST_COORDINATES = 12
+CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
+
+
+def prove(
+    model: SingleLayerTransformer,
+    target: Target,
+    tolerance: float,
+    observed: float,
+    *,
+    places: tuple[int, ...] | None = None,
+    arithmetic: Arithmetic = FLOAT64,
+    budget: Budget | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Proof | None:
+    """A bound on sup |T − f|; None where nothing can be said: no declared modulus, weights not finite, many coordinates."""
+    if target.dimension > MOST_COORDINATES or (target.formula is None and target.modulus.kind == "estimated"):
+        return None
+    if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
+        return None
+    search = Search.of(model, target, places, arithmetic)
+    budget = budget or Budget()
+    with one_thread(True):
+        cover, boxes, interrupted = search.run(tolerance, observed, budget, progress)
+    bound = float(cover.bound.max()) * UP if len(cover) else math.inf  # everything proved outside: nothing is claimed
+    evidence: dict[str, object] = {"boxes": boxes, "left": len(cover), "dropped at jumps": search.dropped, "order": 3}
+    if len(cover):
+        at, whole = int(cover.bound.argmax()), list(range(target.dimension))
+        worst = {"coordinates": whole, "lower": cover.lower[at].tolist(), "upper": cover.upper[at].tolist()}
+        evidence["worst boxes"] = [worst]
+    if interrupted:
+        evidence["interrupted"] = True
+    bound = bound if math.isfinite(bound) else math.inf
+    covering = _covering(cover, target, bound) if len(cover) else None
+    return Proof(bound, evidence, _assumptions(model, target, arithmetic), covering)
+
+
+def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
+    """The boxes that are left; their bounds hold for every output, rounding included."""
+    high = np.broadcast_to(cover.bound[:, None], (len(cover), target.outputs))
+    patch = Patch(tuple(range(target.dimension)), cover.lower, cover.upper, -high, high)
+    return Covering((patch,), np.zeros(target.outputs), target.domain, bound)
+
+
+def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
+    told = [
+        *arithmetic.assumptions,
+        f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
+        "explicit softmax attention (other kernels add their own rounding)",
+    ]
+    if model.config.norm != "none":
+        told.append("LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model")
+    if model.config.activation != "relu":
+        told.append(f"{model.config.activation} within 16 units of its argument")
+    if target.formula is None:
+        told.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
+        values = "callable's values" if target.data is None else "samples' values, up to 4 units of rounding,"
+        told.append(f"the {values} are within {target.evaluation_error:g} of f (declared)")
+    if target.margin and target.formula is not None:
+        told.append(f"points within {target.margin:g} of a jump of `where` are left out")
+    return tuple(told)
+
+
+class Search:
+    """Branch and bound for one function on Taylor models and one target."""
+
+    def __init__(self, network: Callable[[Space], Value], target: Target, columns: Sequence[int], numbers: int) -> None:
+        """`network`: T on boxes; `columns`: its outputs that are compared; `numbers`: how many T has on the way, about."""
+        self.network, self.columns = network, columns
+        self.target = target if target.formula is None else target.part(plain(target.formula))
+        per_box = 20 * math.comb(target.dimension + 3, 3) * numbers // 8
+        self.at_once = max(1, min(4096, AT_ONCE // max(per_box, 1)))
+        self.dropped = 0
+
+    @classmethod
+    def of(
+        cls, model: SingleLayerTransformer, target: Target, places: tuple[int, ...] | None, arithmetic: Arithmetic
+    ) -> "Search":
+        c = model.config
+        rows = tuple(range(c.places)) if places is None else places
+        columns = [r * c.features_out + o for r in rows for o in range(c.features_out)]
+        widest = max(c.d_k, c.d_v) * c.all_tokens * c.heads * (c.read_rows.stop - c.read_rows.start)
+        return cls(Network(model, arithmetic), target, columns, widest + c.all_tokens * (c.d_model + c.ffn_width))
+
+    def run(
+        self, tolerance: float, observed: float, budget: Budget, progress: Callable[[str, float], None] | None
+    ) -> tuple[Frontier, int, bool]:
+        """(cover, boxes evaluated, whether interrupted)."""
+        lower, upper = (np.array([end]) for end in (self.target.domain.lower, self.target.domain.upper))
+        cover = self._evaluated(lower, upper, np.array([np.inf]))
+        boxes, within = 1, None
+        try:
+            while len(cover):
+                bound = float(cover.bound.max())
+                elapsed = time.perf_counter() - budget.started
+                if bound <= tolerance and within is None:
+                    within = boxes
+                if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
+                    break
+                if bound <= AMPLE * tolerance:
+                    break
+                if budget.spent(boxes) or (within is not None and boxes > FURTHER * within + MORE):
+                    break
+                if progress:
+                    progress(f"certifying, bound {at_most(bound, 3)}", min(1.0, elapsed / budget.seconds))
+                goal = tolerance if observed <= tolerance < bound else ENOUGH * observed
+                worst = np.flatnonzero((cover.bound >= bound / 4) & (cover.bound > goal) & cover.divisible)
+                worst = worst[np.argsort(-cover.bound[worst])[: self.at_once]]
+                if not len(worst) or bound > cover.bound[worst].max():
+                    break  # the box that decides has no smaller ones
+                chosen, rest = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
+                halves = halved(chosen)
+                children = self._evaluated(*halves)
+                boxes += len(halves[0])
+                cover = cover.pick(rest).with_more(children)
+        except KeyboardInterrupt:
+            return cover, boxes, True
+        return cover, boxes, False
+
+    def _evaluated(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
+        """A cover of these boxes, without those proved outside the domain or dropped at jumps; `known` bounds carry over."""
+        parts = []
+        for start in range(0, len(lower), self.at_once):
+            at = slice(start, start + self.at_once)
+            parts.append(self._batch(lower[at], upper[at], known[at]))
+        cover = parts[0]
+        for part in parts[1:]:
+            cover = cover.with_more(part)
+        return cover
+
+    def _batch(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
+        where = self.target.domain.where
+        if where is not None:
+            keep = ~condition_on(Space(lower, upper), where).no
+            lower, upper, known = lower[keep], upper[keep], known[keep]
+        if self.target.margin:
+            keep = ~self._at_jump(Space(lower, upper))
+            self.dropped += int((~keep).sum())
+            lower, upper, known = lower[keep], upper[keep], known[keep]
+        if not len(lower):
+            return Frontier(lower, upper, known, np.zeros(0, int))
+        space = Space(lower, upper)
+        outputs = self._target_on(space)
+        first = len(space.kinks)
+        answer = self.network(space)
+        bound = np.zeros(len(lower))
+        behind = np.zeros((space.dimension, len(lower)))
+        for column, f in zip(self.columns, outputs, strict=True):
+            T = answer.model[column]
+            g = merged(T - f.model, first)
+            (low, high), (T_low, T_high) = g.range(), T.range()
+            with np.errstate(all="ignore"):
+                low, high = np.fmax(low, (T_low - f.high) * UP), np.fmin(high, (T_high - f.low) * UP)
+                size = np.maximum(np.abs(low), np.abs(high)) + answer.off[:, column]
+            bound = np.maximum(bound, np.where(np.isnan(size), np.inf, size * UP))
+            behind = np.maximum(behind, smear(g))
+        sides = (upper - lower) / self.target.domain.sides
+        weight = np.where(np.isfinite(behind), behind, 0.0) * (upper > lower).T
+        longest = np.where(0.1 * sides.max(axis=1) <= sides.T, weight, -1.0)  # no slivers
+        axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
+        return Frontier(lower, upper, np.minimum(bound, known), axis)
+
+    def _target_on(self, space: Space) -> list[Enclosed]:
+        """f on the boxes, output by output."""
+        t = self.target
+        if t.formula is not None:
+            outputs: list[Enclosed] = t.formula.tape.run(TaylorAlgebra(space))
+            return outputs
+        values, known = t.enclosed(space.centre)
+        if t.modulus.lipschitz is not None:
+            swing = space.half @ np.array(t.modulus.lipschitz)
+        else:
+            assert t.modulus.omega is not None
+            swing = np.array([t.modulus.omega(float(r)) for r in (space.half / t.domain.sides).max(axis=1) * UP])
+        radius = (swing[:, None] + known) * UP
+        outputs = []
+        for value, reach in zip(values.T, radius.T, strict=True):
+            good = np.isfinite(value)
+            off = np.where(good, reach, np.inf)
+            middle = np.where(good, value, 0.0)
+            outputs.append(Enclosed(space.constant(middle, off), middle - off * UP, middle + off * UP))
+        return outputs
+
+    def _at_jump(self, space: Space) -> np.ndarray:
+        """Boxes all of whose points are proved to be within the margin of a jump.
+
+        A condition is the same along coordinates that it does not contain: these are left at the centre, however wide.
+        """
+        found, formula, D = np.zeros(space.boxes, dtype=bool), self.target.formula, space.dimension
+        if formula is None:
+            return found
+        wheres = [tree.condition for tree in postorder(formula.outputs) if isinstance(tree, Where)]
+        seen = np.isin(np.arange(1, D + 1), variables(*wheres))
+        half = np.where(seen, space.half, 0.0)
+        box = self.target.domain.lower, self.target.domain.upper
+        around = TaylorAlgebra(
+            Space(*(np.clip(space.centre + s * (space.half + self.target.margin), *box) for s in (-1, 1)))
+        )
+        formula.tape.run(around)
+        rows = np.flatnonzero(around.undecided & (half <= self.target.margin / 2).all(axis=1))
+        if not len(rows):
+            return found
+        reach = np.where(seen, self.target.margin * (1 - 1e-12) - space.half, 0.0)
+        turns = [np.zeros(D), *np.eye(D), *-np.eye(D)]
+        if D <= CORNERS:
+            turns += [np.array(signs) for signs in itertools.product((-1.0, 1.0), repeat=D)]
+        yes: list[np.ndarray] = []
+        no: list[np.ndarray] = []
+        for turn in turns:
+            at = np.clip(space.centre[rows] + reach[rows] * turn, *box)
+            algebra = TaylorAlgebra(Space(at, at))
+            formula.tape.run(algebra)
+            # in the surroundings of every point of the box, whatever the rounding of `at`
+            apart = np.maximum(
+                np.nextafter(at - space.lower[rows], np.inf), np.nextafter(space.upper[rows] - at, np.inf)
+            )
+            near = ((apart <= self.target.margin) | ~seen).all(axis=1)
+            here = [(t.yes & near, t.no & near) for t in algebra.conditions]
+            yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
+            no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]
+        found[rows] = np.any([a & b for a, b in zip(yes, no, strict=True)], axis=0)
+        return found

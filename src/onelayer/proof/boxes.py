@@ -1,0 +1,156 @@
+"""The boxes behind a proof: in which of them a point lies, and what is proved there.
+
+A proof writes g = T − f as a sum of parts, each a function of some coordinates, and covers the domain of each part with boxes
+on which low ≤ g_part ≤ high is proved: one part of all coordinates (`bisect`), or one for every group (`analytic`). At a
+point x one box of every part holds, so |T − f| ≤ max |Σ g_part| + extra at every point of the domain in the same boxes. That
+is often far less than the bound of the certificate, which has to hold in the worst boxes as well.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..common.errors import InputError
+from ..formula import holds
+from ..target.domain import Domain
+
+if TYPE_CHECKING:
+    from ..approximation import Approximation
+
+UP = 1 + 1e-9
+ENDS = ("lower", "upper", "low", "high")
+LIMITS = ("fitted error", "possible error")  # evidence below which no bound on data can be, beside the observed error
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Boxes in some coordinates (from 0), in the units of x: low ≤ g ≤ high is proved on each for one part g of T − f."""
+
+    coordinates: tuple[int, ...]
+    lower: Float[np.ndarray, "box coordinate"]
+    upper: Float[np.ndarray, "box coordinate"]
+    low: Float[np.ndarray, "box out"]
+    high: Float[np.ndarray, "box out"]
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def box_at(self, x: Float[np.ndarray, " variable"]) -> int | None:
+        """The box around x, that with the smallest bound where several touch; None if there is none."""
+        own = x[list(self.coordinates)]
+        around = np.flatnonzero(((self.lower <= own) & (own <= self.upper)).all(axis=1))
+        if not len(around):
+            return None
+        sizes = np.maximum(self.high[around], -self.low[around]).max(axis=1)
+        return int(around[sizes.argmin()])
+
+
+@dataclass(frozen=True)
+class Covering:
+    """Patches whose parts add up to T − f, and what is added to every output everywhere in the domain."""
+
+    patches: tuple[Patch, ...]
+    extra: Float[np.ndarray, " out"]  # rounding of the deployed model, kinks, slip
+    domain: Domain
+    everywhere: float  # the bound of the proof
+
+    def __len__(self) -> int:
+        """How many boxes there are."""
+        return sum(map(len, self.patches))
+
+    def bound(self, x: Any) -> float:
+        """Proved: |T − f| is at most this wherever the boxes around x meet the domain; ∞ where there are none.
+
+        The norm is the maximum over the outputs.
+        """
+        boxes = self._boxes_at(x)
+        if boxes is None:
+            return math.inf
+        ranges = [(p.low[b], p.high[b]) for p, b in zip(self.patches, boxes, strict=True)]
+        return min(largest(ranges, self.extra), self.everywhere)
+
+    def at(self, x: Any) -> list[dict[str, Any]]:
+        """The boxes around x, one of every patch, with what is proved there; none where nothing is proved about x."""
+        boxes = self._boxes_at(x)
+        if boxes is None:
+            return []
+        return [
+            {"coordinates": list(p.coordinates)} | {end: getattr(p, end)[b].tolist() for end in ENDS}
+            for p, b in zip(self.patches, boxes, strict=True)
+        ]
+
+    def record(self, most: int) -> dict[str, Any] | None:
+        """Everything as lists, for JSON, None in place of ∞; None if there are more than `most` boxes."""
+        if len(self) > most:
+            return None
+        return {
+            "everywhere": self.everywhere if math.isfinite(self.everywhere) else None,
+            "extra": _listed(self.extra),
+            "patches": [
+                {"coordinates": list(p.coordinates)} | {end: _listed(getattr(p, end)) for end in ENDS}
+                for p in self.patches
+            ],
+        }
+
+    def _boxes_at(self, x: Any) -> list[int] | None:
+        """One box of every patch around x; None if x is outside the domain, or in no box of some patch."""
+        point, where = self._point(x), self.domain.where
+        if not ((self.domain.lower <= point) & (point <= self.domain.upper)).all():
+            return None
+        if where is not None and holds(where, point.tolist()) is False:
+            return None
+        boxes: list[int] = []
+        for patch in self.patches:
+            found = patch.box_at(point)
+            if found is None:
+                return None
+            boxes.append(found)
+        return boxes
+
+    def _point(self, x: Any) -> Float[np.ndarray, " variable"]:
+        asked, change = f"a point of {self.domain.dimension} numbers", "pass one point, all variables in row order"
+        try:
+            point = np.array(x, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            raise InputError(asked, type(x).__name__, change) from None
+        if len(point) != self.domain.dimension:
+            raise InputError(asked, f"{len(point)}", change)
+        return point
+
+
+def largest(ranges: Sequence[tuple[np.ndarray, np.ndarray]], extra: np.ndarray) -> float:
+    """max |Σ g| over the outputs from the ranges (low, high) of the parts g, and `extra`; ∞ unless it is a number."""
+    low, high = sum(r[0] for r in ranges), sum(r[1] for r in ranges)
+    adding = len(ranges) * 2.0**-52 * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
+    bound = float((np.maximum(high, -low) * UP + adding + extra).max()) * UP
+    return bound if math.isfinite(bound) else math.inf
+
+
+def covering(approximation: "Approximation", seconds: float = 60.0) -> Covering | None:
+    """The boxes behind a certificate, proved again by the engine that it names, within so many seconds.
+
+    None where the proof has no boxes (by a theorem or a lemma), where nothing is proved, or where the target is not at hand.
+    With the time that the certificate took the boxes are those of the certificate; with less they may be larger.
+    """
+    from .analytic.part import Budget
+    from .decision import prove_by
+
+    target, c = approximation.target, approximation.certificate
+    if target is None or c.method not in ("analytic", "bisect") or not math.isfinite(c.bound):
+        return None
+    approximation.require_unchanged()
+    limit = max(c.observed, *(float(c.evidence.get(name, 0.0)) for name in LIMITS))
+    places, budget = approximation.facts.places, Budget(seconds=seconds)
+    proof = prove_by(c.method, approximation.model, target, c.tolerance, places, limit, budget)
+    return None if proof is None else proof.covering
+
+
+def _listed(numbers: np.ndarray) -> Any:
+    """As lists, None in place of what is not finite."""
+    found = numbers.astype(object)
+    found[~np.isfinite(numbers)] = None
+    return found.tolist()

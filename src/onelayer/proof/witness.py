@@ -1,0 +1,149 @@
+"""REFUTED: a point x where |T(x) − f(x)| > ε is proved in ball arithmetic, T being the real function of the stored weights."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from flint import arb, arb_mat, ctx
+
+from ..formula import enclose, holds
+from ..model.transformer import SingleLayerTransformer
+from ..target.target import Target
+
+PRECISION = 256  # bits
+TRIED = 12  # of the worst points seen
+
+
+def witness(
+    model: SingleLayerTransformer,
+    target: Target,
+    tolerance: float,
+    points: np.ndarray,
+    places: tuple[int, ...] | None = None,
+) -> tuple[float, ...] | None:
+    """The first of the points that proves the tolerance wrong, for the real T and as the model answers; else None."""
+    c = model.config
+    where = target.domain.where
+    rows = range(c.places) if places is None else places
+    for point in points[:TRIED]:
+        x = point.tolist()
+        if where is not None and holds(where, x) is not True:
+            continue
+        real = in_balls(model, x)
+        with torch.no_grad():
+            given = torch.tensor(x, dtype=model.W_E.dtype).reshape(1, c.tokens, c.features_in)
+            answered = model(given)[0].double().tolist()
+        entries = [(real[r][o], arb(answered[r][o])) for r in rows for o in range(c.features_out)]
+        for pair, expected in zip(entries, _target_at(target, point), strict=True):
+            gaps = [abs(value - expected) for value in pair]
+            if all(gap.is_finite() and gap > arb(tolerance) for gap in gaps):
+                return tuple(x)
+    return None
+
+
+def _target_at(target: Target, point: np.ndarray) -> list[arb]:
+    if target.formula is None:
+        values, radius = target.enclosed(point[None])
+        return [arb(v, r) for v, r in zip(values[0].tolist(), radius[0].tolist(), strict=True)]
+    found = []
+    for value in enclose(target.formula, point.tolist()):
+        found.append(value.lo.union(value.hi) if value.is_finite() else arb("nan"))
+    return found
+
+
+def in_balls(model: SingleLayerTransformer, x: Sequence[float]) -> list[list[arb]]:
+    """T(x), [place][out], at a float point, in balls."""
+    before, ctx.prec = ctx.prec, PRECISION
+    try:
+        return _Evaluation(model).answer(x)
+    finally:
+        ctx.prec = before
+
+
+class _Evaluation:
+    """The model's own steps on matrices of balls."""
+
+    def __init__(self, model: SingleLayerTransformer) -> None:
+        self.model, self.config = model, model.config
+
+    def weight(self, name: str, index: int | None = None) -> arb_mat:
+        t = getattr(self.model, name).detach().double()
+        t = t if index is None else t[index]
+        return arb_mat([[arb(v) for v in row] for row in (t.tolist() if t.ndim == 2 else [t.tolist()])])
+
+    def answer(self, x: Sequence[float]) -> list[list[arb]]:
+        c = self.config
+        rows = [list(x[i * c.features_in : (i + 1) * c.features_in]) for i in range(c.tokens)]
+        shift, scale = self.model.shift.double().tolist(), self.model.scale.double().tolist()
+        hat = [
+            [(arb(v) - arb(s)) * arb(f) for v, s, f in zip(*group, strict=True)]
+            for group in zip(rows, shift, scale, strict=True)
+        ]
+        data = self._plus(arb_mat(hat) * self.weight("W_E"), self.weight("b_E"))
+        if c.code != "none":
+            data = data + self.weight("P")
+        tokens = [*data.table(), *(self.weight("S").table() if c.special_tokens else [])]
+        everything = arb_mat(tokens)
+        asking = arb_mat(tokens[c.read_rows])
+        y = self._sublayers(asking, everything)
+        if c.readout == "mean":
+            n = y.nrows()
+            y = arb_mat([[sum((y[i, j] for i in range(n)), arb(0)) / n for j in range(y.ncols())]])
+        out: list[list[arb]] = self._plus(y * self.weight("W_R"), self.weight("b_R")).table()
+        return out
+
+    @staticmethod
+    def _plus(a: arb_mat, row: arb_mat) -> arb_mat:
+        return arb_mat([[a[i, j] + row[0, j] for j in range(a.ncols())] for i in range(a.nrows())])
+
+    def _sublayers(self, asking: arb_mat, everything: arb_mat) -> arb_mat:
+        pre, post = self.config.norm == "pre", self.config.norm == "post"
+        a = self._attend(*(self._norm(t, "1") if pre else t for t in (asking, everything)))
+        h = asking + a if self.config.residual else a
+        h = self._norm(h, "1") if post else h
+        f = self._feed_forward(self._norm(h, "2") if pre else h)
+        y = h + f if self.config.residual else f
+        return self._norm(y, "2") if post else y
+
+    def _attend(self, asking: arb_mat, everything: arb_mat) -> arb_mat:
+        c = self.config
+        joined: list[list[arb]] = [[] for _ in range(asking.nrows())]
+        for head in range(c.heads):
+            q, k, v = (
+                self._biased(source * self.weight(f"W_{name}", head), name, head)
+                for source, name in ((asking, "Q"), (everything, "K"), (everything, "V"))
+            )
+            scores = q * k.transpose()
+            for row in range(asking.nrows()):
+                raw = [scores[row, t] / arb(c.d_k).sqrt() for t in range(k.nrows())]
+                highest = max(float(s.mid()) for s in raw)
+                e = [(s - highest).exp() for s in raw]
+                total = sum(e, arb(0))
+                joined[row] += [sum((e[t] * v[t, j] for t in range(len(e))), arb(0)) / total for j in range(v.ncols())]
+        a = arb_mat(joined) * self.weight("W_O")
+        return self._plus(a, self.weight("b_O")) if c.projection_bias else a
+
+    def _biased(self, projected: arb_mat, name: str, head: int) -> arb_mat:
+        return self._plus(projected, self.weight(f"b_{name}", head)) if self.config.projection_bias else projected
+
+    def _feed_forward(self, h: arb_mat) -> arb_mat:
+        u = self._plus(h * self.weight("W_1"), self.weight("b_1"))
+        hidden = arb_mat([[self._activated(u[i, j]) for j in range(u.ncols())] for i in range(u.nrows())])
+        return self._plus(hidden * self.weight("W_2"), self.weight("b_2"))
+
+    def _activated(self, u: arb) -> arb:
+        if self.config.activation == "relu":
+            return u.max(arb(0))
+        if self.config.activation == "gelu":
+            return u * (1 + (u / arb(2).sqrt()).erf()) / 2
+        return u / (1 + (-u).exp())
+
+    def _norm(self, x: arb_mat, which: str) -> arb_mat:
+        gain, offset = self.weight(f"gain_{which}"), self.weight(f"offset_{which}")
+        rows, m = [], x.ncols()
+        for i in range(x.nrows()):
+            mean = sum((x[i, j] for j in range(m)), arb(0)) / m
+            centred = [x[i, j] - mean for j in range(m)]
+            root = (sum((v * v for v in centred), arb(0)) / m + arb(self.config.norm_eps)).rsqrt()
+            rows.append([v * root * gain[0, j] + offset[0, j] for j, v in enumerate(centred)])
+        return arb_mat(rows)

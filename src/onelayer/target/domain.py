@@ -1,0 +1,133 @@
+"""Domain: a box with outward-rounded float ends, and optionally a condition that cuts a compact set out of it.
+
+Ends are numbers or constant formulas such as "2*pi". A formula's end is a real number that floats may miss; the box kept
+here is the least float box that contains it. Everything proved is proved on this box (or on its part where the condition
+holds).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ..common.errors import InputError
+from ..formula import Condition, enclose, parse, parse_condition, satisfies
+
+End = float | int | str
+MOST_VARIABLES = 512
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The box lower ≤ x ≤ upper in the variables `names`; `ends` are the ends as they were written."""
+
+    names: tuple[str, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    ends: tuple[tuple[str, str], ...]
+    where: Condition | None = None
+
+    @property
+    def dimension(self) -> int:
+        return len(self.names)
+
+    @property
+    def sides(self) -> Float[np.ndarray, " coordinate"]:
+        """Side lengths, rounded up."""
+        return np.nextafter(np.array(self.upper) - np.array(self.lower), np.inf)
+
+    def points(self, unit: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point coordinate"]:
+        """Points of the unit cube carried to the box, never outside it."""
+        low, high = np.array(self.lower), np.array(self.upper)
+        return np.clip(low + (high - low) * unit, low, high)
+
+    def unit(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point coordinate"]:
+        """Points of the box carried to the unit cube: the way back of `points`, up to rounding."""
+        low, high = np.array(self.lower), np.array(self.upper)
+        return np.clip((x - low) / (high - low), 0.0, 1.0)
+
+    def representable(
+        self, x: Float[np.ndarray, "point coordinate"], single: bool
+    ) -> Float[np.ndarray, "inside coordinate"]:
+        """The points that lie in the domain; if `single`, first moved to float32 numbers near them, inside the box."""
+        if single:
+            with np.errstate(over="ignore"):
+                near = x.astype(np.float32)
+                near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
+                near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
+            x = near.astype(np.float64)
+        return x[self.contains(x)]
+
+    def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
+        """Which points lie in the domain: in the box, and where the condition holds (as floats evaluate it)."""
+        inside = np.asarray(((x >= np.array(self.lower)) & (x <= np.array(self.upper))).all(axis=1))
+        if self.where:
+            inside = inside & np.asarray(satisfies(self.where, x))
+        return inside
+
+    def __str__(self) -> str:
+        if len(self.names) > 3 and len(set(self.ends)) == 1:
+            a, b = self.ends[0]
+            box = f"{self.names[0]}, …, {self.names[-1]} in [{a}, {b}]"
+        else:
+            box = ", ".join(f"{n} in [{a}, {b}]" for n, (a, b) in zip(self.names, self.ends, strict=True))
+        return f"{box}, where {self.where.text}" if self.where else box
+
+
+def domain_of(
+    sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]],
+    where: str | None = None,
+    most: int | None = MOST_VARIABLES,
+) -> Domain:
+    """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high); `most` variables, if not None."""
+    if not isinstance(sides, Mapping | Iterable):
+        raise InputError(
+            "a domain: (low, high) for every variable", f"{sides!r}", "write for instance [(0, 1), (0, 1)]"
+        )
+    if isinstance(sides, Mapping):
+        names, pairs = tuple(sides), list(sides.values())
+    else:
+        pairs = list(sides)
+        names = tuple(f"x{j + 1}" for j in range(len(pairs)))
+    if not pairs:
+        raise InputError("a domain with at least one side", "none", "give (low, high) for every variable")
+    if most is not None and len(pairs) > most:
+        raise InputError(f"at most {most} variables", f"{len(pairs)}", "use fewer variables")
+    lower, upper, ends = [], [], []
+    for name, pair in zip(names, pairs, strict=True):
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InputError(f"two ends (low, high) for {name}", repr(pair), "write for instance (0, 1) or (0, '2*pi')")
+        low, high = (_end(name, end) for end in pair)
+        if not low[1] < high[0] or high[0] - low[1] < 1e-290:
+            found = f"low = {pair[0]}, high = {pair[1]}"
+            raise InputError(f"low < high for {name}, at least 1e-290 apart", found, "swap or widen the ends")
+        lower.append(low[0])
+        upper.append(high[1])
+        ends.append((str(pair[0]), str(pair[1])))
+    condition = parse_condition(where, names) if where is not None else None
+    return Domain(names, tuple(lower), tuple(upper), tuple(ends), condition)
+
+
+def _end(name: str, end: End) -> tuple[float, float]:
+    """The nearest floats below and above an end (equal when it is a float)."""
+    if isinstance(end, str):
+        formula = parse(end, ())
+        if len(formula.outputs) != 1:
+            raise InputError(f"one number as an end of {name}", repr(end), "give one constant expression")
+        ball = enclose(formula, [])[0]
+        low, high = (ball.lower(), ball.upper()) if ball.is_finite() else (math.nan, math.nan)
+    elif isinstance(end, bool) or not isinstance(end, int | float | np.integer | np.floating):
+        raise InputError(
+            f"a number or a constant formula as an end of {name}", repr(end), "write for instance 1 or '2*pi'"
+        )
+    elif isinstance(end, int) and abs(end) > 10**150:
+        low = high = math.inf
+    else:
+        low = high = float(end)
+        if isinstance(end, int) and int(low) != end:  # an integer too long for a float
+            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    if not (math.isfinite(low) and math.isfinite(high)) or max(abs(low), abs(high)) > 1e150:
+        raise InputError(f"a finite end of {name}, at most 1e150 in size", repr(end), "give finite numbers")
+    return low, high

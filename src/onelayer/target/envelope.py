@@ -1,0 +1,155 @@
+"""Envelope: what samples and Lipschitz constants tell of f everywhere (McShane 1934, Whitney 1934).
+
+If |f(x) − f(x')| ≤ Σ_j L_j |x_j − x'_j| =: d(x, x') and |f(x_i) − y_i| ≤ e_i, then at every x
+
+    max_i (y_i − e_i − d(x, x_i))  ≤  f(x)  ≤  min_i (y_i + e_i + d(x, x_i)),
+
+and nothing better can be said: both sides are themselves functions with these constants through the samples. Half the gap
+between them is how far f is left open; it is at most the distance to the nearest sample. One constant for all coordinates
+means that constant along each of them, as everywhere in this library.
+"""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..common.errors import InputError
+from .domain import Domain
+from .samples import Data
+
+MOST_SAMPLES = 50_000  # every pair of samples is compared
+AT_ONCE = 2**19  # distances held at a time
+U = 2.0**-53
+UP = 1 + 1e-12  # for the rounding of a few positive terms
+TINY = 1e-300  # covers every underflow
+LOOKED_AT = 2_000  # random points of the domain
+LEAST = 0.25  # of the tolerance, that is always left to T
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """The samples with f(x_i) in [low_i, high_i], and the constants L_j in the units of x."""
+
+    data: Data
+    lipschitz: tuple[float, ...]
+    low: Float[np.ndarray, "sample out"]
+    high: Float[np.ndarray, "sample out"]
+
+    def __call__(
+        self, points: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
+        """(values, radius): the middle of the envelope and half its width, |f − values| ≤ radius proved for floats.
+
+        The smallest computed sum high_i + d_i is attained at a true sample, so the true upper side is at most that sum
+        plus its own rounding: D + 1 roundings of d_i ≤ |sum| + |high_i|, and one of the sum. The lower side likewise.
+        """
+        shape = (len(points), self.low.shape[1])
+        lower, upper = np.empty(shape), np.empty(shape)
+        with np.errstate(all="ignore"):  # what overflows ends as an infinite radius
+            for at, d in self._distances(points):
+                for o in range(shape[1]):
+                    lower[at, o] = (self.low[:, o] - d).max(axis=1)
+                    upper[at, o] = (self.high[:, o] + d).min(axis=1)
+            largest = max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
+            roundings = 2 * (points.shape[1] + 5) * U
+            lower -= roundings * (np.abs(lower) + largest) + TINY
+            upper += roundings * (np.abs(upper) + largest) + TINY
+            values = lower + (upper - lower) / 2
+            radius = np.maximum(np.abs(upper - values), np.abs(values - lower)) * UP + TINY
+        return values, np.where(np.isfinite(radius), radius, np.inf)
+
+    def require_consistent(self) -> None:
+        """No two samples contradict the constants; the two that do so most are named."""
+        worst, pair = 0.0, (0, 0)
+        for at, d in self._distances(self.data.x):
+            for o in range(self.low.shape[1]):
+                excess = self.low[at, o, None] - self.high[None, :, o] - d * UP
+                most = int(excess.argmax())
+                if excess.flat[most] > worst:
+                    worst, pair = float(excess.flat[most]), (at.start + most // len(self.data), most % len(self.data))
+        if worst == 0.0:
+            return
+        i, k = pair
+        apart = float(np.abs(self.data.y[i] - self.data.y[k]).max())
+        first, second = self.data.rows[i], self.data.rows[k]
+        allowed = float(np.abs(self.data.x[i] - self.data.x[k]) @ np.array(self.lipschitz))
+        factor = self._factor()
+        larger = f"constants {factor:.4g} times as large fit the samples" if np.isfinite(factor) else "larger constants"
+        raise InputError(
+            f"samples that obey the declared Lipschitz constants {', '.join(f'{L:g}' for L in self.lipschitz[:8])}",
+            f"samples {first} and {second}, whose values differ by {apart:.6g} where {allowed:.6g} is allowed",
+            f"{larger}; or declare evaluation_error",
+        )
+
+    def _factor(self) -> float:
+        """The least number that makes the constants fit all samples when they are multiplied by it, rounded up."""
+        factor = 0.0
+        with np.errstate(all="ignore"):
+            for at, d in self._distances(self.data.x):
+                for o in range(self.low.shape[1]):
+                    excess = self.low[at, o, None] - self.high[None, :, o]
+                    factor = max(factor, float(np.where(excess > 0, excess / d, 0.0).max()))
+        return float(f"{factor * 1.0005:.4g}")
+
+    def _distances(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """d(x, x_i) for some points at a time, [point, sample]."""
+        cdist = _spatial().distance.cdist
+        weights, step = np.array(self.lipschitz), max(1, AT_ONCE // len(self.data))
+        for start in range(0, len(points), step):
+            at = slice(start, min(start + step, len(points)))
+            yield at, cdist(points[at], self.data.x, "cityblock", w=weights)
+
+
+def envelope_of(data: Data, lipschitz: tuple[float, ...]) -> Envelope:
+    """The envelope of consistent samples."""
+    if len(data) > MOST_SAMPLES:
+        asked = f"at most {MOST_SAMPLES:,} samples with a Lipschitz constant"
+        raise InputError(asked, f"{len(data):,}", "thin them out, or leave the constant out")
+    low, high = np.nextafter(data.y - data.radius, -np.inf), np.nextafter(data.y + data.radius, np.inf)
+    envelope = Envelope(data, lipschitz, low, high)
+    envelope.require_consistent()
+    return envelope
+
+
+def widest(envelope: Envelope, domain: Domain) -> float:
+    """The largest half-width of the envelope found at random points and corners of the domain."""
+    from .points import uniform_points
+
+    points = domain.points(uniform_points(LOOKED_AT, domain.dimension, 0).numpy())
+    return float(envelope(points[domain.contains(points)])[1].max(initial=0.0))
+
+
+def room(open_by: float, tolerance: float) -> float:
+    """What is left of the tolerance for the error of T where f is open by so much; all of it where that is hopeless."""
+    return max(tolerance - open_by, LEAST * tolerance) if open_by <= tolerance else tolerance
+
+
+def notes_of(open_by: float, tolerance: float) -> tuple[str, ...]:
+    """A note where f is left open by more than the tolerance: no layer can be certified then."""
+    if open_by <= tolerance:
+        return ()
+    told = f"the samples and the Lipschitz constants leave f open by ±{open_by:.3g} somewhere"
+    return (f"{told}: more samples there, or smaller constants, or a larger tolerance",)
+
+
+def slopes_of(data: Data) -> tuple[float, ...]:
+    """1.5 times the steepest slope between neighbouring samples, sides taken as units: an estimate, not a bound."""
+    sides = np.ptp(data.x, axis=0)
+    sides = np.where(sides > 0, sides, 1.0)
+    tree = _spatial().cKDTree(data.x / sides)
+    apart, near = tree.query(data.x / sides, k=min(len(data), 2 * len(sides) + 1), p=1)
+    change = np.abs(data.y[near[:, 1:]] - data.y[:, None]).max(axis=2)  # the nearest sample is the sample itself
+    steepest = float((change / np.maximum(apart[:, 1:], TINY)).max())
+    return tuple((1.5 * steepest / sides).tolist())
+
+
+def _spatial() -> Any:
+    """SciPy's distances and trees. Importing them changes the warning filters, which are put back."""
+    with warnings.catch_warnings():
+        import scipy.spatial
+
+        return scipy.spatial

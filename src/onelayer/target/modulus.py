@@ -1,0 +1,106 @@
+"""The modulus of continuity: how far f can move when x moves by r.
+
+    declared    the user says so; the certificate lists it as an assumption
+    derived     proved from the formula by enclosures and bisection: Lipschitz constants L_j = max |∂_j f|, or, where a
+                slope is unbounded (sqrt at 0), ω(r) from the oscillation over small boxes
+    estimated   sampled; good for a forecast, never for a proof
+
+Distances r are fractions of the sides of the box (the normalised maximum norm); Lipschitz constants are in the units of x.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from ..common.errors import InputError
+from ..formula import Formula
+from ..formula.additive import groups_of, parts_of
+from .envelope import slopes_of
+from .slopes import Derivation
+
+if TYPE_CHECKING:
+    from .target import Target
+
+
+@dataclass(frozen=True)
+class Modulus:
+    """Lipschitz constants per coordinate, or ω(r); `kind` says how we know."""
+
+    kind: Literal["declared", "derived", "estimated"]
+    lipschitz: tuple[float, ...] | None = None
+    omega: Callable[[float], float] | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        if self.lipschitz is not None:
+            return f"{self.kind} Lipschitz constants {', '.join(f'{L:.4g}' for L in self.lipschitz)}"
+        return f"{self.kind} modulus of continuity"
+
+
+def modulus_of(
+    target: "Target", lipschitz: float | Sequence[float] | None, omega: Callable[[float], float] | None
+) -> Modulus:
+    """The declared modulus, else the one derived from the formula, else an estimate."""
+    D = target.dimension
+    if lipschitz is not None:
+        given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
+        if len(given) != D or not all(
+            isinstance(L, Real) and not isinstance(L, bool) and 0 <= float(L) < math.inf for L in given
+        ):
+            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
+        return Modulus("declared", tuple(float(L) for L in given))
+    if omega is not None:
+        longest = float(target.domain.sides.max())
+        return Modulus("declared", omega=lambda r: _checked(omega, r * longest))
+    if target.formula is not None:
+        return _derived(target, target.formula)
+    if target.data is not None:
+        return Modulus("estimated", slopes_of(target.data))
+    return Modulus("estimated", _estimated(target))
+
+
+def _derived(target: "Target", formula: Formula) -> Modulus:
+    """Lipschitz constants where all slopes are bounded, else ω; each additive group by itself (their moduli add up)."""
+    groups = groups_of(target) or [(0,)]
+    constants = [0.0] * target.dimension
+    lower, upper, sides = target.domain.lower, target.domain.upper, target.domain.sides
+    rough: list[Derivation] = []
+    for group, part in zip(groups, parts_of(formula, groups), strict=True):
+        derivation = Derivation(part, tuple(lower[j] for j in group), tuple(upper[j] for j in group))
+        found = derivation.lipschitz()
+        if found is None:
+            rough.append(derivation)
+        else:
+            for j, L in zip(group, found, strict=True):
+                constants[j] = L
+    if not rough:
+        return Modulus("derived", tuple(constants))
+    smooth = sum(L * float(s) for L, s in zip(constants, sides, strict=True)) * (1 + 1e-12)
+    return Modulus("derived", omega=lambda r: (smooth * r + sum(d.omega(r) for d in rough)) * (1 + 1e-12))
+
+
+def _checked(omega: Callable[[float], float], r: float) -> float:
+    value = float(omega(r))
+    if not value >= 0:
+        raise InputError("modulus(r) ≥ 0 for every r ≥ 0", f"modulus({r:g}) = {value}", "declare a valid modulus")
+    return value
+
+
+def _estimated(target: "Target") -> tuple[float, ...]:
+    """1.5 times the steepest coordinate slope seen between close points: an estimate, not a bound."""
+    rng = np.random.default_rng(0)
+    D = target.dimension
+    unit = rng.random((400, D))
+    step = 1e-4
+    base = target(target.domain.points(unit * (1 - step)))
+    slopes = []
+    for j in range(D):
+        moved = unit * (1 - step)
+        moved[:, j] += step
+        slopes.append(
+            1.5 * float(np.abs(target(target.domain.points(moved)) - base).max()) / step / target.domain.sides[j]
+        )
+    return tuple(slopes)

@@ -1,0 +1,203 @@
+"""Data: noiseless samples (x_i, y_i) of a function that cannot be asked anywhere else.
+
+Samples are split once, by a seed of their own: nine in ten are fitted, the others are held out and only ever used to
+observe the error. Equal samples count once; the same x with two different y is noise and is refused. "Noiseless" means
+within the declared evaluation error, and a few units in the last place, of f.
+"""
+
+import hashlib
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..common.errors import InputError
+from .domain import MOST_VARIABLES, Domain
+
+HELD_OUT = 10  # one sample in so many
+ULPS = 2.0**-51  # of |y|: a value within four units of rounding of f(x) is called noiseless
+LARGEST = 1e150  # as for the ends of a domain
+CORNERS = 6  # up to so many coordinates, the samples nearest to all corners are fitted
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Distinct samples in the order given; `rows` are their places in what was given."""
+
+    x: Float[np.ndarray, "sample coordinate"]
+    y: Float[np.ndarray, "sample out"]
+    rows: Int[np.ndarray, " sample"]
+    shape: tuple[int, int] | None  # (n, d) if x was given as sequences
+    output_shape: tuple[int, ...]
+    error: float  # declared: how far a value may be from f
+    seed: int  # of the split
+    sha256: tuple[str, str]  # of X and Y as given, as little-endian float64 in row order
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __str__(self) -> str:
+        return f"{len(self):,} samples of {self.x.shape[1]} variable{'s' * (self.x.shape[1] > 1)}"
+
+    @property
+    def radius(self) -> Float[np.ndarray, "sample out"]:
+        """How far f(x_i) may be from y_i."""
+        return np.nextafter(self.error + ULPS * np.abs(self.y), np.inf)
+
+    @cached_property
+    def held_out(self) -> Int[np.ndarray, " held"]:
+        """Samples that are never fitted: one in ten, at least one, at random, none of the extreme ones if that can be."""
+        free = np.setdiff1d(np.arange(len(self)), self.extremes)
+        free = free if len(free) else np.arange(len(self))
+        count = min(max(1, len(self) // HELD_OUT), len(free))
+        return np.sort(np.random.default_rng(self.seed).permutation(free)[:count])
+
+    @cached_property
+    def fitted(self) -> Int[np.ndarray, " fitted"]:
+        """All other samples."""
+        return np.setdiff1d(np.arange(len(self)), self.held_out)
+
+    @cached_property
+    def extremes(self) -> Int[np.ndarray, " extreme"]:
+        """The first and the last sample along every coordinate and, in few coordinates, those farthest into each corner."""
+        found = [self.x.argmin(axis=0), self.x.argmax(axis=0)]
+        D = self.x.shape[1]
+        if D <= CORNERS:
+            spread = np.ptp(self.x, axis=0)
+            unit = (self.x - self.x.min(axis=0)) / np.where(spread > 0, spread, 1.0)
+            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=D)))
+            found.append((unit @ signs.T).argmax(axis=0))
+        return np.unique(np.concatenate(found))
+
+    def draw(self, count: int, seed: int) -> Int[np.ndarray, " drawn"]:
+        """At most `count` of the fitted samples at random, extreme ones first."""
+        rng = np.random.default_rng(seed)
+        first = np.intersect1d(self.fitted, self.extremes)
+        rest = np.setdiff1d(self.fitted, first)
+        return np.concatenate([rng.permutation(first), rng.permutation(rest)])[:count]
+
+    def at(
+        self, x: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
+        """(values, radius) at points that are samples; NaN and ∞ elsewhere."""
+        place = np.array([self._place.get(point.tobytes(), -1) for point in np.ascontiguousarray(x + 0.0)], int)
+        known = (place >= 0)[:, None]
+        return np.where(known, self.y[place], np.nan), np.where(known, self.radius[place], np.inf)
+
+    def box(self) -> list[tuple[float, float]]:
+        """The least box around the samples."""
+        low, high = self.x.min(axis=0), self.x.max(axis=0)
+        flat = np.flatnonzero(~(high - low > 1e-290))
+        if len(flat):
+            name = f"x{flat[0] + 1}"
+            found = f"{name} = {low[flat[0]]:g} in all of them"
+            raise InputError(f"samples that differ in {name}", found, f"leave {name} out, or give a domain")
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def sequence_shape(self, asked: tuple[int, int] | None) -> tuple[int, int] | None:
+        """(n, d) as X has it, or as asked where X does not say."""
+        if self.shape is None or asked is None:
+            return self.shape if asked is None else asked
+        if tuple(asked) != self.shape:
+            raise InputError(f"shape {self.shape}, as X has it", f"{asked}", "leave shape out, or reshape X")
+        return self.shape
+
+    def require_inside(self, domain: Domain) -> None:
+        """All samples lie in the domain."""
+        if self.x.shape[1] != domain.dimension:
+            found = f"samples of {self.x.shape[1]} variables"
+            raise InputError(f"samples of {domain.dimension} variables, as the domain has", found, "make the two agree")
+        outside = np.flatnonzero(~domain.contains(self.x))
+        if len(outside):
+            found = f"sample {self.rows[outside[0]]} at x = {self.x[outside[0]].tolist()[:8]}"
+            raise InputError(f"samples in the domain {domain}", found, "widen the domain, or leave the sample out")
+
+    def record(self) -> dict[str, object]:
+        """What a model folder says about the data; the samples themselves are not stored."""
+        return {
+            "samples": len(self),
+            "held_out": len(self.held_out),
+            "split": self.seed,
+            "sha256": {"x": self.sha256[0], "y": self.sha256[1]},
+        }
+
+    @cached_property
+    def _place(self) -> dict[bytes, int]:
+        return {point.tobytes(): i for i, point in enumerate(self.x)}
+
+
+def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
+    """Data from (X, Y): X [N], [N, D] or [N, n, d], Y [N] or [N, …], NumPy or torch."""
+    if len(pair) != 2:
+        raise InputError("data as a pair (X, Y)", f"{len(pair)} entries", "give inputs and outputs")
+    X, Y = (numbers_of(name, array) for name, array in zip("XY", pair, strict=True))
+    if X.ndim not in (1, 2, 3) or Y.ndim == 0 or 0 in X.shape[1:] or 0 in Y.shape[1:]:
+        found = f"X of shape {list(X.shape)} and Y of shape {list(Y.shape)}"
+        raise InputError("X [N, D] or [N, n, d] and Y [N] or [N, …]", found, "reshape the data")
+    if len(X) != len(Y):
+        raise InputError("as many outputs as inputs", f"{len(X)} inputs and {len(Y)} outputs", "make the two agree")
+    if math.prod(X.shape[1:]) > MOST_VARIABLES:
+        raise InputError(f"at most {MOST_VARIABLES} variables", f"{math.prod(X.shape[1:])}", "use fewer variables")
+    if len(X) < 2:
+        raise InputError("at least 2 samples", f"{len(X)}", "give more data")
+    x, y = X.reshape(len(X), -1), Y.reshape(len(Y), -1)
+    for name, array in (("X", x), ("Y", y)):
+        bad = np.flatnonzero(~(np.abs(array) <= LARGEST).all(axis=1))
+        if len(bad):
+            found = f"{array[bad[0]].tolist()[:8]} in {name}, sample {bad[0]}"
+            raise InputError(f"finite numbers, at most {LARGEST:g} in size", found, "leave such samples out")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InputError("split, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
+    rows = _distinct(x, y, error)
+    if len(rows) < 2:
+        raise InputError("at least 2 different samples", f"{len(rows)}", "give more data")
+    x, y = x[rows], y[rows]
+    for array in (x, y):
+        array.setflags(write=False)
+    shape = (X.shape[1], X.shape[2]) if X.ndim == 3 else None
+    sums = tuple(hashlib.sha256(array.astype("<f8").tobytes()).hexdigest() for array in (X, Y))
+    return Data(x, y, rows, shape, Y.shape[1:] or (1,), float(error), seed, (sums[0], sums[1]))
+
+
+def require_function(data: Data | None, asked: str) -> None:
+    """f can be asked at any point, which samples do not allow."""
+    if data is not None:
+        wanted = f"{asked}, which needs a function that can be asked anywhere"
+        raise InputError(wanted, str(data), "use method='solved', or give a formula or a callable")
+
+
+def numbers_of(name: str, given: Any) -> np.ndarray:
+    """A copy as float64; −0 becomes 0, so that equal numbers have equal bytes."""
+    try:
+        array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"numbers as {name}", " ".join(str(error).split())[:100], "pass an array") from None
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"real numbers as {name}", f"{type(given).__name__} of {array.dtype}", "pass an array of floats"
+        )
+    found = array.astype(np.float64, order="C") + 0.0
+    if (
+        name == "X"
+        and array.dtype.itemsize >= 8
+        and not np.array_equal(found.astype(np.longdouble), array, equal_nan=True)
+    ):
+        raise InputError(
+            "X that float64 holds exactly", f"longer numbers ({array.dtype})", "round X before f is evaluated"
+        )
+    return found
+
+
+def _distinct(x: np.ndarray, y: np.ndarray, error: float) -> np.ndarray:
+    """The first of every set of equal samples; the same x with another y is refused."""
+    first: dict[bytes, int] = {}
+    for i, point in enumerate(x):
+        k = first.setdefault(point.tobytes(), i)
+        if k != i and np.abs(y[i] - y[k]).max() > 2 * error:
+            found = f"samples {k} and {i} have the same x, and y = {y[k].tolist()[:8]} and {y[i].tolist()[:8]}"
+            raise InputError("noiseless data", found, "keep one of the two, or declare evaluation_error")
+    return np.array(list(first.values()), int)

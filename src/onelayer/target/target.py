@@ -1,0 +1,256 @@
+"""Target: the function to approximate, its domain, the shapes of its input and output, its modulus.
+
+A function of D variables is a sequence of D scalar tokens; a sequence target of shape (n, d) has D = n·d variables, in
+row order. Internally inputs are [batch, D] and outputs [batch, m], m the number of output entries.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import cached_property
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from ..common.errors import InputError
+from ..formula import Formula, enclose, evaluate, parse
+from .callables import Batched
+from .domain import Domain, End, domain_of
+from .envelope import Envelope, envelope_of, widest
+from .samples import Data, data_of
+from .slopes import Derivation
+
+if TYPE_CHECKING:
+    from .modulus import Modulus
+
+Kind = Literal["formula", "callable", "data"]
+OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin", "split"}
+
+
+class Target:
+    """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
+
+    A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
+    [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
+    the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
+    its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it,
+    and the certificate says so. With a `margin`, nothing is asked within that distance (in the maximum norm, in the units
+    of x) of the jumps of `where(…)` in a formula.
+
+    Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
+    `split` is the seed of the choice of samples that are held out (`data`). With `lipschitz`, f is known everywhere up to
+    the `envelope` of the samples; without it f can be asked at the samples alone.
+    """
+
+    def __init__(
+        self,
+        function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
+        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
+        *,
+        shape: tuple[int, int] | None = None,
+        output_shape: tuple[int, ...] | None = None,
+        lipschitz: float | Sequence[float] | None = None,
+        modulus: Callable[[float], float] | None = None,
+        where: str | None = None,
+        evaluation_error: float = 0.0,
+        margin: float = 0.0,
+        split: int = 0,
+    ) -> None:
+        if isinstance(domain, Domain) and where is not None:
+            raise InputError("one condition", "a Domain and `where` as well", "put the condition into the Domain")
+        if lipschitz is not None and modulus is not None:
+            raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
+        if modulus is not None and not callable(modulus):
+            raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or lipschitz")
+        if not _is_number(evaluation_error) or not 0 <= evaluation_error < math.inf:
+            raise InputError(
+                "evaluation_error, finite and ≥ 0", f"{evaluation_error!r}", "declare how far answers may be off"
+            )
+        if not (isinstance(function, str | tuple) or callable(function)):
+            found = type(function).__name__
+            raise InputError("a formula or a callable, or samples (X, Y), as target", found, "pass one of these")
+        self.data: Data | None = None
+        self.envelope: Envelope | None = None
+        if isinstance(function, tuple):
+            self.data = data_of(function, evaluation_error, split)
+            domain = self.data.box() if domain is None else domain
+            shape = self.data.sequence_shape(shape)
+        if domain is None:
+            raise InputError("a domain", "none", "give domain=[(low, high), …]")
+        self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
+        self.formula: Formula | None = None
+        self.function: Batched | None = None
+        if not _is_number(margin) or not 0 <= margin < math.inf:
+            raise InputError("margin, finite and ≥ 0", f"{margin!r}", "give the distance to keep from jumps")
+        self.evaluation_error = float(evaluation_error)
+        self.margin = float(margin)
+        self._declared = (lipschitz, modulus)
+        self.sequence = shape is not None
+        self.shape = self._sequence_shape(shape)
+        if isinstance(function, str):
+            self.formula = parse(function, self.domain.names)
+            if self.domain.where is None:
+                Derivation(self.formula, self.domain.lower, self.domain.upper).require_finite()
+        elif self.data is not None:
+            self.data.require_inside(self.domain)
+            if modulus is not None:
+                raise InputError("a modulus that samples can be used with", "modulus", "declare lipschitz")
+            if lipschitz is not None:
+                assert self.modulus.lipschitz is not None
+                self.envelope = envelope_of(self.data, self.modulus.lipschitz)
+        elif not isinstance(function, tuple):
+            self.function = Batched(function, self.shape if self.sequence else None)
+        self.output_shape = self._find_output_shape(output_shape)
+
+    @property
+    def kind(self) -> Kind:
+        return "formula" if self.formula else "callable" if self.data is None else "data"
+
+    @property
+    def dimension(self) -> int:
+        return self.domain.dimension
+
+    @property
+    def outputs(self) -> int:
+        """Number of output entries."""
+        return math.prod(self.output_shape)
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """(positions, features) of the output as a sequence; an output without positions is one position."""
+        if len(self.output_shape) >= 2:
+            return self.output_shape[0], math.prod(self.output_shape[1:])
+        return 1, self.outputs
+
+    @property
+    def text(self) -> str:
+        if self.data is not None:
+            return str(self.data)
+        given = self.function.function if self.function else None
+        return self.formula.text if self.formula else getattr(given, "__qualname__", repr(given))
+
+    @cached_property
+    def centre(self) -> Float[np.ndarray, " out"]:
+        """f at the centre of the box, as floats."""
+        middle = self.domain.points(np.full((1, self.dimension), 0.5))
+        return self.nearest(middle)[0][0]
+
+    @cached_property
+    def modulus(self) -> "Modulus":
+        """The modulus of continuity: declared, else derived from the formula, else estimated by sampling."""
+        from .modulus import modulus_of
+
+        return modulus_of(self, *self._declared)
+
+    @cached_property
+    def left_open(self) -> float:
+        """The most that the samples and the declared constants leave f open by, found at random points; 0 for a function."""
+        return 0.0 if self.envelope is None else widest(self.envelope, self.domain)
+
+    def part(self, formula: Formula) -> "Target":
+        """Another formula, a part of this one, with the same names and number of outputs, on the same domain."""
+        other = copy(self)
+        other.formula = formula
+        for known in ("centre", "modulus"):
+            other.__dict__.pop(known, None)
+        return other
+
+    def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
+        """f at points of the domain, in float64. A point without a finite value is reported."""
+        y = self.values(x)
+        bad = ~np.isfinite(y).all(axis=1)
+        if bad.any():
+            point = x[int(bad.argmax())].tolist()
+            raise InputError(
+                "a finite value everywhere in the domain",
+                f"{y[int(bad.argmax())].tolist()} at x = {point}",
+                "shrink the domain, or change the function there",
+            )
+        return y
+
+    def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
+        """f at points, in float64, finite or not; for data the middle of what f can be there."""
+        if self.data is None:
+            known = self.formula or self.function
+            assert known is not None
+            return known(x, self.output_shape) if isinstance(known, Batched) else np.asarray(evaluate(known, x))
+        values, radius = self.enclosed(x)
+        if self.envelope is None and np.isinf(radius).any():
+            found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is none of them"
+            raise InputError("f at samples", found, "declare lipschitz, or give a function")
+        return values
+
+    def enclosed(
+        self, x: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, "point out"], Float[np.ndarray, "point out"]]:
+        """(values, radius) with |f − values| ≤ radius for a callable or data, as declared; NaN and ∞ where f is unknown."""
+        if self.data is not None:
+            return self.data.at(x) if self.envelope is None else self.envelope(x)
+        values = self.values(x)
+        return values, np.full(values.shape, self.evaluation_error)
+
+    def nearest(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Float[np.ndarray, "point out"], float]:
+        """(values, error): f at float points with a proved bound on |value − f|; a callable's is the declared one."""
+        if self.data is not None:
+            return self(x), float(self.enclosed(x)[1].max())
+        if self.formula is None:
+            return self(x), self.evaluation_error
+        values, error = np.empty((len(x), self.outputs)), 0.0
+        for i, point in enumerate(x.tolist()):
+            for o, ball in enumerate(enclose(self.formula, point)):
+                low, high = ball.lower(), ball.upper()
+                if not (ball.is_finite() and math.isfinite(low) and math.isfinite(high)):
+                    raise InputError(
+                        "a finite value everywhere in the domain", f"none at x = {point}", "shrink the domain"
+                    )
+                values[i, o] = (low + high) / 2
+                error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
+        return values, error
+
+    def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
+        D = self.domain.dimension
+        if shape is None:
+            return D, 1
+        if not _is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
+            raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
+        return int(shape[0]), int(shape[1])
+
+    def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
+        if self.formula:
+            found: tuple[int, ...] = (len(self.formula.outputs),)
+        elif self.data is not None:
+            found = self.data.output_shape
+        else:
+            assert self.function is not None
+            found = self.function.output_shape(self.domain.points(np.full((2, self.dimension), 0.5)))
+        if given is None:
+            return found
+        if not _is_shape(given) or math.prod(given) != math.prod(found):
+            raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
+        return tuple(int(g) for g in given)
+
+
+def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
+    """A Target as given, or one made from a function, its domain and what else is known about it."""
+    if isinstance(function, Target):
+        if domain is not None or about:
+            raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
+        return function
+    if unknown := sorted(set(about) - OPTIONS):
+        raise InputError(f"options among {', '.join(sorted(OPTIONS))}", ", ".join(unknown), "correct the name")
+    return Target(function, domain, **about)
+
+
+def require_tolerance(tolerance: float) -> None:
+    if not _is_number(tolerance) or not 1e-290 < tolerance < 1e290:
+        raise InputError("a tolerance above 0 (1e-290 to 1e290)", f"{tolerance!r}", "give for instance 1e-3")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_shape(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(n, Integral) and int(n) >= 1 for n in value) and bool(value)

@@ -1,0 +1,146 @@
+"""Teachers of real numbers: constructed on a domain, with a certificate; or trained on given inputs."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...approximation import Approximation
+from ...common.errors import InputError
+from ...formula import Formula, evaluate, parse
+from ...pipeline import build
+from ...target.domain import Domain, domain_of
+from ...target.points import uniform_points
+from ...target.target import Target
+from ..recipe import Recipe
+from ..train import train
+from .distillation import Distillation, parameters_of, ratio_of_times
+from .expression import formula_of
+from .fidelity import Comparing
+from .inputs import unseen
+from .steady import answer, real_tensor, require_repeated, require_steady
+
+Progress = Callable[[str, float], None]
+JUDGED = 4096  # points at which fidelity is observed on a domain
+AT_ONCE = 4096
+FEW = 16  # inputs that a teacher is asked about twice
+
+
+def constructed(
+    teacher: Any, domain: Any, tolerance: float, progress: Progress | None, wishes: dict[str, Any]
+) -> Distillation:
+    """A layer built for the teacher on a domain; proved as far as the teacher is known."""
+    _require_teacher(teacher)
+    box = domain if isinstance(domain, Domain) else domain_of(domain)
+    declared = {"lipschitz", "modulus"} & set(wishes)
+    formula = None if declared else formula_of(teacher, box.names)
+    source: Any = formula if formula is not None else asked(teacher)
+    found = build(source, domain, tolerance, progress=progress, **wishes)
+    points = found.domain.points(uniform_points(JUDGED, found.domain.dimension, 77).numpy())
+    points = points[found.domain.contains(points)]
+    if not len(points):
+        raise InputError("a domain with points in it", f"none among {JUDGED:,}", "widen it")
+    require_repeated(lambda: _answers(teacher, _shaped(found, points[:FEW])))
+    how = f"constructed, {found.facts.method}: {_known(found, formula is not None)}"
+    if formula is not None:
+        rounding = _rounding(teacher, parse(formula, found.domain.names), found, points)
+        note = (
+            f"the target is the teacher in exact arithmetic; its own answers are rounded, by {rounding:.1g} where seen"
+        )
+        found = replace(found, facts=replace(found.facts, notes=(*found.facts.notes, note)))
+    return _judged(teacher, found, _shaped(found, points), how)
+
+
+def trained(
+    teacher: Any, inputs: Any, tolerance: float, progress: Progress | None, wishes: dict[str, Any]
+) -> Distillation:
+    """A layer trained on the teacher's answers to given inputs; one in ten of them is held out (`validation`)."""
+    _require_teacher(teacher)
+    try:
+        x = np.asarray(inputs.detach().cpu() if isinstance(inputs, torch.Tensor) else inputs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("inputs, an array of numbers", f"{error}", "pass [N, D] or [N, n, d]") from None
+    if x.ndim not in (2, 3) or len(x) < 2:
+        raise InputError("inputs [N, D] or [N, n, d], at least two", f"shape {list(x.shape)}", "reshape them")
+    if wishes.get("validation") == 0:
+        raise InputError("validation, a share above 0", "0", "hold some inputs out to judge by")
+    require_repeated(lambda: _answers(teacher, x[:FEW]))
+    found = train((x, _answers(teacher, x)), tolerance=tolerance, progress=progress, **wishes)
+    recipe = Recipe(**{name: wishes[name] for name in ("seed", "validation") if name in wishes})
+    order = np.random.default_rng(recipe.seed).permutation(len(x))  # as `train` splits them
+    count = max(1, round(recipe.validation * len(x)))
+    held = order[:count][unseen(x[order[:count]], x[order[count:]])]
+    return _judged(teacher, found, x[held], "trained on the teacher's answers: observed, not proved")
+
+
+def _rounding(teacher: Any, formula: Formula, found: Approximation, points: np.ndarray) -> float:
+    """How far the teacher's own answers are from its formula, at some points; refused if beyond the tolerance.
+
+    What is proved is proved of the formula: a teacher that is lost in its own rounding is not described by it.
+    """
+    theirs = _answers(teacher, _shaped(found, points)).reshape(len(points), -1)
+    off = float(np.abs(theirs - np.asarray(evaluate(formula, points)).reshape(len(points), -1)).max(initial=0.0))
+    tolerance = found.certificate.tolerance
+    if not off <= tolerance:
+        wanted = f"a teacher that answers its own formula within {tolerance:g}"
+        raise InputError(wanted, f"answers that are {off:.3g} away", "use teacher.double(), or declare lipschitz=")
+    return off
+
+
+def asked(teacher: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """The teacher as a function of arrays."""
+
+    def answers(x: np.ndarray) -> np.ndarray:
+        return _answers(teacher, x)
+
+    answers.__qualname__ = (
+        type(teacher).__name__ if isinstance(teacher, nn.Module) else getattr(teacher, "__qualname__", "teacher")
+    )
+    return answers
+
+
+def _answers(teacher: Any, x: np.ndarray) -> np.ndarray:
+    """What the teacher answers, in its own dtype and on its own device, as float64."""
+    if not isinstance(teacher, nn.Module):
+        return np.asarray(answer(teacher, x), dtype=np.float64)
+    first = next(iter(teacher.parameters()), torch.zeros(1, dtype=torch.float64))
+    parts = []
+    with torch.no_grad():
+        for part in np.array_split(x, max(1, -(-len(x) // AT_ONCE))):
+            y = real_tensor(answer(teacher, torch.from_numpy(part).to(first.device, first.dtype)), len(part))
+            parts.append(y.double().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def _judged(teacher: Any, found: Approximation, x: np.ndarray, how: str) -> Distillation:
+    """The layer beside the teacher, at inputs as the teacher reads them."""
+    flat = x.reshape(len(x), -1)
+    theirs = _answers(teacher, x).reshape(len(x), -1)
+    mine = np.asarray(found(flat), dtype=np.float64).reshape(len(x), -1)
+    seen = Comparing()
+    seen.add(torch.from_numpy(mine), torch.from_numpy(theirs))
+    speed = ratio_of_times(lambda: _answers(teacher, x), lambda: found.fast()(flat), torch.device("cpu"))
+    parameters = (parameters_of(teacher), found.parameters)
+    return Distillation(found.model, found, seen.result(), parameters, speed, how, found.history)
+
+
+def _shaped(found: Approximation, x: np.ndarray) -> np.ndarray:
+    """Points as the teacher reads them: [N, n, d] if it reads sequences."""
+    return x.reshape(len(x), *found.shape) if isinstance(found.target, Target) and found.target.sequence else x
+
+
+def _known(found: Approximation, formula: bool) -> str:
+    if formula:
+        return "the teacher's operations are a formula"
+    target = found.target
+    declared = isinstance(target, Target) and target.modulus.kind == "declared"
+    return "by the declared Lipschitz constant" if declared else "only observed, no constant was declared"
+
+
+def _require_teacher(teacher: Any) -> None:
+    if not callable(teacher):
+        raise InputError("a teacher that can be called", type(teacher).__name__, "pass an nn.Module or a function")
+    require_steady(teacher)

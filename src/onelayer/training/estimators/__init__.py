@@ -1,0 +1,1 @@
+"""Layers for noisy samples, as scikit-learn estimators."""

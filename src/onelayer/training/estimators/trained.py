@@ -1,0 +1,101 @@
+"""Trained on noisy samples: held-out samples say how many steps are enough, then all samples are trained on for so many.
+
+Trainings of several lengths are each made to their end, where the rate has fallen to 0; the one with the least held-out error
+(root mean square, or cross-entropy of labels) is repeated on all samples. Where there are too few to hold any out, or where the
+number of steps is given, there is nothing to choose. Weight decay, dropout and a LayerNorm keep a layer from learning the noise;
+their strengths were chosen on splits of the handwritten digits, and are not tuned for other data.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...approximation import Approximation
+from ...common.errors import InputError
+from ...layer.arithmetic import Arithmetic, arithmetic_of
+from ..train import train
+from .rows import Rows
+
+HELD = 0.1  # of the samples
+FEWEST = 100  # samples; a tenth of fewer says nothing
+BATCH = 128
+EPOCHS = 60  # all samples are seen so often, at most
+LEAST, MOST = 200, 5000  # steps of the longest training, whatever the number of samples
+SHARES = (1 / 16, 1 / 4, 1)  # of the longest: the lengths to choose from
+VALIDATIONS = 16  # over all steps, for the history
+RECIPE: dict[str, Any] = {"norm": "post", "dropout": 0.3, "weight_decay": 0.3, "rate": 3e-3}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Of a layer to be trained; a row is one token, or `tokens` = (n, d)."""
+
+    heads: int
+    width: int
+    d_model: int
+    tokens: tuple[int, int] | None
+    dtype: str  # to be stored and evaluated in; noisy samples are trained on in float32
+
+
+def trained(rows: Rows, labels: bool, shape: Shape, steps: int | None, seed: int) -> Approximation:
+    """A layer for the rows; with `labels` the only column of y numbers the classes."""
+    arithmetic = arithmetic_of(shape.dtype)
+    N, D = rows.x.shape
+    n, d = (1, D) if shape.tokens is None else shape.tokens
+    if n * d != D:
+        raise InputError(f"tokens (n, d) with n·d = {D}, the features", f"{(n, d)}", "make the two agree")
+    mean, spread = rows.answer_units
+    answers = rows.y[:, 0].astype(np.int64) if labels else (rows.y - mean) / spread
+    weights = rows.weights * (N / rows.total)
+
+    def run(steps: int, validation: float) -> Approximation:
+        every = max(1, steps // VALIDATIONS) if validation else steps
+        return train(
+            (rows.x.reshape(N, n, d), answers, weights), **RECIPE,
+            heads=shape.heads, width=shape.width, d_model=shape.d_model, dtype="float32",
+            alike=shape.tokens is not None, loss="cross_entropy" if labels else "mse",
+            seed=seed, batch=BATCH, steps=steps, every=every, validation=validation,
+        )  # fmt: skip
+
+    if steps is not None or N < FEWEST:
+        found = run(LEAST if steps is None else steps, 0.0)
+        return _in_units(found, labels, rows.answer_units, (math.nan, 0), arithmetic)
+    longest = min(max(EPOCHS * math.ceil(N / BATCH), LEAST), MOST)
+    judged = min((run(round(share * longest), HELD) for share in SHARES), key=_at_the_end)
+    assert judged.history is not None
+    length, last = judged.history.steps, judged.history.moments[-1]
+    seen = (last.validated, judged.certificate.observed_points)
+    found = run(length, 0.0)
+    chosen = f"{length:,} steps, chosen by held-out error; observed error and history are those of the layer that was trained"
+    facts = replace(found.facts, notes=(*found.facts.notes, f"{chosen} without the held-out samples"))
+    found = replace(found, facts=facts, history=judged.history)
+    return _in_units(found, labels, rows.answer_units, seen, arithmetic)
+
+
+def _at_the_end(judged: Approximation) -> float:
+    assert judged.history is not None
+    return judged.history.moments[-1].rmse
+
+
+def _in_units(
+    found: Approximation,
+    labels: bool,
+    units: tuple[np.ndarray, np.ndarray],
+    seen: tuple[float, int],
+    arithmetic: Arithmetic,
+) -> Approximation:
+    """The layer in the dtype asked for; the read-out and what was seen of its error in the units of the answers."""
+    observed, points = seen
+    model = found.model.to(arithmetic.dtype)
+    if not labels:
+        mean, spread = units
+        observed *= float(spread.max())
+        with torch.no_grad():
+            s, m = (torch.from_numpy(t).to(model.W_R.dtype) for t in (spread, mean))
+            model.W_R.mul_(s)
+            model.b_R.mul_(s).add_(m)
+    certificate = replace(found.certificate, weights=model.fingerprint(), observed=observed, observed_points=points)
+    return replace(found, certificate=certificate)

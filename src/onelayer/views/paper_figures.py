@@ -1,0 +1,296 @@
+"""The paper's two figures, drawn from a live layer.
+
+Figure 1, `attention_flow`: every query q_i attends to all keys k_j, and z_i = Σ_j α_ij v_j (Eq. (5)–(7)). Lines run from the
+tokens that are looked at to the tokens that ask; width and strength are the real α_ij.
+
+Figure 2, `passes`: the forward pass with ‖h^l‖ and the backward pass with ‖δ^l‖, δ^l = ∂L/∂h^l, at every stage of the layer.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..approximation import Approximation
+from ..common.errors import InputError
+from ..model.passes import both_passes
+from ..model.transformer import SingleLayerTransformer
+from .comparison import COLOURS
+from .scene import can_be_asked
+from .style import FONT
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+FORWARD, BACKWARD = COLOURS["constructed"], COLOURS["trained"]
+HEAD_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito, colour-blind-safe
+MOST_HEADS, MOST_TOKENS = 4, 10  # more would not be readable
+FAINTEST = 0.005  # weights below this are drawn as nothing
+
+
+def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, heads: int = MOST_HEADS) -> "go.Figure":
+    """Figure 1 at the point x: who attends to whom, and how much, in the `heads` heads that write most into the stream.
+
+    The tokens that ask are those that are read out. Of many tokens those with the largest weights are drawn. Every line's
+    `meta` holds its head, query, key (numbered from 0) and weight α_ij.
+    """
+    import plotly.graph_objects as go
+
+    model, tokens, names, kinds = _subject(subject, x)
+    if not (isinstance(heads, int) and heads >= 1):
+        raise InputError("heads, a whole number ≥ 1", f"{heads!r}", "say how many heads to draw")
+    c = model.config
+    rows = list(range(c.all_tokens))[c.read_rows]
+    with torch.no_grad():
+        alpha = model.attention(tokens)[0][:, rows]  # Eq. (5): [head, query, key]
+        written = _written(model, tokens, alpha)
+    chosen = np.sort(np.argsort(-written, kind="stable")[:heads]).tolist()
+    weights = alpha[chosen].numpy()
+    keys = _foremost(weights.max(axis=(0, 1)))
+    queries = _foremost(weights.max(axis=(0, 2))) if len(rows) > MOST_TOKENS else list(range(len(rows)))
+    figure = go.Figure()
+    figure.update_layout(**_blank(f"Attention flow at x = {_point(tokens)}: α of Eq. (5), {_many(chosen, c.heads)}"))
+    width, gap = 1.0, 0.75
+    for panel, head in enumerate(chosen):
+        left = panel * (width + gap)
+        colour = HEAD_COLOURS[panel % len(HEAD_COLOURS)]
+        ends = {j: (left, _height(n, len(keys))) for n, j in enumerate(keys)}
+        asks = {i: (left + width, _height(n, len(queries))) for n, i in enumerate(queries)}
+        for i in queries:
+            for j in keys:
+                weight = float(weights[panel, i, j])
+                _edge(figure, ends[j], asks[i], colour, (head, rows[i], j, weight), names)
+                if weight >= (0.1 if len(queries) == 1 else 0.5):  # more numbers would hide the lines
+                    _number(figure, ends[j], asks[i], weight)
+        _nodes(figure, [(ends[j], names[j], "middle left") for j in keys], colour, filled=False)
+        _nodes(
+            figure,
+            [(asks[i], _answered(rows[i], names, c.tokens), "middle right") for i in queries],
+            colour,
+            filled=True,
+        )
+        label = f"<b>head {head + 1}</b>, {kinds[head]}" if kinds else f"<b>head {head + 1}</b>"
+        figure.add_annotation(
+            x=left + width / 2, y=1.17, text=label, showarrow=False, font={"color": colour, "size": 15}
+        )
+        figure.add_annotation(
+            x=left + width / 2, y=-0.17, text=f"writes {written[head]:.3g}", showarrow=False, font={"color": "#555555"}
+        )
+    extent = len(chosen) * (width + gap) - gap
+    figure.update_xaxes(range=[-0.42, extent + 0.42])
+    figure.update_yaxes(range=[-0.25, 1.28])
+    figure.update_layout(width=max(420, 330 * len(chosen)), height=240 + 34 * max(len(keys), len(queries)))
+    return figure
+
+
+def passes(subject: Approximation | SingleLayerTransformer, x: Any, y: Any = None) -> "go.Figure":
+    """Figure 2 at the point x: solid arrows forward with ‖h^l‖, dashed arrows backward with ‖δ^l‖, and ‖∂L/∂W^l‖ below.
+
+    The loss is L = ½ Σ (T(x) − y)²; y is f(x) where f can be asked, and 0 otherwise.
+    """
+    import plotly.graph_objects as go
+
+    model, tokens, _, _ = _subject(subject, x)
+    goal, said = _goal(subject, model, tokens, y)
+    found = both_passes(model, tokens, goal)
+    stages = found.stages
+    figure = go.Figure()
+    title = f"Forward and backward pass at x = {_point(tokens)}: L = ½ Σ (T(x) − y)² = {found.loss:.3g}, {said}"
+    figure.update_layout(**_blank(title))
+    half = 0.38
+    for n, stage in enumerate(stages):
+        box = {"x0": n - half, "x1": n + half, "y0": -0.28, "y1": 0.28, "layer": "below"}
+        figure.add_shape(type="rect", **box, line={"color": "#444444", "width": 1.5}, fillcolor="#f5f5f5")
+        sizes = " × ".join(map(str, stage.activation.shape[1:]))
+        figure.add_annotation(x=n, y=0.06, text=f"<b>{stage.name}</b>", showarrow=False)
+        figure.add_annotation(x=n, y=-0.13, text=sizes, showarrow=False, font={"size": 12, "color": "#555555"})
+        if n:
+            ends = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": "", "arrowhead": 2, "arrowwidth": 2}
+            figure.add_annotation(x=n - half, y=0.13, ax=n - 1 + half, ay=0.13, arrowcolor=FORWARD, **ends)
+            _dashed(figure, n - half, n - 1 + half, -0.13)
+        learns = any(name in found.gradients for name in stage.weights)
+        gradient = f"‖∂L/∂W‖ {_short(found.gradient_norm(stage))}" if learns else ""
+        figure.add_annotation(x=n, y=-0.86, text=gradient, showarrow=False, font={"size": 12, "color": "#555555"})
+    numbers = {"mode": "text", "x": list(range(len(stages))), "hoverinfo": "skip", "showlegend": False}
+    for key, norms, at, colour in (
+        ("h", [s.norm for s in stages], 0.48, FORWARD),
+        ("δ", [s.error_norm for s in stages], -0.5, BACKWARD),
+    ):
+        text = [f"‖{key}‖ {_short(norm)}" for norm in norms]
+        font = {"color": colour, "size": 14}
+        figure.add_trace(go.Scatter(y=[at] * len(stages), text=text, meta=norms, name=key, textfont=font, **numbers))
+    for label, at, colour in (("forward →", 0.82, FORWARD), ("← backward, δ = ∂L/∂h", -1.12, BACKWARD)):
+        figure.add_annotation(x=(len(stages) - 1) / 2, y=at, text=f"<b>{label}</b>", showarrow=False, font_color=colour)
+    figure.update_xaxes(range=[-0.5, len(stages) - 0.5])
+    figure.update_yaxes(range=[-1.25, 0.95])
+    figure.update_layout(width=172 * len(stages), height=360)
+    return figure
+
+
+def _subject(
+    subject: Approximation | SingleLayerTransformer, x: Any
+) -> tuple[SingleLayerTransformer, Tensor, list[str], tuple[str, ...]]:
+    """(model, x as [1, token, feature], names of all tokens, kinds of all heads) of an approximation or of a bare model."""
+    if isinstance(subject, Approximation):
+        model, names = subject.model, subject._token_names()
+        kinds = tuple(kind for kind, count in subject.facts.heads for _ in range(count))
+        batch, _ = subject._batch(_numbers(x).to(model.W_E.dtype))
+        one = len(batch) == 1
+        tokens = subject._as_tokens(batch) if one else batch
+    elif isinstance(subject, SingleLayerTransformer):
+        model, kinds = subject, ()
+        c = model.config
+        given = _numbers(x).to(model.W_E.dtype)
+        one = given.numel() == c.tokens * c.features_in
+        tokens = given.reshape(1, c.tokens, c.features_in) if one else given
+        special = [("anchor", c.anchor_tokens), ("memory", c.memory_tokens), ("output", c.output_tokens)]
+        names = [f"token {j + 1}" for j in range(c.tokens)]
+        names += [name if n == 1 else f"{name} {i + 1}" for name, n in special for i in range(n)]
+    else:
+        found = type(subject).__name__
+        raise InputError("an Approximation or a SingleLayerTransformer", found, "pass what `build` or `load` returned")
+    if not one:
+        raise InputError("one point", f"numbers of shape {list(tokens.shape)}", "pass one point of the domain")
+    return model, tokens, names, kinds if len(kinds) == model.config.heads else ()
+
+
+def _numbers(x: Any) -> Tensor:
+    return x.detach().cpu() if isinstance(x, Tensor) else torch.from_numpy(np.array(x, dtype=np.float64))
+
+
+def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -> tuple[Tensor, str]:
+    """(y of the loss, in words) in the shape of T(x). Entries that hold no output count as right: they leave δ at 0 there."""
+    with torch.no_grad():
+        answer = model(tokens)
+    places = list(subject.facts.places) if isinstance(subject, Approximation) else list(range(answer.shape[1]))
+    known = isinstance(subject, Approximation) and subject.target is not None and can_be_asked(subject.target)
+    if y is None and known:
+        wanted, said = torch.from_numpy(subject.target(tokens.double().reshape(1, -1).numpy())), "y = f(x)"
+    elif y is None:
+        wanted, said = torch.zeros(len(places), answer.shape[2]), "y = 0"
+    else:
+        wanted = _numbers(y)
+        said = f"y = {wanted.item():g}" if wanted.numel() == 1 else "y as given"
+    if wanted.numel() != len(places) * answer.shape[2]:
+        asked = f"y with {len(places) * answer.shape[2]} numbers, as T(x) has"
+        raise InputError(asked, f"{wanted.numel()}", "give one number for every output")
+    goal = answer.clone()
+    goal[:, places] = wanted.to(answer.dtype).reshape(1, len(places), -1)
+    return goal, said
+
+
+def _written(model: SingleLayerTransformer, tokens: Tensor, alpha: Tensor) -> np.ndarray:
+    """How much each head writes into the stream of the tokens that ask: ‖Σ_j α_ij v_j W^O‖."""
+    c = model.config
+    e = model.tokens(tokens)
+    v = model._project(model._norm_1(e) if c.norm == "pre" else e, "V")[0]
+    z = alpha @ v  # Eq. (6): [head, query, d_v]
+    added = torch.einsum("hrw,hwm->hrm", z, model.W_O.reshape(c.heads, c.d_v, c.d_model))
+    return added.flatten(1).norm(dim=1).numpy()
+
+
+def _foremost(weights: np.ndarray) -> list[int]:
+    """The tokens with the largest weights, in their order."""
+    return np.sort(np.argsort(-weights, kind="stable")[:MOST_TOKENS]).tolist()
+
+
+def _edge(
+    figure: "go.Figure",
+    start: tuple[float, float],
+    end: tuple[float, float],
+    colour: str,
+    about: tuple[int, int, int, float],
+    names: list[str],
+) -> None:
+    """One line of Figure 1; a weight too small to see has a line of no width, so that its number can still be found."""
+    import plotly.graph_objects as go
+
+    head, query, key, weight = about
+    seen = weight >= FAINTEST
+    figure.add_trace(
+        go.Scatter(
+            x=[start[0], end[0]],
+            y=[start[1], end[1]],
+            mode="lines",
+            line={"color": colour, "width": 1 + 11 * weight if seen else 0},
+            opacity=0.15 + 0.85 * weight if seen else 0,
+            meta={"head": head, "query": query, "key": key, "weight": weight},
+            hoverinfo="text",
+            text=f"head {head + 1}: {names[query]} attends to {names[key]} with α = {weight:.4g}",
+            showlegend=False,
+        )
+    )
+
+
+def _number(figure: "go.Figure", start: tuple[float, float], end: tuple[float, float], weight: float) -> None:
+    """The weight on its line, a third of the way along: there lines to the same token are still apart."""
+    x, y = (a + 0.33 * (b - a) for a, b in zip(start, end, strict=True))
+    figure.add_annotation(x=x, y=y, text=f"{weight:.2f}", showarrow=False, bgcolor="white", opacity=0.9, font_size=12)
+
+
+def _nodes(figure: "go.Figure", nodes: list[Any], colour: str, filled: bool) -> None:
+    import plotly.graph_objects as go
+
+    figure.add_trace(
+        go.Scatter(
+            x=[at[0] for at, _, _ in nodes],
+            y=[at[1] for at, _, _ in nodes],
+            mode="markers+text",
+            text=[f"&nbsp;{name}&nbsp;" for _, name, _ in nodes],
+            textposition=[where for _, _, where in nodes],
+            marker={"size": 15, "color": colour if filled else "white", "line": {"color": colour, "width": 2.5}},
+            hoverinfo="skip",
+            showlegend=False,
+            cliponaxis=False,
+        )
+    )
+
+
+def _dashed(figure: "go.Figure", start: float, end: float, at: float) -> None:
+    """A dashed arrow: plotly's own arrows are solid."""
+    figure.add_shape(
+        type="line", x0=start, x1=end, y0=at, y1=at, line={"color": BACKWARD, "width": 2, "dash": "dash"}, layer="below"
+    )
+    tip = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": "", "arrowhead": 2, "arrowwidth": 2}
+    figure.add_annotation(x=end, y=at, ax=end + 0.04, ay=at, arrowcolor=BACKWARD, **tip)
+
+
+def _height(n: int, of: int) -> float:
+    """From 1 at the top to 0, a single one in the middle."""
+    return 0.5 if of == 1 else 1 - n / (of - 1)
+
+
+def _answered(token: int, names: list[str], data: int) -> str:
+    """What a token receives: z_i for the i-th data token, z for an output token."""
+    return f"z<sub>{token + 1}</sub>" if token < data else names[token].replace("output", "z")
+
+
+def _short(value: float) -> str:
+    """Three digits, without an exponent where that is shorter."""
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+
+
+def _point(tokens: Tensor) -> str:
+    numbers = tokens.flatten().tolist()
+    shown = ", ".join(f"{v:.4g}" for v in numbers[:6])
+    return f"({shown}, …)" if len(numbers) > 6 else f"({shown})"
+
+
+def _many(chosen: list[int], heads: int) -> str:
+    if len(chosen) == heads:
+        return "all heads" if heads > 1 else "the one head"
+    return f"the {len(chosen)} of {heads} heads that write most"
+
+
+def _blank(title: str) -> dict[str, Any]:
+    """The frame of a drawing without axes."""
+    axis = {"visible": False, "fixedrange": True}
+    return {
+        "title": {"text": title, "font": {"size": 16}},
+        "font": FONT,
+        "template": "plotly_white",
+        "xaxis": axis,
+        "yaxis": axis,
+        "margin": {"l": 20, "r": 20, "t": 60, "b": 20},
+    }

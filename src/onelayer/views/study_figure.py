@@ -1,0 +1,105 @@
+"""The pictures of a study: y against x, one line per group, median and quartiles over seeds and whatever else is left."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..experiments.study.rates import grouped, matching
+from ..experiments.study.result import Study
+from ..experiments.study.sweep import Figure
+from .style import styled
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Okabe and Ito's colours; a group's first name decides the dash and the mark, all others together the colour
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#b5a100")
+MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+NAMES = {
+    "tolerance": "tolerance ε",
+    "bound": "bound (proved)",
+    "observed": "observed error",
+    "dimension": "variables D",
+    "boxes": "boxes of the proof",
+    "points_per_second": "points per second",
+    "difference": "largest difference from softmax seen",
+    "trained_observed": "observed error, trained",
+    "theorem_units": "heads of the theorem",
+}
+
+
+def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
+    """(title, figure) for everything that the sweep wants drawn and that has points."""
+    found = []
+    for asked in study.sweep.figures:
+        if (figure := study_figure(study, asked)) is not None:
+            found.append((asked.title or f"{', '.join(asked.y)} against {asked.x}", figure))
+    return found
+
+
+def study_figure(study: Study, asked: Figure) -> "go.Figure | None":
+    """One picture; None if there is nothing to draw."""
+    import plotly.graph_objects as go
+
+    across, up = asked.scale.split("-")
+    lines: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    for y in asked.y:
+        rows = [row for row in matching(study.done, asked.where) if _drawable(row.get(y), up == "log")]
+        rows = [row for row in rows if row.get(asked.x) is not None]
+        for values, group in grouped(rows, asked.by).items():
+            named = zip(asked.by, values, strict=True)
+            words = tuple(_cell(v) if isinstance(v, str) else f"{by} {_cell(v)}" for by, v in named if v is not None)
+            name = (*words, NAMES.get(y, y)) if len(asked.y) > 1 else words or (y,)
+            lines[name] = spread(group, asked.x, y, across == "categories")
+    if not lines:
+        return None
+    figure = go.Figure()
+    firsts = list(dict.fromkeys(name[0] for name in lines if len(name) > 1))
+    others = list(dict.fromkeys(name[1:] or name for name in lines))
+    for name, (x, middle, less, more) in lines.items():
+        kind = firsts.index(name[0]) if len(name) > 1 else 0
+        colour = COLOURS[others.index(name[1:] or name) % len(COLOURS)]
+        bars = {"type": "data", "symmetric": False, "array": more, "arrayminus": less, "thickness": 1.2, "width": 4}
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=middle,
+                error_y=bars if any(less) or any(more) else None,
+                mode="markers" if across == "categories" else "lines+markers",
+                name=", ".join(name),
+                line={"color": colour, "width": 1.5, "dash": DASHES[kind % len(DASHES)]},
+                marker={"symbol": MARKS[kind % len(MARKS)], "size": 8, "color": colour},
+            )
+        )
+    kinds = {"log": "log", "linear": "linear", "categories": "category"}
+    label = NAMES.get(asked.y[0], asked.y[0]) if len(asked.y) == 1 else ""
+    figure.update_xaxes(type=kinds[across], title_text=NAMES.get(asked.x, asked.x), exponentformat="power")
+    figure.update_yaxes(type=kinds[up], title_text=label, exponentformat="power")
+    if up == "log":
+        seen = [v for _, middle, _, _ in lines.values() for v in middle]
+        figure.update_yaxes(dtick=1 if max(seen) > 30 * min(seen) else None)
+    apart = {"scattermode": "group"} if across == "categories" else {}
+    return styled(figure, 460, showlegend=len(lines) > 1, **apart)
+
+
+def spread(
+    rows: list[Any], x: str, y: str, categories: bool = False
+) -> tuple[list[Any], list[float], list[float], list[float]]:
+    """(x, median of y, down to the lower quartile, up to the upper one), for every x in order."""
+    groups = grouped(rows, (x,))
+    order = list(groups) if categories else sorted(groups)
+    quartiles = np.array([np.quantile([row[y] for row in groups[at]], (0.25, 0.5, 0.75)) for at in order])
+    low, middle, high = quartiles.T.tolist()
+    less = [m - v for m, v in zip(middle, low, strict=True)]
+    return [at[0] for at in order], middle, less, [v - m for m, v in zip(middle, high, strict=True)]
+
+
+def _drawable(value: Any, log: bool) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return number and (value > 0 or not log)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
