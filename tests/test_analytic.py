@@ -13,13 +13,14 @@ import onelayer as ol
 from cases import certified, random_layer
 from onelayer.construction.plan import outputs_of
 from onelayer.formula import parse
-from onelayer.formula.additive import components, groups_of, maximal, parts_of
+from onelayer.formula.additive import components, maximal, parts_of
 from onelayer.formula.float_bounds import evaluate_bounded
 from onelayer.layer.assemble import assemble
 from onelayer.layer.form import Form, form_of
 from onelayer.pipeline import frame_of
 from onelayer.proof.analytic.part import Budget
 from onelayer.proof.analytic.prove import prove
+from onelayer.target.groups import groups_of
 
 ANALYTIC = [
     ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-4),

@@ -15,9 +15,9 @@ from onelayer.certify import bisect
 
 import onelayer as ol
 from onelayer.construction.group_samples import GroupFit
-from onelayer.formula.additive import groups_of
 from onelayer.proof.analytic.part import Budget
 from onelayer.target.envelope import envelope_of
+from onelayer.target.groups import groups_of
 from onelayer.target.samples import data_of
 
 

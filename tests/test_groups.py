@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from onelayer import Target
-from onelayer.formula.additive import components, groups_of
+from onelayer.formula.additive import components
+from onelayer.target.groups import groups_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from onelayer import kernels
+from onelayer.deployment.attention import kernels
 from onelayer.deployment.attention.averages import Averages
 from onelayer.deployment.attention.shared_keys import table_of
 from onelayer.layer.form import Block

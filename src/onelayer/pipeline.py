@@ -8,7 +8,7 @@ import torch
 
 from .approximation import Approximation, Facts
 from .common.machine import device_of
-from .construction.plan import Plan, outputs_of
+from .construction.plan import Plan
 from .construction.polished.layer import polished
 from .construction.polished.refine import Layer, refined
 from .construction.polished.search import Effort
@@ -20,7 +20,7 @@ from .construction.request import Wishes, require_sense
 from .construction.solved.search import solved_layer
 from .construction.symmetric import symmetric_approximation
 from .layer.arithmetic import FLOAT64, arithmetic_of
-from .layer.assemble import Frame, Layout, assemble, frame_of
+from .layer.assemble import Frame, Layout, assemble, frame_of, outputs_of
 from .layer.layer import ScalarLayer, VectorLayer
 from .layer.magnitudes import amplitude_of, largest_score_of, total_of
 from .model.transformer import SingleLayerTransformer

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..layer.assemble import Layout
+from ..layer.assemble import Layout, outputs_of
 from ..layer.assemble.gates import scalar_config
 from ..layer.assemble.memory import vector_config
 from ..layer.layer import ScalarLayer, VectorLayer
@@ -20,7 +20,7 @@ from ..target.target import Target
 from .group_samples import GroupFit
 from .kinks.remainder import rests_of
 from .parts import groups_to_fit
-from .plan import Plan, outputs_of
+from .plan import Plan
 from .polished.families import family_of
 from .polished.layer import CAP, GOAL, affine_part
 from .polished.search import FIRST, Effort, Search

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import torch
 
-from ..formula.additive import groups_of, links_of, maximal, parts_of
+from ..formula.additive import links_of, maximal, parts_of
 from ..layer.arithmetic import FLOAT32
-from ..layer.assemble import Layout
+from ..layer.assemble import Layout, outputs_of
 from ..layer.assemble.gates import scalar_config
 from ..layer.assemble.memory import vector_config
 from ..layer.form import form_of
@@ -15,9 +15,9 @@ from ..layer.heads import Gates, Memory, joined
 from ..layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
+from ..target.groups import groups_of
 from ..target.target import Target
 from .group_samples import GroupFit, base_of
-from .plan import outputs_of
 from .solved.values import Solution
 
 

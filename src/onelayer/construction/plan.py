@@ -6,7 +6,7 @@ from typing import Any
 
 from ..common.errors import InputError
 from ..common.table import Table, at_most
-from ..layer.assemble import Layout, Outputs
+from ..layer.assemble import Layout
 from ..model.config import LayerConfig
 from ..target.domain import Domain, End
 from ..target.target import Target, require_tolerance, target_of
@@ -64,19 +64,6 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
-
-
-def outputs_of(target: Target) -> Outputs:
-    """Where the outputs go: position i of a sequence is read at its first scalar token, otherwise at token i."""
-    places, width = target.places
-    step = target.shape[1] if places == target.shape[0] else 1
-    return Outputs(places, width, tuple(i * step for i in range(places)))
-
-
-def reach_of(target: Target) -> float:
-    """How many sides away from 0 the box reaches: what normalising costs in rounding."""
-    ends = zip(target.domain.lower, target.domain.upper, target.domain.sides, strict=True)
-    return max(max(abs(a), abs(b)) / float(s) for a, b, s in ends)
 
 
 def plan(

@@ -1,34 +1,16 @@
 """Which variables interact: f = Σ_g f_g(x_g) over groups of coordinates.
 
 A formula shows its groups: the terms of its sums, followed through negation and constant factors, link the variables they
-contain; connected components are the groups. That is a proof of additivity. A callable's groups are *observed*: mixed
-differences at random pairs of points that vanish to rounding. Samples cannot be asked for that: data are one group.
+contain; connected components are the groups. That is a proof of additivity.
 """
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from . import Formula
 from .tree import Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
-
-if TYPE_CHECKING:
-    from ..target.target import Target
-
-PAIRS = 64
-NEGLIGIBLE = 1e-10  # of the range of f
-
-
-def groups_of(target: "Target") -> list[tuple[int, ...]]:
-    """Groups of coordinates (from 0), each sorted, in the order of their first member; unused coordinates are left out."""
-    if target.formula is not None:
-        return components(links_of(target.formula))
-    if target.data is not None:
-        return [tuple(range(target.dimension))]
-    return components(_observed_links(target))
 
 
 def components(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -122,25 +104,3 @@ def _renumbered(node: Node, place: dict[int, int]) -> Node:
         done[id(tree)] = rebuild(tree, **changes)
     renumbered: Node = done[id(node)]
     return renumbered
-
-
-def _observed_links(target: "Target") -> list[tuple[int, ...]]:
-    """Pairs whose mixed difference f(a) − f(a with b_i) − f(a with b_j) + f(a with b_i, b_j) is not negligible."""
-    rng = np.random.default_rng(0)
-    D = target.dimension
-    a, b = (target.domain.points(rng.random((PAIRS, D))) for _ in range(2))
-    base = target(a)
-    floor = NEGLIGIBLE * float(np.ptp(base) or 1.0)
-
-    def moved(*coordinates: int) -> np.ndarray:
-        x = a.copy()
-        x[:, coordinates] = b[:, coordinates]
-        return target(x)
-
-    single = [moved(i) for i in range(D)]
-    links: list[tuple[int, ...]] = [(i,) for i in range(D) if np.abs(single[i] - base).max() > floor]
-    for i in range(D):
-        for j in range(i):
-            if np.abs(base - single[i] - single[j] + moved(i, j)).max() > floor:
-                links.append((j, i))
-    return links

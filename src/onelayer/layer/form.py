@@ -41,6 +41,17 @@ class Block:
             y = y + torch.einsum("bht,bd,htdo->bo", weights, x, self.slopes)
         return y
 
+    def key_ranges(self) -> tuple[Float[Tensor, "head coordinate"], Float[Tensor, "head coordinate"]]:
+        """(smallest, largest) key of every head, per coordinate; tokens that are not there do not count."""
+        hidden = ~self.there[..., None]
+        low = self.keys.masked_fill(hidden, torch.inf).amin(dim=1)
+        return low, self.keys.masked_fill(hidden, -torch.inf).amax(dim=1)
+
+    def key_spreads(self) -> Float[Tensor, "head coordinate"]:
+        """max_t keys_ti − min_t keys_ti of every head."""
+        low, high = self.key_ranges()
+        return high - low
+
     def touched(self) -> Tensor:
         """[head, coordinate]: which coordinates a head depends on."""
         moves = self.keys.ne(0) | self.slopes.ne(0).any(dim=-1)
@@ -74,6 +85,14 @@ class Form:
         for b in self.blocks:
             used += (b.values.ne(0) | b.slopes.ne(0).any(dim=2)).any(dim=1).sum(dim=0)
         return int(used.max()) if len(used) else 0
+
+    @property
+    def spreads(self) -> Float[Tensor, " coordinate"]:
+        """The largest max_t keys_ti − min_t keys_ti over all heads, per coordinate."""
+        widest = torch.zeros(self.dimension, dtype=torch.float64)
+        for block in self.blocks:
+            widest = torch.maximum(widest, block.key_spreads().amax(dim=0))
+        return widest
 
     def is_finite(self) -> bool:
         """Whether every number is finite (the bias −∞ of a token that is not there aside)."""

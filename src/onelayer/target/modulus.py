@@ -18,8 +18,9 @@ import numpy as np
 
 from ..common.errors import InputError
 from ..formula import Formula
-from ..formula.additive import groups_of, parts_of
+from ..formula.additive import parts_of
 from .envelope import slopes_of
+from .groups import groups_of
 from .slopes import Derivation
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ...common.errors import InputError
+from ...layer.assemble import outputs_of
 from ...layer.assemble.gates import scalar_config
 from ...layer.assemble.memory import vector_config
 from ...layer.centring import balanced
@@ -26,7 +27,6 @@ from ...target.target import Target
 from ..group_samples import GroupFit
 from ..kinks.remainder import Rest, rests_of
 from ..parts import Part, combined, config_of, rounding_per_value, splittings
-from ..plan import outputs_of
 from ..request import Wishes
 from ..solved.values import Solution
 from .families import family_of

@@ -20,13 +20,13 @@ import numpy as np
 import torch
 
 from ...common.errors import InputError
-from ...layer.assemble import Layout
+from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import scalar_config
 from ...layer.layer import ScalarLayer, scalar_layer
 from ...layer.rounding.plain import U64, GateRounding
 from ...target.samples import require_function
 from ...target.target import Target
-from ..plan import Plan, outputs_of, reach_of
+from ..plan import Plan
 from .lattice import Lattice
 
 LN4 = 2 * math.log(2)
@@ -34,6 +34,12 @@ MOST_HEADS = 10**7
 SPARE = 1e-6  # of the tolerance, left for rounding
 UP = 1 + 1e-12  # covers the rounding of the few positive terms in a bound
 EVALUATED_AT_ONCE = 4096
+
+
+def reach_of(target: Target) -> float:
+    """How many sides away from 0 the box reaches: what normalising costs in rounding."""
+    ends = zip(target.domain.lower, target.domain.upper, target.domain.sides, strict=True)
+    return max(max(abs(a), abs(b)) / float(s) for a, b, s in ends)
 
 
 def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...formula.additive import groups_of
 from ...proof.analytic.chebyshev import along, coefficients, cosine, nodes
 from ...target.domain import End
+from ...target.groups import groups_of
 from ...target.target import Target, target_of
 from .chebyshev import grid
 

@@ -6,11 +6,11 @@ Module that stock weights or training would fill, and nothing else: what the mod
 
 from ...model.transformer import SingleLayerTransformer
 from ..layer import ScalarLayer, VectorLayer
-from .frame import Frame, Layout, Outputs, frame_of
+from .frame import Frame, Layout, Outputs, frame_of, outputs_of
 from .gates import assemble_scalar
 from .memory import assemble_vector
 
-__all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of"]
+__all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of", "outputs_of"]
 
 
 def assemble(

@@ -10,6 +10,7 @@ from torch import Tensor
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ...target.domain import Domain
+from ...target.target import Target
 from ..heads import Hinges
 
 Layout = Literal["token", "wide", "heads"]
@@ -41,6 +42,13 @@ class Outputs:
     places: int
     width: int
     tokens: tuple[int, ...]
+
+
+def outputs_of(target: Target) -> Outputs:
+    """Where the outputs go: position i of a sequence is read at its first scalar token, otherwise at token i."""
+    places, width = target.places
+    step = target.shape[1] if places == target.shape[0] else 1
+    return Outputs(places, width, tuple(i * step for i in range(places)))
 
 
 def blank(config: LayerConfig, frame: Frame) -> SingleLayerTransformer:

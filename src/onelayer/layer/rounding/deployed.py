@@ -37,7 +37,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...formula.additive import maximal
-from ...proof.analytic.strip import spreads
 from ..arithmetic import FLOAT64, Arithmetic
 from ..form import Block, Form
 from .proportional import VANISHED, maximum_rounding, proportion
@@ -105,7 +104,7 @@ def deployed_rounding(
 
 def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[Tensor, " out"]:
     """The largest bound over boxes that cover the given one."""
-    width = spreads(form) + 1e-300
+    width = form.spreads + 1e-300
     size = _size(form)
     found, spent, before = box_rounding(form, boxes, how), size, [torch.inf] * PATIENCE
     while True:

@@ -30,7 +30,6 @@ from torch import Tensor
 
 from ...layer.form import Block, Form
 from ...layer.rounding.plain import EXP_ULPS, INFLATION, U64, form_rounding
-from .strip import key_ranges
 
 LARGEST_EXPONENT = 300.0
 AT_ONCE = 2**22  # numbers held at a time
@@ -108,7 +107,7 @@ def _parts(block: Block, heads: int) -> list[Block]:
 
 def _relative_keys(block: Block) -> Float[Tensor, "head token coordinate"]:
     """keys − κ with κ in the middle; 0 for tokens that are not there."""
-    low, high = key_ranges(block)
+    low, high = block.key_ranges()
     return (block.keys - ((low + high) / 2)[:, None]).masked_fill(~block.there[..., None], 0.0)
 
 

@@ -16,7 +16,6 @@ from ...formula.numeric import evaluate
 from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...target.target import Target
-from .strip import key_spreads, spreads
 
 MOST_COORDINATES = 4  # in one group
 UP = 1 + 1e-9
@@ -86,7 +85,7 @@ class Part:
     def phases(self) -> Float[np.ndarray, " coordinate"]:
         """How far the keys of the sharpest head spread along every side."""
         lower, upper = self.sides
-        return spreads(self.form).numpy() * (upper - lower) * self.normalisation[1]
+        return self.form.spreads.numpy() * (upper - lower) * self.normalisation[1]
 
     @cached_property
     def size(self) -> float:
@@ -115,7 +114,7 @@ class Part:
             high = (block.values + swing).masked_fill(hidden, -torch.inf).amax(dim=1)
             low = (block.values - swing).masked_fill(hidden, torch.inf).amin(dim=1)
             own = block.slopes.abs().masked_fill(hidden[..., None], 0.0).amax(dim=1)
-            total = total + own.sum(dim=0) + torch.einsum("hi,ho->io", key_spreads(block), high - low) / 4
+            total = total + own.sum(dim=0) + torch.einsum("hi,ho->io", block.key_spreads(), high - low) / 4
         return total.numpy() * self.normalisation[1][:, None] * (1 + 1e-9)
 
     def truths(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Int[np.ndarray, " box"]:

@@ -63,27 +63,6 @@ class Ellipses:
         return Ellipses(self.centres[which], self.halves[which], self.rho[which])
 
 
-def key_ranges(block: Block) -> tuple[Float[Tensor, "head coordinate"], Float[Tensor, "head coordinate"]]:
-    """(smallest, largest) key of every head, per coordinate; tokens that are not there do not count."""
-    hidden = ~block.there[..., None]
-    low = block.keys.masked_fill(hidden, torch.inf).amin(dim=1)
-    return low, block.keys.masked_fill(hidden, -torch.inf).amax(dim=1)
-
-
-def key_spreads(block: Block) -> Float[Tensor, "head coordinate"]:
-    """max_t keys_ti − min_t keys_ti of every head."""
-    low, high = key_ranges(block)
-    return high - low
-
-
-def spreads(form: Form) -> Float[Tensor, " coordinate"]:
-    """The largest max_t keys_ti − min_t keys_ti over all heads, per coordinate."""
-    widest = torch.zeros(form.dimension, dtype=torch.float64)
-    for block in form.blocks:
-        widest = torch.maximum(widest, key_spreads(block).amax(dim=0))
-    return widest
-
-
 def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tensor, "box coordinate out"]:
     """An upper bound on |T_o| with coordinate i on its ellipse and the others real in the box; ∞ where none is found.
 
@@ -101,7 +80,7 @@ def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tenso
         if closely:
             phi = weights_sum(block, ellipses)
         else:  # heads with the same spread of keys have the same φ: their reaches add up
-            widths, which = key_spreads(block).unique(dim=0, return_inverse=True)
+            widths, which = block.key_spreads().unique(dim=0, return_inverse=True)
             phi = _phi(ellipses.imaginary[:, None, :] * widths / 2)
             reach = torch.zeros(len(c), len(widths), reach.shape[2], dtype=c.dtype).index_add(1, which, reach)
         total = total + torch.einsum("bhi,bho->bio", phi, reach).nan_to_num(nan=torch.inf, posinf=torch.inf)
@@ -130,7 +109,7 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
 
 def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
     """φ ≥ Σ_t |w_t| for every head with coordinate i on its ellipse; ∞ where none is found."""
-    theta = ellipses.imaginary[:, None, :] * key_spreads(block) / 2
+    theta = ellipses.imaginary[:, None, :] * block.key_spreads() / 2
     found = _phi(theta)
     wide = (theta > WIDE).flatten(1).any(dim=1).nonzero().flatten()
     rows = max(1, AT_ONCE // max(1, block.keys.numel()))
