@@ -12,18 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from onelayer.certify import analytic, bisect
 
 import onelayer as ol
-from onelayer.construction.plan import outputs_of
 from onelayer.construction.representative.construction import plan_representative, representative_layer
 from onelayer.construction.request import Wishes
 from onelayer.construction.solved.search import solved_layer
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import joined, lattice_gates
 from onelayer.layer.layer import scalar_layer
 from onelayer.pipeline import frame_of
+from onelayer.proof.analytic import prove as analytic
+from onelayer.proof.bisection import prove as bisect
 from onelayer.proof.decision import decide
 from onelayer.target.points import fitting_points
 from page import options

@@ -17,11 +17,10 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.construction.plan import outputs_of
 from onelayer.deployment.attention.linear import Factored
 from onelayer.deployment.attention.sparse import Sparse
 from onelayer.layer.arithmetic import FLOAT64
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, scattered_memory
 from onelayer.layer.layer import ScalarLayer, scalar_layer, vector_layer

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.construction.plan import outputs_of
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
 from onelayer.model.transformer import SingleLayerTransformer

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import certified, random_layer
-from onelayer.construction.plan import outputs_of
 from onelayer.formula import parse
 from onelayer.formula.additive import components, maximal, parts_of
 from onelayer.formula.float_bounds import evaluate_bounded
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.form import Form, form_of
 from onelayer.pipeline import frame_of
 from onelayer.proof.analytic.part import Budget

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from onelayer.certify import bisect
 
 import onelayer as ol
 from cases import certified
 from onelayer.layer.heads import Maxima
 from onelayer.layer.layer import scalar_layer
 from onelayer.proof.analytic.part import Budget
+from onelayer.proof.bisection import prove as bisect
 
 
 def max_layer(D, factor, linear, sharpness=1e5):

@@ -22,9 +22,8 @@ import onelayer as ol
 from cases import plain_config, random_layer, random_model
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
-from onelayer.construction.plan import outputs_of
 from onelayer.layer.arithmetic import FLOAT32
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.heads import Gates, Hinges, Maxima
 from onelayer.layer.layer import scalar_layer
 from onelayer.layer.reading import form_of_model

@@ -8,7 +8,6 @@ import torch
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
-from onelayer.certify import chebyshev
 
 import hunting
 import onelayer as ol
@@ -23,6 +22,7 @@ from onelayer.layer.heads import Gates
 from onelayer.layer.layer import scalar_layer
 from onelayer.layer.rounding.plain import form_rounding
 from onelayer.pipeline import frame_of
+from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
 from onelayer.proof.analytic.part import Budget, Part
 from onelayer.proof.analytic.prove import prove

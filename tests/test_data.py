@@ -11,11 +11,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from onelayer.certify import bisect
 
 import onelayer as ol
 from onelayer.construction.group_samples import GroupFit
 from onelayer.proof.analytic.part import Budget
+from onelayer.proof.bisection import prove as bisect
 from onelayer.target.envelope import envelope_of
 from onelayer.target.groups import groups_of
 from onelayer.target.samples import data_of

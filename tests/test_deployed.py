@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onelayer.certify import deployed as deployed_module
 
 import onelayer as ol
 from cases import random_layer
@@ -15,6 +14,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.heads import Maxima, shortfall
 from onelayer.layer.layer import scalar_layer
 from onelayer.layer.reading import form_of_model
+from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
 from onelayer.layer.rounding.plain import form_rounding
 from onelayer.proof.decision import deployment

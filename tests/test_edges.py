@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from flint import arb
-from onelayer.certify import bisect
 
 import onelayer as ol
 from onelayer.formula import enclose, holds, parse
@@ -17,6 +16,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64, arithmetic_of
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
 from onelayer.proof.analytic.part import Budget
+from onelayer.proof.bisection import prove as bisect
 from onelayer.proof.bisection.transformer import Network
 from onelayer.proof.decision import prove_by
 from onelayer.proof.witness import in_balls

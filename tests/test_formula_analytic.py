@@ -9,7 +9,8 @@ from hypothesis import given
 
 from formula_cases import complex_value, dice, draw_formula, settings
 from onelayer.common.errors import InputError
-from onelayer.formula import analytic, enclose_complex, parse
+from onelayer.formula import complex_balls as analytic
+from onelayer.formula import enclose_complex, parse
 
 PI = math.pi
 

@@ -11,7 +11,8 @@ from flint import arb, ctx
 from hypothesis import given
 
 from formula_cases import dice, draw_box, draw_formula, draw_point, outside, settings, value_at
-from onelayer.formula import UNDEFINED, derivative, enclose, gradient, interval, parse
+from onelayer.formula import UNDEFINED, enclose, gradient, interval, parse
+from onelayer.formula import derivatives as derivative
 
 I = interval
 

@@ -18,13 +18,12 @@ from cases import random_layer
 from onelayer.approximation import Approximation, Facts
 from onelayer.construction.kinks.heads import kink_layer
 from onelayer.construction.kinks.split import split
-from onelayer.construction.plan import outputs_of
 from onelayer.formula import Formula, evaluate, parse, to_text
 from onelayer.formula.affine import Affine, along, contending, difference, reduced, value_of
 from onelayer.formula.rewriting import plain
 from onelayer.formula.tree import Call, Negation, Number, Product, Quotient, Sum, Variable
 from onelayer.layer.arithmetic import FLOAT64, arithmetic_of
-from onelayer.layer.assemble import Frame, assemble
+from onelayer.layer.assemble import Frame, assemble, outputs_of
 from onelayer.layer.heads import shortfall
 from onelayer.layer.layer import added
 from onelayer.pipeline import frame_of, head_kinds, total_of

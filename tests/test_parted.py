@@ -11,13 +11,12 @@ from hostile import Case
 from hunting import observed
 from onelayer.construction.kinks.heads import kink_layer
 from onelayer.construction.kinks.split import split
-from onelayer.construction.plan import outputs_of
 from onelayer.construction.request import Wishes
 from onelayer.construction.solved.search import solved_layer
 from onelayer.formula import evaluate, parse
 from onelayer.formula.rewriting import parted
 from onelayer.layer.arithmetic import arithmetic_of
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.layer import added
 from onelayer.pipeline import frame_of
 from onelayer.proof.analytic.part import Budget

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from exact import added, exact_form, exact_hinges, exact_model, within
-from onelayer.construction.plan import outputs_of
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.exact_sums import bits
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, Memory

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onelayer import Target
-from onelayer.construction.plan import outputs_of, reach_of
-from onelayer.layer.assemble import assemble
+from onelayer.construction.representative.construction import reach_of
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import scalar_layer
 from onelayer.layer.rounding.plain import GateRounding

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 import hunting
-from onelayer.construction.plan import outputs_of
-from onelayer.layer.assemble import assemble
+from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.pipeline import frame_of
 

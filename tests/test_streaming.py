@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer import streaming
 from onelayer.apps.cli import main
+from onelayer.deployment.files import streaming
 from onelayer.deployment.files.values import Values
 
 pa = pytest.importorskip("pyarrow")
