@@ -134,7 +134,7 @@ def test_points_of_a_failed_proof_go_back_into_the_samples():
 
 def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
     """The first proof is made to fail: the layer must be polished again, and be certified then."""
-    home = importlib.import_module("onelayer.build")
+    home = importlib.import_module("onelayer.pipeline")
     calls = []
 
     def fails_once(*given, **about):
