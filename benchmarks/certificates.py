@@ -14,13 +14,13 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.construction.representative.construction import plan_representative, representative_layer
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.representative.layer import plan_representative, representative_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import joined, lattice_gates
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.pipeline import frame_of
 from onelayer.proof.analytic import prove as analytic
 from onelayer.proof.bisection import prove as bisect
@@ -71,7 +71,7 @@ def row(name, formula, domain, where, tolerance, construction, units) -> str:
     if construction == "representative":
         layer = representative_layer(target, plan_representative(target, tolerance, None, "token"))[0]
     else:
-        layer = solved_layer(target, Wishes(tolerance, construction, units))
+        layer = solved_layer(target, Request(tolerance, construction, units))
     form, frame = form_of(layer), frame_of(target.domain)
     seconds, proof = timed(lambda: analytic.prove(form, target, frame, tolerance))
     again = "–"
@@ -125,7 +125,7 @@ def plain_gates(target, each: int):
     found = torch.linalg.lstsq(columns, wanted, driver="gelsd").solution
     values = torch.zeros(len(gates), 4, 1, dtype=torch.float64)
     values[:, 0] = found[1:]
-    return scalar_layer(found[0], 2, (gates, values))
+    return gate_layer(found[0], 2, (gates, values))
 
 
 def same_task() -> None:

@@ -16,14 +16,14 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.deployment.attention.kernels import summands
 from onelayer.deployment.attention.linear import Plan
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.form import Form, form_of
 from onelayer.layer.heads import Gates, scattered_memory
-from onelayer.layer.layer import scalar_layer, vector_layer
+from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
 from page import markdown, placed
 from targets import named
@@ -56,7 +56,7 @@ def forms() -> list[tuple[str, Form, int]]:
     values[:, 0, 0] = torch.randn(GATES, generator=g, dtype=torch.float64)
     memory = scattered_memory(TOKENS, (0, 1), 2, 0.6, 0.5, 0)
     tokens = torch.randn(TOKENS, 1, generator=g, dtype=torch.float64)
-    pair = (scalar_layer(one, 2, (gates, values)), vector_layer(one, 2, (memory, tokens)))
+    pair = (gate_layer(one, 2, (gates, values)), memory_layer(one, 2, (memory, tokens)))
     found = [(f"{GATES:,} gates", GATES), (f"{TOKENS:,} memory tokens", TOKENS)]
     made = []
     for (name, count), layer in zip(found, pair, strict=True):
@@ -130,7 +130,7 @@ def solving() -> str:
         for device in ("cuda", "cpu"):
             if device == "cpu" and units > 2000:
                 continue
-            wishes = Wishes(1e-9, "memory", units=units, device=device)
+            wishes = Request(1e-9, "memory", units=units, device=device)
             started = time.perf_counter()
             layer = solved_layer(target, wishes)
             seconds = time.perf_counter() - started

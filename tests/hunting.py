@@ -18,7 +18,7 @@ from onelayer.formula import enclose, holds
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Form
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.analytic.part import Budget
+from onelayer.common.budget import Budget
 from onelayer.proof.certificate import Method
 from onelayer.proof.decision import prove_by
 from onelayer.proof.witness import in_balls

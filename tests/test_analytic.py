@@ -17,7 +17,7 @@ from onelayer.formula.float_bounds import evaluate_bounded
 from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.form import Form, form_of
 from onelayer.pipeline import frame_of
-from onelayer.proof.analytic.part import Budget
+from onelayer.common.budget import Budget
 from onelayer.proof.analytic.prove import prove
 from onelayer.target.groups import groups_of
 
@@ -77,11 +77,11 @@ def test_a_spent_budget_is_undecided():
 def test_can_fail():
     """One value moved by more than the slack, and CERTIFIED vanishes."""
 
-    from onelayer.construction.request import Wishes
-    from onelayer.construction.solved.search import solved_layer
+    from onelayer.construction.request import Request
+    from onelayer.construction.solved.layer import solved_layer
 
     target = ol.Target("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
-    layer = solved_layer(target, Wishes(1e-4, "gates"))
+    layer = solved_layer(target, Request(1e-4, "gates"))
     assert certified(target, layer, 1e-4).verdict == "CERTIFIED"
     values = layer.gate_values.clone()
     values[3, 0, 0] += 1e-3

@@ -9,8 +9,8 @@ import torch
 import onelayer as ol
 from cases import certified
 from onelayer.layer.heads import Maxima
-from onelayer.layer.layer import scalar_layer
-from onelayer.proof.analytic.part import Budget
+from onelayer.layer.layer import gate_layer
+from onelayer.common.budget import Budget
 from onelayer.proof.bisection import prove as bisect
 
 
@@ -21,7 +21,7 @@ def max_layer(D, factor, linear, sharpness=1e5):
     )
     bias = torch.tensor([(factor + linear * D) / 2], dtype=torch.float64)
     tops = torch.tensor([[factor]], dtype=torch.float64)
-    return scalar_layer(bias, D, maxima=(maxima, tops), linear=torch.full((D, 1), float(linear), dtype=torch.float64))
+    return gate_layer(bias, D, maxima=(maxima, tops), linear=torch.full((D, 1), float(linear), dtype=torch.float64))
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,18 @@ import hunting
 import onelayer as ol
 from cases import random_layer
 from onelayer.common.table import at_most
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_grids
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Gates
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.layer.rounding.plain import form_rounding
 from onelayer.pipeline import frame_of
 from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
-from onelayer.proof.analytic.part import Budget, Part
+from onelayer.common.budget import Budget, Part
 from onelayer.proof.analytic.prove import prove
 from onelayer.proof.analytic.strip import Ellipses, largest
 from onelayer.proof.analytic.subdivision import tiling
@@ -69,7 +69,7 @@ def complex_value(form, x):
 
 def test_negligible_tokens_may_turn_as_they_like():
     """A gate of sharpness 1,000 far from its offset: no bound if all tokens are kept, |F| near 1 if not."""
-    layer = scalar_layer(torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double()))
+    layer = gate_layer(torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double()))
     form, far = (
         form_of(layer),
         Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()),
@@ -151,7 +151,7 @@ def part_of(formula, domain, layer, where=None):
 
 def test_boxes_are_small_where_the_layer_turns():
     """One very sharp gate in the middle: boxes shrink toward it and cover the side without gaps."""
-    layer = scalar_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
+    layer = gate_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
     tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().spent, 1)
     order = np.argsort(tiles.boxes[:, 0, 0])
     low, high = tiles.boxes[order, 0, 0], tiles.boxes[order, 1, 0]
@@ -167,7 +167,7 @@ def test_boxes_are_small_where_the_layer_turns():
 def test_boxes_do_not_depend_on_the_accuracy():
     """A millionth of the truncation on the very same boxes: only the degrees rise."""
     target = ol.Target("exp(-x1)*cos(3*x2)", [(0, 1)] * 2)
-    layer = solved_layer(target, Wishes(1e-4, "gates"))
+    layer = solved_layer(target, Request(1e-4, "gates"))
     rough, close = (prove(form_of(layer), target, frame_of(target.domain), 1e-4, truncation=t) for t in (1e-6, 1e-12))
     assert rough.evidence["boxes"] == close.evidence["boxes"]
     assert rough.evidence["degrees"][0] < close.evidence["degrees"][0] < 2 * rough.evidence["degrees"][0]

@@ -13,7 +13,7 @@ import torch
 
 import onelayer as ol
 from hunting import deployed, proved_error
-from onelayer.proof.analytic.part import Budget
+from onelayer.common.budget import Budget
 from onelayer.proof.boxes import UP, covering
 from onelayer.proof.decision import prove_by
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.construction.group_samples import GroupFit
-from onelayer.proof.analytic.part import Budget
+from onelayer.construction.group_samples import GroupSamples
+from onelayer.common.budget import Budget
 from onelayer.proof.bisection import prove as bisect
 from onelayer.target.envelope import envelope_of
 from onelayer.target.groups import groups_of
@@ -152,7 +152,7 @@ def test_what_is_held_out_is_never_fitted(waves):
     target = ol.Target((X, Y))
     held = {tuple(x) for x in target.domain.unit(X[target.data.held_out]) - 0.5}
     for count in (10, 500, 10**6):
-        points, values = GroupFit(target, (0, 1), 0).sample(count, 3)
+        points, values = GroupSamples(target, (0, 1), 0).sample(count, 3)
         assert points.shape == (min(count, 3240), 2)
         assert len(values) == len(points)
         assert not held & set(map(tuple, points.tolist()))

@@ -15,7 +15,7 @@ from onelayer.formula.taylor.series import Space
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64, arithmetic_of
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.analytic.part import Budget
+from onelayer.common.budget import Budget
 from onelayer.proof.bisection import prove as bisect
 from onelayer.proof.bisection.transformer import Network
 from onelayer.proof.decision import prove_by

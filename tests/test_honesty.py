@@ -154,11 +154,11 @@ def test_weights_that_are_not_finite_are_never_proved():
     from dataclasses import replace
 
     from cases import certified
-    from onelayer.construction.request import Wishes
-    from onelayer.construction.solved.search import solved_layer
+    from onelayer.construction.request import Request
+    from onelayer.construction.solved.layer import solved_layer
 
     target = ol.Target("sin(x1)", [(0, 1)])
-    layer = solved_layer(target, Wishes(1e-2, "memory"))
+    layer = solved_layer(target, Request(1e-2, "memory"))
     for bad in (math.nan, math.inf):
         keys = layer.memory.keys.clone()
         keys[0, 0] = bad
@@ -187,9 +187,9 @@ def test_cancelling_offsets_of_groups_are_certified_soundly():
 def test_nothing_is_claimed_about_an_empty_domain():
     target = ol.Target("x1", [(0, 1)], where="x1 > 2")
     from onelayer.layer.form import form_of
-    from onelayer.layer.layer import scalar_layer
+    from onelayer.layer.layer import gate_layer
     from onelayer.pipeline import frame_of
     from onelayer.proof.analytic.prove import prove
 
-    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), 1)
+    layer = gate_layer(torch.zeros(1, dtype=torch.float64), 1)
     assert prove(form_of(layer), target, frame_of(target.domain), 0.1).bound == math.inf

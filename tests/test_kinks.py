@@ -240,10 +240,10 @@ def test_sums_of_layers(kind):
 def test_kinks_with_a_smooth_part(tmp_path):
     target, kinks = taken("abs(x1-x2) + x1*x2 - max(x1, 0.25)", SQUARE)
     smooth = ol.build(kinks.smooth.text, SQUARE, 5e-4, construction="gates", method="solved")
-    from onelayer.construction.request import Wishes
-    from onelayer.construction.solved.search import solved_layer
+    from onelayer.construction.request import Request
+    from onelayer.construction.solved.layer import solved_layer
 
-    rest = solved_layer(ol.Target(kinks.smooth.text, SQUARE), Wishes(5e-4, "gates"))
+    rest = solved_layer(ol.Target(kinks.smooth.text, SQUARE), Request(5e-4, "gates"))
     layer = added(kink_layer(kinks, 1e-5, FLOAT64).layer, rest)
     assert layer.units == smooth.facts.units + 2
     model = assemble(layer, kinks.frame, outputs_of(target))

@@ -11,15 +11,15 @@ from hostile import Case
 from hunting import observed
 from onelayer.construction.kinks.heads import kink_layer
 from onelayer.construction.kinks.split import split
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula import evaluate, parse
 from onelayer.formula.rewriting import parted
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.assemble import assemble, outputs_of
 from onelayer.layer.layer import added
 from onelayer.pipeline import frame_of
-from onelayer.proof.analytic.part import Budget
+from onelayer.common.budget import Budget
 from onelayer.proof.decision import decide, prove_by
 
 SQUARE = [(0, 1)] * 2
@@ -28,7 +28,7 @@ SQUARE = [(0, 1)] * 2
 def layer_of(target, tolerance, construction="gates", dtype="float64"):
     """Kinks, and a solved layer for the rest."""
     kinks = split(target.formula, target.domain, frame_of(target.domain), construction)
-    rest = solved_layer(target.part(kinks.smooth), Wishes(0.8 * tolerance, construction, arithmetic=dtype))
+    rest = solved_layer(target.part(kinks.smooth), Request(0.8 * tolerance, construction, arithmetic=dtype))
     return added(kink_layer(kinks, 0.02 * tolerance, arithmetic_of(dtype)).layer, rest)
 
 

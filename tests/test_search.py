@@ -8,14 +8,14 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.construction.group_samples import GroupFit
-from onelayer.construction.kinks.remainder import rests_of
-from onelayer.construction.parts import splittings
+from onelayer.construction.group_samples import GroupSamples
+from onelayer.construction.kinks.remainder import remainders_of
+from onelayer.construction.fitted_groups import splittings
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.layer import Box, Polished, _affordable, polished
 from onelayer.construction.polished.search import Effort, Search, in_parallel, next_size
 from onelayer.construction.polished.why_not import units_needed
-from onelayer.construction.request import Wishes
+from onelayer.construction.request import Request
 from onelayer.proof.certificate import Certificate
 from onelayer.target.target import Target
 
@@ -27,13 +27,13 @@ def search_of(target: Target, goal: float, **about) -> Search:
     group = tuple(range(target.dimension))
     given = {"effort": Effort(60.0), "most": 60} | about
     return Search(
-        family_of("memory", len(group)), GroupFit(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
+        family_of("memory", len(group)), GroupSamples(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
     )
 
 
 def polished_memory(target: Target, tolerance: float) -> Polished:
-    wishes = Wishes(tolerance)
-    rest = rests_of(target, wishes)["memory"]
+    wishes = Request(tolerance)
+    rest = remainders_of(target, wishes)["memory"]
     return Polished(target, wishes, "memory", rest, splittings(target, 0)[0], Effort(60.0)).run()
 
 
@@ -110,7 +110,7 @@ def test_gates_that_would_be_cheaper():
 def test_groups_share_the_tolerance():
     target = Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4)
     found = Polished(
-        target, Wishes(1e-4), "memory", rests_of(target, Wishes(1e-4))["memory"], splittings(target, 0)[0], Effort(60.0)
+        target, Request(1e-4), "memory", remainders_of(target, Request(1e-4))["memory"], splittings(target, 0)[0], Effort(60.0)
     ).run()
     assert sorted(found.parts) == [(0,), (1,), (2, 3)]
     assert found.parts[(1,)].heads is None  # affine: no units
@@ -119,7 +119,7 @@ def test_groups_share_the_tolerance():
 
 def test_points_of_a_failed_proof_go_back_into_the_samples():
     found = Polished(
-        WAVE, Wishes(1e-2), "memory", rests_of(WAVE, Wishes(1e-2))["memory"], splittings(WAVE, 0)[0], Effort(60.0)
+        WAVE, Request(1e-2), "memory", remainders_of(WAVE, Request(1e-2))["memory"], splittings(WAVE, 0)[0], Effort(60.0)
     ).run()
     search = found.searches[(0, 1)]
     before, goal = len(search.pool), search.goal
@@ -154,6 +154,6 @@ def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
 
 def test_auto_takes_the_family_with_fewer_parameters():
     target = Target("sin(6*x1)", [(0, 1)])
-    best = polished(target, Wishes(1e-5))
+    best = polished(target, Request(1e-5))
     assert best[0].observed <= best[0].goal
     assert best[0].parameters == min(p.parameters for p in best if p.observed <= p.goal)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.construction.representative.construction import plan_representative, representative_layer
+from onelayer.construction.representative.layer import plan_representative, representative_layer
 from onelayer.construction.representative.lattice import Lattice
 from onelayer.pipeline import frame_of
 

@@ -1,16 +1,13 @@
-"""One group of coordinates: its share of the layer, of the formula and of the domain; and what may be spent on it.
+"""One summand of g = T − f: the heads, the terms of the formula and the part of the domain in one group of coordinates."""
 
-`analytic` says how the parts make a certificate.
-"""
-
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from ...common.outward import UP
 from ...formula import Formula, holds, interval
 from ...formula.numeric import evaluate
 from ...layer.assemble import Frame
@@ -18,29 +15,11 @@ from ...layer.form import Form
 from ...target.target import Target
 
 MOST_COORDINATES = 4  # in one group
-UP = 1 + 1e-9
 PROBES = 200  # points at which the size of f is looked at, to choose boxes
 
 
-@dataclass
-class Budget:
-    """Boxes and seconds to spend, and where."""
-
-    boxes: int = 200_000
-    seconds: float = 60.0
-    device: str = "cpu"  # where T is evaluated on grids
-    started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def elapsed(self) -> float:
-        return time.perf_counter() - self.started
-
-    def spent(self, boxes: int) -> bool:
-        return boxes > self.boxes or self.elapsed > self.seconds
-
-
 @dataclass(frozen=True)
-class Part:
+class Summand:
     """T and f restricted to the coordinates of one group."""
 
     form: Form
@@ -72,7 +51,7 @@ class Part:
 
     @cached_property
     def edge(self) -> float:
-        """max |x̂_i| on the part."""
+        """max |x̂_i| on the box."""
         shift, scale = self.normalisation
         return float(np.abs((np.stack(self.sides) - shift) * scale).max()) * UP + 1e-300
 
@@ -115,11 +94,11 @@ class Part:
             low = (block.values - swing).masked_fill(hidden, torch.inf).amin(dim=1)
             own = block.slopes.abs().masked_fill(hidden[..., None], 0.0).amax(dim=1)
             total = total + own.sum(dim=0) + torch.einsum("hi,ho->io", block.key_spreads(), high - low) / 4
-        return total.numpy() * self.normalisation[1][:, None] * (1 + 1e-9)
+        return total.numpy() * self.normalisation[1][:, None] * UP
 
     def truths(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Int[np.ndarray, " box"]:
         """The domain's condition on every box: 1 proved, −1 refuted, 0 undecided."""
-        where = self.target.domain.where
+        where = self.target.domain.within
         if where is None:
             return np.ones(len(boxes), dtype=np.int64)
         found = [holds(where, [interval(a, b) for a, b in box.T.tolist()]) for box in boxes]

@@ -6,26 +6,25 @@ third until the error observed on a pool is within the share, then the smallest 
 `hinges` adds feed-forward units that look at x through read heads and correct what the heads cannot do well (kinks).
 
 In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
-u|c|(n + 2T + 9)/2, n heads of T tokens (`certify/deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
+u|c|(n + 2T + 9)/2, n heads of T tokens (`layer.rounding.deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
 family of heads counts as within the tolerance only if observed error and proved rounding together are.
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from ...common.budget import Budget
 from ...common.errors import InputError
 from ...layer.centring import balanced
 from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
-from ...layer.layer import ScalarLayer, VectorLayer
-from ...target.target import Target
-from ..group_samples import GroupFit
-from ..parts import Part, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
-from ..request import Wishes
+from ...layer.layer import GateLayer, Layer
+from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
+from ..group_samples import GroupSamples
+from ..request import Request
 from .corrected import corrected
 from .values import solve
 
@@ -37,39 +36,39 @@ GOAL = 0.9  # of the tolerance, on the pool
 SINGLE = 0.25  # of the tolerance, for rounding in float32
 CAP = 1e3  # ranges of f that Σ|c| of gates may reach
 LEAST = 10  # ranges of f that Σ|c| may always reach
-Progress = Callable[[str, float], None]
 Arrangement = tuple[float, float]
 
 
-def solved_layer(target: Target, wishes: Wishes, progress: Progress | None = None) -> ScalarLayer | VectorLayer:
+def solved_layer(request: Request) -> Layer:
     """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
-    families: tuple[str, ...] = ("gates", "memory") if wishes.construction == "auto" else (wishes.construction,)
-    if wishes.layout != "token":
+    target, tolerance = request.target, request.fit_tolerance
+    families: tuple[str, ...] = ("gates", "memory") if request.construction == "auto" else (request.construction,)
+    if request.layout != "token":
         families = ("gates",)
     found = []
     for family in families:
-        parts = _fit_groups(target, wishes, family, progress)
+        parts = _fit_groups(request, family)
         observed = sum(part.solution.observed for part in parts)
         layer = combined(target, parts, family)
-        if wishes.hinges:
-            layer = corrected(target, layer, wishes)
-        if wishes.arithmetic == "float32":
-            layer = balanced(layer) if isinstance(layer, ScalarLayer) else layer
-            observed += single_rounding(layer, wishes.tolerance - observed)
-        missed = not observed <= wishes.tolerance
+        if request.hinges:
+            layer = corrected(layer, request)
+        if request.single:
+            layer = balanced(layer) if isinstance(layer, GateLayer) else layer
+            observed += single_rounding(layer, tolerance - observed)
+        missed = not observed <= tolerance
         found.append((missed, observed if missed else config_of(target, layer).parameter_count, layer))
     return min(found, key=lambda entry: entry[:2])[2]
 
 
-def _fit_groups(target: Target, wishes: Wishes, family: str, progress: Progress | None) -> list[Part]:
-    groups = groups_to_fit(target)
-    if wishes.units is not None and len(groups) > wishes.units:
-        raise InputError(f"units={wishes.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
+def _fit_groups(request: Request, family: str) -> list[FittedGroup]:
+    groups = groups_to_fit(request.target)
+    if request.units is not None and len(groups) > request.units:
+        raise InputError(f"units={request.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
     parts = []
     for i, group in enumerate(groups):
-        parts.append(_fit(GroupFit(target, group, wishes.seed), wishes, family, len(groups)))
-        if progress:
-            progress(f"solving ({family})", (i + 1) / len(groups))
+        parts.append(_fit(GroupSamples(request.target, group, request.seed), request, family, len(groups)))
+        if request.progress:
+            request.progress(f"solving ({family})", (i + 1) / len(groups))
     return parts
 
 
@@ -100,17 +99,17 @@ ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
 
 
 def quick_fits(
-    fit: GroupFit,
+    fit: GroupSamples,
     family: str,
     units: int,
     pool: tuple[Tensor, Tensor],
     arrangements: Sequence[Arrangement],
     most: float = math.inf,
     device: str = "cpu",
-) -> list[tuple[Arrangement, Part]]:
+) -> list[tuple[Arrangement, FittedGroup]]:
     """One least-squares solution for each arrangement of so many units, the best first."""
     d, D = len(fit.group), fit.target.dimension
-    found: list[tuple[Arrangement, Part]] = []
+    found: list[tuple[Arrangement, FittedGroup]] = []
     for first, second in arrangements:
         heads: Gates | Memory
         if family == "memory":
@@ -119,11 +118,11 @@ def quick_fits(
             heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
         problem = fit.problem(features_of(heads, fit.group), pool)
         solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device)
-        found.append(((first, second), Part(fit.group, heads, solution)))
+        found.append(((first, second), FittedGroup(fit.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
-def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
+def _fit(fit: GroupSamples, request: Request, family: str, groups: int) -> FittedGroup:
     """The smallest part whose observed error is within its share of the tolerance, or the best one found."""
     d = len(fit.group)
     pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
@@ -133,47 +132,47 @@ def _fit(fit: GroupFit, wishes: Wishes, family: str, groups: int) -> Part:
     smallest = 2 if family == "memory" or d == 1 else 3**d
     smallest = max(1, fit.most_features(each * smallest) // each)
     spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
-    single = wishes.arithmetic == "float32"
+    single = request.single
 
     def rounding(units: int) -> float:
-        return rounding_per_value(wishes.arithmetic, family, units, groups, d)
+        return rounding_per_value(request.arithmetic, family, units, groups, d)
 
     # what float32 can do at best: to aim lower would only add heads, and rounding
-    tolerance = max(wishes.tolerance / groups, LEAST * spread * rounding(smallest) / SINGLE * single)
+    tolerance = max(request.fit_tolerance / groups, LEAST * spread * rounding(smallest) / SINGLE * single)
     goal = (GOAL - SINGLE * single) * tolerance
 
     def limit(units: int) -> float:
         """Σ|c| of this group that leaves rounding its share, but not so little that nothing can be made of it."""
         return max(SINGLE * tolerance / rounding(units), LEAST * spread) if single else math.inf
 
-    def first_fit(units: int) -> Part:
-        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units), wishes.device)[0][
-            1
-        ]
+    def first_fit(units: int) -> FittedGroup:
+        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units), request.device)[
+            0
+        ][1]
         problem, cap = fit.problem(features_of(part.heads, fit.group), pool), cap_of(part.heads)
-        once = solve(problem, cap=cap, most=limit(units), exchanges=0, reweightings=0, device=wishes.device)
+        once = solve(problem, cap=cap, most=limit(units), exchanges=0, reweightings=0, device=request.device)
         return replace(part, solution=once)
 
-    def refined(part: Part) -> Part:
+    def refined(part: FittedGroup) -> FittedGroup:
         problem = fit.problem(features_of(part.heads, fit.group), pool)
-        better = solve(problem, cap=cap_of(part.heads), most=limit(part.units), device=wishes.device)
+        better = solve(problem, cap=cap_of(part.heads), most=limit(part.units), device=request.device)
         return replace(part, solution=better) if better.observed < part.solution.observed else part
 
-    def attempt(units: int) -> Part:
+    def attempt(units: int) -> FittedGroup:
         part = first_fit(units)
         return refined(part) if goal < part.solution.observed <= 3 * goal else part
 
-    if wishes.units is not None:
-        fit.require_samples(each * (wishes.units // groups) + (d if family == "memory" else 1))
-        return refined(first_fit(wishes.units // groups))
-    return refined(_grow(attempt, smallest, most, goal, time.perf_counter() + wishes.seconds / groups))
+    if request.units is not None:
+        fit.require_samples(each * (request.units // groups) + (d if family == "memory" else 1))
+        return refined(first_fit(request.units // groups))
+    return refined(_grow(attempt, smallest, most, goal, Budget(request.seconds / groups)))
 
 
-def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float, deadline: float) -> Part:
+def _grow(attempt: Callable[[int], FittedGroup], smallest: int, most: int, goal: float, budget: Budget) -> FittedGroup:
     """Units growing by a third until the goal is met, then the smallest success between the last two sizes."""
     best, failed, units = attempt(smallest), 0, smallest
     history = [best.solution.observed]
-    while best.solution.observed > goal and units < most and not _stuck(history) and time.perf_counter() < deadline:
+    while best.solution.observed > goal and units < most and not _stuck(history) and not budget.over():
         far = best.solution.observed > 30 * goal
         failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
         tried = attempt(units)
@@ -182,7 +181,7 @@ def _grow(attempt: Callable[[int], Part], smallest: int, most: int, goal: float,
         if tried.solution.observed <= goal:
             best = tried
             break
-    while best.solution.observed <= goal and units - failed > max(1, units // 16) and time.perf_counter() < deadline:
+    while best.solution.observed <= goal and units - failed > max(1, units // 16) and not budget.over():
         middle = (units + failed) // 2
         tried = attempt(middle)
         if tried.solution.observed <= goal:

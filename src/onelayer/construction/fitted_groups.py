@@ -6,23 +6,23 @@ from dataclasses import dataclass
 import torch
 
 from ..formula.additive import links_of, maximal, parts_of
-from ..layer.arithmetic import FLOAT32
+from ..layer.arithmetic import FLOAT32, Arithmetic
 from ..layer.assemble import Layout, outputs_of
-from ..layer.assemble.gates import scalar_config
-from ..layer.assemble.memory import vector_config
+from ..layer.assemble.gates import gate_config
+from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
 from ..layer.heads import Gates, Memory, joined
-from ..layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from ..layer.layer import Layer, MemoryLayer, gate_layer, memory_layer
 from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
 from ..target.groups import groups_of
 from ..target.target import Target
-from .group_samples import GroupFit, base_of
+from .group_samples import GroupSamples, base_of
 from .solved.values import Solution
 
 
 @dataclass(frozen=True)
-class Part:
+class FittedGroup:
     """A group of coordinates with its heads and coefficients: of 1; of x, but for gates; of the heads' features.
 
     Without heads the part is affine. Weights sum to 1, so every softmax has one feature less than tokens.
@@ -40,23 +40,25 @@ class Part:
 def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
     """The groups of coordinates that may be fitted one at a time; at least one."""
     whole = tuple(range(target.dimension))
-    return [whole] if target.domain.where or target.margin else groups_of(target) or [whole[:1]]
+    return [whole] if target.domain.within or target.margin else groups_of(target) or [whole[:1]]
 
 
-def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupFit]]:
+def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupSamples]]:
     """Ways to fit f group by group: over disjoint groups; before that, if a formula's terms show them, over overlapping ones."""
     apart = groups_to_fit(target)
-    found = [[GroupFit(target, group, seed, None, ratios) for group in apart]]
-    if target.formula is None or target.domain.where or target.margin:
+    found = [[GroupSamples(target, group, seed, None, ratios) for group in apart]]
+    if target.formula is None or target.domain.within or target.margin:
         return found
     small = maximal(links_of(target.formula)) or apart
     if small != apart:
         parts = parts_of(target.formula, small)
-        found.insert(0, [GroupFit(target, group, seed, part, ratios) for group, part in zip(small, parts, strict=True)])
+        found.insert(
+            0, [GroupSamples(target, group, seed, part, ratios) for group, part in zip(small, parts, strict=True)]
+        )
     return found
 
 
-def combined(target: Target, parts: list[Part], family: str) -> ScalarLayer | VectorLayer:
+def combined(target: Target, parts: list[FittedGroup], family: str) -> Layer:
     """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
     D, m = target.dimension, target.outputs
     bias = sum((part.solution.coefficients[0] for part in parts), start=base_of(target))
@@ -78,31 +80,31 @@ def combined(target: Target, parts: list[Part], family: str) -> ScalarLayer | Ve
             memories.append(part.heads)
             token_values.append(values - middle)
     if family == "gates":
-        return scalar_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
+        return gate_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
     if not memories:
-        return vector_layer(bias, D, linear=linear)
+        return memory_layer(bias, D, linear=linear)
     tokens = Memory(
         torch.cat([t.keys for t in memories]),
         torch.cat([t.biases for t in memories]),
         torch.cat([torch.full((len(t),), g) for g, t in enumerate(memories)]),
     )
-    return vector_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)
+    return memory_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)
 
 
-def config_of(target: Target, layer: ScalarLayer | VectorLayer, layout: Layout = "token") -> LayerConfig:
+def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerConfig:
     """The shape of the Transformer that the layer will be."""
-    if isinstance(layer, VectorLayer):
+    if isinstance(layer, MemoryLayer):
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
-        return vector_config(
+        return memory_config(
             layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
         )
     plain = not layer.gate_values[:, 1:].any()
     counts = {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
-    return scalar_config(layer.dimension, outputs_of(target), layout, **counts, plain=bool(plain))
+    return gate_config(layer.dimension, outputs_of(target), layout, **counts, plain=bool(plain))
 
 
-def single_rounding(layer: ScalarLayer | VectorLayer, enough: float) -> float:
+def single_rounding(layer: Layer, enough: float) -> float:
     """What rounding can do to the layer in float32, proved for its float64 numbers; infinite with hinges."""
     form = form_of(layer)
     if form is None:
@@ -112,12 +114,12 @@ def single_rounding(layer: ScalarLayer | VectorLayer, enough: float) -> float:
     return float(deployed_rounding(form, -edge, edge, how, max(enough, 0.0)).max())
 
 
-def rounding_per_value(arithmetic: str, family: str, units: int, groups: int, dimension: int) -> float:
+def rounding_per_value(arithmetic: Arithmetic, family: str, units: int, groups: int, dimension: int) -> float:
     """Of float32, about, per unit of Σ|c|: a contribution within ±|c|/2 of n heads with T tokens is off by u|c|(n + 2T + 9)/2.
 
     Nothing in float64, where it is far below any tolerance that can be met.
     """
-    if arithmetic != "float32":
+    if arithmetic is not FLOAT32:
         return 0.0
     heads, tokens = (groups, 1) if family == "memory" else (units * groups, dimension + 1)
     return FLOAT32.u * (heads + 2 * tokens + 9) / 2

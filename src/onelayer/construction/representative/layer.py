@@ -20,10 +20,13 @@ import numpy as np
 import torch
 
 from ...common.errors import InputError
+from ...common.outward import UP_FEW as UP
+from ...common.outward import U
+from ...common.progress import Progress
 from ...layer.assemble import Layout, outputs_of
-from ...layer.assemble.gates import scalar_config
-from ...layer.layer import ScalarLayer, scalar_layer
-from ...layer.rounding.plain import U64, GateRounding
+from ...layer.assemble.gates import gate_config
+from ...layer.layer import GateLayer, gate_layer
+from ...layer.rounding.plain import GateRounding
 from ...target.samples import require_function
 from ...target.target import Target
 from ..plan import Plan
@@ -32,7 +35,6 @@ from .lattice import Lattice
 LN4 = 2 * math.log(2)
 MOST_HEADS = 10**7
 SPARE = 1e-6  # of the tolerance, left for rounding
-UP = 1 + 1e-12  # covers the rounding of the few positive terms in a bound
 EVALUATED_AT_ONCE = 4096
 
 
@@ -51,7 +53,7 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
         raise InputError(
             "a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out"
         )
-    geometry = 8 * 2.0**-53 * (1 + reach_of(target))  # cells and representatives as floats place them
+    geometry = 8 * U * (1 + reach_of(target))  # cells and representatives as floats place them
     reserve = SPARE * tolerance  # for rounding
     for _ in range(8):
         counts, sharpness, bound, step = _sizes(target, (tolerance - reserve), eta, geometry)
@@ -68,7 +70,7 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
                 f"rounding alone may cost {rounding:.2g} (the box reaches {reach_of(target):.2g} sides away from 0)",
                 "use a larger tolerance, or shift the variables toward 0",
             )
-    config = scalar_config(D, outputs_of(target), layout, units=units, plain=True)
+    config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
     modulus = target.modulus
     plan = Plan(
         "representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus)
@@ -120,18 +122,16 @@ def theorem_rounding(
         else:
             assert modulus.omega is not None
             R = modulus.omega(1.0)
-        total, largest, error = R + M * 2.0 ** (D - 1) * step, R, 4 * U64 * (centre + R) + target.evaluation_error
+        total, largest, error = R + M * 2.0 ** (D - 1) * step, R, 4 * U * (centre + R) + target.evaluation_error
     else:
         total, largest, error = known
     gates = GateRounding(D, reach_of(target))
     return {
         "values": error * UP,
-        "differences": M * D * 2.0**D * U64 * largest * 1.01 + M * D * 2.0**-1073,
+        "differences": M * D * 2.0**D * U * largest * 1.01 + M * D * 2.0**-1073,
         # in the layout "heads" the bias f(centre) is one more summand of the dot product over the heads
-        "evaluation": gates.layer(sharpness, total, M, largest + centre)
-        + 1.01 * (M + 1) * U64 * centre
-        + M * 2.0**-1073,
-        "selection": 8 * U64 * wide,
+        "evaluation": gates.layer(sharpness, total, M, largest + centre) + 1.01 * (M + 1) * U * centre + M * 2.0**-1073,
+        "selection": 8 * U * wide,
     }
 
 
@@ -187,9 +187,7 @@ def expected_modulus(omega: Callable[[float], float], cell: float, sharpness: fl
     return (total + p * omega(1.0)) * UP
 
 
-def representative_layer(
-    target: Target, plan: Plan, progress: Callable[[str, float], None] | None = None
-) -> tuple[ScalarLayer, float]:
+def representative_layer(target: Target, plan: Plan, progress: Progress | None = None) -> tuple[GateLayer, float]:
     """One gate per cell, values from f at the cells' centres; and a bound on the error of those values."""
     lattice = Lattice(plan.counts)
     values, error = np.empty((lattice.cells, target.outputs)), 0.0
@@ -201,12 +199,12 @@ def representative_layer(
         if progress:
             progress("representatives", stop / lattice.cells)
     values -= target.centre  # the bias: large offsets of f then cost no rounding
-    error += U64 * float(np.abs(values).max())
+    error += U * float(np.abs(values).max())
     deltas = torch.from_numpy(lattice.differences(values))
     slots = torch.zeros(lattice.cells, target.dimension + 2, target.outputs, dtype=torch.float64)
     slots[:, 0] = deltas
     bias = torch.from_numpy(target.centre.copy())
-    return scalar_layer(bias, target.dimension, (lattice.gates(plan.sharpness), slots)), error
+    return gate_layer(bias, target.dimension, (lattice.gates(plan.sharpness), slots)), error
 
 
 def memory_bytes() -> int:
