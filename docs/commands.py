@@ -1,4 +1,4 @@
-"""The page on the command line, docs/cli.md, from the commands' own --help: `python docs/commands.py` writes it."""
+"""The page on the command line, docs/start/cli.md, from the commands' own --help: `python docs/commands.py` writes it."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ import typer
 
 from onelayer.apps.cli import app, main
 
-PAGE = Path(__file__).parent / "cli.md"
+PAGE = Path(__file__).parent / "start" / "cli.md"
 TEXT = """\
 # The command line
 

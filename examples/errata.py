@@ -4,7 +4,7 @@
     python examples/errata.py G3 G6    some
 
 Every function shows numbers that contradict the paper and, where a few lines are enough, the repair. The asserts are the
-point: if one of them failed, the hole would not be there. `docs/paper.md` has the same list in words.
+point: if one of them failed, the hole would not be there. `docs/theory/paper.md` has the same list in words.
 """
 
 import sys
