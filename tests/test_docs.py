@@ -161,6 +161,13 @@ def test_links_resolve(page):
         assert not anchor or anchor in anchors(goal.read_text()), link
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_in_the_text_exist(page):
+    """Paths in backticks are those of the repository or of the package."""
+    for path in re.findall(r"`([\w/]+/\w+\.py)`", PAGES[page].read_text()):
+        assert any((place / path).is_file() for place in (ROOT, ROOT / "src", ROOT / "src" / "onelayer")), path
+
+
 def anchors(text: str) -> set[str]:
     """What a repository's view calls the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
