@@ -1,4 +1,5 @@
-"""What construction buys over training: `python benchmarks/compare.py` compares three targets and writes docs/build/training.md.
+"""What construction buys over training: `python benchmarks/compare.py` compares on three targets and writes
+docs/build/training.md.
 
 For every target: (a) all with as many parameters as the constructed layer; (b) how long construction takes to reach the best
 trained error, beside how long that training took; and the paper's experiment, error against heads and width, on the first

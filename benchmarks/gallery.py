@@ -1,4 +1,5 @@
-"""The gallery in figures: `python benchmarks/gallery.py` builds entries on real numbers and writes docs/build/gallery.md's tables.
+"""The gallery in figures: `python benchmarks/gallery.py` builds every entry on real numbers and writes the tables of
+docs/build/gallery.md.
 
 The second table is how small a tolerance sort can be proved with, in either arithmetic: what rounding leaves.
 """
