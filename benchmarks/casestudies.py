@@ -1,4 +1,4 @@
-"""Pictures of the case studies in docs/cases.md, each computed from layers that are built, trained or proved on the spot."""
+"""Pictures of the case studies in docs/theory/cases.md, each computed from layers built, trained or proved on the spot."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -5,7 +5,7 @@
     10,000 memory tokens: dense, and sparse with its proved remainder
     the paper's own 8,930 gates: softmax, linear, adaptive
 
-Every ratio is of times in the same run, the best of several; `--page` writes the tables into docs/fast.md.
+Every ratio is of times in the same run, the best of several; `--page` writes the tables into docs/run/fast.md.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from onelayer.layer.rounding.deployed import Deployment
 from onelayer.pipeline import frame_of
 from page import markdown, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "fast.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "fast.md"
 RUNS, ROWS = 7, 128  # rows of NumPy's chunks: a matrix of a megabyte
 BETA, GATES, TOKENS = 20.0, 1000, 10_000
 
@@ -166,7 +166,7 @@ def adaptive_table() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/fast.md")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/run/fast.md")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     tables = {}

@@ -1,4 +1,4 @@
-"""What a GPU does: `python benchmarks/gpu.py [--page]` on a machine with one; writes docs/benchmarks.md with the card's name.
+"""What a GPU does: `python benchmarks/gpu.py [--page]` on a machine with one; writes docs/run/benchmarks.md with the card's name.
 
     evaluation   8,192 gates in two variables at 2^20 points, and 10,000 memory tokens: fused kernels beside eager torch on the
                  same card, with the difference from float64 and the proved rounding
@@ -28,7 +28,7 @@ from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
 from page import markdown, placed
 from targets import named
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "benchmarks.md"
 GATES, TOKENS, POINTS, BETA = 8192, 10_000, 2**20, 8.0
 
 

@@ -113,8 +113,8 @@ def recheck(approximation: Approximation) -> str:
         "formula": "there is no proved bound within the tolerance",
         "callable": "the target is a Python callable, which a folder does not hold",
         "data": "the samples are not kept in the folder",
-        "gallery": "it does not know the lemma of this entry; the page docs/gallery.md proves it",
-        "samples": "it does not know the lemma of memorised samples; the page docs/memorize.md proves it",
+        "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
+        "samples": "it does not know the lemma of memorised samples; the page docs/build/memorize.md proves it",
     }.get(kind, "the target is not stored")
     return f"The independent checker has nothing to check here: {reason}."
 

@@ -6,7 +6,7 @@
     safetensors   the weights, and the configuration in the metadata
 
 The certificate speaks of our own evaluation. What is said of an exported file is how far it was seen to be from that, and a bound
-where one is proved (`docs/export.md`).
+where one is proved (`docs/run/export.md`).
 """
 
 from collections.abc import Callable
