@@ -20,13 +20,12 @@ import onelayer as ol
 from onelayer.deployment.attention.linear import Factored
 from onelayer.deployment.attention.sparse import Sparse
 from onelayer.layer.arithmetic import FLOAT64
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, scattered_memory
 from onelayer.layer.layer import GateLayer, gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import Deployment
-from onelayer.pipeline import frame_of
 from page import markdown, placed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "fast.md"

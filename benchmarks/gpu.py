@@ -130,9 +130,9 @@ def solving() -> str:
         for device in ("cuda", "cpu"):
             if device == "cpu" and units > 2000:
                 continue
-            wishes = Request(1e-9, "memory", units=units, device=device)
+            request = Request(target, 1e-9, construction="memory", units=units, device=device)
             started = time.perf_counter()
-            layer = solved_layer(target, wishes)
+            layer = solved_layer(request)
             seconds = time.perf_counter() - started
             total = float(layer.memory_values.abs().sum())
             form = form_of(layer)

@@ -4,13 +4,12 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer.layer import GateLayer, MemoryLayer, gate_layer, memory_layer
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.pipeline import frame_of
-from onelayer.proof.decision import certify
+from onelayer.pipeline import certify
 
 VARIANTS = [  # every combination of norm, residual and activation
     {"norm": norm, "residual": residual, "activation": activation}

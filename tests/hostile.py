@@ -8,11 +8,10 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
 from onelayer.layer.layer import GateLayer, MemoryLayer, gate_layer, memory_layer
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.pipeline import frame_of
 
 Layer = GateLayer | MemoryLayer
 ANY = (-1e6, 1e6)
@@ -70,7 +69,7 @@ def case(seed: int) -> Case:
         return (twin if rng.random() < 0.6 else cancelled)(seed, rng, tolerance)
     formula, limits = FORMULAS[rng.integers(len(FORMULAS))]
     domain = [_side(rng, a, b) for a, b in limits]
-    target = ol.Target(formula, domain, where=_condition(rng, domain) if rng.random() < 0.1 else None)
+    target = ol.Target(formula, domain, within=_condition(rng, domain) if rng.random() < 0.1 else None)
     m = len(target.formula.outputs) if target.formula else 1
     layer = _layer(rng, len(limits), m)
     if rng.random() < 0.4:

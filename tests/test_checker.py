@@ -23,12 +23,12 @@ from cases import plain_config, random_layer, random_model
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.layer.arithmetic import FLOAT32
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, head_kinds, outputs_of
 from onelayer.layer.heads import Gates, Hinges, Maxima
 from onelayer.layer.layer import gate_layer
+from onelayer.layer.magnitudes import total_of
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
-from onelayer.pipeline import frame_of, head_kinds, total_of
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.decision import deployment
 from test_deployed import loud

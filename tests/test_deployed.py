@@ -146,7 +146,7 @@ def test_the_bound_is_not_absurdly_large():
     x = approx.domain.representable(approx.domain.points(np.random.default_rng(0).random((5000, 2))), True)
     true = reading.form(reading.frame(torch.from_numpy(x)))[:, 0].numpy()
     seen = np.abs(approx(x) - true).max()
-    assert seen <= approx.certificate.evidence["rounding"] <= 40 * seen
+    assert seen <= approx.certificate.evidence.rounding <= 40 * seen
 
 
 def test_no_small_bound_is_claimed_where_errors_are_not_small():

@@ -8,11 +8,11 @@ import onelayer as ol
 from onelayer.deployment.attention.kernels import summands
 from onelayer.deployment.attention.linear import Factored
 from onelayer.layer.arithmetic import arithmetic_of
+from onelayer.layer.assemble import frame_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import scattered_memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
-from onelayer.pipeline import frame_of
 from test_fast import lattice_layer
 
 pytestmark = [

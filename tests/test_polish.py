@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from onelayer.construction.fitted_groups import FittedGroup, combined
 from onelayer.construction.group_samples import GroupSamples
-from onelayer.construction.fitted_groups import Part, combined
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.fit import (
     Fit,
@@ -71,7 +71,7 @@ def test_what_is_fitted_is_what_the_layer_computes(name, group):
     theta = family.start(4, (1.0, 1.0), 3)
     generator = torch.Generator().manual_seed(2)
     c = torch.randn(family.count(4), 1, generator=generator, dtype=torch.float64)
-    part = Part(group, family.heads(theta, group, 3), Solution(c, 0.0, 0.0))
+    part = FittedGroup(group, family.heads(theta, group, 3), Solution(c, 0.0, 0.0))
     x = torch.rand(50, 3, generator=generator, dtype=torch.float64) - 0.5
     own = x[:, list(group)]
     expected = family.features(own, family.weights(theta, own)) @ c + float(target.centre[0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from exact import added, exact_form, exact_hinges, exact_model, within
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.exact_sums import bits
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, Memory
@@ -19,7 +19,6 @@ from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.pipeline import frame_of
 
 CASES = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from onelayer import Target
 from onelayer.construction.representative.layer import reach_of
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import gate_layer
 from onelayer.layer.rounding.plain import GateRounding
-from onelayer.pipeline import frame_of
 
 
 def exact_gate(target, beta, cells, kept, x):
