@@ -145,7 +145,7 @@ def test_interpolation_and_its_constants():
 
 
 def part_of(formula, domain, layer, within=None):
-    target = ol.Target(formula, domain, within=where)
+    target = ol.Target(formula, domain, within=within)
     group = tuple(range(target.dimension))
     return Summand(form_of(layer), target.formula, target, frame_of(target.domain), group)
 
