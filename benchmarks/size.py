@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
+from chebyshev_counts import Counts, chebyshev_counts
 from onelayer.experiments.peers import PEERS, Row, compare_peers
-from onelayer.experiments.peers.counts import Counts, chebyshev_counts
 from onelayer.experiments.peers.task import Clock, observed
 from page import markdown, placed
 from peers import table

@@ -9,6 +9,7 @@ import torch
 import onelayer as ol
 import peers
 import size
+from chebyshev_counts import chebyshev_counts
 from onelayer.common.errors import InputError
 from onelayer.experiments.peers import (
     PEERS,
@@ -22,7 +23,6 @@ from onelayer.experiments.peers import (
     perceptron,
     transformer,
 )
-from onelayer.experiments.peers.counts import chebyshev_counts
 from onelayer.experiments.peers.task import Fitted, matched, observed, samples_of
 from targets import TARGETS, named
 
