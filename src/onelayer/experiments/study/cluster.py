@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from ...common.errors import InputError
 from .axes import Task
-from .point import measured
+from .measurement import measure_point
 from .run import Outcomes, Watch
 from .store import Outcome, Store
 
@@ -43,7 +43,9 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
         futures = {}
         for task in tasks:
             key = f"onelayer-{task.key}"
-            future = client.submit(measured, task.measure.function, task.point, key=key, retries=RETRIES, pure=False)
+            future = client.submit(
+                measure_point, task.measure.function, task.point, key=key, retries=RETRIES, pure=False
+            )
             futures[future] = task
         for future in as_completed(list(futures)):
             task = futures.pop(future)

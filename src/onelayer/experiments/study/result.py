@@ -10,12 +10,11 @@ from typing import Any
 
 from ...common.atomic import written
 from ...common.errors import InputError
-from ...common.table import Table
-from .rates import Rate, fitted, rate_table
+from ...common.table import Table, duration
+from .rates import Rate, fit_rates, rate_table
 from .store import Outcome
+from .summary import summary_table
 from .sweep import Sweep
-from .tables import summed_up
-from .words import duration
 
 ABOUT = ("measure", "status", "error", "spent")  # columns beside axes and results
 HIDDEN = ("formula", "domain")  # of a target that has a name
@@ -69,7 +68,7 @@ class Study:
 
     def rates(self) -> list[Rate]:
         """Every rate that the sweep asks for and that has enough points."""
-        return [rate for asked in self.sweep.rates for rate in fitted(self.done, asked)]
+        return [rate for spec in self.sweep.rates for rate in fit_rates(self.done, spec)]
 
     def table(self) -> Table:
         """The points, without columns that say the same everywhere."""
@@ -80,7 +79,7 @@ class Study:
 
     def tables(self) -> list[Table]:
         """The tables that the sweep asks for, summed up over seeds."""
-        return [table for asked in self.sweep.tables if (table := summed_up(self.done, asked)).rows]
+        return [table for spec in self.sweep.tables if (table := summary_table(self.done, spec)).rows]
 
     def rate_table(self) -> Table:
         return rate_table(self.rates())

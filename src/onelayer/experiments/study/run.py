@@ -15,10 +15,10 @@ from typing import Any
 
 from ...common.errors import InputError
 from ...common.interrupts import at_once
+from ...common.table import duration
 from .axes import Task
-from .point import measured
+from .measurement import measure_point
 from .store import Outcome, Store
-from .words import duration
 
 Progress = Callable[[str, float], None]
 Outcomes = Iterator[tuple[Task, Outcome]]
@@ -74,7 +74,7 @@ def outcomes(tasks: Sequence[Task], workers: int) -> Outcomes:
     if workers == 1:
         for task in tasks:
             with at_once():  # the best so far is not what the point asks for: it would be stored as if it were
-                outcome = measured(task.measure.function, task.point)
+                outcome = measure_point(task.measure.function, task.point)
             yield task, outcome
         return
     from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -111,7 +111,7 @@ def _parallel(tasks: Sequence[Task], workers: int, drawn: list[Task]) -> Outcome
 
 def _numbered(number: int, parent: int, function: Callable[[Any], Any], point: Any) -> tuple[int, Outcome]:
     _leave_with(parent)
-    return number, measured(function, point)
+    return number, measure_point(function, point)
 
 
 @cache

@@ -31,8 +31,8 @@ from . import measures
 from .axes import Task, require_few, tasks_of
 from .entries import column_of, names_of, require_known, tables_of, where_of
 from .measures import Measure, Point
-from .rates import RateAsked
-from .tables import TableAsked
+from .rates import RateSpec
+from .summary import TableSpec
 
 BUILTIN = "builtin:"
 ENTRIES = {"title", "about", "targets", "sweep", "rate", "table", "figure", "limits"}
@@ -41,7 +41,7 @@ FIGURE = {"title", "x", "y", "by", "where", "scale"}
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureSpec:
     """A picture: one or several columns y against x, a line for every combination of `by`, bars over all that is left."""
 
     x: str
@@ -52,7 +52,7 @@ class Figure:
     scale: str = "log-log"  # of x and of y
 
     @staticmethod
-    def read(entry: Mapping[str, Any]) -> "Figure":
+    def read(entry: Mapping[str, Any]) -> "FigureSpec":
         """From a table [[figure]]."""
         require_known("entries of [[figure]]", entry, FIGURE)
         scale = entry.get("scale", SCALES[0])
@@ -61,7 +61,7 @@ class Figure:
         x, y = column_of(entry, "x"), names_of(entry, "y")
         if not y:
             raise InputError("y, one column or several", "none", "name one")
-        return Figure(x, y, names_of(entry, "by"), where_of(entry), str(entry.get("title", "")), scale)
+        return FigureSpec(x, y, names_of(entry, "by"), where_of(entry), str(entry.get("title", "")), scale)
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class Sweep:
     title: str = ""
     about: str = ""
     limits: str = ""  # where rates and theory disagree, and why
-    rates: tuple[RateAsked, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[TableAsked, ...] = ()
+    rates: tuple[RateSpec, ...] = ()
+    figures: tuple[FigureSpec, ...] = ()
+    tables: tuple[TableSpec, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -143,15 +143,15 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     tasks: list[Task] = []
     for block in blocks:
         require_known("entries of [[sweep]]", block, {"measure", "axes", "exclude", "full"})
-        found = measures.found(str(block.get("measure", "construct")))
+        found = measures.measure_of(str(block.get("measure", "construct")))
         if not isinstance(block.get("full", False), bool):
             raise InputError("full, true or false", f"{block['full']!r}", "write full = true")
         if full or not block.get("full", False):
             tasks += tasks_of(block, found, targets, name)
     distinct = _distinct(tasks)
-    rates = tuple(map(RateAsked.read, tables_of(record, "rate")))
-    figures = tuple(map(Figure.read, tables_of(record, "figure")))
-    tables = tuple(map(TableAsked.read, tables_of(record, "table")))
+    rates = tuple(map(RateSpec.read, tables_of(record, "rate")))
+    figures = tuple(map(FigureSpec.read, tables_of(record, "figure")))
+    tables = tuple(map(TableSpec.read, tables_of(record, "table")))
     texts = {key: " ".join(str(record.get(key, "")).split()) for key in ("title", "about", "limits")}
     return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures, tables)
 

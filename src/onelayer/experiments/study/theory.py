@@ -30,7 +30,7 @@ class Prediction:
 
     name: str
     band: Callable[[int], Band]
-    words: str
+    statement: str
     strict: bool = False
 
     def text(self, D: int) -> str:

@@ -7,7 +7,7 @@ that every sweep has to give.
     @measure("construct", target=str, tolerance=float, method="polished", seed=0)
     def construct(point: Point) -> Result: ...
 
-The module's place is in HOMES of `measures/__init__.py`. A result may have the name of an axis: a row of the table then says
+The module's place is in MODULES of `measures/__init__.py`. A result may have the name of an axis: a row of the table then says
 what was, not what was asked for.
 
 It runs in another process, perhaps on another machine: what it needs is in the point, what it finds is in the result. It is a
@@ -32,7 +32,7 @@ class Measure:
     source: str = ""  # digest of the text of a function that is nobody's but the caller's
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The first line of the function's text."""
         return (self.function.__doc__ or "").strip().split("\n")[0]
 

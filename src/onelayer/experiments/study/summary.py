@@ -15,7 +15,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class TableAsked:
+class TableSpec:
     """A table to make: one row for every combination of `by`, over the rows where `where` holds."""
 
     by: tuple[str, ...]
@@ -24,7 +24,7 @@ class TableAsked:
     title: str = ""
 
     @staticmethod
-    def read(entry: Mapping[str, Any]) -> "TableAsked":
+    def read(entry: Mapping[str, Any]) -> "TableSpec":
         """From a table [[table]]."""
         require_known("entries of [[table]]", entry, ENTRIES)
         by, columns = names_of(entry, "by"), names_of(entry, "columns")
@@ -32,17 +32,17 @@ class TableAsked:
             raise InputError(
                 "[[table]] with by and columns", ", ".join(entry) or "nothing", "name some columns in each"
             )
-        return TableAsked(by, columns, where_of(entry), str(entry.get("title", "")))
+        return TableSpec(by, columns, where_of(entry), str(entry.get("title", "")))
 
 
-def summed_up(rows: Iterable[Row], asked: TableAsked) -> Table:
+def summary_table(rows: Iterable[Row], spec: TableSpec) -> Table:
     """The table; columns of `by` that say nothing are left out."""
-    groups = grouped(matching(rows, asked.where), asked.by)
-    kept = [i for i in range(len(asked.by)) if len({values[i] for values in groups}) > 1] or [0]
-    table = Table(asked.title, (*(asked.by[i] for i in kept), *asked.columns))
+    groups = grouped(matching(rows, spec.where), spec.by)
+    kept = [i for i in range(len(spec.by)) if len({values[i] for values in groups}) > 1] or [0]
+    table = Table(spec.title, (*(spec.by[i] for i in kept), *spec.columns))
     for values, group in groups.items():
         names = (NOTHING if values[i] is None else _number(values[i]) for i in kept)
-        table.rows.append((*names, *(cell([row.get(column) for row in group]) for column in asked.columns)))
+        table.rows.append((*names, *(cell([row.get(column) for row in group]) for column in spec.columns)))
     return table
 
 

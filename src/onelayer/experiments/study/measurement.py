@@ -16,7 +16,7 @@ PACKAGES = ("onelayer", "torch", "numpy", "scipy")
 TRACE = 2000  # characters of a traceback, the last ones
 
 
-def measured(function: Callable[[Point], Result], point: Point) -> Outcome:
+def measure_point(function: Callable[[Point], Result], point: Point) -> Outcome:
     """What a measure finds at a point, on one thread; whatever it raises becomes part of the outcome."""
     started = time.perf_counter()
     try:
