@@ -9,8 +9,8 @@ from ....common.errors import InputError
 from ....construction.representative.construction import plan_representative
 from ....pipeline import build
 from ....training.train import train
-from ...compare import layer_size
-from ...peers.task import observed
+from ...matched_size import layer_size
+from ...peers.task import observed_error
 from .construction import TARGET, facts, target_of
 from .registry import Point, Result, measure
 
@@ -38,7 +38,7 @@ def contest(point: Point) -> Result:
     }
     if target.margin:
         return result
-    result["observed"] = max(built.certificate.observed, observed(lambda x: np.asarray(built(x)), target))
+    result["observed"] = max(built.certificate.observed, observed_error(lambda x: np.asarray(built(x)), target))
     size = layer_size(target, built.parameters)
     if size is None:
         return result
@@ -46,7 +46,7 @@ def contest(point: Point) -> Result:
     options = {"steps": point["steps"], "seed": point["seed"], "dtype": "float64"}
     trained = train(target, heads=size[0], width=size[1], d_model=size[2], **options)
     return result | {
-        "trained_observed": observed(lambda x: np.asarray(trained(x), dtype=np.float64), target),
+        "trained_observed": observed_error(lambda x: np.asarray(trained(x), dtype=np.float64), target),
         "trained_parameters": trained.parameters,
         "trained_took": time.perf_counter() - started,
     }

@@ -7,8 +7,8 @@ import numpy as np
 from ....pipeline import build
 from ....target.points import fitting_points, uniform_points
 from ....training.train import train as trained
-from ...compare import layer_size
-from ...peers.task import observed
+from ...matched_size import layer_size
+from ...peers.task import observed_error
 from .construction import TARGET, facts, target_of
 from .registry import Point, Result, measure
 
@@ -52,7 +52,7 @@ def train(point: Point) -> Result:
         "width": size[1],
         "d_model": size[2],
         "parameters": found.parameters,
-        "observed": observed(lambda x: np.asarray(found(x), dtype=np.float64), target),
+        "observed": observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target),
         "rmse": history.moments[-1].rmse if history and history.moments else float("nan"),
         "best_step": history.best if history else 0,
         "took": seconds,
@@ -90,5 +90,5 @@ def sample(point: Point) -> Result:
         about = {"seed": point["seed"], "seconds": point["seconds"], **declared}
         found = build((x, y), target.domain, point["tolerance"], **about)
     seconds = time.perf_counter() - started
-    off = observed(lambda x: np.asarray(found(x), dtype=np.float64), target)
+    off = observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target)
     return {"dimension": target.dimension, **facts(found), "observed": off, "took": seconds}
