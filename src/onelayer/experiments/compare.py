@@ -1,4 +1,4 @@
-"""Compare construction with training and with peers on one target, in one run, with the same number of parameters.
+"""Compare construction with training and with peers on one target, in one run, with the same number of parameters (±10 %).
 
     constructed      `build` at the tolerance; its number of parameters is the budget of all others
     trained          the same kind of layer by gradient descent, one row per optimiser (`train`)
@@ -108,7 +108,7 @@ def compare(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Construction, training and peers with the same number of parameters; at most `seconds` for each training.
+    """Construction, training and peers with the same number of parameters (±10 %); at most `seconds` for each training.
 
     Pass a `Target` to declare more about the function than its domain. `prove` > 0 spends this many seconds on a certificate
     for each trained layer. `growth=(1, 2, 4, …)` adds trained layers with this many heads, trained layers with an FFN of twice
@@ -195,7 +195,7 @@ class _Contest:
         return self.judged(entrant, fitted.function)
 
     def grown(self, k: int) -> list[Entrant]:
-        """Trained layers with k heads of width 4 and with an FFN of 2k, the best of several seeds; a constructed one of k units."""
+        """Layers trained with k heads of width 4 and with an FFN of 2k, best of several seeds; one constructed of k units."""
         rows = []
         for name, size in ((f"trained, {k} heads", (k, 4, 4 * k)), (f"trained, FFN of {2 * k}", (1, 2 * k, 4))):
             tries = [replace(self, seed=self.seed + i)._train_layer("adam", size) for i in range(SEEDS)]

@@ -4,8 +4,8 @@
     exponential   log y = a − b x^(1/D), the law of analytic targets
 
 The interval is Student's, from the scatter of the points around the line: it covers the exponent if that scatter is random.
-Repetitions that all agree (seeds that change nothing) count once, and targets of different D are fitted apart.
-Counts are whole numbers and laws hold in a limit, so that an interval can miss for reasons which no more points would cure.
+Repetitions that all agree (seeds that change nothing) count once, and targets of different D are fitted separately.
+Counts are whole numbers and laws hold in a limit, so an interval can miss for reasons that more points would not cure.
 """
 
 import math
@@ -23,7 +23,7 @@ from .theory import Prediction, prediction
 LAWS = ("power", "exponential")
 ENTRIES = {"title", "x", "y", "by", "where", "law", "theory", "dimension"}
 CONFIDENCE = 0.95
-LEAST = 3  # different x: two points lie on a line whatever happens
+MIN_POINTS = 3  # with different x: two points always lie on a line
 
 Row = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class RateSpec:
     law: str = "power"
     theory: str = ""
     title: str = ""
-    dimension: int = 0  # of the law and the theory; 0: that of the rows
+    dimension: int = 0  # D in the law and the theory; 0: that of the rows
 
     @staticmethod
     def read(entry: Mapping[str, Any]) -> "RateSpec":
@@ -61,7 +61,7 @@ class RateSpec:
 
 @dataclass(frozen=True)
 class Rate:
-    """A fitted exponent with its interval, from so many points; R² is the share of the scatter that the law explains."""
+    """A fitted exponent with its interval, from this many points; R² is the share of the scatter that the law explains."""
 
     spec: RateSpec
     group: tuple[tuple[str, Any], ...]
@@ -104,13 +104,13 @@ def rate_table(rates: Iterable[Rate], title: str = "Fitted rates") -> Table:
 
 
 def matching(rows: Iterable[Row], where: Mapping[str, Any]) -> list[Row]:
-    """The rows that have these values; a list of values means any of them."""
+    """The rows with these values; a list means any of its values."""
     allowed = {key: value if isinstance(value, list) else [value] for key, value in where.items()}
     return [row for row in rows if all(row.get(key) in values for key, values in allowed.items())]
 
 
 def grouped(rows: Iterable[Row], by: tuple[str, ...]) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows with equal values of `by`, in the order in which they come."""
+    """Rows grouped by their values of `by`, in order of appearance."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row.get(key) for key in by), []).append(row)
@@ -125,7 +125,7 @@ def fit_rates(rows: Iterable[Row], spec: RateSpec) -> list[Rate]:
     for values, group in grouped(chosen, by).items():
         usable = [row for row in group if _positive(row.get(spec.x)) and _positive(row.get(spec.y))]
         usable = without_repeats(usable, spec.x, spec.y)
-        if len({row[spec.x] for row in usable}) < LEAST:
+        if len({row[spec.x] for row in usable}) < MIN_POINTS:
             continue
         D = spec.dimension or int(usable[0].get("dimension") or 1)
         x = np.array([row[spec.x] for row in usable], dtype=np.float64)
@@ -137,20 +137,20 @@ def fit_rates(rows: Iterable[Row], spec: RateSpec) -> list[Rate]:
 
 
 def without_repeats(rows: list[Row], x: str, y: str) -> list[Row]:
-    """One row for every x, if those of the same x agree everywhere: seeds that change nothing are no further evidence."""
-    known = {row[x]: row for row in rows}
-    return list(known.values()) if all(row[y] == known[row[x]][y] for row in rows) else rows
+    """One row per x, if rows with the same x always agree: seeds that change nothing are no further evidence."""
+    by_x = {row[x]: row for row in rows}
+    return list(by_x.values()) if all(row[y] == by_x[row[x]][y] for row in rows) else rows
 
 
 def _mixed(rows: list[Row], spec: RateSpec) -> bool:
-    """Whether groups have several dimensions: laws and theories are about one, unless they are about the dimension itself."""
+    """Whether a group mixes dimensions: a law or a theory is about one, unless it is about the dimension itself."""
     if spec.dimension or "dimension" in (spec.x, *spec.by):
         return False
     return any(len({row.get("dimension") for row in group}) > 1 for group in grouped(rows, spec.by).values())
 
 
 def fit_line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """(slope, half of its confidence interval, R²) of a straight line through the points, by least squares."""
+    """(slope, half the width of its confidence interval, R²) of a straight line through the points, by least squares."""
     from scipy import stats
 
     if np.ptp(y) == 0:

@@ -1,4 +1,4 @@
-"""The measures that studies can name, and the modules that register them when they are first asked for."""
+"""The measures that studies can name; their modules are imported, and register them, on first use."""
 
 import importlib
 
