@@ -65,6 +65,11 @@ def test_sizes_match_the_budget(budget):
     assert matches_budget(layer.parameters, budget)
 
 
+def test_an_unknown_keyword_is_refused():
+    with pytest.raises(TypeError, match="eps"):
+        ol.compare("x1", [(0, 1)], eps=0.1)
+
+
 def test_the_command_line(tmp_path, capsys, as_user):
     from onelayer.apps.cli import main
 

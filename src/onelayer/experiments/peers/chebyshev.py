@@ -13,7 +13,7 @@ from ...target.target import Target
 from .task import CHUNK, Clock, FittedPeer, Function, matches_budget
 
 LINES = 32  # along every axis, to see which degrees it needs
-MAX_DEGREE = 256  # along an axis
+MAX_NODES = 256  # along an axis
 
 
 def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
@@ -43,7 +43,7 @@ def shape(target: Target, parameters: int) -> tuple[int, ...]:
         fitting = []
         for axis, tail in enumerate(tails):
             larger = math.prod(counts) // counts[axis] * (counts[axis] + 1) * target.outputs
-            if (larger <= parameters or matches_budget(larger, parameters)) and counts[axis] < MAX_DEGREE:
+            if (larger <= parameters or matches_budget(larger, parameters)) and counts[axis] < MAX_NODES:
                 fitting.append((tail[counts[axis]], -counts[axis], axis))
         if not fitting:
             return tuple(counts)
@@ -53,10 +53,10 @@ def shape(target: Target, parameters: int) -> tuple[int, ...]:
 def _tail(target: Target, axis: int) -> np.ndarray:
     """[degree]: the sum of the absolute coefficients from that degree on, the largest over lines along the axis."""
     rng = np.random.default_rng(axis)
-    unit = np.repeat(rng.random((LINES, 1, target.dimension)), MAX_DEGREE, axis=1)
-    unit[:, :, axis] = (nodes(MAX_DEGREE - 1) + 1) / 2
-    values = target(target.domain.points(unit.reshape(-1, target.dimension))).reshape(LINES, MAX_DEGREE, -1)
-    series = np.abs(np.tensordot(coefficients(MAX_DEGREE - 1), values, axes=([1], [1])))  # [degree, line, output]
+    unit = np.repeat(rng.random((LINES, 1, target.dimension)), MAX_NODES, axis=1)
+    unit[:, :, axis] = (nodes(MAX_NODES - 1) + 1) / 2
+    values = target(target.domain.points(unit.reshape(-1, target.dimension))).reshape(LINES, MAX_NODES, -1)
+    series = np.abs(np.tensordot(coefficients(MAX_NODES - 1), values, axes=([1], [1])))  # [degree, line, output]
     return series[::-1].cumsum(axis=0)[::-1].max(axis=(1, 2))
 
 

@@ -10,8 +10,8 @@ from torch import nn
 from .task import Clock, PeerSamples
 
 BATCH = 256
-WARM_UP = 0.05  # share of the time in which the rate rises
-TRIAL = 0.1  # share of the time for every candidate of a race
+WARM_UP_SHARE = 0.05  # of the time, in which the rate rises
+TRIAL_SHARE = 0.1  # of the time, for every candidate of a race
 
 Candidate = TypeVar("Candidate")
 
@@ -36,7 +36,7 @@ def adam(model: nn.Module, samples: PeerSamples, seconds: float, rate: float, se
     while share < 1:
         for batch in torch.randperm(len(samples.x), generator=generator).split(BATCH):
             share = clock.share
-            now = rate * min(1.0, (share + 1e-3) / WARM_UP) * (1 + math.cos(math.pi * share)) / 2
+            now = rate * min(1.0, (share + 1e-3) / WARM_UP_SHARE) * (1 + math.cos(math.pi * share)) / 2
             for group in optimiser.param_groups:
                 group["lr"] = now
             optimiser.zero_grad(set_to_none=True)
@@ -80,7 +80,7 @@ def race(
     best = candidates[0]
     found: list[nn.Module] = []
     if len(candidates) > 1:
-        found = [fit(candidate, TRIAL * seconds) for candidate in candidates]
+        found = [fit(candidate, TRIAL_SHARE * seconds) for candidate in candidates]
         best = min(zip(candidates, found, strict=True), key=lambda pair: samples.pool_error(pair[1]))[0]
-    found.append(fit(best, max(clock.left, TRIAL * seconds)))
+    found.append(fit(best, max(clock.left, TRIAL_SHARE * seconds)))
     return min(found, key=samples.pool_error)

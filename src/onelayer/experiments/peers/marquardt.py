@@ -17,10 +17,10 @@ from .perceptron import Widths, hidden, perceptron, shapes
 from .task import Clock, FittedPeer, samples_of
 
 MAX_DAMPING = 1e12  # beyond it no step helps
-MEAN_CURVATURE = 1e-3  # share of the mean curvature added to each parameter's own in the damping
+MEAN_CURVATURE_SHARE = 1e-3  # of the mean curvature, added to each parameter's own in the damping
 STALL_STEPS, STALL_GAIN = 50, 1e-3  # stalled: this many steps lower ‖r‖² by less than this share
 TRIAL_THINNING = 3  # the first round sees one sample in three, but at least two per parameter
-ROUND = 0.12  # share of the time for every depth in a round
+ROUND_SHARE = 0.12  # of the time, for every depth in a round
 JACOBIAN_ENTRIES = 2**23  # held at a time
 
 
@@ -71,7 +71,7 @@ class Marquardt:
         if normal is None:
             return None
         gram, slope = normal
-        curvature = gram.diagonal() + MEAN_CURVATURE * gram.diagonal().mean()
+        curvature = gram.diagonal() + MEAN_CURVATURE_SHARE * gram.diagonal().mean()
         while self.damping <= MAX_DAMPING and clock.left > 0:
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(self.damping * curvature))
             if not failed:
@@ -119,15 +119,15 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     def start(widths: Widths) -> Marquardt:
         make = lambda: perceptron(target.dimension, widths, target.outputs, nn.Tanh)  # noqa: E731
         runs.append(Marquardt(seeded(make, seed + len(runs))))
-        runs[-1].run(x[some], y[some], min(clock.left, ROUND * seconds))
+        runs[-1].run(x[some], y[some], min(clock.left, ROUND_SHARE * seconds))
         return runs[-1]
 
     racing = [(widths, start(widths)) for widths in candidates]
     while len(racing) > 1:
         racing = sorted(racing, key=lambda entry: samples.pool_error(entry[1].model))[:-1]
         for _, run in racing:
-            run.run(x, y, clock.left if len(racing) == 1 else min(clock.left, ROUND * seconds))
-    while clock.left > ROUND * seconds:
+            run.run(x, y, clock.left if len(racing) == 1 else min(clock.left, ROUND_SHARE * seconds))
+    while clock.left > ROUND_SHARE * seconds:
         start(racing[0][0]).run(x, y, clock.left)
     model = min((run.model for run in runs), key=samples.pool_error)
     note = f"hidden {hidden(model)}, {len(runs)} starts, {sum(run.steps for run in runs)} steps; {clock.end}"

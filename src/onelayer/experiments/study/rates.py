@@ -156,7 +156,7 @@ def fit_line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     if np.ptp(y) == 0:
         return 0.0, 0.0, 1.0
     fit = stats.linregress(x, y)
-    half = stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2) * fit.stderr if len(x) > 2 else math.inf
+    half = stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2) * fit.stderr
     return float(fit.slope), float(half), float(fit.rvalue**2)
 
 

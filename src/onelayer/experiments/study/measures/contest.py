@@ -8,6 +8,7 @@ import numpy as np
 from ....common.errors import InputError
 from ....construction.representative.construction import plan_representative
 from ....pipeline import build
+from ....target.target import Target
 from ....training.train import train
 from ...matched_size import layer_size
 from ...peers.task import observed_error
@@ -31,7 +32,7 @@ def contest(point: Point) -> Result:
         "dimension": target.dimension,
         **facts_of(built),
         "took": took,
-        "theorem_units": theorem_units(point),
+        "theorem_units": theorem_units(target, point["tolerance"]),
         "trained_observed": math.nan,
         "trained_parameters": 0,
         "trained_took": 0.0,
@@ -59,10 +60,9 @@ def contest(point: Point) -> Result:
     }
 
 
-def theorem_units(point: Point) -> int | None:
+def theorem_units(target: Target, tolerance: float) -> int | None:
     """Heads of the paper's construction at the tolerance, from its plan; None if there is no plan."""
-    target = target_at(point)
     try:
-        return plan_representative(target, point["tolerance"]).units
+        return plan_representative(target, tolerance).units
     except InputError:
         return None
