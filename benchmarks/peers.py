@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import torch
 
-from onelayer.experiments.peers import Row, compare_peers
+from onelayer.experiments.peers import PeerResult, compare_peers
 from page import markdown
 from targets import TARGETS, named
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[PeerResult]) -> str:
     cells = [
         (row.peer, "–", "–", "–", row.note)
         if math.isnan(row.observed)

@@ -14,9 +14,9 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.experiments.peers import PEERS, Row, compare_peers
-from onelayer.experiments.peers.counts import Counts, chebyshev_counts
-from onelayer.experiments.peers.task import Clock, observed
+from chebyshev_counts import Counts, chebyshev_counts
+from onelayer.experiments.peers import PEERS, PeerResult, compare_peers
+from onelayer.experiments.peers.task import Clock, observed_error
 from page import markdown, placed
 from peers import table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
@@ -49,7 +49,7 @@ class Result:
     observed: float
     seconds: float
     counts: Counts
-    peers: list[Row] = field(default_factory=list)
+    peers: list[PeerResult] = field(default_factory=list)
 
     def ratio(self, *kinds: str) -> str:
         """The smallest observed error of the peers of these kinds, over ours."""
@@ -64,7 +64,7 @@ def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
     approx = ol.build(entry.target, tolerance=goal.tolerance)
     spent = clock.spent
     # the test set of the peers, and what the certificate's own search has seen: the larger, against ourselves
-    seen = max(observed(approx, entry.target), approx.certificate.observed)
+    seen = max(observed_error(approx, entry.target), approx.certificate.observed)
     rows = compare_peers(entry.target, None, approx.parameters, seconds) if seconds is not None else []
     return Result(entry, goal, approx, seen, spent, chebyshev_counts(entry.target, None, seen), rows)
 

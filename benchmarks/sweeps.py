@@ -60,14 +60,12 @@ def section(study: Study, name: str) -> str:
     """The study's part of the page: pictures, rates beside theory, tables."""
     titles = [title for title, _ in study_figures(study)]
     parts = [f"{study.sweep.about}", f"{study.summary()} (`docs/studies/{name}.csv`)."]
-    parts += [
-        f"![{title}](../studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)
-    ]
-    for asked in study.sweep.rates:
-        rates = [rate for rate in study.rates() if rate.asked is asked]
+    parts += [f"![{title}](../studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
+    for spec in study.sweep.rates:
+        rates = [rate for rate in study.rates() if rate.spec is spec]
         if rates:
-            theory = f" Theory: {rates[0].prediction.words}." if rates[0].prediction else ""
-            parts += [f"**{asked.title}.**{theory}", rate_table(rates).markdown().strip()]
+            theory = f" Theory: {rates[0].prediction.statement}." if rates[0].prediction else ""
+            parts += [f"**{spec.title}.**{theory}", rate_table(rates).markdown().strip()]
     if study.sweep.limits:
         parts.append(f"*Where theory and measurement part.* {study.sweep.limits}")
     for table in study.tables():

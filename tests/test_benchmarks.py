@@ -9,10 +9,11 @@ import torch
 import onelayer as ol
 import peers
 import size
+from chebyshev_counts import chebyshev_counts
 from onelayer.common.errors import InputError
 from onelayer.experiments.peers import (
     PEERS,
-    Row,
+    PeerResult,
     chebyshev,
     compare_peers,
     descent,
@@ -22,8 +23,7 @@ from onelayer.experiments.peers import (
     perceptron,
     transformer,
 )
-from onelayer.experiments.peers.counts import chebyshev_counts
-from onelayer.experiments.peers.task import Fitted, matched, observed, samples_of
+from onelayer.experiments.peers.task import FittedPeer, matches_budget, observed_error, samples_of
 from targets import TARGETS, named
 
 PARABOLA = ol.Target("x1**2 + 0.5*x1*x2", [(0, 1), (-1, 3)])
@@ -75,16 +75,16 @@ def test_counts_of_a_callable_and_of_a_sum_in_eight_variables():
 def test_peers_match_the_budget_and_learn(fit, budget):
     before = torch.random.get_rng_state()
     fitted = fit(PARABOLA, budget, 3.0, 0)
-    assert isinstance(fitted, Fitted)
-    assert matched(fitted.parameters, budget)
+    assert isinstance(fitted, FittedPeer)
+    assert matches_budget(fitted.parameters, budget)
     assert torch.equal(before, torch.random.get_rng_state())
     constant = float(samples_of(PARABOLA, budget).reach)  # the best constant
-    assert observed(fitted.function, PARABOLA) < constant / 2
+    assert observed_error(fitted.function, PARABOLA) < constant / 2
 
 
 def test_marquardt_and_chebyshev_are_accurate():
-    assert observed(marquardt.fit(PARABOLA, 60, 2.0, 0).function, PARABOLA) < 1e-2
-    assert observed(chebyshev.fit(PARABOLA, 9, 1.0, 0).function, PARABOLA) < 1e-13
+    assert observed_error(marquardt.fit(PARABOLA, 60, 2.0, 0).function, PARABOLA) < 1e-2
+    assert observed_error(chebyshev.fit(PARABOLA, 9, 1.0, 0).function, PARABOLA) < 1e-13
 
 
 def test_no_size_matches_a_budget_of_one():
@@ -95,17 +95,17 @@ def test_no_size_matches_a_budget_of_one():
 def test_parameters_are_counted_as_stored():
     for widths in perceptron.shapes(3, 2, 500):
         model = perceptron.perceptron(3, widths, 2, torch.nn.Tanh)
-        assert descent.stored(model) == perceptron.parameters_of(3, widths, 2)
-        assert matched(descent.stored(model), 500)
+        assert descent.stored_numbers(model) == perceptron.parameters_of(3, widths, 2)
+        assert matches_budget(descent.stored_numbers(model), 500)
     for found in transformer.sizes(3, 2, 500):
-        assert matched(descent.stored(transformer.StockTransformer(3, 2, found)), 500)
-    assert descent.stored(transformer.StockTransformer(2, 1, (64, 4, 256))) == 50_369
+        assert matches_budget(descent.stored_numbers(transformer.StockTransformer(3, 2, found)), 500)
+    assert descent.stored_numbers(transformer.StockTransformer(2, 1, (64, 4, 256))) == 50_369
 
 
 def test_observed_sees_corners_and_what_is_not_finite():
     target = ol.Target("x1", [(0, 1)])
-    assert observed(lambda x: np.where(x == 1, 9.0, x), target) == 8
-    assert observed(lambda x: np.where(x > 0.5, np.nan, x), target) == math.inf
+    assert observed_error(lambda x: np.where(x == 1, 9.0, x), target) == 8
+    assert observed_error(lambda x: np.where(x > 0.5, np.nan, x), target) == math.inf
 
 
 def test_compare_peers_and_its_table():
@@ -120,7 +120,7 @@ def test_ratios_and_better_peers_are_said():
     result = size.measure(named("sin-sum"), size.Goal(1e-2, 16), None)
     assert result.ratio("descent") == "–"
     ours = result.observed
-    rows = [Row(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(PEERS)]
+    rows = [PeerResult(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(PEERS)]
     result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows)
     assert result.ratio("descent") == "0.5"
     assert result.ratio("Levenberg–Marquardt") == "2.5"

@@ -37,7 +37,7 @@ def test_a_scheduler_gives_the_same_table(tmp_path):
 
 
 def test_a_scheduler_that_is_not_there(tmp_path, capsys, as_user, monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT", "1s")
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", "1s")
     sweep = Sweep.of_axes(studying.noted, {"n": [1], "log": str(tmp_path / "log")})
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(InputError, match="Dask scheduler"):

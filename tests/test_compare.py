@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from onelayer.experiments.compare import layer_size
+from onelayer.experiments.matched_size import layer_size
 from onelayer.experiments.peers import PEERS
-from onelayer.experiments.peers.task import matched
+from onelayer.experiments.peers.task import matches_budget
 from onelayer.views.comparison import comparison_figure, write_page
 
 
@@ -22,7 +22,7 @@ def test_everybody_is_judged_alike_and_only_certificates_are_bounds(tmp_path):
     assert names == ["constructed", "trained, adam", "warm-started", *(peer.name for peer in PEERS)]
     built, warm = found.entrants[0], found.entrants[2]
     for e in found.entrants:
-        assert math.isnan(e.observed) or matched(e.parameters, built.parameters)
+        assert math.isnan(e.observed) or matches_budget(e.parameters, built.parameters)
         assert math.isnan(e.observed) == bool(e.note.startswith(("skipped", "no size")))
     text = str(found)
     assert all(name in text for name in names)
@@ -62,7 +62,12 @@ def test_sizes_match_the_budget(budget):
     assert size is not None
     heads, width, d_model = size
     layer = ol.train(target, heads=heads, width=width, d_model=d_model, steps=1, samples=10)
-    assert matched(layer.parameters, budget)
+    assert matches_budget(layer.parameters, budget)
+
+
+def test_an_unknown_keyword_is_refused():
+    with pytest.raises(TypeError, match="eps"):
+        ol.compare("x1", [(0, 1)], eps=0.1)
 
 
 def test_the_command_line(tmp_path, capsys, as_user):

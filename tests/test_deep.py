@@ -2,13 +2,13 @@
 
 import torch
 
-from onelayer.experiments.study.measures import found
+from onelayer.experiments.study.measures import measure_of
 from onelayer.experiments.study.measures.deep import Stack
 from onelayer.experiments.study.sweep import sweep_of
 
 
 def measured(name, **point):
-    measure = found(name)
+    measure = measure_of(name)
     return measure(dict(measure.axes) | point)
 
 

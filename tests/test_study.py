@@ -23,14 +23,14 @@ import onelayer as ol
 import studying
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
+from onelayer.common.table import duration
 from onelayer.experiments.study import Study, Sweep, measures
-from onelayer.experiments.study.point import measured
-from onelayer.experiments.study.rates import RateAsked, fitted
+from onelayer.experiments.study.measurement import measure_point
+from onelayer.experiments.study.rates import RateSpec, fit_rates
 from onelayer.experiments.study.store import Outcome, Store
+from onelayer.experiments.study.summary import TableSpec, cell, summary_table
 from onelayer.experiments.study.sweep import names, read, sweep_of
-from onelayer.experiments.study.tables import TableAsked, cell, summed_up
 from onelayer.experiments.study.theory import PREDICTIONS
-from onelayer.experiments.study.words import duration
 from pages import ROOT, with_package
 from sweeps import STUDIES, section
 from sweeps import stored as kept
@@ -336,9 +336,9 @@ def test_a_changed_function_is_measured_anew(tmp_path):
 
 
 def test_every_measure_says_what_it_does_and_has_a_home():
-    assert {found.name for found in measures.everything()} == set(measures.HOMES)
-    for found in measures.everything():
-        assert found.words
+    assert {found.name for found in measures.all_measures()} == set(measures.MODULES)
+    for found in measures.all_measures():
+        assert found.summary
 
 
 def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
@@ -359,7 +359,7 @@ def test_importing_studies_imports_neither_joblib_nor_dask_nor_torch():
 )
 def test_measures_say_what_was_asked(name, axes, expected):
     (task,) = Sweep.of_axes(name, {"target": "sin-sum", **axes}).tasks
-    outcome = measured(task.measure.function, task.point)
+    outcome = measure_point(task.measure.function, task.point)
     assert outcome.error == ""
     assert expected.items() <= outcome.result.items()
     assert outcome.result["observed"] > 0
@@ -373,11 +373,11 @@ def test_tables_sum_up_over_seeds():
     assert cell(["b", "a", "b"]) == "a, b"
     assert cell([None]) == "–"
     rows = [{"f": f, "same": 1, "seed": s, "units": s + 1} for f in ("p", "q") for s in range(3)]
-    table = summed_up(rows, TableAsked(("f", "same"), ("units",)))
+    table = summary_table(rows, TableSpec(("f", "same"), ("units",)))
     assert table.columns == ("f", "units")
     assert table.rows == [("p", "2 (1 … 3)"), ("q", "2 (1 … 3)")]
     with pytest.raises(InputError, match="entries of"):
-        TableAsked.read({"by": ["f"], "columns": ["units"], "over": "seed"})
+        TableSpec.read({"by": ["f"], "columns": ["units"], "over": "seed"})
 
 
 # -- rates --------------------------------------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def test_the_interval_covers_the_exponent(b, scale, seed, law):
     D = 2
     y = scale * (x**b if law == "power" else np.exp(-b * x ** (1 / D))) * np.exp(0.05 * rng.standard_normal(60))
     rows = [{"x": float(u), "y": float(v), "dimension": D} for u, v in zip(x, y, strict=True)]
-    (rate,) = fitted(rows, RateAsked("x", "y", law=law))
+    (rate,) = fit_rates(rows, RateSpec("x", "y", law=law))
     half = (rate.high - rate.low) / 2
     assert abs(rate.exponent - b) <= 2.5 * half  # five standard errors
     assert half < 0.05
@@ -403,19 +403,19 @@ def test_the_interval_is_of_95_percent():
     for _ in range(400):
         x = np.geomspace(1, 100, 8)
         rows = [{"x": float(u), "y": float(u**-2 * np.exp(0.1 * rng.standard_normal()))} for u in x]
-        (rate,) = fitted(rows, RateAsked("x", "y"))
+        (rate,) = fit_rates(rows, RateSpec("x", "y"))
         covered += rate.low <= -2 <= rate.high
     assert 0.92 <= covered / 400 <= 0.98
 
 
 def test_theory_can_be_contradicted():
     rows = [{"x": t, "y": t**-2 * w, "dimension": 1} for t, w in ((1, 1.0), (0.1, 1.01), (0.01, 0.99), (0.001, 1.0))]
-    (rate,) = fitted(rows, RateAsked("x", "y", theory="lipschitz"))
+    (rate,) = fit_rates(rows, RateSpec("x", "y", theory="lipschitz"))
     assert rate.agrees is False
     assert rate.cells[-2:] == ("-1", "no")
-    (rate,) = fitted(rows, RateAsked("x", "y", theory="lipschitz", dimension=2))
+    (rate,) = fit_rates(rows, RateSpec("x", "y", theory="lipschitz", dimension=2))
     assert rate.agrees is True
-    (rate,) = fitted(rows, RateAsked("x", "y"))
+    (rate,) = fit_rates(rows, RateSpec("x", "y"))
     assert rate.agrees is None
     assert PREDICTIONS["second-order"].agrees(-0.9, -0.8, 2)
     assert PREDICTIONS["additive"].agrees(1.2, 1.3, 1)
@@ -427,28 +427,28 @@ def test_theory_can_be_contradicted():
 def test_seeds_that_change_nothing_are_no_evidence():
     points = ((1.0, 1.0), (0.1, 9.0), (0.01, 110.0), (0.001, 950.0))
     alone, often = ([{"x": x, "y": y, "seed": s} for x, y in points for s in range(n)] for n in (1, 30))
-    (one,), (many,) = (fitted(rows, RateAsked("x", "y")) for rows in (alone, often))
+    (one,), (many,) = (fit_rates(rows, RateSpec("x", "y")) for rows in (alone, often))
     assert one.cells == many.cells
-    (shaken,) = fitted([*often, {"x": 1.0, "y": 1.01, "seed": 30}], RateAsked("x", "y"))
+    (shaken,) = fit_rates([*often, {"x": 1.0, "y": 1.01, "seed": 30}], RateSpec("x", "y"))
     assert shaken.points == 121
 
 
 def test_targets_of_different_dimension_are_fitted_apart():
     rows = [{"x": t, "y": t**-D, "dimension": D} for D in (1, 2) for t in (1.0, 0.1, 0.01, 0.001)]
-    rates = fitted(rows, RateAsked("x", "y", theory="lipschitz"))
+    rates = fit_rates(rows, RateSpec("x", "y", theory="lipschitz"))
     assert [(rate.dimension, rate.agrees) for rate in rates] == [(1, True), (2, True)]
 
 
 def test_rates_want_three_different_points():
     rows = [{"x": x, "y": y} for x, y in ((1, 1), (2, 2), (2, 3), (0, 1), (3, None), (4, float("inf")))]
-    assert fitted(rows, RateAsked("x", "y")) == []
+    assert fit_rates(rows, RateSpec("x", "y")) == []
 
 
 def test_the_theorems_rate_is_found(tmp_path):
     """The paper's construction, in truth: units ~ ε^(−D)."""
     axes = {"target": "bump-1", "tolerance": [0.1, 0.03, 0.01, 0.003], "method": "representative"}
     study = ol.study(Sweep.of_axes("construct", axes), tmp_path, workers=1)
-    (rate,) = fitted(study.done, RateAsked("tolerance", "units", theory="lipschitz"))
+    (rate,) = fit_rates(study.done, RateSpec("tolerance", "units", theory="lipschitz"))
     assert abs(rate.exponent + 1) < 0.05
 
 

@@ -20,6 +20,14 @@ def at_least(value: float, digits: int = 4) -> str:
     return f"{float(Context(digits, ROUND_FLOOR).create_decimal(value)):.{digits}g}"
 
 
+def duration(seconds: float) -> str:
+    """A time in words: 40 s, 5 min, 2 h 10 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 

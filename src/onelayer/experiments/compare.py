@@ -1,8 +1,8 @@
-"""Compare: what construction buys over training. One target, one run, one table, all with as many parameters.
+"""Compare construction with training and with peers on one target, in one run, with the same number of parameters (±10 %).
 
-    constructed      `build` at the tolerance: its number of parameters is everybody's budget
+    constructed      `build` at the tolerance; its number of parameters is the budget of all others
     trained          the same kind of layer by gradient descent, one row per optimiser (`train`)
-    warm-started     the constructed layer, trained on
+    warm-started     the constructed layer, trained further
     peers            stock Transformer, perceptrons, KAN, random features, Chebyshev interpolation (`peers`)
 
 All are judged at the same dense test points, faces and corners included. Seconds are processor seconds. Only a
@@ -21,31 +21,30 @@ import numpy as np
 from ..approximation import Approximation
 from ..common.errors import InputError
 from ..common.table import Table, at_most
-from ..model.config import LayerConfig
 from ..pipeline import build, certify
 from ..target.points import fitting_points
 from ..target.target import Target, require_tolerance, target_of
 from ..training.train import prepared, train
-from .peers import PEERS
-from .peers.task import TEST_POINTS, TEST_SEED, Function, matched
+from .matched_size import layer_size
+from .peers import PEERS, Peer
+from .peers.task import TEST_POINTS, TEST_SEED, Function
 
 Progress = Callable[[str, float], None]
-PILOT = 60  # steps that tell how long a step takes
-SEEDS = 2  # that a layer of a given size is trained from: small ones depend on luck
-EVERY = 50  # validations in a training
-WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+PILOT_STEPS = 60  # to measure how long a step takes
+SEEDS = 2  # from which a layer of a given size is trained: small ones depend on luck
+VALIDATIONS = 50  # in one training
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """One way to approximate the target; errors are NaN if it did not run, the bound is infinite if nothing is proved."""
+    """One way to approximate the target. Errors are NaN if it did not run; the bound is infinite if nothing is proved."""
 
     name: str
     kind: str  # "constructed", "trained", "warm-started" or "peer"
-    parameters: int
-    seconds: float
-    observed: float
-    rmse: float
+    parameters: int = 0
+    seconds: float = 0.0
+    observed: float = math.nan
+    rmse: float = math.nan
     bound: float = math.inf
     points_per_second: float = 0.0
     note: str = ""
@@ -65,7 +64,7 @@ COLUMNS = ("", "parameters", "seconds", "observed error", "RMSE", "bound (proved
 
 @dataclass(frozen=True)
 class Comparison:
-    """All entrants on one target, and how errors fall with heads, with the width of the FFN and with samples, if asked."""
+    """All entrants on one target; on request, how errors fall with heads, with the width of the FFN and with samples."""
 
     target: str
     domain: str
@@ -78,12 +77,12 @@ class Comparison:
         return Table(f"{self.target}, tolerance {self.tolerance:g}", COLUMNS, [e.cells for e in self.entrants])
 
     def tables(self) -> list[Table]:
-        """The comparison, and what else was asked."""
+        """The comparison, then error against size and against the number of samples, if requested."""
         more = [("Error against size", self.growth), ("Error against the number of samples", self.samples)]
-        return [self.table(), *(Table(t, COLUMNS, [e.cells for e in rows]) for t, rows in more if rows)]
+        return [self.table(), *(Table(title, COLUMNS, [e.cells for e in rows]) for title, rows in more if rows)]
 
     def best(self, *kinds: str) -> Entrant | None:
-        """The entrant of these kinds with the least observed error."""
+        """The entrant of these kinds with the smallest observed error."""
         ran = [e for e in self.entrants if e.kind in kinds and not math.isnan(e.observed)]
         return min(ran, key=lambda e: e.observed, default=None)
 
@@ -107,15 +106,14 @@ def compare(
     samples: Sequence[int] = (),
     seed: int = 0,
     progress: Progress | None = None,
-    **about: Any,
 ) -> Comparison:
-    """Construction, training and peers with as many parameters; at most `seconds` for everything that is trained.
+    """Construction, training and peers with the same number of parameters (±10 %); at most `seconds` for each training.
 
-    `prove` > 0 spends so many seconds on a certificate for every trained layer. `growth=(1, 2, 4, …)` adds layers with so
-    many heads, with an FFN of twice that width, and constructed ones of so many units; `samples=(100, 1000, …)` adds layers
-    fitted to so many samples.
+    Pass a `Target` to declare more about the function than its domain. `prove` > 0 spends this many seconds on a certificate
+    for each trained layer. `growth=(1, 2, 4, …)` adds trained layers with this many heads, trained layers with an FFN of twice
+    that width, and constructed layers of this many units; `samples=(100, 1000, …)` adds layers fitted to this many samples.
     """
-    target = target_of(function, domain, **about)
+    target = target_of(function, domain)
     require_tolerance(tolerance)
     if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
         raise InputError("seconds, finite and above 0", f"{seconds!r}", "give the time for every training")
@@ -124,176 +122,129 @@ def compare(
     for name, sizes in (("growth", growth), ("samples", samples)):
         if not isinstance(sizes, Sequence) or not all(isinstance(k, Integral) and k > 0 for k in sizes):
             raise InputError(f"{name}, whole numbers above 0", f"{sizes!r}", "give for instance (1, 2, 4)")
-    test = target.domain.points(fitting_points(TEST_POINTS, target.dimension, TEST_SEED).numpy())
-    court = _Court(target, test[target.domain.contains(test)], seed, seconds)
-    jobs: list[tuple[str, Callable[[], Entrant]]] = []
     started = time.process_time()
     built = build(target, tolerance=tolerance, seed=seed)
     spent = time.process_time() - started
-    entrants = [court.judged(built, "constructed", "constructed", spent, built.certificate.bound)]
-    budget = built.parameters
-    for name in optimizers:
-        jobs.append((f"trained, {name}", lambda name=name: court.trained(name, budget, prove)))
-    jobs.append(("warm-started", lambda: court.warm(built, prove)))
-    if peers:
-        jobs += [(peer.name, lambda peer=peer: court.peer(peer, budget)) for peer in PEERS]
-    grown, fitted = list[Entrant](), list[Entrant]()
-    late: list[tuple[str, list[Entrant], Callable[[], list[Entrant]]]] = [
-        *((f"{k} heads", grown, lambda k=k: court.grown(k)) for k in growth),
-        *((f"{k} samples", fitted, lambda k=k: court.sampled(k, budget, tolerance)) for k in samples),
+    test = target.domain.points(fitting_points(TEST_POINTS, target.dimension, TEST_SEED).numpy())
+    test = test[target.domain.contains(test)]
+    contest = _Contest(target, test, built.parameters, tolerance, seed, seconds, prove)
+    entrants, grown, sampled = list[Entrant](), list[Entrant](), list[Entrant]()
+    first = Entrant("constructed", "constructed", built.parameters, spent, bound=built.certificate.bound)
+    entrants.append(contest.judged(first, built))
+    jobs: list[tuple[str, list[Entrant], Callable[[], list[Entrant]]]] = [
+        *((f"trained, {name}", entrants, lambda name=name: [contest.trained(name)]) for name in optimizers),
+        ("warm-started", entrants, lambda: [contest.warm_started(built)]),
+        *((peer.name, entrants, lambda peer=peer: [contest.peer(peer)]) for peer in PEERS if peers),
+        *((f"{k} heads", grown, lambda k=k: contest.grown(k)) for k in growth),
+        *((f"{k} samples", sampled, lambda k=k: contest.sampled(k)) for k in samples),
     ]
-    for i, (name, job) in enumerate(jobs):
+    for i, (name, rows, job) in enumerate(jobs):
         if progress is not None:
-            progress(name, (i + 1) / (len(jobs) + len(late) + 1))
-        entrants.append(job())
-    for i, (name, rows, several) in enumerate(late):
-        if progress is not None:
-            progress(name, (len(jobs) + i + 1) / (len(jobs) + len(late) + 1))
-        rows += several()
-    return Comparison(target.text, str(target.domain), tolerance, tuple(entrants), tuple(grown), tuple(fitted))
+            progress(name, (i + 1) / (len(jobs) + 1))
+        rows += job()
+    return Comparison(target.text, str(target.domain), tolerance, tuple(entrants), tuple(grown), tuple(sampled))
 
 
 @dataclass(frozen=True)
-class _Court:
-    """What all are judged by: the target, the test points, the seed and the time for a training."""
+class _Contest:
+    """What all entrants share: target, test points, budget of parameters, tolerance, seed, seconds to train and to prove."""
 
     target: Target
     points: np.ndarray
+    budget: int
+    tolerance: float
     seed: int
     seconds: float
+    prove: float
 
-    def judged(
-        self,
-        found: "Approximation | Function",
-        name: str,
-        kind: str,
-        seconds: float,
-        bound: float = math.inf,
-        parameters: int = 0,
-        note: str = "",
-        size: int = 0,
-    ) -> Entrant:
+    def judged(self, entrant: Entrant, function: "Approximation | Function") -> Entrant:
+        """The entrant with its observed errors and its speed at the test points."""
         started = time.process_time()
-        y = np.asarray(found(self.points), dtype=np.float64).reshape(len(self.points), -1)
+        y = np.asarray(function(self.points), dtype=np.float64).reshape(len(self.points), -1)
         rate = len(self.points) / max(time.process_time() - started, 1e-9)
         errors = np.abs(y - self.target(self.points))
         largest = float(errors.max()) if np.isfinite(errors).all() else math.inf
-        parameters = found.parameters if isinstance(found, Approximation) else parameters
-        return Entrant(
-            name, kind, parameters, seconds, largest, float(np.sqrt(np.square(errors).mean())), bound, rate, note, size
-        )
+        rmse = float(np.sqrt(np.square(errors).mean()))
+        return replace(entrant, observed=largest, rmse=rmse, points_per_second=rate)
 
-    def trained(self, optimizer: str, budget: int, prove: float) -> Entrant:
-        size = layer_size(self.target, budget)
+    def trained(self, optimizer: str) -> Entrant:
         name = f"trained, {optimizer}"
+        size = layer_size(self.target, self.budget)
         if size is None:
-            return Entrant(name, "trained", 0, 0.0, math.nan, math.nan, note="no size matches the budget")
-        found, spent = self._training(optimizer, size)
+            return Entrant(name, "trained", note="no size matches the budget")
+        found, spent = self._train_layer(optimizer, size)
         note = f"d {size[2]}, heads {size[0]}, FFN {size[1]}; {found.history.steps:,} steps" if found.history else ""
-        return self.judged(found, name, "trained", spent, self._bound(found, prove), note=note)
+        entrant = Entrant(name, "trained", found.parameters, spent, bound=self._bound(found), note=note)
+        return self.judged(entrant, found)
 
-    def _training(
-        self, optimizer: str, size: tuple[int, int, int], samples: int | None = None
-    ) -> tuple[Approximation, float]:
-        """(a layer of (heads, width, d_model) trained for the time, processor seconds); a pilot tells how many steps that is."""
-        heads, width, d_model = size
-        options: dict[str, Any] = {"optimizer": optimizer, "seed": self.seed, "samples": samples, "dtype": "float64"}
-        options |= {"heads": heads, "width": width, "d_model": d_model}
-        steps = self._steps(options)
-        started = time.process_time()
-        found = train(self.target, steps=steps, every=max(1, steps // EVERY), **options)
-        return found, time.process_time() - started
+    def warm_started(self, built: Approximation) -> Entrant:
+        found, spent = self._train({"init": built, "loss": "sup", "seed": self.seed})
+        best = found.history.best if found.history else 0
+        unchanged = found.history is not None and best == 0
+        note = "not improved: returned as built" if unchanged else f"{best:,} steps"
+        bound = built.certificate.bound if unchanged else self._bound(found)
+        entrant = Entrant("warm-started", "warm-started", found.parameters, spent, bound=bound, note=note)
+        return self.judged(entrant, found)
 
-    def _steps(self, options: dict[str, Any]) -> int:
-        """How many steps the time allows for, from a few of them."""
-        run = prepared(self.target, steps=PILOT, every=PILOT, **options)
-        run.step(0)  # warms up
-        started = time.process_time()
-        for step in range(1, PILOT):
-            run.step(step)
-        spent = max(time.process_time() - started, 1e-6 * PILOT)
-        return max(PILOT, int(self.seconds * (PILOT - 1) / spent))
-
-    def _bound(self, found: Approximation, prove: float) -> float:
-        return certify(found, seconds=prove).bound if prove > 0 else math.inf
-
-    def warm(self, built: Approximation, prove: float) -> Entrant:
-        options: dict[str, Any] = {"init": built, "loss": "sup", "seed": self.seed}
-        steps = self._steps(options)
-        started = time.process_time()
-        found = train(self.target, steps=steps, every=max(1, steps // EVERY), **options)
-        spent = time.process_time() - started
-        same = found.history is not None and found.history.best == 0
-        note = "not improved: returned as built" if same else f"{found.history.best if found.history else 0:,} steps"
-        bound = built.certificate.bound if same else self._bound(found, prove)
-        return self.judged(found, "warm-started", "warm-started", spent, bound, note=note)
-
-    def peer(self, peer: Any, budget: int) -> Entrant:
-        nothing = Entrant(peer.name, "peer", 0, 0.0, math.nan, math.nan, note="no size matches the budget")
-        if not peer.available():
-            return Entrant(peer.name, "peer", 0, 0.0, math.nan, math.nan, note="skipped: not installed")
-        fitted = peer.fit(self.target, budget, self.seconds, self.seed)
-        if fitted is None:
-            return nothing
-        return self.judged(
-            fitted.function, peer.name, "peer", fitted.seconds, parameters=fitted.parameters, note=fitted.note
-        )
+    def peer(self, peer: Peer) -> Entrant:
+        fitted = peer.try_fit(self.target, self.budget, self.seconds, self.seed)
+        if isinstance(fitted, str):
+            return Entrant(peer.name, "peer", note=fitted)
+        entrant = Entrant(peer.name, "peer", fitted.parameters, fitted.seconds, note=fitted.note)
+        return self.judged(entrant, fitted.function)
 
     def grown(self, k: int) -> list[Entrant]:
-        """A layer with k heads of width 4, one with an FFN of 2k, both trained from several seeds; one constructed of k units."""
+        """Layers trained with k heads of width 4 and with an FFN of 2k, best of several seeds; one constructed of k units."""
         rows = []
-        for what, size in ((f"trained, {k} heads", (k, 4, 4 * k)), (f"trained, FFN of {2 * k}", (1, 2 * k, 4))):
-            tries = [replace(self, seed=self.seed + i)._training("adam", size) for i in range(SEEDS)]
+        for name, size in ((f"trained, {k} heads", (k, 4, 4 * k)), (f"trained, FFN of {2 * k}", (1, 2 * k, 4))):
+            tries = [replace(self, seed=self.seed + i)._train_layer("adam", size) for i in range(SEEDS)]
             found, _ = min(tries, key=lambda t: t[0].history.least if t[0].history else math.inf)
             spent = sum(seconds for _, seconds in tries)
-            rows.append(self.judged(found, what, "trained", spent, note=f"best of {SEEDS} seeds", size=k))
+            entrant = Entrant(name, "trained", found.parameters, spent, note=f"best of {SEEDS} seeds", size=k)
+            rows.append(self.judged(entrant, found))
         started = time.process_time()
         try:
             built = build(self.target, tolerance=1e-9, units=k, seed=self.seed, seconds=self.seconds)
         except InputError:  # fewer units than groups of variables
             return rows
-        spent = time.process_time() - started
-        rows.append(
-            self.judged(built, f"constructed, {k} units", "constructed", spent, built.certificate.bound, size=k)
-        )
-        return rows
+        spent, bound = time.process_time() - started, built.certificate.bound
+        entrant = Entrant(f"constructed, {k} units", "constructed", built.parameters, spent, bound=bound, size=k)
+        return [*rows, self.judged(entrant, built)]
 
-    def sampled(self, k: int, budget: int, tolerance: float) -> list[Entrant]:
+    def sampled(self, k: int) -> list[Entrant]:
         """Layers fitted to k random samples alone."""
         rows = []
-        size = layer_size(self.target, budget)
+        size = layer_size(self.target, self.budget)
         if size is not None:
-            found, spent = self._training("adam", size, samples=k)
-            rows.append(self.judged(found, f"trained on {k} samples", "trained", spent, size=k))
+            found, spent = self._train_layer("adam", size, samples=k)
+            entrant = Entrant(f"trained on {k} samples", "trained", found.parameters, spent, size=k)
+            rows.append(self.judged(entrant, found))
         x = self.target.domain.points(fitting_points(k, self.target.dimension, self.seed).numpy())
         started = time.process_time()
-        built = build((x, self.target(x)), self.target.domain, tolerance, seed=self.seed, seconds=self.seconds)
+        built = build((x, self.target(x)), self.target.domain, self.tolerance, seed=self.seed, seconds=self.seconds)
         spent = time.process_time() - started
-        rows.append(self.judged(built, f"constructed from {k} samples", "constructed", spent, size=k))
-        return rows
+        entrant = Entrant(f"constructed from {k} samples", "constructed", built.parameters, spent, size=k)
+        return [*rows, self.judged(entrant, built)]
 
+    def _train_layer(
+        self, optimizer: str, size: tuple[int, int, int], samples: int | None = None
+    ) -> tuple[Approximation, float]:
+        """(a layer of (heads, width, d_model) trained from random weights, processor seconds)."""
+        options: dict[str, Any] = {"optimizer": optimizer, "seed": self.seed, "samples": samples, "dtype": "float64"}
+        return self._train(options | dict(zip(("heads", "width", "d_model"), size, strict=True)))
 
-def layer_size(target: Target, budget: int) -> tuple[int, int, int] | None:
-    """(heads, width, d_model) of a trained layer whose parameters match the budget, the FFN near four times d_model."""
-    n, d = target.shape
-    found = []
-    for d_model in WIDTHS:
-        heads = next(h for h in (4, 2, 1) if h == 1 or d_model / h >= 4)
-        per_head = -(-d_model // heads)
-        for width in range(1, 1 + max(8, 8 * d_model)):
-            config = LayerConfig(
-                tokens=n,
-                features_in=d,
-                features_out=target.outputs,
-                d_model=d_model,
-                heads=heads,
-                d_k=per_head,
-                d_v=per_head,
-                ffn_width=width,
-                code="learned",
-                readout="mean",
-                projection_bias=True,
-            )
-            if matched(config.parameter_count, budget):
-                found.append((max(width / (4 * d_model), 4 * d_model / width), (heads, width, d_model)))
-    return min(found)[1] if found else None
+    def _train(self, options: dict[str, Any]) -> tuple[Approximation, float]:
+        """(a layer trained for the time, processor seconds); a pilot tells how many steps the time allows."""
+        pilot = prepared(self.target, steps=PILOT_STEPS, every=PILOT_STEPS, **options)
+        pilot.step(0)  # warms up
+        started = time.process_time()
+        for step in range(1, PILOT_STEPS):
+            pilot.step(step)
+        spent = max(time.process_time() - started, 1e-6 * PILOT_STEPS)
+        steps = max(PILOT_STEPS, int(self.seconds * (PILOT_STEPS - 1) / spent))
+        started = time.process_time()
+        found = train(self.target, steps=steps, every=max(1, steps // VALIDATIONS), **options)
+        return found, time.process_time() - started
+
+    def _bound(self, found: Approximation) -> float:
+        return certify(found, seconds=self.prove).bound if self.prove > 0 else math.inf

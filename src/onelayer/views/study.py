@@ -6,10 +6,9 @@ from importlib import resources
 from string import Template
 from typing import Any
 
-from ..common.table import Table
+from ..common.table import Table, duration
 from ..experiments.study.rates import COLUMNS
 from ..experiments.study.result import Study
-from ..experiments.study.words import duration
 from .study_figure import study_figures
 
 ROWS = 2000  # of points on the page; the others are in points.csv
@@ -69,13 +68,15 @@ def _figures(figures: dict[str, tuple[str, Any]]) -> str:
 
 def _rates(study: Study) -> str:
     parts = []
-    for asked in study.sweep.rates:
-        mine = [rate for rate in study.rates() if rate.asked is asked]
+    for spec in study.sweep.rates:
+        mine = [rate for rate in study.rates() if rate.spec is spec]
         if mine:
-            title = asked.title or f"{asked.y} against {asked.x}"
+            title = spec.title or f"{spec.y} against {spec.x}"
             table = Table(title, COLUMNS, [rate.cells for rate in mine])._repr_html_()
             theory = (
-                f'<p class="note">Theory: {html.escape(mine[0].prediction.words)}.</p>' if mine[0].prediction else ""
+                f'<p class="note">Theory: {html.escape(mine[0].prediction.statement)}.</p>'
+                if mine[0].prediction
+                else ""
             )
             parts.append(f'<div class="scroll">{table}</div>{theory}')
     if not parts:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..experiments.study.rates import grouped, matching
 from ..experiments.study.result import Study
-from ..experiments.study.sweep import Figure
+from ..experiments.study.sweep import FigureSpec
 from .style import styled
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
     return found
 
 
-def study_figure(study: Study, asked: Figure) -> "go.Figure | None":
+def study_figure(study: Study, asked: FigureSpec) -> "go.Figure | None":
     """One picture; None if there is nothing to draw."""
     import plotly.graph_objects as go
 

@@ -90,11 +90,11 @@ def _value(text: str) -> Any:
 
 
 def _list() -> None:
-    from ...experiments.study.measures import everything
+    from ...experiments.study.measures import all_measures
     from ...experiments.study.sweep import builtin, names
 
     for name in names():
         print(f"builtin:{name:14} {builtin(name)['title']}")
     print()
-    for found in everything():
-        print(f"measure {found.name:14} {found.words}\n{'':23}axes: {', '.join(found.axes)}")
+    for found in all_measures():
+        print(f"measure {found.name:14} {found.summary}\n{'':23}axes: {', '.join(found.axes)}")

@@ -10,7 +10,7 @@ import torch
 
 from ...common.errors import InputError
 from ...construction.representative.layer import plan_representative
-from ...experiments.compare import layer_size
+from ...experiments.matched_size import layer_size
 from ...pipeline import build
 from ...target.target import Target
 from ...training.run import Run

@@ -1,8 +1,8 @@
-"""Peers: what a user would pick instead of a constructed layer, fitted to the same samples with as many parameters.
+"""Peers: what a user would pick instead of a constructed layer, fitted to the same samples with the same number of parameters.
 
-Every `fit(target, parameters, seconds, seed)` returns a `Fitted`: a function, how much it stores, how long it took. All are
-judged on one independent dense test set that holds faces and corners. Trained peers stop when their time is up: they are
-capped, not converged.
+Every `fit(target, parameters, seconds, seed)` returns a `FittedPeer`: a function, how much it stores, how long it took.
+All are judged on one independent dense test set with faces and corners. Trained peers stop when their time is up: they
+are capped, not converged.
 """
 
 import math
@@ -13,26 +13,32 @@ from typing import Any, Literal
 from ...target.domain import End
 from ...target.target import Target, target_of
 from . import chebyshev, features, kan, marquardt, perceptron, transformer
-from .task import Fitted, observed
+from .task import FittedPeer, observed_error
 
-__all__ = ["PEERS", "Peer", "Row", "compare_peers", "run"]
+__all__ = ["PEERS", "Peer", "PeerResult", "compare_peers"]
 
 Kind = Literal["descent", "Levenberg–Marquardt", "linear"]  # trained by Adam or L-BFGS; by LM; one linear solve
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A way to approximate: fit(target, parameters, seconds, seed), None when no size matches."""
+    """A way to approximate: `fit(target, parameters, seconds, seed)` returns None when no size matches the budget."""
 
     name: str
     kind: Kind
-    fit: Callable[[Target, int, float, int], Fitted | None]
+    fit: Callable[[Target, int, float, int], FittedPeer | None]
     available: Callable[[], bool] = lambda: True
+
+    def try_fit(self, target: Target, parameters: int, seconds: float, seed: int) -> FittedPeer | str:
+        """The fit, or why there is none."""
+        if not self.available():
+            return "skipped: not installed"
+        return self.fit(target, parameters, seconds, seed) or "no size matches the budget"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One peer's result; an observed error of NaN means that it did not run, and the note says why."""
+class PeerResult:
+    """One peer's result; its observed error is NaN if it did not run, and the note says why."""
 
     peer: str
     parameters: int
@@ -58,17 +64,15 @@ def compare_peers(
     parameters: int,
     seconds: float,
     seed: int = 0,
-) -> list[Row]:
-    """Every peer at a budget of parameters, with so many seconds each."""
+) -> list[PeerResult]:
+    """Every peer at a budget of parameters, with this many seconds each."""
     target = target_of(function, domain)
-    return [run(peer, target, parameters, seconds, seed) for peer in PEERS]
-
-
-def run(peer: Peer, target: Target, parameters: int, seconds: float, seed: int = 0) -> Row:
-    """One peer, fitted and judged."""
-    if not peer.available():
-        return Row(peer.name, 0, math.nan, 0.0, "skipped: not installed")
-    fitted = peer.fit(target, parameters, seconds, seed)
-    if fitted is None:
-        return Row(peer.name, 0, math.nan, 0.0, "no size matches the budget")
-    return Row(peer.name, fitted.parameters, observed(fitted.function, target), fitted.seconds, fitted.note)
+    results = []
+    for peer in PEERS:
+        found = peer.try_fit(target, parameters, seconds, seed)
+        if isinstance(found, str):
+            results.append(PeerResult(peer.name, 0, math.nan, 0.0, found))
+        else:
+            error = observed_error(found.function, target)
+            results.append(PeerResult(peer.name, found.parameters, error, found.seconds, found.note))
+    return results

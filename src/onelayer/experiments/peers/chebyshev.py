@@ -1,7 +1,7 @@
 """Chebyshev tensor interpolation at a matched number of coefficients: the yardstick of approximation theory.
 
-It stores coefficients alone and no network; on additive analytic targets nothing beats it at large sizes. It chooses its
-own points, the Chebyshev nodes.
+It stores only coefficients, no network; on additive analytic targets nothing beats it at large sizes. It chooses its
+points itself: the Chebyshev nodes.
 """
 
 import math
@@ -10,28 +10,28 @@ import numpy as np
 
 from ...proof.analytic.chebyshev import coefficients, nodes
 from ...target.target import Target
-from .task import CHUNK, Clock, Fitted, Function, matched
+from .task import CHUNK, Clock, FittedPeer, Function, matches_budget
 
-LINES = 32  # along every axis, on which the degrees it needs are seen
-DEGREES = 256  # looked at along a line
+LINES = 32  # along every axis, to see which degrees it needs
+MAX_NODES = 256  # along an axis
 
 
-def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
-    """Interpolation in a tensor of Chebyshev points, more of them along the axes that need more. None if none matches."""
+def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
+    """Interpolation in a tensor of Chebyshev nodes, more along axes that need more; None if no tensor matches the budget."""
     clock = Clock(seconds)
     counts = shape(target, parameters)
-    if not matched(math.prod(counts) * target.outputs, parameters):
+    if not matches_budget(math.prod(counts) * target.outputs, parameters):
         return None
     values = target(target.domain.points(grid([(nodes(n - 1) + 1) / 2 for n in counts])))
     series = np.moveaxis(values.reshape(*counts, -1), -1, 0)
     for axis, n in enumerate(counts, start=1):
         series = np.moveaxis(np.tensordot(series, coefficients(n - 1), axes=([axis], [1])), -1, axis)
     note = "×".join(map(str, counts)) + " nodes" + (f", {target.outputs} outputs" if target.outputs > 1 else "")
-    return Fitted(evaluator(target, series), series.size, clock.spent, note)
+    return FittedPeer(evaluator(target, series), series.size, clock.spent, note)
 
 
 def grid(axes: list[np.ndarray]) -> np.ndarray:
-    """All points with one coordinate from every axis, [point, axis]."""
+    """All combinations of one coordinate from every axis, [point, axis]."""
     return np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
@@ -43,7 +43,7 @@ def shape(target: Target, parameters: int) -> tuple[int, ...]:
         fitting = []
         for axis, tail in enumerate(tails):
             larger = math.prod(counts) // counts[axis] * (counts[axis] + 1) * target.outputs
-            if (larger <= parameters or matched(larger, parameters)) and counts[axis] < DEGREES:
+            if (larger <= parameters or matches_budget(larger, parameters)) and counts[axis] < MAX_NODES:
                 fitting.append((tail[counts[axis]], -counts[axis], axis))
         if not fitting:
             return tuple(counts)
@@ -51,12 +51,12 @@ def shape(target: Target, parameters: int) -> tuple[int, ...]:
 
 
 def _tail(target: Target, axis: int) -> np.ndarray:
-    """[degree]: what the coefficients from that degree on add up to, the largest over lines along the axis."""
+    """[degree]: the sum of the absolute coefficients from that degree on, the largest over lines along the axis."""
     rng = np.random.default_rng(axis)
-    unit = np.repeat(rng.random((LINES, 1, target.dimension)), DEGREES, axis=1)
-    unit[:, :, axis] = (nodes(DEGREES - 1) + 1) / 2
-    values = target(target.domain.points(unit.reshape(-1, target.dimension))).reshape(LINES, DEGREES, -1)
-    series = np.abs(np.tensordot(coefficients(DEGREES - 1), values, axes=([1], [1])))  # [degree, line, output]
+    unit = np.repeat(rng.random((LINES, 1, target.dimension)), MAX_NODES, axis=1)
+    unit[:, :, axis] = (nodes(MAX_NODES - 1) + 1) / 2
+    values = target(target.domain.points(unit.reshape(-1, target.dimension))).reshape(LINES, MAX_NODES, -1)
+    series = np.abs(np.tensordot(coefficients(MAX_NODES - 1), values, axes=([1], [1])))  # [degree, line, output]
     return series[::-1].cumsum(axis=0)[::-1].max(axis=(1, 2))
 
 
@@ -70,10 +70,10 @@ def evaluator(target: Target, series: np.ndarray) -> Function:
             part = slice(start, start + CHUNK)
             angles = np.arccos(np.clip(2 * (points[part] - low) / (high - low) - 1, -1, 1))
             columns = [np.cos(np.outer(angles[:, i], np.arange(n))) for i, n in enumerate(series.shape[1:])]
-            rest = np.tensordot(columns[0], series, axes=([1], [1]))  # [point, output, degree, …]
+            partial = np.tensordot(columns[0], series, axes=([1], [1]))  # [point, output, degree, …]
             for column in columns[1:]:
-                rest = np.einsum("pod...,pd->po...", rest, column)
-            found[part] = rest
+                partial = np.einsum("pod...,pd->po...", partial, column)
+            found[part] = partial
         return found
 
     return answer

@@ -1,7 +1,7 @@
-"""KAN, by the package pykan where it is installed (`pip install pykan`): cubic splines on the edges, trained by its L-BFGS.
+"""KAN, from the package pykan if installed (`pip install pykan`): cubic splines on the edges, trained by its L-BFGS.
 
-pykan stores more than it trains (grids, masks, symbolic branches): all of it is counted, and the note says how much is
-trained.
+pykan stores more than it trains (grids, masks, symbolic branches): all of it is counted, and the note says how many
+numbers are trained.
 """
 
 import contextlib
@@ -16,23 +16,24 @@ import torch
 from torch import nn
 
 from ...target.target import Target
-from .descent import race, stored
-from .task import Clock, Fitted, matched, samples_of
+from .descent import race, stored_numbers
+from .task import Clock, FittedPeer, matches_budget, samples_of
 
 GRIDS = (3, 5, 8, 12, 20)  # intervals of a spline
-HIDDEN = range(1, 33)
-SIZES = 3  # tried per budget
-STEPS, REFINED = 5, 10  # steps of L-BFGS in one call; calls that also move the grid
+HIDDEN_WIDTHS = range(1, 33)
+SIZES_TRIED = 3  # per budget
+STEPS_PER_CALL = 5  # of L-BFGS
+GRID_UPDATES = 10  # calls that also move the grid
 
 Size = tuple[int, int]  # hidden width, grid
 
 
 def installed() -> bool:
     spec = importlib.util.find_spec("kan")
-    return spec is not None and spec.origin is not None  # a folder of that name is no package
+    return spec is not None and spec.origin is not None  # a folder of that name is not the package
 
 
-def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
+def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
     """Best of a few widths and grids with one hidden layer; None if none matches the budget."""
     clock = Clock(seconds)
     samples = samples_of(target, parameters)
@@ -41,9 +42,9 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
 
     def train(size: Size, cap: float) -> nn.Module:
         with undisturbed():
-            model, own, calls = network(target, size, seed), Clock(cap), 0
-            while calls == 0 or own.share < 1:
-                model.fit(data, opt="LBFGS", steps=STEPS, update_grid=calls < REFINED)
+            model, trial, calls = network(target, size, seed), Clock(cap), 0
+            while calls == 0 or trial.share < 1:
+                model.fit(data, opt="LBFGS", steps=STEPS_PER_CALL, update_grid=calls < GRID_UPDATES)
                 calls += 1
         return model
 
@@ -54,21 +55,21 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     hidden: Any = model.width
     note = f"hidden {hidden[1][0]}, grid {model.grid}, {trained:,} trained; {clock.end}"
-    return Fitted(samples.function(model), stored(model), clock.spent, note)
+    return FittedPeer(samples.function(model), stored_numbers(model), clock.spent, note)
 
 
 def sizes(target: Target, budget: int) -> list[Size]:
-    """Sizes that match the budget, closest first, no grid twice."""
+    """Sizes that match the budget, one per grid, closest first."""
     found: dict[int, tuple[int, Size]] = {}
     with undisturbed():
         for grid in GRIDS:
-            for hidden in HIDDEN:
-                count = stored(network(target, (hidden, grid), 0))
-                if matched(count, budget):
+            for hidden in HIDDEN_WIDTHS:
+                count = stored_numbers(network(target, (hidden, grid), 0))
+                if matches_budget(count, budget):
                     found[grid] = min(found.get(grid, (budget, (0, 0))), (abs(count - budget), (hidden, grid)))
                 if count > budget:
                     break
-    return [size for _, size in sorted(found.values())[:SIZES]]
+    return [size for _, size in sorted(found.values())[:SIZES_TRIED]]
 
 
 def network(target: Target, size: Size, seed: int):  # type: ignore[no-untyped-def]
@@ -81,7 +82,7 @@ def network(target: Target, size: Size, seed: int):  # type: ignore[no-untyped-d
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """pykan reseeds global generators and prints progress: both undone."""
+    """Undo that pykan reseeds global generators, and hide the progress it prints."""
     state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     quiet = io.StringIO()
     try:

@@ -1,8 +1,8 @@
 """A tanh perceptron by Levenberg–Marquardt, the strongest network peer: second-order steps on all samples, in float64.
 
-A step s solves (JᵀJ + λC) s = −Jᵀr by Cholesky, C the diagonal of JᵀJ and a little of its mean; λ falls after a step
-that lowers ‖r‖² as foretold and rises after one that does not. Depths race in rounds, the worst
-of them leaving each time, the first round on fewer samples; when the best has stalled, fresh starts use up the time.
+A step s solves (JᵀJ + λC) s = −Jᵀr by Cholesky, where C is the diagonal of JᵀJ plus a little of its mean; λ falls after a
+step that lowers ‖r‖² as predicted and rises after one that does not. Depths race in rounds, the first on fewer samples; the
+worst drops out after each. Once the best has stalled, fresh starts use up the time.
 """
 
 import math
@@ -12,20 +12,20 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
 from ...target.target import Target
-from .descent import seeded, stored
+from .descent import seeded, stored_numbers
 from .perceptron import Widths, hidden, perceptron, shapes
-from .task import Clock, Fitted, samples_of
+from .task import Clock, FittedPeer, samples_of
 
-STIFFEST = 1e12  # damping at which no step helps any more
-FLAT = 1e-3  # of the mean curvature, added to every parameter's own in the damping
-STALLED = 50, 1e-3  # so many steps that lower ‖r‖² by less than this part
-THINNED = 3  # trials see one in so many samples, but two for every parameter
-ROUND = 0.12  # of the time, for every depth in a round
-NUMBERS = 2**23  # entries of the Jacobian held at a time
+MAX_DAMPING = 1e12  # beyond it no step helps
+MEAN_CURVATURE_SHARE = 1e-3  # of the mean curvature, added to each parameter's own in the damping
+STALL_STEPS, STALL_GAIN = 50, 1e-3  # stalled: this many steps lower ‖r‖² by less than this share
+TRIAL_THINNING = 3  # the first round sees one sample in three, but at least two per parameter
+ROUND_SHARE = 0.12  # of the time, for every depth in a round
+JACOBIAN_ENTRIES = 2**23  # held at a time
 
 
 class Marquardt:
-    """Levenberg–Marquardt on one network; `run` may be called again to go on, on the same samples or on others."""
+    """Levenberg–Marquardt on one network; call `run` again to continue, on the same samples or on others."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -50,10 +50,9 @@ class Marquardt:
         return found if math.isfinite(found) else math.inf
 
     def run(self, x: Tensor, y: Tensor, seconds: float) -> None:
-        """Steps until the time is up or they stall; the parameters are the model's afterwards."""
+        """Take steps until the time is up or they stall, then copy the parameters into the model."""
         clock, history = Clock(seconds), [self.squares(self.theta, x, y)]
-        back, gain = STALLED
-        while len(history) <= back or history[-1] < (1 - gain) * history[-1 - back]:
+        while len(history) <= STALL_STEPS or history[-1] < (1 - STALL_GAIN) * history[-1 - STALL_STEPS]:
             after = self.step(x, y, history[-1], clock)
             if after is None:
                 break
@@ -64,24 +63,24 @@ class Marquardt:
                 p.copy_(part)
 
     def step(self, x: Tensor, y: Tensor, before: float, clock: Clock) -> float | None:
-        """One step that lowers ‖r‖², and ‖r‖² after it; None when the time is up or no step helps.
+        """Take one step that lowers ‖r‖² and return the new ‖r‖²; None when the time is up or no step helps.
 
-        The damping follows the gain over what the linear model foretells (Nielsen's rule).
+        The damping follows the ratio of the gain to what the linear model predicts (Nielsen's rule).
         """
         normal = self.normal_equations(x, y, clock)
         if normal is None:
             return None
         gram, slope = normal
-        curvature = gram.diagonal() + FLAT * gram.diagonal().mean()
-        while self.damping <= STIFFEST and clock.left > 0:
+        curvature = gram.diagonal() + MEAN_CURVATURE_SHARE * gram.diagonal().mean()
+        while self.damping <= MAX_DAMPING and clock.left > 0:
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(self.damping * curvature))
             if not failed:
                 move = torch.cholesky_solve(slope[:, None], factor)[:, 0]
                 after = self.squares(self.theta - move, x, y)
-                foretold = float(2 * slope @ move - move @ (gram @ move))
-                if after < before and foretold > 0:
+                predicted = float(2 * slope @ move - move @ (gram @ move))
+                if after < before and predicted > 0:
                     self.theta = self.theta - move
-                    share = (before - after) / foretold
+                    share = (before - after) / predicted
                     self.damping = max(self.damping * max(0.1, 1 - (2 * share - 1) ** 3), 1e-16)
                     self.growth = 2.0
                     return after
@@ -90,10 +89,10 @@ class Marquardt:
         return None
 
     def normal_equations(self, x: Tensor, y: Tensor, clock: Clock) -> tuple[Tensor, Tensor] | None:
-        """(JᵀJ, Jᵀr), summed over parts of the samples; None when the time is up before that."""
+        """(JᵀJ, Jᵀr), summed over parts of the samples; None if the time runs out first."""
         P = len(self.theta)
         gram, slope = self.theta.new_zeros(P, P), self.theta.new_zeros(P)
-        rows = max(1, NUMBERS // (P * y.shape[1]))
+        rows = max(1, JACOBIAN_ENTRIES // (P * y.shape[1]))
         for part, wanted in zip(x.split(rows), y.split(rows), strict=True):
             if clock.left == 0:
                 return None
@@ -105,7 +104,7 @@ class Marquardt:
         return gram, slope
 
 
-def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
+def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
     """Best of depths and restarts; None if no shape matches the budget."""
     clock = Clock(seconds)
     samples = samples_of(target, parameters)
@@ -113,23 +112,23 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     candidates = shapes(target.dimension, target.outputs, parameters)
     if not candidates:
         return None
-    fewer = min(len(x), max(len(x) // THINNED, 2 * parameters))
-    some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:fewer]
+    count = min(len(x), max(len(x) // TRIAL_THINNING, 2 * parameters))
+    some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:count]
     runs: list[Marquardt] = []
 
-    def begun(widths: Widths) -> Marquardt:
+    def start(widths: Widths) -> Marquardt:
         make = lambda: perceptron(target.dimension, widths, target.outputs, nn.Tanh)  # noqa: E731
         runs.append(Marquardt(seeded(make, seed + len(runs))))
-        runs[-1].run(x[some], y[some], min(clock.left, ROUND * seconds))
+        runs[-1].run(x[some], y[some], min(clock.left, ROUND_SHARE * seconds))
         return runs[-1]
 
-    racing = [(widths, begun(widths)) for widths in candidates]
+    racing = [(widths, start(widths)) for widths in candidates]
     while len(racing) > 1:
-        racing = sorted(racing, key=lambda entry: samples.largest(entry[1].model))[:-1]
+        racing = sorted(racing, key=lambda entry: samples.pool_error(entry[1].model))[:-1]
         for _, run in racing:
-            run.run(x, y, clock.left if len(racing) == 1 else min(clock.left, ROUND * seconds))
-    while clock.left > ROUND * seconds:
-        begun(racing[0][0]).run(x, y, clock.left)
-    model = min((run.model for run in runs), key=samples.largest)
+            run.run(x, y, clock.left if len(racing) == 1 else min(clock.left, ROUND_SHARE * seconds))
+    while clock.left > ROUND_SHARE * seconds:
+        start(racing[0][0]).run(x, y, clock.left)
+    model = min((run.model for run in runs), key=samples.pool_error)
     note = f"hidden {hidden(model)}, {len(runs)} starts, {sum(run.steps for run in runs)} steps; {clock.end}"
-    return Fitted(samples.function(model), stored(model), clock.spent, note)
+    return FittedPeer(samples.function(model), stored_numbers(model), clock.spent, note)

@@ -1,4 +1,4 @@
-"""Multilayer perceptrons in float64, by Adam and then L-BFGS."""
+"""Multilayer perceptrons in float64, trained by Adam and then L-BFGS."""
 
 import math
 from itertools import pairwise
@@ -6,12 +6,12 @@ from itertools import pairwise
 from torch import nn
 
 from ...target.target import Target
-from .descent import adam, lbfgs, race, seeded, stored
-from .task import Clock, Fitted, matched, samples_of
+from .descent import adam, lbfgs, race, seeded, stored_numbers
+from .task import Clock, FittedPeer, matches_budget, samples_of
 
 DEPTHS = (1, 2, 3)  # hidden layers
-ADAM = 0.2  # of the time; the rest is L-BFGS
-RATE = 1e-2
+ADAM_SHARE = 0.2  # of the time; the remainder is for L-BFGS
+ADAM_RATE = 1e-2
 
 Widths = tuple[int, ...]
 
@@ -25,7 +25,7 @@ def perceptron(inputs: int, widths: Widths, outputs: int, activation: type[nn.Mo
 
 
 def shapes(dimension: int, outputs: int, budget: int) -> list[Widths]:
-    """For every depth the hidden widths, alike up to one, whose parameters come closest to the budget, if they match."""
+    """For every depth, the hidden widths (equal up to one) with parameters closest to the budget, if they match it."""
     found = []
     for depth in DEPTHS:
         best: tuple[float, Widths] = (math.inf, ())
@@ -37,7 +37,7 @@ def shapes(dimension: int, outputs: int, budget: int) -> list[Widths]:
             if count > budget:
                 break
             neurons += 1
-        if matched(parameters_of(dimension, best[1], outputs), budget):
+        if matches_budget(parameters_of(dimension, best[1], outputs), budget):
             found.append(best[1])
     return found
 
@@ -47,7 +47,7 @@ def parameters_of(dimension: int, widths: Widths, outputs: int) -> int:
     return sum((before + 1) * after for before, after in pairwise(sides))
 
 
-def fit(target: Target, parameters: int, seconds: float, seed: int, activation: type[nn.Module]) -> Fitted | None:
+def fit(target: Target, parameters: int, seconds: float, seed: int, activation: type[nn.Module]) -> FittedPeer | None:
     """Best of one to three hidden layers; None if no shape matches the budget."""
     clock = Clock(seconds)
     samples = samples_of(target, parameters)
@@ -57,13 +57,13 @@ def fit(target: Target, parameters: int, seconds: float, seed: int, activation: 
 
     def train(widths: Widths, cap: float) -> nn.Module:
         model = seeded(lambda: perceptron(target.dimension, widths, target.outputs, activation), seed)
-        adam(model, samples, ADAM * cap, RATE, seed)
-        lbfgs(model, samples, (1 - ADAM) * cap)
+        adam(model, samples, ADAM_SHARE * cap, ADAM_RATE, seed)
+        lbfgs(model, samples, (1 - ADAM_SHARE) * cap)
         return model
 
     model = race(candidates, train, samples, seconds)
     note = f"hidden {hidden(model)}; {clock.end}"
-    return Fitted(samples.function(model), stored(model), clock.spent, note)
+    return FittedPeer(samples.function(model), stored_numbers(model), clock.spent, note)
 
 
 def hidden(model: nn.Module) -> str:
@@ -72,9 +72,9 @@ def hidden(model: nn.Module) -> str:
     return "×".join(map(str, linear[:-1]))
 
 
-def fit_tanh(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
+def fit_tanh(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
     return fit(target, parameters, seconds, seed, nn.Tanh)
 
 
-def fit_relu(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
+def fit_relu(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
     return fit(target, parameters, seconds, seed, nn.ReLU)

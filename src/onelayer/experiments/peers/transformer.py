@@ -1,7 +1,7 @@
 """The stock one-layer Transformer, trained: `nn.TransformerEncoderLayer` (post-norm, GELU) on scalar tokens.
 
-Every variable is a token, embedded linearly, with a learned position; a linear read-out of all tokens. Parameters for
-D variables, m outputs, width d and feed-forward width f:
+Every variable is a token, embedded linearly, with a learned position; the read-out is linear in all tokens. Parameters
+for D variables, m outputs, width d and feed-forward width f:
 
     2d + Dd + (4d² + 4d) + (2df + f + d) + 4d + (Dd + 1)m
 """
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from ...target.target import Target
-from .descent import adam, race, seeded, stored
-from .task import Clock, Fitted, matched, samples_of
+from .descent import adam, race, seeded, stored_numbers
+from .task import Clock, FittedPeer, matches_budget, samples_of
 
 WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-SIZES = 3  # tried per budget
-RATE, PER_WIDTH = 2e-2, 0.16  # the peak rate of Adam: smaller for layers wider than 8
+SIZES_TRIED = 3  # per budget
+MAX_RATE, RATE_TIMES_WIDTH = 2e-2, 0.16  # the peak rate of Adam is smaller for layers wider than 8
 
 Size = tuple[int, int, int]  # width, heads, feed-forward width
 
@@ -38,19 +38,19 @@ class StockTransformer(nn.Module):
 
 
 def sizes(dimension: int, outputs: int, budget: int) -> list[Size]:
-    """Sizes that match the budget, those with a feed-forward width nearest to the usual 4d first."""
+    """Sizes that match the budget, feed-forward widths nearest to the usual 4d first."""
     found = []
     for d in WIDTHS:
         fixed = 2 * d + dimension * d + 4 * d * d + 9 * d + (dimension * d + 1) * outputs
         inner = round((budget - fixed) / (2 * d + 1))
-        if inner >= 1 and matched(fixed + inner * (2 * d + 1), budget):
+        if inner >= 1 and matches_budget(fixed + inner * (2 * d + 1), budget):
             heads = next(h for h in (4, 2, 1) if h == 1 or (d / h >= 4 and d % h == 0))
             found.append((max(inner / (4 * d), 4 * d / inner), (d, heads, inner)))
-    return [size for _, size in sorted(found)[:SIZES]]
+    return [size for _, size in sorted(found)[:SIZES_TRIED]]
 
 
-def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitted | None:
-    """Adam with warm-up and cosine, best of a few sizes; None if no size matches the budget."""
+def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> FittedPeer | None:
+    """Best of a few sizes, trained by Adam with warm-up and cosine; None if no size matches the budget."""
     clock = Clock(seconds)
     samples = samples_of(target, parameters)
     candidates = sizes(target.dimension, target.outputs, parameters)
@@ -59,7 +59,7 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
 
     def train(size: Size, cap: float) -> nn.Module:
         model = seeded(lambda: StockTransformer(target.dimension, target.outputs, size), seed)
-        adam(model, samples, cap, min(RATE, PER_WIDTH / size[0]), seed)
+        adam(model, samples, cap, min(MAX_RATE, RATE_TIMES_WIDTH / size[0]), seed)
         return model.eval()
 
     model = race(candidates, train, samples, seconds)
@@ -67,4 +67,4 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     assert isinstance(layer, nn.TransformerEncoderLayer)
     width, heads = layer.self_attn.embed_dim, layer.self_attn.num_heads
     note = f"d {width}, heads {heads}, feed-forward {layer.linear1.out_features}; {clock.end}"
-    return Fitted(samples.function(model), stored(model), clock.spent, note)
+    return FittedPeer(samples.function(model), stored_numbers(model), clock.spent, note)

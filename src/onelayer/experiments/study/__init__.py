@@ -1,14 +1,14 @@
-"""Studies: a sweep of points, each measured in a process of its own and stored at once; then a table, rates, a report.
+"""Studies: a sweep of points, measured in parallel processes and stored one by one; then a table, rates, a report.
 
-sweep.py → run.py or cluster.py (point.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study.py
+sweep.py → run.py or cluster.py (measurement.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study.py
 """
 
 from pathlib import Path
 
 from ...common.errors import InputError
-from .cluster import run_on
+from .cluster import cluster_outcomes
 from .result import Study
-from .run import Progress, Watch, run, workers_of
+from .run import Progress, ProgressCounter, local_outcomes, workers_of
 from .store import Store
 from .sweep import Sweep, sweep_of
 
@@ -26,14 +26,14 @@ def study(
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Study:
-    """Measure the points of a sweep that are not stored yet; the results so far as a value.
+    """Measure the points of a sweep that are not stored yet, and return all results so far.
 
     `sweep` is a built-in study ("builtin:epsilon"), a TOML file, or `Sweep.of_axes(measure, {axis: […], …})`. Results go to
-    `out`/points.sqlite (study-NAME by default), one row the moment a point is done, and to `out`/points.csv at the end; the same
-    call goes on after an interrupt or a kill. A point that fails is stored with its error, and tried again with `retry`.
+    `out`/points.sqlite (`out` is study-NAME by default), one row as soon as a point is done, and to `out`/points.csv at the end.
+    After an interrupt or a kill, the same call resumes. A point that fails is stored with its error; `retry` tries it again.
 
-    `workers` processes run at a time (as many as cores), or those of a Dask scheduler, `dask="tcp://host:8786"`. `full` takes in
-    the larger part of a built-in study, `only` stops after so many new points.
+    `workers` processes run at a time (by default one per core), or those of a Dask scheduler, `dask="tcp://host:8786"`. `full`
+    includes the larger part of a built-in study; `only` stops after this many new points.
     """
     chosen = sweep_of(sweep, full)
     if only is not None and (isinstance(only, bool) or not isinstance(only, int) or only < 0):
@@ -45,12 +45,14 @@ def study(
         store.forget_failed(chosen)
     stored = store.outcomes()
     left = [task for task in chosen.tasks if task.key not in stored]
-    watch = Watch(len(chosen.tasks), progress, before=len(chosen.tasks) - len(left))
+    counter = ProgressCounter(len(chosen.tasks), progress, before=len(chosen.tasks) - len(left))
     left = left if only is None else left[:only]
-    if left and dask is not None:
-        run_on(dask, store, left, watch)
-    elif left:
-        run(store, left, min(count, len(left)), watch)
-    found = Study.of(chosen, store.outcomes(), folder)
-    found.csv(folder / "points.csv")
-    return found
+    if left:
+        counter.report()
+        found = cluster_outcomes(dask, left) if dask is not None else local_outcomes(left, min(count, len(left)))
+        for task, outcome in found:
+            store.write(task, outcome)
+            counter.add(outcome)
+    result = Study.of(chosen, store.outcomes(), folder)
+    result.csv(folder / "points.csv")
+    return result

@@ -1,4 +1,4 @@
-"""Axes: all points of one [[sweep]], each value checked against the measure's axes before anything is measured."""
+"""Axes: all points of one [[sweep]]; every value is checked against the measure's axes before anything is measured."""
 
 import hashlib
 import itertools
@@ -12,15 +12,15 @@ from ...common.errors import InputError
 from .entries import require_known, tables_of
 from .measures import Measure, Point
 
-TARGET = ("formula", "domain", "lipschitz", "margin")  # what a named target brings along
-MOST = 100_000  # points of one sweep: more is a slip of the pen
-LARGEST = 10**300  # whole numbers up to here are floats, too
-WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+TARGET_ENTRIES = ("formula", "domain", "lipschitz", "margin")  # filled in by a named target
+MAX_POINTS = 100_000  # in one sweep: more is a typing error
+MAX_WHOLE = 10**300  # whole numbers below this convert to floats
+KIND_NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 @dataclass(frozen=True)
 class Task:
-    """One point of a sweep, with the measure that it is for."""
+    """One point of a sweep and its measure."""
 
     measure: Measure
     point: Point
@@ -41,21 +41,21 @@ def tasks_of(block: Mapping[str, Any], measure: Measure, targets: Mapping[str, A
         if axis not in measure.axes:
             raise InputError(f"axes of {measure.name}: {', '.join(measure.axes)}", repr(axis), f"correct study {name}")
     missing = [axis for axis, default in measure.axes.items() if isinstance(default, type) and axis not in axes]
-    missing = [axis for axis in missing if axis not in TARGET or "formula" in axes or "target" not in axes]
+    missing = [axis for axis in missing if axis not in TARGET_ENTRIES or "formula" in axes or "target" not in axes]
     if missing:
         raise InputError(f"axis {missing[0]} of {measure.name}", "no value", "give it one or several")
-    values = [[_checked(measure, axis, v) for v in listed(axis, axes[axis])] for axis in axes]
-    require_few(math.prod(map(len, values)))
+    values = [[_checked(measure, axis, v) for v in values_of(axis, axes[axis])] for axis in axes]
+    require_few_points(math.prod(map(len, values)))
     excluded = tables_of(block, "exclude")
     for entry in excluded:
         require_known(f"axes in exclude: those of study {name}", entry, set(axes))
     return [Task(measure, point) for point in _points(measure, tuple(axes), values, excluded, targets)]
 
 
-def require_few(count: int) -> None:
-    """Refuse more points than anybody means, before they are written down."""
-    if count > MOST:
-        raise InputError(f"at most {MOST:,} points", f"{count:,}", "shorten the axes")
+def require_few_points(count: int) -> None:
+    """Refuse more points than anybody could mean, before they are listed."""
+    if count > MAX_POINTS:
+        raise InputError(f"at most {MAX_POINTS:,} points", f"{count:,}", "shorten the axes")
 
 
 def _points(
@@ -67,38 +67,38 @@ def _points(
         if any(all(given[axis] == value for axis, value in entry.items()) for entry in excluded):
             continue
         named = "formula" in measure.axes and "formula" not in given
-        brought = _target(str(given["target"]), targets, measure) if named else {}
-        point = {**defaults, **brought, **given}
+        entries = _target_entries(str(given["target"]), targets, measure) if named else {}
+        point = {**defaults, **entries, **given}
         yield {axis: point[axis] for axis in measure.axes}
 
 
-def _target(name: str, targets: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
+def _target_entries(name: str, targets: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
     if name not in targets:
         raise InputError(f"a target among {', '.join(targets)}", repr(name), "choose one, or add [targets.NAME]")
     entry = targets[name]
-    require_known(f"entries of target {name}", entry, {*TARGET, "kind"})
+    require_known(f"entries of target {name}", entry, {*TARGET_ENTRIES, "kind"})
     if "formula" not in entry or "domain" not in entry:
         raise InputError(f"target {name} with formula and domain", ", ".join(entry), "add what is missing")
     return {key: _checked(measure, key, value) for key, value in entry.items() if key in measure.axes}
 
 
 def _checked(measure: Measure, axis: str, value: Any) -> Any:
-    """The value, if it is of the kind of the axis; whole numbers do for real ones."""
+    """The value, if it has the type of the axis; a whole number may stand for a real one."""
     default = measure.axes[axis]
     kind = default if isinstance(default, type) else type(default)
     fits = kind is object or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool))
-    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_WHOLE:
         return float(value)
     if not fits:
-        raise InputError(f"{axis}, {WORDS[kind]}", repr(value), "correct the value")
+        raise InputError(f"{axis}, {KIND_NAMES[kind]}", repr(value), "correct the value")
     return value
 
 
-def listed(axis: str, values: Any) -> list[Any]:
-    """The values of an axis, one or several, each plain."""
+def values_of(axis: str, values: Any) -> list[Any]:
+    """The values of an axis, one or several; all have to be plain."""
     several = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else [values]
     plain = all(isinstance(v, str | int) or (isinstance(v, float) and math.isfinite(v)) for v in several)
     if not several or not plain:
-        asked = f"axis {axis}: finite numbers, texts or true/false"
-        raise InputError(asked, f"{values!r}", "write for instance [0.1, 0.01]")
+        kinds = "finite numbers, texts or true/false"
+        raise InputError(f"axis {axis}: {kinds}", f"{values!r}", "write for instance [0.1, 0.01]")
     return several

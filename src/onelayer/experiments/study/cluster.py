@@ -1,7 +1,7 @@
-"""Clusters: the points of a sweep on an existing Dask scheduler, each stored here the moment it is done.
+"""Clusters: the points of a sweep, measured on an existing Dask scheduler.
 
-A worker that dies takes nothing with it: its points are given to another, by the scheduler. A point that takes several workers
-with it is recorded as failed. Results come back to this process, which alone writes the store; a point is stored once.
+When a worker dies, nothing is lost: the scheduler gives its points to another. A point that kills several workers is
+recorded as failed. Results come back to this process, which alone writes the store; a point is stored once.
 """
 
 import logging
@@ -10,24 +10,16 @@ from contextlib import contextmanager
 
 from ...common.errors import InputError
 from .axes import Task
-from .point import measured
-from .run import Outcomes, Watch
-from .store import Outcome, Store
+from .measurement import measure_point
+from .run import Outcomes
+from .store import Outcome
 
-CONNECT = "20s"  # how long a scheduler may take to answer
-RETRIES = 3  # for what is not the point's own fault: a lost connection, say
-
-
-def run_on(address: str, store: Store, tasks: Sequence[Task], watch: Watch) -> None:
-    """Measure these points on the cluster and store each at once."""
-    watch.tell()
-    for task, outcome in outcomes_on(address, tasks):
-        if store.write(task, outcome):
-            watch.seen(outcome)
+CONNECT_TIMEOUT = "20s"  # for the scheduler to answer
+RETRIES = 3  # for failures that are not the point's fault, such as a lost connection
 
 
-def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
-    """(point, what came of it), in the order in which they finish."""
+def cluster_outcomes(address: str, tasks: Sequence[Task]) -> Outcomes:
+    """(point, outcome), in the order in which they finish."""
     try:
         from distributed import Client, as_completed
         from distributed.scheduler import KilledWorker
@@ -35,7 +27,7 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
         raise InputError("Dask for --dask", "not installed", "pip install 'onelayer[cluster]'") from None
     try:
         with quiet():
-            client = Client(address, timeout=CONNECT)
+            client = Client(address, timeout=CONNECT_TIMEOUT)
     except (OSError, ValueError, TimeoutError) as error:
         found = " ".join(str(error).split())
         raise InputError("a Dask scheduler such as tcp://host:8786", f"{address}: {found}", "start one there") from None
@@ -43,7 +35,9 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
         futures = {}
         for task in tasks:
             key = f"onelayer-{task.key}"
-            future = client.submit(measured, task.measure.function, task.point, key=key, retries=RETRIES, pure=False)
+            future = client.submit(
+                measure_point, task.measure.function, task.point, key=key, retries=RETRIES, pure=False
+            )
             futures[future] = task
         for future in as_completed(list(futures)):
             task = futures.pop(future)
@@ -60,7 +54,7 @@ def outcomes_on(address: str, tasks: Sequence[Task]) -> Outcomes:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Dask's log keeps to disasters inside the block: a worker that dies is no news, its points are done elsewhere."""
+    """Inside the block Dask logs only critical errors: a dead worker is no news, its points are measured elsewhere."""
     log = logging.getLogger("distributed")
     before = log.level
     log.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Entries of a TOML document: only known ones, of the right kind, or one line that says what is wrong."""
+"""Entries of a TOML document: known ones, of the right type, or one line that says what is wrong."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from ...common.errors import InputError
 
 
 def require_known(what: str, given: Any, known: set[str]) -> None:
-    """Refuse what is no table, and entries that nobody knows."""
+    """Refuse anything but a table, and unknown entries."""
     if not isinstance(given, Mapping):
         raise InputError(f"{what}, a table", f"{given!r}", "write name = value inside of it")
     for key in given:
@@ -24,7 +24,7 @@ def tables_of(record: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def names_of(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """One name of a column, or several."""
+    """One column name, or several."""
     found = entry.get(key, [])
     several = found if isinstance(found, list) else [found]
     if not all(isinstance(name, str) for name in several):
@@ -33,7 +33,7 @@ def names_of(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def column_of(entry: Mapping[str, Any], key: str) -> str:
-    """The name of one column, which has to be there."""
+    """One column name, which is required."""
     found = entry.get(key)
     if not isinstance(found, str) or not found:
         raise InputError(f"{key}, the name of a column", "none" if found is None else f"{found!r}", "name one")
@@ -41,7 +41,7 @@ def column_of(entry: Mapping[str, Any], key: str) -> str:
 
 
 def where_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Columns and the values that they may have."""
+    """Columns, and the values allowed in them."""
     found = entry.get("where", {})
     if not isinstance(found, Mapping):
         raise InputError("where, a table", f"{found!r}", "write where = { column = value }")

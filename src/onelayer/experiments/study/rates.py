@@ -4,8 +4,8 @@
     exponential   log y = a − b x^(1/D), the law of analytic targets
 
 The interval is Student's, from the scatter of the points around the line: it covers the exponent if that scatter is random.
-Repetitions that all agree (seeds that change nothing) count once, and targets of different D are fitted apart.
-Counts are whole numbers and laws hold in a limit, so that an interval can miss for reasons which no more points would cure.
+Repetitions that all agree (seeds that change nothing) count once, and targets of different D are fitted separately.
+Counts are whole numbers and laws hold in a limit, so an interval can miss for reasons that more points would not cure.
 """
 
 import math
@@ -23,13 +23,13 @@ from .theory import Prediction, prediction
 LAWS = ("power", "exponential")
 ENTRIES = {"title", "x", "y", "by", "where", "law", "theory", "dimension"}
 CONFIDENCE = 0.95
-LEAST = 3  # different x: two points lie on a line whatever happens
+MIN_POINTS = 3  # with different x: two points always lie on a line
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class RateAsked:
+class RateSpec:
     """A rate to fit: y against x, one for every combination of `by`, over the rows where `where` holds."""
 
     x: str
@@ -39,10 +39,10 @@ class RateAsked:
     law: str = "power"
     theory: str = ""
     title: str = ""
-    dimension: int = 0  # of the law and the theory; 0: that of the rows
+    dimension: int = 0  # D in the law and the theory; 0: that of the rows
 
     @staticmethod
-    def read(entry: Mapping[str, Any]) -> "RateAsked":
+    def read(entry: Mapping[str, Any]) -> "RateSpec":
         """From a table [[rate]]."""
         require_known("entries of [[rate]]", entry, ENTRIES)
         texts = {
@@ -52,18 +52,18 @@ class RateAsked:
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 0:
             raise InputError("dimension, a whole number above 0", f"{dimension!r}", "leave it out for that of the rows")
         x, y = column_of(entry, "x"), column_of(entry, "y")
-        asked = RateAsked(x, y, names_of(entry, "by"), where_of(entry), dimension=dimension, **texts)
-        if asked.law not in LAWS:
-            raise InputError(f"law, one of {', '.join(LAWS)}", repr(asked.law), "choose one of them")
-        prediction(asked.theory)
-        return asked
+        spec = RateSpec(x, y, names_of(entry, "by"), where_of(entry), dimension=dimension, **texts)
+        if spec.law not in LAWS:
+            raise InputError(f"law, one of {', '.join(LAWS)}", repr(spec.law), "choose one of them")
+        prediction(spec.theory)
+        return spec
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A fitted exponent with its interval, from so many points; R² is the share of the scatter that the law explains."""
+    """A fitted exponent with its interval, from this many points; R² is the share of the scatter that the law explains."""
 
-    asked: RateAsked
+    spec: RateSpec
     group: tuple[tuple[str, Any], ...]
     exponent: float
     low: float
@@ -74,7 +74,7 @@ class Rate:
 
     @property
     def prediction(self) -> Prediction | None:
-        return prediction(self.asked.theory)
+        return prediction(self.spec.theory)
 
     @property
     def agrees(self) -> bool | None:
@@ -84,15 +84,15 @@ class Rate:
     @property
     def cells(self) -> tuple[object, ...]:
         of = {
-            "power": f"{self.asked.y} ~ {self.asked.x}^b",
-            "exponential": f"{self.asked.y} ~ e^(−b·{self.asked.x}^(1/D))",
+            "power": f"{self.spec.y} ~ {self.spec.x}^b",
+            "exponential": f"{self.spec.y} ~ e^(−b·{self.spec.x}^(1/D))",
         }
         theory = "–" if self.prediction is None else self.prediction.text(self.dimension)
         verdict = {None: "–", True: "yes", False: "no"}[self.agrees]
         group = ", ".join(str(value) for _, value in self.group) or "all"
         interval = f"{self.low:.3g} … {self.high:.3g}"
         fit = (f"{self.exponent:.3g}", interval, f"{self.r2:.3f}", self.points)
-        return (group, of[self.asked.law], *fit, theory, verdict)
+        return (group, of[self.spec.law], *fit, theory, verdict)
 
 
 COLUMNS = ("points of", "law", "b", "95 % interval", "R²", "points", "theory", "agrees")
@@ -104,59 +104,59 @@ def rate_table(rates: Iterable[Rate], title: str = "Fitted rates") -> Table:
 
 
 def matching(rows: Iterable[Row], where: Mapping[str, Any]) -> list[Row]:
-    """The rows that have these values; a list of values means any of them."""
+    """The rows with these values; a list means any of its values."""
     allowed = {key: value if isinstance(value, list) else [value] for key, value in where.items()}
     return [row for row in rows if all(row.get(key) in values for key, values in allowed.items())]
 
 
 def grouped(rows: Iterable[Row], by: tuple[str, ...]) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows with equal values of `by`, in the order in which they come."""
+    """Rows grouped by their values of `by`, in order of appearance."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row.get(key) for key in by), []).append(row)
     return found
 
 
-def fitted(rows: Iterable[Row], asked: RateAsked) -> list[Rate]:
+def fit_rates(rows: Iterable[Row], spec: RateSpec) -> list[Rate]:
     """The rate of every group that has enough points."""
     found = []
-    chosen = matching(rows, asked.where)
-    by = (*asked.by, "dimension") if _mixed(chosen, asked) else asked.by
+    chosen = matching(rows, spec.where)
+    by = (*spec.by, "dimension") if _mixed(chosen, spec) else spec.by
     for values, group in grouped(chosen, by).items():
-        usable = [row for row in group if _positive(row.get(asked.x)) and _positive(row.get(asked.y))]
-        usable = once(usable, asked.x, asked.y)
-        if len({row[asked.x] for row in usable}) < LEAST:
+        usable = [row for row in group if _positive(row.get(spec.x)) and _positive(row.get(spec.y))]
+        usable = without_repeats(usable, spec.x, spec.y)
+        if len({row[spec.x] for row in usable}) < MIN_POINTS:
             continue
-        D = asked.dimension or int(usable[0].get("dimension") or 1)
-        x = np.array([row[asked.x] for row in usable], dtype=np.float64)
-        y = np.log(np.array([row[asked.y] for row in usable], dtype=np.float64))
-        slope, half, r2 = line(np.log(x) if asked.law == "power" else -(x ** (1 / D)), y)
+        D = spec.dimension or int(usable[0].get("dimension") or 1)
+        x = np.array([row[spec.x] for row in usable], dtype=np.float64)
+        y = np.log(np.array([row[spec.y] for row in usable], dtype=np.float64))
+        slope, half, r2 = fit_line(np.log(x) if spec.law == "power" else -(x ** (1 / D)), y)
         label = tuple(zip(by, values, strict=True))
-        found.append(Rate(asked, label, slope, slope - half, slope + half, len(usable), r2, D))
+        found.append(Rate(spec, label, slope, slope - half, slope + half, len(usable), r2, D))
     return found
 
 
-def once(rows: list[Row], x: str, y: str) -> list[Row]:
-    """One row for every x, if those of the same x agree everywhere: seeds that change nothing are no further evidence."""
-    known = {row[x]: row for row in rows}
-    return list(known.values()) if all(row[y] == known[row[x]][y] for row in rows) else rows
+def without_repeats(rows: list[Row], x: str, y: str) -> list[Row]:
+    """One row per x, if rows with the same x always agree: seeds that change nothing are no further evidence."""
+    by_x = {row[x]: row for row in rows}
+    return list(by_x.values()) if all(row[y] == by_x[row[x]][y] for row in rows) else rows
 
 
-def _mixed(rows: list[Row], asked: RateAsked) -> bool:
-    """Whether groups have several dimensions: laws and theories are about one, unless they are about the dimension itself."""
-    if asked.dimension or "dimension" in (asked.x, *asked.by):
+def _mixed(rows: list[Row], spec: RateSpec) -> bool:
+    """Whether a group mixes dimensions: a law or a theory is about one, unless it is about the dimension itself."""
+    if spec.dimension or "dimension" in (spec.x, *spec.by):
         return False
-    return any(len({row.get("dimension") for row in group}) > 1 for group in grouped(rows, asked.by).values())
+    return any(len({row.get("dimension") for row in group}) > 1 for group in grouped(rows, spec.by).values())
 
 
-def line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
-    """(slope, half of its confidence interval, R²) of a straight line through the points, by least squares."""
+def fit_line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """(slope, half the width of its confidence interval, R²) of a straight line through the points, by least squares."""
     from scipy import stats
 
     if np.ptp(y) == 0:
         return 0.0, 0.0, 1.0
     fit = stats.linregress(x, y)
-    half = stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2) * fit.stderr if len(x) > 2 else math.inf
+    half = stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2) * fit.stderr
     return float(fit.slope), float(half), float(fit.rvalue**2)
 
 

@@ -1,4 +1,4 @@
-"""Study: the results of a sweep as a tidy table, with fitted rates; one row per point, one column per axis or result."""
+"""Study: the results of a sweep as a tidy table with fitted rates; one row per point, one column per axis or result."""
 
 import csv
 import io
@@ -10,21 +10,20 @@ from typing import Any
 
 from ...common.atomic import written
 from ...common.errors import InputError
-from ...common.table import Table
-from .rates import Rate, fitted, rate_table
+from ...common.table import Table, duration
+from .rates import Rate, fit_rates, rate_table
 from .store import Outcome
+from .summary import summary_table
 from .sweep import Sweep
-from .tables import summed_up
-from .words import duration
 
-ABOUT = ("measure", "status", "error", "spent")  # columns beside axes and results
-HIDDEN = ("formula", "domain")  # of a target that has a name
-CELL = 40  # characters of a text in a printed table
+STATUS_COLUMNS = ("measure", "status", "error", "spent")  # besides axes and results
+HIDDEN_COLUMNS = ("formula", "domain")  # not printed: the target has a name
+CELL_WIDTH = 40  # characters of a text in a printed table
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What a sweep found so far. Rows are dictionaries; `folder` is where they are stored, None if they were read."""
+    """The results of a sweep so far. Rows are dictionaries; `folder` is where they are stored, None if read from a file."""
 
     sweep: Sweep
     rows: tuple[dict[str, Any], ...]
@@ -32,13 +31,13 @@ class Study:
 
     @staticmethod
     def of(sweep: Sweep, outcomes: Mapping[str, Outcome], folder: Path | None = None) -> "Study":
-        """The rows of the sweep's points that are stored, in the order of the sweep."""
+        """One row for each point of the sweep that is stored, in the order of the sweep."""
         rows = []
         for task in sweep.tasks:
             if (outcome := outcomes.get(task.key)) is not None:
                 result = {key: value for key, value in outcome.result.items() if key != "traceback"}
-                about = (task.measure.name, outcome.status, outcome.error, outcome.seconds)
-                rows.append({**task.point, **result, **dict(zip(ABOUT, about, strict=True))})
+                status = (task.measure.name, outcome.status, outcome.error, outcome.seconds)
+                rows.append({**task.point, **result, **dict(zip(STATUS_COLUMNS, status, strict=True))})
         return Study(sweep, tuple(rows), folder)
 
     @staticmethod
@@ -50,9 +49,9 @@ class Study:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns: axes, results, and how the point went."""
-        seen = dict.fromkeys(key for row in self.rows for key in row if key not in ABOUT)
-        return (*seen, *ABOUT)
+        """All columns: axes, results, and the status of the point."""
+        seen = dict.fromkeys(key for row in self.rows for key in row if key not in STATUS_COLUMNS)
+        return (*seen, *STATUS_COLUMNS)
 
     @property
     def done(self) -> list[dict[str, Any]]:
@@ -64,35 +63,37 @@ class Study:
 
     @property
     def missing(self) -> int:
-        """Points that are not measured yet."""
+        """How many points are not measured yet."""
         return len(self.sweep.tasks) - len(self.rows)
 
     def rates(self) -> list[Rate]:
-        """Every rate that the sweep asks for and that has enough points."""
-        return [rate for asked in self.sweep.rates for rate in fitted(self.done, asked)]
+        """Every rate of the sweep that has enough points."""
+        return [rate for spec in self.sweep.rates for rate in fit_rates(self.done, spec)]
 
     def table(self) -> Table:
-        """The points, without columns that say the same everywhere."""
-        varying = [c for c in self.columns if c not in HIDDEN and len({repr(row.get(c)) for row in self.rows}) > 1]
+        """The points, without columns that are the same in every row."""
+        varying = [
+            c for c in self.columns if c not in HIDDEN_COLUMNS and len({repr(row.get(c)) for row in self.rows}) > 1
+        ]
         shown = varying or list(self.columns[:1])
         cells = [tuple(_short(row.get(c)) for c in shown) for row in self.rows]
         return Table(f"{self.sweep.title}: {len(self.rows)} points", tuple(shown), cells)
 
     def tables(self) -> list[Table]:
-        """The tables that the sweep asks for, summed up over seeds."""
-        return [table for asked in self.sweep.tables if (table := summed_up(self.done, asked)).rows]
+        """The tables of the sweep that have rows, summed up over seeds."""
+        return [table for spec in self.sweep.tables if (table := summary_table(self.done, spec)).rows]
 
     def rate_table(self) -> Table:
         return rate_table(self.rates())
 
     def summary(self) -> str:
-        """How many points there are, in one line."""
+        """How many points are done, failed and missing, in one line."""
         spent = duration(sum(row["spent"] or 0.0 for row in self.rows))
         parts = [f"{len(self.done)} points done", f"{len(self.failed)} failed", f"{self.missing} to do"]
         return f"{', '.join(parts)}; {spent} of measuring"
 
     def csv(self, path: str | Path) -> Path:
-        """Write all rows and columns as CSV, complete or absent."""
+        """Write all rows and columns as CSV; the file is complete or absent."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, restval="", lineterminator="\n")
         writer.writeheader()
@@ -115,13 +116,13 @@ class Study:
             fresh.unlink(missing_ok=True)
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report: rates, pictures and points on one page that needs no network."""
+        """Write the report: rates, pictures and points on one page that works offline."""
         import onelayer
 
         return onelayer.report(self, path)
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """The study for JSON."""
         rates = [dict(zip(("group", "law", "b", "interval", "r2", "points", "theory", "agrees"), r.cells, strict=True))
                  for r in self.rates()]  # fmt: skip
         return {"name": self.sweep.name, "rows": list(self.rows), "rates": rates, "missing": self.missing}
@@ -138,7 +139,7 @@ class Study:
 def _short(value: Any) -> object:
     if value is None:
         return "–"
-    return f"{value[: CELL - 1]}…" if isinstance(value, str) and len(value) > CELL else value
+    return f"{value[: CELL_WIDTH - 1]}…" if isinstance(value, str) and len(value) > CELL_WIDTH else value
 
 
 def _value(text: str | None) -> Any:

@@ -1,8 +1,8 @@
-"""Runs: the points of a sweep that are not stored yet, in processes of their own, each stored the moment it is done.
+"""Local runs: the points of a sweep, measured in parallel processes of this machine.
 
-Processes are joblib's (loky), with one thread each; one worker is this very process. A run that is interrupted or killed is
-gone on with by running it again; processes end with the one that started them. A point whose process dies is recorded as
-failed; those that ran beside it are done again, one at a time, to find out which one it was.
+Processes are joblib's (loky), with one thread each; a single worker is this process itself. They end when the process that
+started them ends. If one dies, the points that were running are measured again, one at a time, to find out which one killed
+it; that one is recorded as failed.
 """
 
 import os
@@ -15,19 +15,19 @@ from typing import Any
 
 from ...common.errors import InputError
 from ...common.interrupts import at_once
+from ...common.table import duration
 from .axes import Task
-from .point import measured
-from .store import Outcome, Store
-from .words import duration
+from .measurement import measure_point
+from .store import Outcome
 
 Progress = Callable[[str, float], None]
 Outcomes = Iterator[tuple[Task, Outcome]]
-LOOK = 0.5  # seconds between two looks at whether the process that started this one is there
+PARENT_CHECK = 0.5  # seconds between checks that the process that started this one is alive
 
 
 @dataclass
-class Watch:
-    """Counts points and tells how long the rest will take."""
+class ProgressCounter:
+    """Counts points and reports how long the remaining ones will take."""
 
     total: int
     progress: Progress | None
@@ -36,7 +36,7 @@ class Watch:
     failed: int = 0
     started: float = field(default_factory=time.perf_counter)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         if self.progress is None:
             return
         finished = self.before + self.done
@@ -46,14 +46,14 @@ class Watch:
             text += f", {duration(each * (self.total - finished))} left"
         self.progress(text, finished / max(1, self.total))
 
-    def seen(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         self.done += 1
         self.failed += outcome.status == "failed"
-        self.tell()
+        self.report()
 
 
 def workers_of(given: int | None) -> int:
-    """How many processes: as many as there are cores for us, unless asked otherwise."""
+    """How many processes to run: as given, or one per core that this process may use."""
     if given is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
@@ -61,74 +61,66 @@ def workers_of(given: int | None) -> int:
     return given
 
 
-def run(store: Store, tasks: Sequence[Task], workers: int, watch: Watch) -> None:
-    """Measure these points and store each at once."""
-    watch.tell()
-    for task, outcome in outcomes(tasks, workers):
-        store.write(task, outcome)
-        watch.seen(outcome)
-
-
-def outcomes(tasks: Sequence[Task], workers: int) -> Outcomes:
-    """(point, what came of it), in the order in which they finish."""
+def local_outcomes(tasks: Sequence[Task], workers: int) -> Outcomes:
+    """(point, outcome), in the order in which they finish."""
     if workers == 1:
         for task in tasks:
-            with at_once():  # the best so far is not what the point asks for: it would be stored as if it were
-                outcome = measured(task.measure.function, task.point)
+            with at_once():  # otherwise an interrupted point would store the best so far as its result
+                outcome = measure_point(task.measure.function, task.point)
             yield task, outcome
         return
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     left = list(tasks)
     while left:
-        drawn: list[Task] = []
+        started: list[Task] = []
         finished: set[str] = set()
         try:
-            for task, outcome in _parallel(left, workers, drawn):
+            for task, outcome in _parallel(left, workers, started):
                 finished.add(task.key)
                 yield task, outcome
         except BrokenProcessPool:
-            for task in [task for task in drawn if task.key not in finished]:
+            for task in [task for task in started if task.key not in finished]:
                 finished.add(task.key)
-                yield task, _alone(task)
+                yield task, _measure_alone(task)
         left = [task for task in left if task.key not in finished]
 
 
-def _parallel(tasks: Sequence[Task], workers: int, drawn: list[Task]) -> Outcomes:
-    """As many at a time as there are workers; `drawn` collects the points that were started."""
+def _parallel(tasks: Sequence[Task], workers: int, started: list[Task]) -> Outcomes:
+    """(point, outcome), as many at a time as there are workers; `started` collects the points that were started."""
     from joblib import Parallel, delayed, parallel_config
 
     def calls() -> Iterator[Any]:
         for task in tasks:
-            drawn.append(task)
-            yield delayed(_numbered)(len(drawn) - 1, os.getpid(), task.measure.function, task.point)
+            started.append(task)
+            yield delayed(_numbered)(len(started) - 1, os.getpid(), task.measure.function, task.point)
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
         for number, outcome in parallel(calls()):
-            yield drawn[number], outcome
+            yield started[number], outcome
 
 
 def _numbered(number: int, parent: int, function: Callable[[Any], Any], point: Any) -> tuple[int, Outcome]:
-    _leave_with(parent)
-    return number, measured(function, point)
+    _exit_with(parent)
+    return number, measure_point(function, point)
 
 
 @cache
-def _leave_with(parent: int) -> None:
-    """End this process when the one that started it is gone: what it measures could not be stored any more."""
+def _exit_with(parent: int) -> None:
+    """End this process when its parent is gone: nothing it measures could be stored any more."""
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(LOOK)
+            time.sleep(PARENT_CHECK)
         os._exit(1)
 
     if os.getppid() == parent:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def _alone(task: Task) -> Outcome:
-    """A point in a process that nothing else runs in."""
+def _measure_alone(task: Task) -> Outcome:
+    """Measure a point in a process that runs nothing else."""
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     started = time.perf_counter()

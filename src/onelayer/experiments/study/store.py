@@ -1,7 +1,7 @@
-"""Store: one SQLite file, one row per point, written the moment the point is done.
+"""Store: one SQLite file, one row per point, written as soon as the point is done.
 
-A row is whole or absent, whenever the process is killed: every write is a transaction of its own, on a connection of its own.
-The key is primary, so that no point is stored twice. A point that failed is stored with its error.
+A row is complete or absent, whenever the process is killed: every write is a separate transaction on a separate connection.
+The key is primary, so no point is stored twice. A point that failed is stored with its error.
 """
 
 import json
@@ -18,7 +18,7 @@ from .axes import Task
 from .sweep import Sweep
 
 FILE = "points.sqlite"
-PATIENCE = 60.0  # seconds to wait for another process that writes
+LOCK_TIMEOUT = 60.0  # seconds to wait for another process that writes
 TABLES = """
 CREATE TABLE IF NOT EXISTS points (
   key TEXT PRIMARY KEY, measure TEXT NOT NULL, point TEXT NOT NULL, status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS sweeps (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a point: its result, or the error that it failed with."""
+    """The outcome of a point: its result, or the error that it failed with."""
 
     status: str  # "done" or "failed"
     result: dict[str, Any]
@@ -44,13 +44,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Store:
-    """The results of one folder."""
+    """The results stored in one folder."""
 
     path: Path
 
     @staticmethod
     def open(folder: Path, sweep: Sweep) -> "Store":
-        """The store of a folder, made if need be; it remembers every sweep that it was used for."""
+        """The store of a folder, created if needed; it records every sweep that it was used for."""
         if folder.exists() and not folder.is_dir():
             raise InputError("a folder for the study", f"{folder} is a file", "name another with out=")
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,15 +64,15 @@ class Store:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it or nothing. A file that is no store, or cannot be written, is one line."""
+        """One transaction, all or nothing. A file that is not a store, or not writable, is reported in one line."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as db, db:
+            with closing(sqlite3.connect(self.path, timeout=LOCK_TIMEOUT)) as db, db:
                 yield db
         except sqlite3.Error as error:
             raise InputError(f"a store in {self.path}", str(error), "name another folder with out=") from None
 
     def write(self, task: Task, outcome: Outcome) -> bool:
-        """Store what came of a point; False if it was stored before."""
+        """Store the outcome of a point; False if it was stored before."""
         texts = (json.dumps(task.point, sort_keys=True), outcome.status, json.dumps(plain(outcome.result)))
         row = (task.key, task.measure.name, *texts, outcome.error, outcome.seconds, json.dumps(outcome.versions))
         with self.connection() as db:
@@ -84,7 +84,7 @@ class Store:
             return written.rowcount == 1
 
     def forget_failed(self, sweep: Sweep) -> None:
-        """Take the failed points of a sweep out, so that they are tried again."""
+        """Delete the failed points of a sweep, so that they are tried again."""
         with self.connection() as db:
             keys = [(task.key,) for task in sweep.tasks]
             db.executemany("DELETE FROM points WHERE status = 'failed' AND key = ?", keys)
@@ -105,11 +105,11 @@ class Store:
         return Outcome(status, found, error, seconds, made_by)
 
     def sweeps(self) -> dict[str, int]:
-        """Digest of every sweep that this store was used for, and how many points it has."""
+        """The digest of every sweep that this store was used for, and its number of points."""
         with self.connection() as db:
             return dict(db.execute("SELECT digest, points FROM sweeps").fetchall())
 
 
 def plain(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result for JSON: a number that is not finite is null."""
+    """A result for JSON: numbers that are not finite become null."""
     return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in result.items()}

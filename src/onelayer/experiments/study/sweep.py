@@ -1,19 +1,19 @@
 """Sweep: which points a study measures, written down in TOML.
 
-    title = "…"                       what the study asks
-    [targets.wave]                    targets of its own, beside those of builtin/targets.toml
+    title = "…"                       the question of the study
+    [targets.wave]                    more targets, besides those of builtin/targets.toml
     formula = "sin(x1)"
     domain = "0:2*pi"
     [[sweep]]                         one or several; a point is one choice from each axis
     measure = "construct"
     axes = { target = ["wave"], tolerance = [0.1, 0.01], seed = [0, 1] }
     exclude = [{ target = "wave", tolerance = 0.01 }]      points to leave out
-    full = true                       only if the whole study is asked for
+    full = true                       measured only with `full`
     [[rate]]                          what is fitted (`rates`)
-    [[table]]                         what is summed up (`tables`)
-    [[figure]]                        what is drawn (`views.studyfigure`)
+    [[table]]                         what is summed up (`summary`)
+    [[figure]]                        what is drawn (`views.study_figure`)
 
-A target's entries (formula, domain, …) become part of the point, so that a point says everything that was measured, and two
+A target's entries (formula, domain, …) become part of the point. So a point says everything about what was measured, and two
 sweeps that share a point share its result. The key of a point is SHA-256 of its measure and values as canonical JSON.
 """
 
@@ -28,21 +28,21 @@ from typing import Any
 
 from ...common.errors import InputError
 from . import measures
-from .axes import Task, require_few, tasks_of
+from .axes import Task, require_few_points, tasks_of
 from .entries import column_of, names_of, require_known, tables_of, where_of
 from .measures import Measure, Point
-from .rates import RateAsked
-from .tables import TableAsked
+from .rates import RateSpec
+from .summary import TableSpec
 
 BUILTIN = "builtin:"
 ENTRIES = {"title", "about", "targets", "sweep", "rate", "table", "figure", "limits"}
 SCALES = ("log-log", "linear-log", "log-linear", "linear-linear", "categories-log", "categories-linear")
-FIGURE = {"title", "x", "y", "by", "where", "scale"}
+FIGURE_ENTRIES = {"title", "x", "y", "by", "where", "scale"}
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A picture: one or several columns y against x, a line for every combination of `by`, bars over all that is left."""
+class FigureSpec:
+    """A picture: one or several columns y against x, a line for every combination of `by`, bars over everything else."""
 
     x: str
     y: tuple[str, ...]
@@ -52,30 +52,30 @@ class Figure:
     scale: str = "log-log"  # of x and of y
 
     @staticmethod
-    def read(entry: Mapping[str, Any]) -> "Figure":
+    def read(entry: Mapping[str, Any]) -> "FigureSpec":
         """From a table [[figure]]."""
-        require_known("entries of [[figure]]", entry, FIGURE)
+        require_known("entries of [[figure]]", entry, FIGURE_ENTRIES)
         scale = entry.get("scale", SCALES[0])
         if scale not in SCALES:
             raise InputError(f"scale, one of {', '.join(SCALES)}", repr(scale), "choose one of them")
         x, y = column_of(entry, "x"), names_of(entry, "y")
         if not y:
             raise InputError("y, one column or several", "none", "name one")
-        return Figure(x, y, names_of(entry, "by"), where_of(entry), str(entry.get("title", "")), scale)
+        return FigureSpec(x, y, names_of(entry, "by"), where_of(entry), str(entry.get("title", "")), scale)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A named list of points, what is fitted to their results and what is drawn."""
+    """A named list of points, with the rates, figures and tables to make from their results."""
 
     name: str
     tasks: tuple[Task, ...]
     title: str = ""
     about: str = ""
     limits: str = ""  # where rates and theory disagree, and why
-    rates: tuple[RateAsked, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[TableAsked, ...] = ()
+    rates: tuple[RateSpec, ...] = ()
+    figures: tuple[FigureSpec, ...] = ()
+    tables: tuple[TableSpec, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -84,10 +84,10 @@ class Sweep:
 
     @staticmethod
     def of_axes(measure: str | Callable[[Point], Any], axes: Mapping[str, Any], name: str = "sweep") -> "Sweep":
-        """All combinations of the axes for one measure: a registered one by name, or a function of your own.
+        """All combinations of the axes for one measure: a registered one by name, or your own function.
 
-        The name and the text of a function are part of its points' keys: a changed function is measured anew. What it calls is
-        not part of them: change the name when you change that.
+        The name and the source text of a function are part of its points' keys, so a changed function is measured again. What
+        it calls is not part of them: when you change that, change the name.
         """
         if isinstance(measure, str):
             return read({"sweep": [{"measure": measure, "axes": axes}]}, name)
@@ -99,14 +99,14 @@ class Sweep:
 
 
 def names() -> list[str]:
-    """The built-in studies."""
+    """The names of the built-in studies."""
     folder = resources.files("onelayer.experiments.study") / "builtin"
     found = (entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return sorted(name.removesuffix(".toml") for name in found if name != "targets.toml")
 
 
 def builtin(name: str) -> dict[str, Any]:
-    """The text of a built-in study, or of the shared targets, read."""
+    """The TOML record of a built-in study, or of the shared targets."""
     if name != "targets" and name not in names():
         raise InputError(f"a built-in study: {', '.join(names())}", repr(name), "choose one of them")
     text = (resources.files("onelayer.experiments.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
@@ -114,7 +114,7 @@ def builtin(name: str) -> dict[str, Any]:
 
 
 def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
-    """A sweep as it is, a built-in one by its name ("builtin:epsilon"), or that of a TOML file."""
+    """A sweep as given, a built-in one by name ("builtin:epsilon"), or one from a TOML file."""
     if isinstance(given, Sweep):
         return given
     if isinstance(given, str) and given.startswith(BUILTIN):
@@ -131,7 +131,7 @@ def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
 
 
 def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
-    """The sweep that a TOML document writes down; blocks marked `full` only if asked for."""
+    """The sweep that a TOML document describes; blocks marked `full` only with `full`."""
     require_known("entries of a study", record, ENTRIES)
     blocks = tables_of(record, "sweep")
     if not blocks:
@@ -143,21 +143,21 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     tasks: list[Task] = []
     for block in blocks:
         require_known("entries of [[sweep]]", block, {"measure", "axes", "exclude", "full"})
-        found = measures.found(str(block.get("measure", "construct")))
+        found = measures.measure_of(str(block.get("measure", "construct")))
         if not isinstance(block.get("full", False), bool):
             raise InputError("full, true or false", f"{block['full']!r}", "write full = true")
         if full or not block.get("full", False):
             tasks += tasks_of(block, found, targets, name)
     distinct = _distinct(tasks)
-    rates = tuple(map(RateAsked.read, tables_of(record, "rate")))
-    figures = tuple(map(Figure.read, tables_of(record, "figure")))
-    tables = tuple(map(TableAsked.read, tables_of(record, "table")))
+    rates = tuple(map(RateSpec.read, tables_of(record, "rate")))
+    figures = tuple(map(FigureSpec.read, tables_of(record, "figure")))
+    tables = tuple(map(TableSpec.read, tables_of(record, "table")))
     texts = {key: " ".join(str(record.get(key, "")).split()) for key in ("title", "about", "limits")}
     return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures, tables)
 
 
 def _source(function: Callable[[Point], Any]) -> str:
-    """SHA-256 of a function's text; nothing where it has none, at a prompt say."""
+    """SHA-256 of a function's source text; empty if it has none, as at a prompt."""
     try:
         return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
     except (OSError, TypeError):
@@ -165,7 +165,7 @@ def _source(function: Callable[[Point], Any]) -> str:
 
 
 def _distinct(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    require_few(len(tasks))
+    require_few_points(len(tasks))
     if not tasks:
         raise InputError("at least one point", "none", "exclude less, or ask for the full study")
     return tuple({task.key: task for task in tasks}.values())

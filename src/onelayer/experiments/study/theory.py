@@ -1,4 +1,4 @@
-"""What theory predicts of a rate, by name, for targets of D variables.
+"""What theory predicts for a rate, by name, for targets of D variables.
 
     lipschitz      the theorem's lattice (docs/theory/theorem.md, 3): M = ∏ ⌈D L_j / (2(1 − η)ε)⌉ heads, so M ~ ε^(−D)
     second-order   smooth targets, values that are free: an error of order h², so M grows no faster than ε^(−D/2)
@@ -26,11 +26,11 @@ SLACK = 1e-6  # for exponents of exact data, whose intervals have no width
 
 @dataclass(frozen=True)
 class Prediction:
-    """Where the exponent lies for D variables: a number, or a band. `strict`: all of the interval has to lie inside."""
+    """Where the exponent lies for D variables: a number, or a band. `strict`: the whole interval has to lie inside."""
 
     name: str
     band: Callable[[int], Band]
-    words: str
+    statement: str
     strict: bool = False
 
     def text(self, D: int) -> str:
@@ -40,11 +40,11 @@ class Prediction:
         return f"> {low:.3g}" if math.isinf(high) else f"{low:.3g} … {high:.3g}"
 
     def agrees(self, low: float, high: float, D: int) -> bool:
-        """Whether an interval for the exponent meets the band."""
-        least, most = self.band(D)
+        """Whether an interval for the exponent meets the band; if `strict`, lies in it."""
+        bottom, top = self.band(D)
         if self.strict:
-            return least < low and high < most
-        return low - SLACK <= most and least <= high + SLACK
+            return bottom < low and high < top
+        return low - SLACK <= top and bottom <= high + SLACK
 
 
 def exactly(exponent: float) -> Band:
@@ -67,7 +67,7 @@ PREDICTIONS = {
 
 
 def prediction(name: str) -> Prediction | None:
-    """The prediction of that name; none for no name."""
+    """The prediction of that name; None for an empty name."""
     if not name:
         return None
     if name not in PREDICTIONS:

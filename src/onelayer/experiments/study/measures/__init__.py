@@ -1,14 +1,14 @@
-"""The measures that studies can name, and the modules that register them when they are first asked for."""
+"""The measures that studies can name; their modules are imported, and register them, on first use."""
 
 import importlib
 
 from ....common.errors import InputError
 from .registry import REGISTERED, Measure, Point, Result, measure
 
-__all__ = ["HOMES", "Measure", "Point", "Result", "everything", "found", "measure"]
+__all__ = ["MODULES", "Measure", "Point", "Result", "all_measures", "measure", "measure_of"]
 
 # name → module in this package
-HOMES = {
+MODULES = {
     "attention": "attention",
     "construct": "construction",
     "contest": "contest",
@@ -19,17 +19,17 @@ HOMES = {
 }
 
 
-def found(name: str) -> Measure:
+def measure_of(name: str) -> Measure:
     """The measure of that name."""
-    if name not in REGISTERED and name in HOMES:
-        importlib.import_module(f".{HOMES[name]}", __name__)
+    if name not in REGISTERED and name in MODULES:
+        importlib.import_module(f".{MODULES[name]}", __name__)
     if name not in REGISTERED:
         raise InputError(
-            f"a measure among {', '.join(sorted({*HOMES, *REGISTERED}))}", repr(name), "choose one of them"
+            f"a measure among {', '.join(sorted({*MODULES, *REGISTERED}))}", repr(name), "choose one of them"
         )
     return REGISTERED[name]
 
 
-def everything() -> list[Measure]:
+def all_measures() -> list[Measure]:
     """All measures, by name."""
-    return [found(name) for name in sorted({*HOMES, *REGISTERED})]
+    return [measure_of(name) for name in sorted({*MODULES, *REGISTERED})]

@@ -1,4 +1,4 @@
-"""The same layer with another attention: how far it is from softmax, what is proved of it, how fast it is."""
+"""The same layer with another attention: how far from softmax it is, what is proved about it, how fast it is."""
 
 import math
 import time
@@ -7,15 +7,15 @@ import numpy as np
 
 from ....pipeline import build
 from ....target.points import fitting_points
-from .construction import TARGET, facts, target_of
+from ...peers.task import TEST_SEED
+from .construction import TARGET_AXES, facts_of, target_at
 from .registry import Point, Result, measure
 
-TEST_SEED = 7_000_003  # of points that no layer was fitted to
-ROUNDS = 3  # the fastest of so many calls counts
+TIMED_CALLS = 3  # of which the fastest counts
 
 
 @measure(
-    "attention", **TARGET, tolerance=float, method="polished", construction="auto", dtype="float64", attention="softmax",
+    "attention", **TARGET_AXES, tolerance=float, method="polished", construction="auto", dtype="float64", attention="softmax",
     points=4096, seed=0, seconds=60.0,
 )  # fmt: skip
 def attention(point: Point) -> Result:
@@ -23,7 +23,7 @@ def attention(point: Point) -> Result:
 
     Bound and verdict are those of this evaluation, not of the layer's own softmax.
     """
-    target = target_of(point["formula"], point["domain"], point["margin"])
+    target = target_at(point)
     built = build(
         target,
         tolerance=point["tolerance"],
@@ -35,11 +35,10 @@ def attention(point: Point) -> Result:
     )
     fast = built.fast(point["attention"])
     x = target.domain.points(fitting_points(point["points"], target.dimension, TEST_SEED).numpy())
-    single = point["dtype"] == "float32"
-    x = target.domain.representable(x, single)
-    y = np.asarray(fast(x), dtype=np.float64)  # also makes the cells of sparse attention
+    x = target.domain.representable(x, point["dtype"] == "float32")
+    y = np.asarray(fast(x), dtype=np.float64)  # also builds the cells of sparse attention
     seconds = math.inf
-    for _ in range(ROUNDS):
+    for _ in range(TIMED_CALLS):
         started = time.perf_counter()
         fast(x)
         seconds = min(seconds, time.perf_counter() - started)
@@ -48,7 +47,7 @@ def attention(point: Point) -> Result:
     certified = built.certificate.verdict == "CERTIFIED"
     return {
         "dimension": target.dimension,
-        **facts(built),
+        **facts_of(built),
         "bound": float(fast.bound),
         "verdict": "CERTIFIED" if certified and fast.bound <= point["tolerance"] else "UNDECIDED",
         "observed": float(error),

@@ -1,4 +1,4 @@
-"""Constructed layers: how large, how well proved, at what cost."""
+"""Constructed layers: how large they are, what is proved, at what cost."""
 
 import time
 from functools import lru_cache
@@ -12,12 +12,16 @@ from ....target.sides import read_domain
 from ....target.target import Target
 from .registry import Point, Result, measure
 
-TARGET: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
+TARGET_AXES: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
+
+
+def target_at(point: Point) -> Target:
+    """The target of a point; a single interval stands for every variable."""
+    return _target(point["formula"], point["domain"], point["margin"])
 
 
 @lru_cache(maxsize=8)
-def target_of(formula: str, domain: str, margin: float = 0.0) -> Target:
-    """The target that a point writes down; one interval stands for every variable."""
+def _target(formula: str, domain: str, margin: float) -> Target:
     sides = read_domain(domain)
     if isinstance(sides, list) and len(sides) == 1:
         sides *= max(1, parse(formula).dimension)
@@ -25,13 +29,13 @@ def target_of(formula: str, domain: str, margin: float = 0.0) -> Target:
 
 
 def boxes_of(certificate: Certificate) -> int:
-    """How many boxes the proof looked at; 0 for the theorem's, which looks at none."""
+    """How many boxes the proof looked at; 0 for the theorem, which needs none."""
     found = certificate.evidence.boxes or 0
     return int(sum(found)) if isinstance(found, list | tuple) else int(found)
 
 
-def facts(found: Approximation) -> Result:
-    """What is counted, proved and observed of a layer."""
+def facts_of(found: Approximation) -> Result:
+    """What is counted, proved and observed about a layer."""
     c = found.certificate
     return {
         "units": found.units,
@@ -47,7 +51,7 @@ def facts(found: Approximation) -> Result:
 
 
 @measure(
-    "construct", **TARGET, tolerance=float, method="polished", construction="auto", dtype="float64", units=0, seed=0,
+    "construct", **TARGET_AXES, tolerance=float, method="polished", construction="auto", dtype="float64", units=0, seed=0,
     seconds=60.0,
 )  # fmt: skip
 def construct(point: Point) -> Result:
@@ -55,7 +59,7 @@ def construct(point: Point) -> Result:
 
     `units` above 0 fixes the size instead of the tolerance.
     """
-    target = target_of(point["formula"], point["domain"], point["margin"])
+    target = target_at(point)
     started = time.perf_counter()
     built = build(
         target,
@@ -68,4 +72,4 @@ def construct(point: Point) -> Result:
         seconds=point["seconds"],
     )
     seconds = time.perf_counter() - started
-    return {"dimension": target.dimension, **facts(built), "took": seconds}
+    return {"dimension": target.dimension, **facts_of(built), "took": seconds}

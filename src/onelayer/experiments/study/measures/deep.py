@@ -1,7 +1,7 @@
 """Depth: stacks of stock encoder layers, trained to sort or distilled into one layer.
 
-A stack is PyTorch's own: an embedding with learned positions, `layers` encoder layers (pre-norm, GELU, feed-forward network four
-times as wide), a linear read-out of every position. `device="auto"` is a GPU where there is one.
+A stack is made of PyTorch's parts: an embedding with learned positions, `layers` encoder layers (pre-norm, GELU, feed-forward
+network four times as wide), a linear read-out at every position. `device="auto"` uses a GPU if there is one.
 """
 
 import math
@@ -16,9 +16,10 @@ from ....training.distill import distill
 from ....training.recipe import Recipe
 from .registry import Point, Result, measure
 
-HEADS, SPREAD = 4, 4  # heads of a layer, and how much wider than d_model its feed-forward network is
-TESTED = 20_000  # lists at which sorting is judged
-SHARPER = 3.0  # random teachers attend more sharply than fresh layers do, or depth would do nothing
+HEADS = 4  # of a layer
+FFN_RATIO = 4  # width of its feed-forward network over d_model
+TEST_LISTS = 20_000  # on which sorting is judged
+SCORE_FACTOR = 3.0  # random teachers attend more sharply than fresh layers; otherwise depth would do nothing
 
 
 class Stack(nn.Module):
@@ -29,7 +30,7 @@ class Stack(nn.Module):
         self.embedding = nn.Embedding(vocabulary, d_model) if vocabulary else nn.Linear(1, d_model)
         self.positions = nn.Parameter(torch.zeros(length, d_model))
         layer = nn.TransformerEncoderLayer(
-            d_model, HEADS, SPREAD * d_model, 0.0, "gelu", batch_first=True, norm_first=True
+            d_model, HEADS, FFN_RATIO * d_model, 0.0, "gelu", batch_first=True, norm_first=True
         )
         self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.norm = nn.LayerNorm(d_model)
@@ -51,7 +52,7 @@ class Stack(nn.Module):
         return self.readout(self.norm(self.layers(e + self.positions, src_key_padding_mask=mask)))
 
     def sharpened(self, factor: float) -> "Stack":
-        """Queries and keys, and with them all scores, multiplied."""
+        """The stack itself, its queries and keys scaled so that all scores are multiplied by the factor."""
         with torch.no_grad():
             for name, p in self.named_parameters():
                 if "in_proj_weight" in name:
@@ -59,41 +60,41 @@ class Stack(nn.Module):
         return self
 
 
-def place(device: str) -> str:
+def device_for(device: str) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
 
 
-def parameters(module: nn.Module) -> int:
+def parameter_count(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
 @measure("sorting", n=5, layers=1, d_model=32, steps=2000, batch=512, rate=3e-3, tolerance=1e-6, device="auto", seed=0)
 def sorting(point: Point) -> Result:
-    """n numbers in [0, 1] sorted by so many trained layers, or by the constructed one (layers = 0).
+    """n numbers in [0, 1], sorted by a stack of trained layers, or by the constructed layer (layers = 0).
 
     Training sees fresh numbers at every step.
     """
     n, seed = point["n"], point["seed"]
-    tested = torch.rand(TESTED, n, generator=torch.Generator().manual_seed(10_000_019 + seed), dtype=torch.float64)
-    wanted = tested.sort(dim=1).values
+    lists = torch.rand(TEST_LISTS, n, generator=torch.Generator().manual_seed(10_000_019 + seed), dtype=torch.float64)
+    wanted = lists.sort(dim=1).values
     started = time.perf_counter()
     if point["layers"] == 0:
         built = sort(n, tolerance=point["tolerance"])
-        off = np.abs(np.asarray(built(tested.numpy())) - wanted.numpy())
+        errors = np.abs(np.asarray(built(lists.numpy())) - wanted.numpy())
         size, verdict, bound = built.parameters, built.certificate.verdict, built.certificate.bound
         heads = built.model.config.heads
     else:
-        device = place(point["device"])
+        device = device_for(point["device"])
         model = _trained_to_sort(point, device)
         with torch.no_grad():
-            answers = torch.cat([model(part.float().to(device))[..., 0].double().cpu() for part in tested.split(4096)])
-        off = (answers - wanted).abs().numpy()
-        size, verdict, bound, heads = parameters(model), "UNDECIDED", math.inf, HEADS * point["layers"]
+            answers = torch.cat([model(part.float().to(device))[..., 0].double().cpu() for part in lists.split(4096)])
+        errors = (answers - wanted).abs().numpy()
+        size, verdict, bound, heads = parameter_count(model), "UNDECIDED", math.inf, HEADS * point["layers"]
     return {
         "parameters": size,
         "heads": heads,
-        "observed": float(off.max()),
-        "rmse": float(np.sqrt(np.square(off).mean())),
+        "observed": float(errors.max()),
+        "rmse": float(np.sqrt(np.square(errors).mean())),
         "verdict": verdict,
         **({"bound": bound} if math.isfinite(bound) else {}),
         "took": time.perf_counter() - started,
@@ -123,11 +124,11 @@ def _trained_to_sort(point: Point, device: str) -> Stack:
     batch=128, rate=2e-3, device="auto", seed=0,
 )  # fmt: skip
 def depth(point: Point) -> Result:
-    """A random teacher of so many layers and about `budget` parameters, distilled into one layer of d_model `width`."""
+    """A random teacher of `depth` layers and about `budget` parameters, distilled into one layer of d_model `width`."""
     d_model = max(HEADS, HEADS * round(math.sqrt(point["budget"] / (12 * point["depth"])) / HEADS))
     teacher = Stack(
         point["vocabulary"], point["length"], point["outputs"], point["depth"], d_model, point["seed"]
-    ).sharpened(SHARPER)
+    ).sharpened(SCORE_FACTOR)
     generator = torch.Generator().manual_seed(20_000_003 + point["seed"])
     tokens = torch.randint(0, point["vocabulary"], (point["sequences"], point["length"]), generator=generator)
     found = distill(
@@ -135,13 +136,13 @@ def depth(point: Point) -> Result:
         tokens,
         heads=HEADS,
         d_model=point["width"],
-        width=SPREAD * point["width"],
+        width=FFN_RATIO * point["width"],
         steps=point["steps"],
         every=point["steps"],
         batch=point["batch"],
         rate=point["rate"],
         seed=point["seed"],
-        device=place(point["device"]),
+        device=device_for(point["device"]),
     )
     f = found.fidelity
     return {

@@ -1,17 +1,17 @@
-"""Measures: what a study can do at a point of its sweep, found by name.
+"""Measures: what a study can do at a point of its sweep, by name.
 
-A measure is a function of one point, a dictionary of plain values (numbers, text, true or false), to a dictionary of plain
+A measure is a function from one point, a dictionary of plain values (numbers, text, true or false), to a dictionary of plain
 values. It is registered under a name, with its axes: a default value for each, or a type (`str`, `int`, `float`) for an axis
-that every sweep has to give.
+that every sweep has to set.
 
     @measure("construct", target=str, tolerance=float, method="polished", seed=0)
     def construct(point: Point) -> Result: ...
 
-The module's place is in HOMES of `measures/__init__.py`. A result may have the name of an axis: a row of the table then says
-what was, not what was asked for.
+MODULES of `measures/__init__.py` says which module holds it. A result may have the name of an axis: the table then holds the
+result, not the value of the axis.
 
-It runs in another process, perhaps on another machine: what it needs is in the point, what it finds is in the result. It is a
-function of the point alone (up to seconds), so that a point that was lost can be measured again.
+It runs in another process, perhaps on another machine: everything it needs is in the point, everything it finds is in the
+result. It depends on the point alone (except for seconds), so a lost point can be measured again.
 """
 
 from collections.abc import Callable
@@ -29,11 +29,11 @@ class Measure:
     name: str
     function: Callable[[Point], Result]
     axes: dict[str, Any]
-    source: str = ""  # digest of the text of a function that is nobody's but the caller's
+    source: str = ""  # digest of the source text, for a function that the caller passed
 
     @property
-    def words(self) -> str:
-        """The first line of the function's text."""
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
         return (self.function.__doc__ or "").strip().split("\n")[0]
 
     def __call__(self, point: Point) -> Result:

@@ -1,4 +1,4 @@
-"""Trained layers: where gradient descent from random weights ends, with as many parameters as asked for."""
+"""Trained layers: where gradient descent from random weights ends, for a given number of parameters."""
 
 import time
 
@@ -6,30 +6,28 @@ import numpy as np
 
 from ....pipeline import build
 from ....target.points import fitting_points, uniform_points
+from ....target.target import Target
 from ....training.train import train as trained
-from ...compare import layer_size
-from ...peers.task import observed
-from .construction import TARGET, facts, target_of
+from ...matched_size import layer_size
+from ...peers.task import observed_error
+from .construction import TARGET_AXES, facts_of, target_at
 from .registry import Point, Result, measure
 
 
 @measure(
-    "train", **TARGET, budget=0, heads=4, width=64, d_model=16, optimizer="adam", loss="mse", rate=0.0, steps=2000,
+    "train", **TARGET_AXES, budget=0, heads=4, width=64, d_model=16, optimizer="adam", loss="mse", rate=0.0, steps=2000,
     samples=0, dtype="float32", seed=0,
 )  # fmt: skip
 def train(point: Point) -> Result:
-    """A layer trained on a target: observed error at test points with faces and corners, RMSE held out, steps, seconds.
+    """A layer trained on a target: observed error at test points with faces and corners, held-out RMSE, steps, seconds.
 
-    `budget` above 0 chooses heads, width and d_model of a layer with so many parameters (±10 %); `samples` above 0 gives so
-    many samples to learn from; `rate` above 0 replaces the optimiser's own.
+    `budget` above 0 chooses heads, width and d_model for this many parameters (±10 %); `samples` above 0 is the number of
+    samples to learn from; `rate` above 0 replaces the optimiser's default.
     """
-    target = target_of(point["formula"], point["domain"], point["margin"])
+    target = target_at(point)
     size = (point["heads"], point["width"], point["d_model"])
     if point["budget"]:
-        matched = layer_size(target, point["budget"])
-        if matched is None:
-            raise ValueError(f"no trained layer has {point['budget']} parameters within 10 %")
-        size = matched
+        size = _size_of(target, point["budget"])
     started = time.perf_counter()
     found = trained(
         target,
@@ -52,30 +50,28 @@ def train(point: Point) -> Result:
         "width": size[1],
         "d_model": size[2],
         "parameters": found.parameters,
-        "observed": observed(lambda x: np.asarray(found(x), dtype=np.float64), target),
+        "observed": observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target),
         "rmse": history.moments[-1].rmse if history and history.moments else float("nan"),
         "best_step": history.best if history else 0,
         "took": seconds,
     }
 
 
-@measure("sample", **TARGET, samples=int, way="constructed", spread="random", lipschitz=0.0, tolerance=1e-3,
+@measure("sample", **TARGET_AXES, samples=int, way="constructed", spread="random", lipschitz=0.0, tolerance=1e-3,
          budget=0, steps=2000, seed=0, seconds=20.0)  # fmt: skip
 def sample(point: Point) -> Result:
     """A layer that knows a target through samples alone: observed error everywhere; a bound if a constant is declared.
 
-    `way` is "constructed" or "trained" (with a `budget` of parameters), `spread` is "random" (uniform) or "crowded" (toward the
-    boundary, with faces and corners).
+    `way` is "constructed" or "trained" (with a `budget` of parameters); `spread` is "random" (uniform) or "crowded" (toward
+    the boundary, with faces and corners).
     """
-    target = target_of(point["formula"], point["domain"], point["margin"])
+    target = target_at(point)
     draw = {"random": uniform_points, "crowded": fitting_points}[point["spread"]]
     x = target.domain.points(draw(point["samples"], target.dimension, point["seed"]).numpy())
     y = target(x)
     started = time.perf_counter()
     if point["way"] == "trained":
-        size = layer_size(target, point["budget"])
-        if size is None:
-            raise ValueError(f"no trained layer has {point['budget']} parameters within 10 %")
+        size = _size_of(target, point["budget"])
         found = trained(
             (x, y),
             heads=size[0],
@@ -86,9 +82,22 @@ def sample(point: Point) -> Result:
             dtype="float64",
         )
     else:
-        declared = {"lipschitz": point["lipschitz"]} if point["lipschitz"] else {}
-        about = {"seed": point["seed"], "seconds": point["seconds"], **declared}
-        found = build((x, y), target.domain, point["tolerance"], **about)
+        found = build(
+            (x, y),
+            target.domain,
+            point["tolerance"],
+            seed=point["seed"],
+            seconds=point["seconds"],
+            lipschitz=point["lipschitz"] or None,
+        )
     seconds = time.perf_counter() - started
-    off = observed(lambda x: np.asarray(found(x), dtype=np.float64), target)
-    return {"dimension": target.dimension, **facts(found), "observed": off, "took": seconds}
+    off = observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target)
+    return {"dimension": target.dimension, **facts_of(found), "observed": off, "took": seconds}
+
+
+def _size_of(target: Target, budget: int) -> tuple[int, int, int]:
+    """(heads, width, d_model) that match the budget."""
+    size = layer_size(target, budget)
+    if size is None:
+        raise ValueError(f"no trained layer has {budget} parameters within 10 %")
+    return size

@@ -1,4 +1,4 @@
-"""One point, measured: what runs in the processes of a study, here or on a cluster."""
+"""Measuring one point: what runs in the processes of a study, here or on a cluster."""
 
 import platform
 import sys
@@ -13,25 +13,25 @@ from .measures import Point, Result
 from .store import Outcome
 
 PACKAGES = ("onelayer", "torch", "numpy", "scipy")
-TRACE = 2000  # characters of a traceback, the last ones
+TRACEBACK_LENGTH = 2000  # characters kept, the last ones
 
 
-def measured(function: Callable[[Point], Result], point: Point) -> Outcome:
-    """What a measure finds at a point, on one thread; whatever it raises becomes part of the outcome."""
+def measure_point(function: Callable[[Point], Result], point: Point) -> Outcome:
+    """Call a measure at a point, on one thread; an exception becomes part of the outcome."""
     started = time.perf_counter()
     try:
-        with one_thread_of_torch():
+        with one_torch_thread():
             result = checked(function(dict(point)))
     except Exception as error:
         last = " ".join("".join(traceback.format_exception_only(error)).split())
-        trace = "".join(traceback.format_exception(error))[-TRACE:]
+        trace = "".join(traceback.format_exception(error))[-TRACEBACK_LENGTH:]
         return Outcome("failed", {"traceback": trace}, last, time.perf_counter() - started, versions())
     return Outcome("done", result, "", time.perf_counter() - started, versions())
 
 
 @contextmanager
-def one_thread_of_torch() -> Iterator[None]:
-    """One thread for torch, where the measure's module has imported it: most processes of a study need only NumPy to start."""
+def one_torch_thread() -> Iterator[None]:
+    """One thread for torch, if the measure's module has imported it: most processes of a study start with NumPy alone."""
     if "torch" not in sys.modules:
         yield
         return
@@ -52,7 +52,7 @@ def checked(result: Any) -> Result:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what computes here."""
+    """The versions of Python and of the packages that compute."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

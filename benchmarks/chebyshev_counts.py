@@ -1,7 +1,7 @@
-"""How many Chebyshev coefficients reach a given error: as a full tensor, by total degree, and by choosing the largest.
+"""How many Chebyshev coefficients reach a given error: as a full tensor, by total degree, and by keeping the largest.
 
 A sum over groups of variables, f = Σ_g f_g(x_g), has a series for every group, and the range of what is left out of f is
-the sum of the groups' ranges; so eight variables cost no more than their groups do.
+the sum of the groups' ranges; so eight variables cost no more than their groups.
 """
 
 import math
@@ -10,36 +10,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...proof.analytic.chebyshev import along, coefficients, cosine, nodes
-from ...target.domain import End
-from ...target.groups import groups_of
-from ...target.target import Target, target_of
-from .chebyshev import grid
+from onelayer.experiments.peers.chebyshev import grid
+from onelayer.proof.analytic.chebyshev import along, coefficients, cosine, nodes
+from onelayer.target.domain import End
+from onelayer.target.groups import groups_of
+from onelayer.target.target import Target, target_of
 
-MOST_VALUES = 2**20  # of f at the nodes of one group
-MOST_DEGREE = 2**10  # along an axis
-RESOLVED = 0.1  # the reference series is that much closer than the error asked about
-ROUNDING = 1e-13  # of the size of f: closer than that no series is trusted
+MAX_VALUES = 2**20  # of f, at the nodes of one group
+MAX_DEGREE = 2**10  # along an axis
+REFERENCE_ERROR = 0.1  # error of the reference series, as a share of the error in question
+ROUNDING = 1e-13  # no series is trusted to be closer than this, relative to the size of f
 
 Sides = Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]]
 
 
 class Counts(NamedTuple):
-    """Numbers of coefficients; None where the error is not reached with as many degrees as memory allows."""
+    """Numbers of coefficients; None where no degree that fits in memory reaches the error."""
 
     tensor: int | None  # degrees below n in each of D variables: n^D
-    total_degree: int | None  # degrees that add up to at most d: (d + D choose D)
+    total_degree: int | None  # degrees with a sum of at most d: (d + D choose D)
     best_n: int | None  # the largest coefficients
 
 
-class Part(NamedTuple):
+class GroupSeries(NamedTuple):
     """The summand of one group: its values on a grid that holds faces and corners, and the coefficients of its series."""
 
     values: np.ndarray
     series: np.ndarray
 
     def left_out(self, kept: np.ndarray | float) -> tuple[float, float]:
-        """Smallest and largest value on the grid of the summand less the series of the coefficients kept."""
+        """(smallest, largest) value on the grid of the summand minus its series with only the coefficients kept."""
         points, degrees = len(self.values), len(self.series)
         cosines = cosine(np.outer(np.arange(points), np.arange(degrees)), points - 1)
         rest = self.values - along(cosines, (self.series * kept)[None], self.series.ndim)[0]
@@ -49,21 +49,20 @@ class Part(NamedTuple):
 def chebyshev_counts(f: "str | Callable[[Any], Any] | Target", domain: Sides | None, error: float) -> Counts:
     """How many coefficients a Chebyshev series of f needs for a sup error, observed on dense grids; outputs add up.
 
-    Sizes are found by bisection, which takes for granted that errors do not rise with size.
+    Sizes are found by bisection, which assumes that errors do not rise with size.
     """
     target = target_of(f, domain)
-    found = [_counts(_parts(target, output, error), target.dimension, error) for output in range(target.outputs)]
+    found = [_counts(_summands(target, output, error), target.dimension, error) for output in range(target.outputs)]
     return Counts(*(None if None in entry else sum(entry) for entry in zip(*found, strict=True)))
 
 
-def _parts(target: Target, output: int, error: float) -> list[Part]:
-    """The summands, with degrees high enough for the error asked about, or as high as memory allows."""
+def _summands(target: Target, output: int, error: float) -> list[GroupSeries]:
+    """The summands, with degrees high enough for this error, or as high as memory allows."""
     groups = groups_of(target) or [(0,)]
-    parts: list[Part] = []
+    parts: list[GroupSeries] = []
     for group in groups:
-        less = (
-            float(target.centre[output]) if parts else 0.0
-        )  # f = Σ_g f(x_g, centre elsewhere) − (groups − 1) f(centre)
+        # f = Σ_g f(x_g, centre elsewhere) − (groups − 1) f(centre)
+        less = float(target.centre[output]) if parts else 0.0
 
         def values(axis: np.ndarray, group: tuple[int, ...] = group, less: float = less) -> np.ndarray:
             unit = np.full((len(axis) ** len(group), target.dimension), 0.5)
@@ -71,14 +70,14 @@ def _parts(target: Target, output: int, error: float) -> list[Part]:
             return (target(target.domain.points(unit))[:, output] - less).reshape((len(axis),) * len(group))
 
         D = len(group)
-        most = min(MOST_DEGREE, math.floor(MOST_VALUES ** (1 / D) + 1e-9))
+        most = min(MAX_DEGREE, math.floor(MAX_VALUES ** (1 / D) + 1e-9))
         n = min(8, most)
         while True:
             at_nodes = values(nodes(n - 1))
-            fine = max(2, min(2 * n + 1, math.floor((2 * MOST_VALUES) ** (1 / D))))
+            fine = max(2, min(2 * n + 1, math.floor((2 * MAX_VALUES) ** (1 / D))))
             on_grid = values(cosine(np.arange(fine), fine - 1))
-            part = Part(on_grid, along(coefficients(n - 1), at_nodes[None], D)[0])
-            goal = max(RESOLVED * error / len(groups), ROUNDING * float(np.abs(at_nodes).max()))
+            part = GroupSeries(on_grid, along(coefficients(n - 1), at_nodes[None], D)[0])
+            goal = max(REFERENCE_ERROR * error / len(groups), ROUNDING * float(np.abs(at_nodes).max()))
             if n == most or max(map(abs, part.left_out(1.0))) <= goal:
                 break
             n = min(n + n // 2, most)
@@ -93,7 +92,7 @@ def _parts(target: Target, output: int, error: float) -> list[Part]:
     return parts
 
 
-def _counts(parts: list[Part], dimension: int, error: float) -> Counts:
+def _counts(parts: list[GroupSeries], dimension: int, error: float) -> Counts:
     indices = [np.indices(part.series.shape) for part in parts]
     sizes = np.concatenate([np.abs(part.series).ravel() for part in parts])
     rank = np.empty(len(sizes), dtype=int)
@@ -116,7 +115,7 @@ def _counts(parts: list[Part], dimension: int, error: float) -> Counts:
         return reached([r < n for r in ranks])
 
     n = _smallest(1, highest, below)
-    if n is None:  # no fewer coefficients than all will do
+    if n is None:  # all coefficients together do not reach the error
         return Counts(None, None, None)
     d = _smallest(0, max(sum(part.series.shape) for part in parts), up_to)
     best = _smallest(1, len(sizes), largest)

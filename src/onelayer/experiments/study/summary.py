@@ -1,4 +1,4 @@
-"""Tables of a study: columns summed up over seeds, as median (least … largest)."""
+"""Summary tables of a study: columns summed up over seeds, as median (smallest … largest)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from .entries import names_of, require_known, where_of
 from .rates import Row, grouped, matching
 
 ENTRIES = {"title", "by", "columns", "where"}
-NOTHING = "–"
+MISSING = "–"
 
 
 @dataclass(frozen=True)
-class TableAsked:
+class TableSpec:
     """A table to make: one row for every combination of `by`, over the rows where `where` holds."""
 
     by: tuple[str, ...]
@@ -24,7 +24,7 @@ class TableAsked:
     title: str = ""
 
     @staticmethod
-    def read(entry: Mapping[str, Any]) -> "TableAsked":
+    def read(entry: Mapping[str, Any]) -> "TableSpec":
         """From a table [[table]]."""
         require_known("entries of [[table]]", entry, ENTRIES)
         by, columns = names_of(entry, "by"), names_of(entry, "columns")
@@ -32,31 +32,31 @@ class TableAsked:
             raise InputError(
                 "[[table]] with by and columns", ", ".join(entry) or "nothing", "name some columns in each"
             )
-        return TableAsked(by, columns, where_of(entry), str(entry.get("title", "")))
+        return TableSpec(by, columns, where_of(entry), str(entry.get("title", "")))
 
 
-def summed_up(rows: Iterable[Row], asked: TableAsked) -> Table:
-    """The table; columns of `by` that say nothing are left out."""
-    groups = grouped(matching(rows, asked.where), asked.by)
-    kept = [i for i in range(len(asked.by)) if len({values[i] for values in groups}) > 1] or [0]
-    table = Table(asked.title, (*(asked.by[i] for i in kept), *asked.columns))
+def summary_table(rows: Iterable[Row], spec: TableSpec) -> Table:
+    """The table, without columns of `by` that have one value only."""
+    groups = grouped(matching(rows, spec.where), spec.by)
+    kept = [i for i in range(len(spec.by)) if len({values[i] for values in groups}) > 1] or [0]
+    table = Table(spec.title, (*(spec.by[i] for i in kept), *spec.columns))
     for values, group in groups.items():
-        names = (NOTHING if values[i] is None else _number(values[i]) for i in kept)
-        table.rows.append((*names, *(cell([row.get(column) for row in group]) for column in asked.columns)))
+        names = (MISSING if values[i] is None else _number(values[i]) for i in kept)
+        table.rows.append((*names, *(cell([row.get(column) for row in group]) for column in spec.columns)))
     return table
 
 
 def cell(values: list[Any]) -> str:
-    """One column over a group: numbers as median (least … largest), texts as the different ones."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return NOTHING
-    if any(isinstance(value, str) for value in known):
-        return ", ".join(sorted({str(value) for value in known}))
-    least, most = min(known), max(known)
-    if least == most:
-        return _number(least)
-    return f"{_number(median(known))} ({_number(least)} … {_number(most)})"
+    """One column over a group: numbers as median (smallest … largest), texts as a list without repetitions."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return MISSING
+    if any(isinstance(value, str) for value in present):
+        return ", ".join(sorted({str(value) for value in present}))
+    low, high = min(present), max(present)
+    if low == high:
+        return _number(low)
+    return f"{_number(median(present))} ({_number(low)} … {_number(high)})"
 
 
 def _number(value: Any) -> str:
