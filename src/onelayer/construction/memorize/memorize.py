@@ -26,7 +26,7 @@ from ..lemma import Known, Lemma, known_approximation
 from .interpolation import Interpolation, interpolate
 from .projection import direction_of, frame_around
 from .residual import Residual, residual_of
-from .samples import Samples, samples_of
+from .dataset import Samples, samples_of
 
 LABELS = 0.49  # the tolerance of labels: scores within less than ½ of 0 and 1 leave no doubt
 STATEMENT = (

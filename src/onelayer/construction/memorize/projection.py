@@ -17,7 +17,7 @@ from ...layer.arithmetic import Arithmetic
 from ...layer.assemble.frame import Frame
 from .interpolation import slopes_between
 from .residual import gamma
-from .samples import Samples
+from .dataset import Samples
 
 WORK = 2**26  # numbers that all trials together may look at: about two seconds
 TRIALS = (16, 512)  # at least and at most so many directions
