@@ -20,8 +20,8 @@ from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ...lemma import Lemma
-from .decoder import Decoder, Node, decoder_through, decoding_terms, units_of, write_decoder
-from .frame import Program, bits, codes, packed, started
+from .piecewise_linear import Decoder, Node, decoder_through, decoding_terms, units_of, write_decoder
+from .program import Program, bits, codes, packed, started
 from .weights import average_error, weight_error
 
 

@@ -17,7 +17,7 @@ from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ...lemma import Lemma
-from .frame import Program, bits, codes, packed, started
+from .program import Program, bits, codes, packed, started
 from .weights import average_error, masked_error, rounded_up
 
 

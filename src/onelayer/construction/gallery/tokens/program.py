@@ -3,7 +3,7 @@
 A program is a one-layer Transformer written down weight by weight. A token enters as a unit vector, the embedding writes
 whole numbers into the stream (a code of plus and minus ones for the token or its position, flags, counts), and one head
 does the work; there is no residual, so the feed-forward network sees what the head wrote and nothing else. Scores carry no
-rounding (`exact`), what remains is that of softmax (`weights`) and of the feed-forward network (`decoder`).
+rounding (`exact`), what remains is that of softmax (`weights`) and of the feed-forward network (`piecewise_linear`).
 """
 
 import math
@@ -27,7 +27,7 @@ from ....target.decoding import Decoding
 from ....target.domain import MOST_VARIABLES, domain_of
 from ...lemma import Known, Lemma, known_approximation
 from .exact import exact_scores, score_reach
-from .samples import sequences
+from .sequences import sequences
 
 TOLERANCE = 0.25  # half of what decoding needs
 MOST_TOKENS = 1024  # one-hot inputs are that wide, and so are some weights, both ways
