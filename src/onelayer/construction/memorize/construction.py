@@ -26,7 +26,7 @@ from ..lemma import Known, Lemma, known_approximation
 from .interpolation import Interpolation, interpolate
 from .projection import direction_of, frame_around
 from .residual import Residual, residual_of
-from .dataset import Samples, samples_of
+from .dataset import Dataset, dataset_of
 
 LABELS = 0.49  # the tolerance of labels: scores within less than ½ of 0 and 1 leave no doubt
 STATEMENT = (
@@ -62,7 +62,7 @@ def memorize(
         raise InputError("seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
     if tolerance is not None:
         require_tolerance(tolerance)
-    samples = samples_of(X, Y, labels, arithmetic, rows)
+    samples = dataset_of(X, Y, labels, arithmetic, rows)
     if samples.decoding is not None and tolerance is not None and tolerance >= MARGIN:
         raise InputError("a tolerance below ½ for labels", f"{tolerance:g}", "leave it out")
     frame = frame_around(samples, arithmetic)
@@ -92,7 +92,7 @@ def memorize(
     return known_approximation(model, _known(samples, names), lemma, facts, allowed, (samples.x, samples.y))
 
 
-def _most(samples: Samples, tolerance: float | None) -> tuple[float, str]:
+def _most(samples: Dataset, tolerance: float | None) -> tuple[float, str]:
     """(the largest residual that is accepted, why it is this one)."""
     if tolerance is not None:
         return float(tolerance), ""
@@ -103,7 +103,7 @@ def _most(samples: Samples, tolerance: float | None) -> tuple[float, str]:
 
 
 def _model(
-    samples: Samples, frame: Frame, direction: np.ndarray, dtype: torch.dtype
+    samples: Dataset, frame: Frame, direction: np.ndarray, dtype: torch.dtype
 ) -> tuple[SingleLayerTransformer, Interpolation, np.ndarray]:
     """(the layer, its numbers before rounding to dtype, the projections of the samples)."""
     hat = frame(torch.from_numpy(samples.x).to(dtype)).double().numpy()
@@ -113,7 +113,7 @@ def _model(
     return f.model(dtype), f, z
 
 
-def _known(samples: Samples, names: Sequence[str] | None) -> Known:
+def _known(samples: Dataset, names: Sequence[str] | None) -> Known:
     """The description that the folder keeps."""
     N, D = samples.x.shape
     if names is not None and (len(names) != D or len(set(names)) < D):
@@ -133,7 +133,7 @@ def _known(samples: Samples, names: Sequence[str] | None) -> Known:
     )
 
 
-def _too_close(samples: Samples, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
+def _too_close(samples: Dataset, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
     """The refusal, naming the neighbours along the projection between which the polygon is steepest."""
     asked = f"a proved residual of {accepted} at all {len(samples):,} samples in {dtype}"
     found = f"{residual.total.max():.3g}"

@@ -17,14 +17,14 @@ from ...layer.arithmetic import Arithmetic
 from ...layer.assemble.frame import Frame
 from .interpolation import slopes_between
 from .residual import gamma
-from .dataset import Samples
+from .dataset import Dataset
 
 WORK = 2**26  # numbers that all trials together may look at: about two seconds
 TRIALS = (16, 512)  # at least and at most so many directions
 STEEPEST_SCALE = {torch.float64: 500, torch.float32: 60}  # powers of 2: what underflows stays below rounding
 
 
-def frame_around(samples: Samples, arithmetic: Arithmetic) -> Frame:
+def frame_around(samples: Dataset, arithmetic: Arithmetic) -> Frame:
     """Normalisation of every coordinate to [−½, ½] about, by powers of 2; coordinates that never change become 0."""
     low, high = samples.x.min(axis=0), samples.x.max(axis=0)
     _, exponent = np.frexp(high - low)
@@ -34,7 +34,7 @@ def frame_around(samples: Samples, arithmetic: Arithmetic) -> Frame:
 
 
 def direction_of(
-    samples: Samples, frame: Frame, arithmetic: Arithmetic, seed: int
+    samples: Dataset, frame: Frame, arithmetic: Arithmetic, seed: int
 ) -> tuple[Float[np.ndarray, "token feature"], int]:
     """(the best of many random directions, how many were tried); Σ|u| is 1 about."""
     hat = frame(torch.from_numpy(samples.x).to(arithmetic.dtype)).double().numpy()
@@ -54,7 +54,7 @@ def direction_of(
     return best.reshape(samples.tokens), trials
 
 
-def forecast(z: Float[np.ndarray, " sample"], samples: Samples, arithmetic: Arithmetic) -> float:
+def forecast(z: Float[np.ndarray, " sample"], samples: Dataset, arithmetic: Arithmetic) -> float:
     """About the residual that projections z lead to; infinite where samples that differ fall together."""
     order = np.argsort(z)
     knots, y = z[order], samples.y[order]
