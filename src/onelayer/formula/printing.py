@@ -10,7 +10,6 @@ from fractions import Fraction
 from .tree import (
     And,
     Call,
-    Comparison,
     Constant,
     IntegerPower,
     Negation,
@@ -20,6 +19,7 @@ from .tree import (
     Power,
     Product,
     Quotient,
+    Relation,
     Sum,
     Tree,
     Variable,
@@ -69,8 +69,8 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
             case Call() | Where():
                 word = tree.name if isinstance(tree, Call) else "where"
                 return f"{word}({', '.join(words[id(part)][0] for part in children(tree))})", _ATOM
-            case Comparison(relation, left, right):
-                return f"{held(left, _SUM)} {relation} {held(right, _SUM)}", _COMPARE
+            case Relation(sign, left, right):
+                return f"{held(left, _SUM)} {sign} {held(right, _SUM)}", _COMPARE
             case And(parts):
                 return " and ".join(held(part, _NOT) for part in parts), _AND
             case Or(parts):

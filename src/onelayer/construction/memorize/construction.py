@@ -23,10 +23,10 @@ from ...target.decoding import MARGIN
 from ...target.domain import domain_of
 from ...target.target import require_tolerance
 from ..lemma import Known, Lemma, known_approximation
+from .dataset import Dataset, dataset_of
 from .interpolation import Interpolation, interpolate
 from .projection import direction_of, frame_around
 from .residual import Residual, residual_of
-from .dataset import Dataset, dataset_of
 
 LABELS = 0.49  # the tolerance of labels: scores within less than ½ of 0 and 1 leave no doubt
 STATEMENT = (

@@ -15,9 +15,9 @@ from jaxtyping import Float
 
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble.frame import Frame
+from .dataset import Dataset
 from .interpolation import slopes_between
 from .residual import gamma
-from .dataset import Dataset
 
 WORK = 2**26  # numbers that all trials together may look at: about two seconds
 TRIALS = (16, 512)  # at least and at most so many directions

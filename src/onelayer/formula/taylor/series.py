@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from .kink import Kink
+    from .kink import KinkSymbol
 
 ORDER = 3
 U = 2.0**-53
@@ -75,7 +75,7 @@ class Space:
 
     lower: np.ndarray  # [box, D]
     upper: np.ndarray
-    kinks: "list[Kink]" = field(default_factory=list)
+    kinks: "list[KinkSymbol]" = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.centre = (self.lower + self.upper) / 2
