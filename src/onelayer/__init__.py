@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .model import reference as reference
     from .model.config import LayerConfig as LayerConfig
     from .model.inspection import inspect as inspect
-    from .model.stock import from_stock as from_stock
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
     from .proof.decision import certify as certify
@@ -52,7 +51,6 @@ _HOME = {
     "compare": "experiments.compare",
     "distill": "training.distill",
     "export": "deployment.export",
-    "from_stock": "model.stock",
     "inspect": "model.inspection",
     "load": "deployment.folder",
     "memorize": "construction.memorize",
