@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .common.errors import InputError as InputError
     from .common.errors import OneLayerError as OneLayerError
     from .construction import gallery as gallery
-    from .construction.memorize import memorize as memorize
+    from .construction.memorize.construction import memorize as memorize
     from .construction.plan import plan as plan
     from .deployment.export import export as export
     from .deployment.folder import load as load

@@ -6,8 +6,9 @@ Stream of a data token: (x_j, 1, 0, 0); anchor token (0, 0, 1, 0); output token 
     symmetric gate   the anchor competes with score 0; outputs c w_0 + u Σ_j x_j w_j, w_0 = 1/(1 + e^(βb) Σ_j e^(−βx_j))
     symmetric mean   the anchor is masked; outputs Σ_j x_j w_j: the mean for β = 0, a smooth maximum or minimum for large |β|
 
-Their values are solved for. Sums and power sums are limits of such heads and the maximum is one sharp head; that every
-symmetric function could be reached so is not claimed. In floating point permuted inputs agree up to the order of sums.
+Their values are solved for. Sums and power sums are limits of such heads and the maximum is one sharp head; it is not
+claimed that every symmetric function can be reached this way. In floating point permuted inputs agree up to the order of
+sums.
 """
 
 import math
@@ -55,6 +56,10 @@ class SymmetricHeads:
         slopes = (w[..., 1:] * x[:, None, :]).sum(dim=-1)
         return torch.cat([slopes, w[:, self.anchored, 0]], dim=1)
 
+    def columns(self, x: Float[Tensor, "batch token"]) -> Float[Tensor, "batch column"]:
+        """The columns of the linear problem: 1, then the features."""
+        return torch.cat([torch.ones(len(x), 1, dtype=x.dtype), self.features(x)], dim=1)
+
 
 def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> SymmetricHeads:
     """The mean, one sharp maximum and minimum, and `size` means and gates of moderate sharpness."""
@@ -76,7 +81,7 @@ def symmetric_approximation(
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> Approximation:
-    """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
+    """A layer without positional codes for a symmetric target, values solved; useless heads are dropped."""
     started = time.perf_counter()
     require_function(target.data, "symmetric=True")
     require_symmetric(target)
@@ -91,7 +96,7 @@ def symmetric_approximation(
     best: tuple[SymmetricHeads, Solution] | None = None
     for size in range(1, 7):
         heads = _useful(symmetric_heads(D, size, tolerance, spread), sample(4000, 7 + seed), units, tolerance / 10)
-        solution = solve(Problem(_features(heads), *sample(max(1000, 12 * len(heads)), 7 + seed), *pool))
+        solution = solve(Problem(heads.columns, *sample(max(1000, 12 * len(heads)), 7 + seed), *pool))
         if best is None or solution.observed < best[1].observed:
             best = heads, solution
         if best[1].observed <= 0.9 * tolerance:
@@ -103,7 +108,7 @@ def symmetric_approximation(
         method="solved",
         construction="symmetric",
         layout="token",
-        heads=tuple((k, n) for k, n in _kinds(heads) if n),
+        heads=_kinds(heads),
         units=len(heads),
         total=solution.total,
         seed=seed,
@@ -154,10 +159,6 @@ def assemble_symmetric(
     return model
 
 
-def _features(heads: SymmetricHeads):  # type: ignore[no-untyped-def]
-    return lambda x: torch.cat([torch.ones(len(x), 1, dtype=x.dtype), heads.features(x)], dim=1)
-
-
 def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | None, enough: float) -> SymmetricHeads:
     """The heads that orthogonal matching picks one after another, until the fit is good `enough` or `units` are used."""
     x, y = sample
@@ -190,10 +191,10 @@ def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | N
     return SymmetricHeads(heads.sharpness[kept], heads.offsets[kept], heads.anchored[kept])
 
 
-def _kinds(heads: SymmetricHeads) -> list[tuple[str, int]]:
+def _kinds(heads: SymmetricHeads) -> tuple[tuple[str, int], ...]:
     """(kind, count) in head order: means come before gates."""
     gates = int(heads.anchored.sum())
-    return [("symmetric mean", len(heads) - gates), ("symmetric gate", gates)]
+    return tuple((k, n) for k, n in (("symmetric mean", len(heads) - gates), ("symmetric gate", gates)) if n)
 
 
 def require_symmetric(target: Target) -> None:

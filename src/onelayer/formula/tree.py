@@ -69,7 +69,7 @@ class IntegerPower:
 class Power:
     """exp(exponent · log base); for a positive rational exponent also 0 at base 0.
 
-    A rational exponent stands there as one exact Number; it is never an integer (that is IntegerPower).
+    A rational exponent is one exact Number; it is never an integer (that is IntegerPower).
     """
 
     base: "Node"

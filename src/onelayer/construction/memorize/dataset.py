@@ -45,9 +45,9 @@ class Dataset:
 
     @property
     def box(self) -> list[tuple[float, float]]:
-        """The least box around the samples, a little wider where they agree."""
+        """The smallest box around the samples, a little wider in the coordinates in which they all agree."""
         low, high = self.x.min(axis=0), self.x.max(axis=0)
-        flat = ~(high - low > 1e-290)  # the least that a domain may be wide
+        flat = ~(high - low > 1e-290)  # the smallest width that a domain may have
         low = np.where(flat, np.minimum(np.nextafter(low, -np.inf), low - 1e-289), low)
         high = np.where(flat, np.maximum(np.nextafter(high, np.inf), high + 1e-289), high)
         return list(zip(low.tolist(), high.tolist(), strict=True))

@@ -20,10 +20,10 @@ import numpy as np
 
 from .series import TINY, UP, Space, Taylor
 
-TIE = 1e-9  # an argument so little (relatively) below the largest still counts as a contender
-FEW = 6  # so many kinks are compared each with each
-NEARLY = 0.9  # cos² of the angle from which on differences are compared in earnest
-PERMUTED = 4  # up to so many arguments are matched in any order, more in the order that seems best
+TIE = 1e-9  # relative: an argument this little below the largest still counts as a contender
+FEW = 6  # up to this many kinks, every one is compared with every other
+NEARLY = 0.9  # differences with at least this cos² of the angle between them are compared in earnest
+PERMUTED = 4  # up to this many arguments are matched in any order, more in the order that seems best
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def maximum(arguments: list[Taylor]) -> Taylor:
 def merged(g: Taylor, first: int = 0) -> Taylor:
     """The same function with kinks that are multiples of one another joined, box by box.
 
-    With many kinks, those after the `first` so many (a model's) are joined to these (the target's), not to each other.
+    With many kinks, those after the first `first` (a model's) are joined to these (the target's), not to each other.
     """
     names = sorted(g.a)
     a = {k: g.a[k].copy() for k in names}

@@ -80,7 +80,7 @@ class Space:
     def __post_init__(self) -> None:
         self.centre = (self.lower + self.upper) / 2
         away = np.maximum(self.upper - self.centre, self.centre - self.lower)
-        self.half = np.nextafter(away * UP, np.inf)  # covers the box, a trifle more
+        self.half = np.nextafter(away * UP, np.inf)  # covers the box and a little more
 
     @property
     def boxes(self) -> int:
