@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from onelayer import SingleLayerTransformer, from_stock
+from onelayer import SingleLayerTransformer
 from onelayer.common.table import Table
 from page import options
 
@@ -33,7 +33,7 @@ def median_times(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 def relative_times(batch: int, tokens: int, d_model: int, heads: int) -> tuple[float, float]:
     """(softmax, fused), each relative to stock."""
     stock = nn.TransformerEncoderLayer(d_model, heads, 4 * d_model, dropout=0.0, batch_first=True).double()
-    model = from_stock(stock, tokens)
+    model = SingleLayerTransformer.from_torch(stock, tokens)
     fused = SingleLayerTransformer(dataclasses.replace(model.config, attention="fused"))
     fused.load_state_dict(model.state_dict())
     x = torch.rand(batch, tokens, d_model, dtype=torch.float64)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import onelayer as ol
-from onelayer import SingleLayerTransformer, from_stock
+from onelayer import SingleLayerTransformer
 from onelayer.common.table import Table
 from onelayer.model.reference import transformer
 
@@ -68,7 +68,7 @@ def compare() -> Table:
                 stock = stock_layer(seed, norm_first, activation)
                 generator = torch.Generator().manual_seed(seed)
                 x = torch.randn(BATCH, TOKENS, D_MODEL, generator=generator, dtype=torch.float64)
-                worst = np.maximum(worst, differences(stock, from_stock(stock, TOKENS), x))
+                worst = np.maximum(worst, differences(stock, SingleLayerTransformer.from_torch(stock, TOKENS), x))
             name = f"{'pre' if norm_first else 'post'}-norm, {activation}"
             table.rows.append((name, *(f"{d:.1e}" for d in worst)))
     return table

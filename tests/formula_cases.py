@@ -9,7 +9,6 @@ from onelayer.formula import parse
 from onelayer.formula.tree import (
     And,
     Call,
-    Comparison,
     Constant,
     IntegerPower,
     Negation,
@@ -19,6 +18,7 @@ from onelayer.formula.tree import (
     Power,
     Product,
     Quotient,
+    Relation,
     Sum,
     Variable,
     Where,
@@ -167,11 +167,11 @@ def truth(test, point):
             return _first(parts, False, point)
         case Or(parts):
             return _first(parts, True, point)
-        case Comparison(relation, left, right):
+        case Relation(sign, left, right):
             a, b = real_value(left, point), real_value(right, point)
-            if relation in (">", ">="):
+            if sign in (">", ">="):
                 a, b = b, a
-            yes, no = (a < b, a >= b) if relation in ("<", ">") else (a <= b, a > b)
+            yes, no = (a < b, a >= b) if sign in ("<", ">") else (a <= b, a > b)
             if not (yes or no):
                 raise Unknown
             return yes

@@ -18,7 +18,6 @@ from onelayer.formula import Formula, parse, parse_condition, to_text
 from onelayer.formula.tree import (
     And,
     Call,
-    Comparison,
     Constant,
     IntegerPower,
     Negation,
@@ -26,6 +25,7 @@ from onelayer.formula.tree import (
     Power,
     Product,
     Quotient,
+    Relation,
     Sum,
     Variable,
     Where,
@@ -67,9 +67,9 @@ GOOD = {
     "2**x1": Power(number("2"), x1),
     "x1**1000": IntegerPower(x1, 1000),
     "min(x1, x2, 1)": Call("min", (x1, x2, number("1"))),
-    "where(x1 < 0, x1, x2)": Where(Comparison("<", x1, number("0")), x1, x2),
+    "where(x1 < 0, x1, x2)": Where(Relation("<", x1, number("0")), x1, x2),
     "where(0 <= x1 < x2, 1, 2)": Where(
-        And((Comparison("<=", number("0"), x1), Comparison("<", x1, x2))), number("1"), number("2")
+        And((Relation("<=", number("0"), x1), Relation("<", x1, x2))), number("1"), number("2")
     ),
     "(" * 90 + "x1" + ")" * 90: x1,
 }
@@ -227,7 +227,7 @@ def test_outputs_dimension_and_variables():
 
 def test_conditions():
     disk = parse_condition("x1**2 + x2**2 <= 1")
-    assert disk.root == Comparison("<=", Sum((IntegerPower(x1, 2), IntegerPower(x2, 2))), number("1"))
+    assert disk.root == Relation("<=", Sum((IntegerPower(x1, 2), IntegerPower(x2, 2))), number("1"))
     assert disk.dimension == 2
     assert parse_condition("0 < x1 < x2 and not (x3 > 1 or x1 >= 2)").variables == (1, 2, 3)
     for text in ("x1", "x1 == 2", "x1 < 1; x2 < 2", "x1 < 1 and x2", "", "(x1 < 1) + 1"):

@@ -13,7 +13,7 @@ import tracr
 from onelayer.common.errors import InputError
 from onelayer.construction.gallery import tokens
 from onelayer.construction.gallery.tokens import CopyWhere, FirstOccurrence, Histogram, Majority, Parity, Reverse, prove
-from onelayer.construction.gallery.tokens.decoder import decoder_through, decoding_terms, read_decoder
+from onelayer.construction.gallery.tokens.piecewise_linear import decoder_through, decoding_terms, read_decoder
 from onelayer.construction.gallery.tokens.weights import average_error, weight_error
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.heads import MASKED

@@ -32,7 +32,6 @@ def test_public_names():
         "compare",
         "distill",
         "export",
-        "from_stock",
         "gallery",
         "inspect",
         "load",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from onelayer import InputError, LayerConfig, SingleLayerTransformer, from_stock
+from onelayer import InputError, LayerConfig, SingleLayerTransformer
 from onelayer.model.stock import attention_weights
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
@@ -63,21 +63,21 @@ def test_equals_transformer_encoder_layer(heads, width, tokens, ffn, activation,
     )
     stock = randomised(stock, seed)
     x = sequences(3, tokens, m)
-    torch.testing.assert_close(from_stock(stock, tokens)(x), stock(x), **CLOSE)
+    torch.testing.assert_close(SingleLayerTransformer.from_torch(stock, tokens)(x), stock(x), **CLOSE)
 
 
 def test_dropout_dtype_and_mode_carry_over():
     stock = nn.TransformerEncoderLayer(4, 2, dropout=0.25, batch_first=True)
-    model = from_stock(stock, 3)
+    model = SingleLayerTransformer.from_torch(stock, 3)
     assert model.config.dropout == 0.25
     assert model.W_Q.dtype == torch.float32
     assert model.training
-    assert not from_stock(stock.eval(), 3).training
+    assert not SingleLayerTransformer.from_torch(stock.eval(), 3).training
 
 
 def test_the_comparison_can_fail():
     stock = randomised(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dtype=torch.float64), 0)
-    model, x = from_stock(stock, 3), sequences(2, 3, 4)
+    model, x = SingleLayerTransformer.from_torch(stock, 3), sequences(2, 3, 4)
     with torch.no_grad():
         model.W_K[1, 0, 0] += 1e-9
     with pytest.raises(AssertionError):
@@ -87,15 +87,17 @@ def test_the_comparison_can_fail():
 @pytest.mark.usefixtures("as_user")
 def test_refusals_are_one_clear_line():
     with pytest.raises(InputError, match=r"asked: .*TransformerEncoderLayer; found: Linear; change: "):
-        from_stock(nn.Linear(2, 2), 3)
+        SingleLayerTransformer.from_torch(nn.Linear(2, 2), 3)
     with pytest.raises(InputError, match="asked: an activation among relu, gelu, silu"):
-        from_stock(nn.TransformerEncoderLayer(4, 2, activation=nn.functional.tanh, batch_first=True), 3)
+        SingleLayerTransformer.from_torch(
+            nn.TransformerEncoderLayer(4, 2, activation=nn.functional.tanh, batch_first=True), 3
+        )
     with pytest.raises(InputError, match="found: batch_first=False"):
-        from_stock(nn.TransformerEncoderLayer(4, 2), 3)
+        SingleLayerTransformer.from_torch(nn.TransformerEncoderLayer(4, 2), 3)
     for name, changed in [("norm2", nn.LayerNorm(4, eps=0.1)), ("norm1", nn.Identity()), ("dropout1", nn.Dropout(0.7))]:
         layer = nn.TransformerEncoderLayer(4, 2, batch_first=True)
         setattr(layer, name, changed)
         with pytest.raises(InputError, match="use the layer as constructed"):
-            from_stock(layer, 3)
+            SingleLayerTransformer.from_torch(layer, 3)
     with pytest.raises(InputError, match="asked: self-attention with one embedding width"):
         attention_weights(nn.MultiheadAttention(4, 2, kdim=3))

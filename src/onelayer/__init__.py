@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .common.errors import InputError as InputError
     from .common.errors import OneLayerError as OneLayerError
     from .construction import gallery as gallery
-    from .construction.memorize.memorize import memorize as memorize
+    from .construction.memorize.construction import memorize as memorize
     from .construction.plan import plan as plan
     from .deployment.export import export as export
     from .deployment.folder import load as load
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .model import reference as reference
     from .model.config import LayerConfig as LayerConfig
     from .model.inspection import inspect as inspect
-    from .model.stock import from_stock as from_stock
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
     from .pipeline import certify as certify
@@ -52,10 +51,9 @@ _HOME = {
     "compare": "experiments.compare",
     "distill": "training.distill",
     "export": "deployment.export",
-    "from_stock": "model.stock",
     "inspect": "model.inspection",
     "load": "deployment.folder",
-    "memorize": "construction.memorize.memorize",
+    "memorize": "construction.memorize",
     "plan": "construction.plan",
     "plot": "views.plot",
     "report": "views.report",

@@ -36,7 +36,7 @@ def links_of(formula: Formula) -> list[tuple[int, ...]]:
 
 
 def home_of(link: Iterable[int], groups: list[tuple[int, ...]]) -> int:
-    """The first group that holds the link; the first of all for an empty one."""
+    """The first group that holds the link; the very first if the link is empty."""
     own = set(link)
     return next(i for i, group in enumerate(groups) if own <= set(group))
 

@@ -156,7 +156,7 @@ def _tidy(P: Forms, Q: Forms) -> Pair | None:
 
 
 def reduced(forms: Sequence[Affine]) -> list[Affine]:
-    """Of forms that differ by a constant the largest alone; none stands there twice."""
+    """The forms without repetition; of those that differ by a constant, the largest alone."""
     best: dict[tuple[Fraction, ...], Affine] = {}
     for form in forms:
         known = best.setdefault(form.slopes, form)
@@ -165,7 +165,7 @@ def reduced(forms: Sequence[Affine]) -> list[Affine]:
 
 
 def contending(forms: Sequence[Affine], lower: Sequence[float], upper: Sequence[float]) -> list[Affine]:
-    """Those forms that on the box no other one is above everywhere: their maximum is the same."""
+    """The forms that no other one equals or exceeds everywhere on the box: their maximum is the same."""
     left = reduced(forms)
     return [u for u in left if not any(v is not u and (v - u).least(lower, upper) >= 0 for v in left)]
 
@@ -173,7 +173,7 @@ def contending(forms: Sequence[Affine], lower: Sequence[float], upper: Sequence[
 def along(forms: Sequence[Affine]) -> tuple[Affine, list[tuple[Fraction, Affine]]] | None:
     """(line, bends): the maximum is line + Σ factor·max(d, 0) over bends, if all forms differ along one direction.
 
-    d has the slope 1 in its first variable. The upper envelope of lines, from the least slope to the largest.
+    d has the slope 1 in its first variable. The upper envelope of lines, from the smallest slope to the largest.
     """
     gaps = [form - forms[0] for form in forms]
     moving = next((gap for gap in gaps if gap.support), None)

@@ -87,7 +87,7 @@ def _sign(x: Interval) -> Interval:
     return _UNIT if x.lo >= 0 else negation(_UNIT) if x.hi <= 0 else Interval(-ONE, ONE)
 
 
-_SLOPES: dict[str, Slope] = {  # derivative at the argument x, with the value y at hand
+_SLOPES: dict[str, Slope] = {  # derivative at the argument x, where the function has the value y
     "sin": lambda x, y: cosine(x),
     "cos": lambda x, y: negation(sine(x)),
     "tan": lambda x, y: total([_UNIT, _square(y)]),

@@ -4,7 +4,7 @@ Rows of x are points; column j − 1 is Variable(j). The result has x's kind, dt
 value the result is nan or ±inf, without warnings. On torch the result is differentiable by autograd; through the branch
 of `where` that was not taken an infinite slope still turns gradients into nan, as everywhere in torch.
 
-Complex batches (NumPy and torch) follow `analytic`: abs, min, max and comparisons look at real parts, powers and
+Complex batches (NumPy and torch) follow `complex_balls`: abs, min, max and comparisons look at real parts, powers and
 inverse functions take principal branches. Not guaranteed: any accuracy; floating point rounds as it does.
 """
 

@@ -19,7 +19,6 @@ from .syntax import foreign, piece, python_syntax, segment
 from .tree import (
     And,
     Call,
-    Comparison,
     Constant,
     IntegerPower,
     Negation,
@@ -31,6 +30,7 @@ from .tree import (
     Predicate,
     Product,
     Quotient,
+    Relation,
     Sum,
     Variable,
     Where,
@@ -202,7 +202,7 @@ class _Reader:
                         raise refuse(f"the comparison {self.piece(syntax)}", "compare with <, <=, > or >=")
                 sides = [self.node(side, depth + 1) for side in (first, *others)]
                 links = tuple(
-                    self.share(Comparison, _RELATION[type(operator)], left, right)
+                    self.share(Relation, _RELATION[type(operator)], left, right)
                     for operator, left, right in zip(operators, sides[:-1], sides[1:], strict=True)
                 )
                 return links[0] if len(links) == 1 else self.share(And, links)

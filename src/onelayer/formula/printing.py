@@ -10,7 +10,6 @@ from fractions import Fraction
 from .tree import (
     And,
     Call,
-    Comparison,
     Constant,
     IntegerPower,
     Negation,
@@ -20,6 +19,7 @@ from .tree import (
     Power,
     Product,
     Quotient,
+    Relation,
     Sum,
     Tree,
     Variable,
@@ -28,7 +28,7 @@ from .tree import (
     postorder,
 )
 
-_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)  # how tightly a text holds together
+_OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)  # how tightly a text binds
 
 
 def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
@@ -36,7 +36,7 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
     words: dict[int, tuple[str, int]] = {}
 
     def held(part: Tree, least: int) -> str:
-        """Text of a part, in brackets unless it holds together at least so tightly."""
+        """Text of a part, in brackets unless it binds at least this tightly."""
         word, strength = words[id(part)]
         return word if strength >= least else f"({word})"
 
@@ -69,8 +69,8 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
             case Call() | Where():
                 word = tree.name if isinstance(tree, Call) else "where"
                 return f"{word}({', '.join(words[id(part)][0] for part in children(tree))})", _ATOM
-            case Comparison(relation, left, right):
-                return f"{held(left, _SUM)} {relation} {held(right, _SUM)}", _COMPARE
+            case Relation(sign, left, right):
+                return f"{held(left, _SUM)} {sign} {held(right, _SUM)}", _COMPARE
             case And(parts):
                 return " and ".join(held(part, _NOT) for part in parts), _AND
             case Or(parts):
@@ -84,7 +84,7 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
 
 
 def _decimal(value: Fraction) -> tuple[str, int]:
-    """The exact decimal of a rational, or a quotient if there is none, and how tightly it holds."""
+    """The exact decimal of a rational, or a quotient if there is none, and how tightly it binds."""
     top, bottom, shift = abs(value.numerator), value.denominator, 0
     while bottom % 10 == 0:
         bottom, shift = bottom // 10, shift + 1

@@ -1,8 +1,8 @@
-"""Formulas written in another way, exactly: kinks apart from the rest, nested kinks as sums of simple ones.
+"""Formulas rewritten exactly: kinks apart from the rest, nested kinks as sums of simple ones.
 
     min(max(x, 0), 1) = max(x, 0) − max(x − 1, 0)        max(0, 1 − |x|) = max(x + 1, 0) + max(x − 1, 0) − |x| − x
 
-(`formula.affine.difference` and `along` say how). Nothing depends on a domain.
+(`affine.difference` and `affine.along` say how). Nothing depends on a domain.
 """
 
 from collections.abc import Sequence

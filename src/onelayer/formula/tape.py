@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 from .tree import (
     And,
     Call,
-    Comparison,
     Constant,
     IntegerPower,
     Negation,
@@ -24,6 +23,7 @@ from .tree import (
     Power,
     Product,
     Quotient,
+    Relation,
     Sum,
     Tree,
     Variable,
@@ -129,8 +129,8 @@ def _reading(tree: Tree) -> tuple[str, tuple[Any, ...], bool]:
             return "call", (name,), True
         case Where():
             return "where", (), False
-        case Comparison(relation, _, _):
-            return "comparison", (relation,), False
+        case Relation(sign, _, _):
+            return "comparison", (sign,), False
         case And():
             return "conjunction", (), True
         case Or():

@@ -2,7 +2,7 @@
 
     Node       Number | Constant | Variable | Sum | Negation | Product | Quotient
                | IntegerPower | Power | Call | Where                                     values in ℝ
-    Predicate  Comparison | And | Or | Not                                               values in {true, false}
+    Predicate  Relation | And | Or | Not                                                 values in {true, false}
 
 A difference a − b is Sum((a, Negation(b))); a long sum or product is one node, so that depth counts brackets and not
 terms. Trees are immutable and may share subtrees: the parser makes equal subtrees the same object. Nothing here
@@ -69,7 +69,7 @@ class IntegerPower:
 class Power:
     """exp(exponent · log base); for a positive rational exponent also 0 at base 0.
 
-    A rational exponent stands there as one exact Number; it is never an integer (that is IntegerPower).
+    A rational exponent is one exact Number; it is never an integer (that is IntegerPower).
     """
 
     base: "Node"
@@ -94,10 +94,10 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Relation:
     """left < right, or one of <=, >, >=."""
 
-    relation: str
+    sign: str
     left: "Node"
     right: "Node"
 
@@ -124,7 +124,7 @@ class Not:
 Node: TypeAlias = (
     Number | Constant | Variable | Sum | Negation | Product | Quotient | IntegerPower | Power | Call | Where
 )
-Predicate: TypeAlias = Comparison | And | Or | Not
+Predicate: TypeAlias = Relation | And | Or | Not
 Tree: TypeAlias = Node | Predicate
 
 
@@ -141,7 +141,7 @@ def children(tree: Tree) -> tuple[Tree, ...]:
             return (only,)
         case Not(test):
             return (test,)
-        case Quotient(left, right) | Power(left, right) | Comparison(_, left, right):
+        case Quotient(left, right) | Power(left, right) | Relation(_, left, right):
             return left, right
         case Where(condition, yes, no):
             return condition, yes, no

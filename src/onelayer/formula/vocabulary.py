@@ -10,7 +10,6 @@ UNARY = [  # one argument
 VARIADIC = ["min", "max"]  # two or more arguments
 FUNCTIONS = frozenset([*UNARY, *VARIADIC, "where"])
 CONSTANTS = frozenset(["pi", "e"])
-RELATIONS = ("<", "<=", ">", ">=")
 
 MAX_CHARACTERS = 10_000
 MAX_DEPTH = 100

@@ -9,7 +9,7 @@ from ..common.table import Table
 
 @dataclass(frozen=True)
 class Moment:
-    """One validation: after so many steps, the mean loss since the last one, and how the layer did on held-out samples."""
+    """One validation: at which step, the mean loss since the last one, and how the layer did on held-out samples."""
 
     step: int
     loss: float

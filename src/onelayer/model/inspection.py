@@ -167,7 +167,7 @@ def _circuits(
 ) -> Circuits:
     """Spectra of left·right: σ from the triangular factors, σ(R_1 R_2ᵀ); λ from the small product right·left.
 
-    Both factors are scaled to entries of at most 1 first, so that no product of finite weights overflows on the way.
+    Both factors are scaled to entries of at most 1 first, so that no intermediate product of finite weights overflows.
     """
     scales = [float(t.abs().max()) or 1.0 for t in (left, right)]
     A, B = (left / scales[0]).numpy(), (right / scales[1]).numpy()

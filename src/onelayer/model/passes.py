@@ -1,7 +1,7 @@
 """The forward and the backward pass of a live layer, stage by stage: the activations h^l and δ^l = ∂L/∂h^l.
 
 The stages are those of the block in Section III: input, embedding, heads, attention, (residual and LayerNorm,) hidden units,
-feed-forward network, read-out. The loss is L = ½ Σ (T(x) − y)². Gradients are autograd's; as in `model.py` only the tokens
+feed-forward network, read-out. The loss is L = ½ Σ (T(x) − y)². Gradients are autograd's; as in `transformer.py` only the tokens
 that are read out ask queries, so activations after the embedding have a row for each of these alone.
 """
 
@@ -57,16 +57,16 @@ class Passes:
 def both_passes(
     model: SingleLayerTransformer, x: Float[Tensor, "batch data feature"], y: Float[Tensor, "batch place out"]
 ) -> Passes:
-    """The forward pass at x with everything on the way kept, and the backward pass of ½ Σ (T(x) − y)². Dropout is off."""
+    """The forward pass at x with every activation kept, and the backward pass of ½ Σ (T(x) − y)². Dropout is off."""
     x = x.detach().clone().requires_grad_()
     with torch.enable_grad():
         found = _forward(model, x)
         answer = found[-1][1]
         loss = (answer - y).square().sum() / 2
         parameters = dict(model.named_parameters())
-        asked = [h for _, h, _ in found] + list(parameters.values())
-        given = torch.autograd.grad(loss, asked, allow_unused=True)
-    errors = [torch.zeros_like(t) if g is None else g for t, g in zip(asked, given, strict=True)]
+        sources = [h for _, h, _ in found] + list(parameters.values())
+        slopes = torch.autograd.grad(loss, sources, allow_unused=True)
+    errors = [torch.zeros_like(t) if g is None else g for t, g in zip(sources, slopes, strict=True)]
     stages = [
         Stage(name, h.detach(), error, weights)
         for (name, h, weights), error in zip(found, errors[: len(found)], strict=True)

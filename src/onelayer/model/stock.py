@@ -13,13 +13,8 @@ from .config import Activation, LayerConfig
 from .transformer import SingleLayerTransformer
 
 
-def from_stock(layer: nn.TransformerEncoderLayer, tokens: int) -> SingleLayerTransformer:
-    """The stock encoder layer as a single-layer Transformer on sequences of `tokens` vectors.
-
-    Embedding and read-out are the identity and there are no positional codes, so that T(x) equals layer(x) up to
-    rounding, for x of shape [batch, tokens, d_model] and a layer with batch_first=True. A stock layer without biases
-    becomes one with zero biases.
-    """
+def transformer_of(layer: nn.TransformerEncoderLayer, tokens: int) -> SingleLayerTransformer:
+    """The model with the weights of a stock encoder layer: `SingleLayerTransformer.from_torch`."""
     _require_plain(layer)
     attention = layer.self_attn
     d_model, heads = attention.embed_dim, attention.num_heads

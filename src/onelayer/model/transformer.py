@@ -71,6 +71,18 @@ class SingleLayerTransformer(nn.Module):
         # linear read-out, after any LayerNorm
         self.W_R, self.b_R = draw(c.d_model, c.features_out), draw.zeros(c.features_out)
 
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerEncoderLayer, tokens: int) -> "SingleLayerTransformer":
+        """The stock encoder layer as a single-layer Transformer on sequences of `tokens` vectors.
+
+        Embedding and read-out are the identity and there are no positional codes, so that T(x) equals layer(x) up to
+        rounding, for x of shape [batch, tokens, d_model] and a layer with batch_first=True. A stock layer without biases
+        becomes one with zero biases.
+        """
+        from .stock import transformer_of
+
+        return transformer_of(layer, tokens)
+
     def forward(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch place out"]:
         """T(x). Only the tokens that are read out ask queries: the others cannot influence the answer."""
         e, s = self.embed(x), self.special

@@ -1,4 +1,4 @@
-"""A causal max-head: attention that looks back only, by positional codes alone, in an ordinary softmax layer."""
+"""A causal max-head: attention that only looks back, by positional codes alone, in an ordinary softmax layer."""
 
 import math
 
@@ -31,7 +31,7 @@ def causal(it: Entry, beta: float) -> SingleLayerTransformer:
     model = blank(config, it.frame)
     X, codes, ONE = 0, slice(1, n + 1), n + 1  # coordinates of the stream
     hidden = 2 * beta + 2 * MASKED  # more than scores can differ by
-    later = torch.ones(n, n, dtype=torch.float64).triu(1)  # [position that asks, position after it]
+    later = torch.ones(n, n, dtype=torch.float64).triu(1)  # [query position, later position]
     with torch.no_grad():
         model.W_E[0, X] = model.b_E[ONE] = 1.0
         model.W_Q[0, ONE, 0] = 1.0

@@ -1,4 +1,4 @@
-"""What all entries on real numbers share: the box, its normalisation by a power of two, and the packing.
+"""What all entries on real numbers share: the box, its normalisation by a power of two, and the finished Approximation.
 
 A scale that is a power of two makes the normalisation x̂ = (x − shift)·scale exact up to the rounding of x − shift.
 """
@@ -61,7 +61,7 @@ class Entry:
         return size < self.arithmetic.overflow / 8
 
     def require(self, lemma: Lemma | None) -> Lemma:
-        """The lemma, if it proves the tolerance; what rounding makes impossible is refused with the numbers."""
+        """The lemma, if it proves the tolerance; a tolerance that rounding puts out of reach is refused with the numbers."""
         name, what = self.arithmetic.name, f"{self.name} of n = {self.n}"
         if lemma is None:
             found = "numbers that overflow, or weights that it cannot tell apart"
@@ -118,7 +118,7 @@ class Entry:
 def entry(
     name: str, description: str, n: int, outputs: int, tolerance: float, ends: Ends, dtype: str, **more: Any
 ) -> Entry:
-    """An Entry, once its numbers make sense; `more` are its other parameters."""
+    """An Entry with checked numbers; `more` are its other parameters."""
     require_length(n)
     require_tolerance(tolerance)
     box, arithmetic = domain_of([ends]), arithmetic_of(dtype)

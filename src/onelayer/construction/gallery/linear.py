@@ -20,11 +20,10 @@ from ...layer.reading import Reading, form_of_model
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
-from .entry import Ends, Entry, entry
+from .entry import Ends, Entry, Function, entry
 from .routing import ASSUMES, route
 
 UP = 1 + 1e-6
-SLACK = 1.0  # a tolerance that every bound is below; it becomes the bound where none is given
 
 
 def affine(
@@ -39,16 +38,7 @@ def affine(
     A, b = _matrix(matrix, offset)
     m, n = A.shape
     given = {"matrix": A.tolist(), "offset": b.tolist()}
-    it = entry(
-        "affine",
-        f"an affine map of {n} numbers to {m}",
-        n,
-        m,
-        SLACK if tolerance is None else tolerance,
-        domain,
-        dtype,
-        **given,
-    )
+    it = entry("affine", f"an affine map of {n} numbers to {m}", n, m, _allowed(tolerance), domain, dtype, **given)
     layer = gate_layer(torch.from_numpy(b), n, linear=torch.from_numpy(A.T.copy()))
     plain = Frame((0.0,) * n, (1.0,) * n)
     model = assemble(layer, plain, Outputs(1, m, (0,))).to(it.arithmetic.dtype)
@@ -73,7 +63,7 @@ def mean(
     n: int, tolerance: float | None = None, *, domain: Ends = (-1.0, 1.0), dtype: str = "float64"
 ) -> Approximation:
     """The mean of n numbers: one head that attends to all of them alike, no positional codes."""
-    it = entry("mean", f"the mean of {n} numbers", n, 1, SLACK if tolerance is None else tolerance, domain, dtype)
+    it = entry("mean", f"the mean of {n} numbers", n, 1, _allowed(tolerance), domain, dtype)
     config = LayerConfig(
         tokens=n,
         features_in=1,
@@ -122,16 +112,7 @@ def clip(
     if not numbers or low > high:
         raise InputError("finite numbers low ≤ high", f"low = {low!r}, high = {high!r}", "give two numbers in order")
     given = {"low": float(low), "high": float(high)}
-    it = entry(
-        "clip",
-        f"{n} numbers clipped to [{low:g}, {high:g}]",
-        n,
-        n,
-        SLACK if tolerance is None else tolerance,
-        domain,
-        dtype,
-        **given,
-    )
+    it = entry("clip", f"{n} numbers clipped to [{low:g}, {high:g}]", n, n, _allowed(tolerance), domain, dtype, **given)
     model = _with_hinges(route(list(range(n))), low, high).to(it.arithmetic.dtype)
     size = max(map(abs, it.ends)) + abs(low) + abs(high)
     stored = float(
@@ -146,10 +127,15 @@ def clip(
             ASSUMES,
         )
     story = (
-        "The one head reads the own number. The FFN computes relu(x) − relu(−x) + relu(low − x) − relu(x − high): x itself"
-        " between the two, low below, high above."
+        "The one head reads the number at its own position. The FFN computes relu(x) − relu(−x) + relu(low − x)"
+        " − relu(x − high): x itself between the two, low below, high above."
     )
     return _finished(it, model, lemma, tolerance, lambda x: np.clip(x, low, high), (("read", 1),), story)
+
+
+def _allowed(tolerance: float | None) -> float:
+    """The tolerance; where none is given, a number that the proved bound replaces (`_finished`)."""
+    return 1.0 if tolerance is None else tolerance
 
 
 def _finished(
@@ -157,11 +143,11 @@ def _finished(
     model: SingleLayerTransformer,
     lemma: Lemma | None,
     tolerance: float | None,
-    function: Any,
-    heads: Any,
+    function: Function,
+    heads: tuple[tuple[str, int], ...],
     story: str,
 ) -> Approximation:
-    """With the proved bound as tolerance, where none was given."""
+    """The Approximation, with the proved bound as tolerance where none was given."""
     if tolerance is None and lemma is not None:
         it = replace(it, tolerance=lemma.bound, parameters=it.parameters | {"tolerance": None})
     return it.approximation(model, it.require(lemma), function, heads=heads, story=story)
@@ -209,7 +195,7 @@ def _matrix(matrix: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
         b = np.zeros(A.shape[0] if A.ndim else 1) if offset is None else np.array(offset, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            "a matrix of rows of equal length, and an offset, of numbers", "others", "correct them"
+            "a matrix with rows of equal length, and an offset, all numbers", "something else", "correct them"
         ) from None
     if A.ndim != 2 or not A.size or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
         raise InputError("a finite matrix [m, n] and an offset [m]", f"shapes {A.shape} and {b.shape}", "make them fit")

@@ -2,7 +2,7 @@
 
 The k-th smallest of n numbers is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of at least k of them (the
 maximum–minimums identity): one max-head per set and a linear output. How sharp the heads must be follows from the tolerance
-(`certify.maxima`), and the certificate says so.
+(`maxima`), and the certificate says so.
 """
 
 import itertools
@@ -23,9 +23,9 @@ from .causal import causal
 from .entry import Ends, Entry, Function, entry, require_length
 from .maxima import Combination, any_shortfall, expected_range, prove_maxima
 
-SHARE = 0.9  # of the tolerance may be what smooth maxima are short of; rounding has the rest
+SMOOTH_SHARE = 0.9  # share of the tolerance by which smooth maxima may fall short; the rest is for rounding
 MOST_HEADS = 2**16
-Rank = tuple[int, float]  # (k, factor): so much of the k-th smallest number
+Rank = tuple[int, float]  # (k, factor): the k-th smallest number times the factor
 Tried = tuple[float, SingleLayerTransformer, Lemma | None]  # a sharpness, its layer, and what is proved
 
 
@@ -142,7 +142,7 @@ def _built(
     story: str,
     assembled: Callable[[Entry, float], SingleLayerTransformer] | None = None,
 ) -> Approximation:
-    """The layer with the least sharpness, a power of two, that the lemma proves the tolerance with."""
+    """The layer with the smallest sharpness, a power of two, for which the lemma proves the tolerance."""
     places = tuple(range(it.n)) if assembled else (0,)
 
     def tried(power: int) -> Tried:
@@ -151,22 +151,19 @@ def _built(
         model = model.to(it.arithmetic.dtype)
         return beta, model, prove_maxima(model, places, f, it.ends)
 
-    least = max(float(f.short.max()) * it.span / (SHARE * it.tolerance), 1.0)
-    first = math.ceil(math.log2(least))
+    needed = max(float(f.short.max()) * it.span / (SMOOTH_SHARE * it.tolerance), 1.0)
+    first = math.ceil(math.log2(needed))
     found = [tried(first)]
-    for more in range(1, 4):  # rounding may want more than its share
-        if not _proves(found[0], it):
+    for more in range(1, 4):  # rounding may need more than its share
+        lemma = found[0][2]
+        if lemma is None or not lemma.bound <= it.tolerance:
             found.insert(0, tried(first + more))
-    for less in range(1, first):  # too sharp for the arithmetic: what would be possible is said
+    for less in range(1, first):  # too sharp for the arithmetic: the refusal says what would be possible
         if all(lemma is None for _, _, lemma in found):
             found.append(tried(first - less))
     beta, model, lemma = min(found, key=lambda t: t[2].bound if t[2] else math.inf)
     lemma, total = it.require(lemma), float(np.abs(f.factors).sum(axis=0).max() * it.span)
     return it.approximation(model, lemma, function, heads=kinds, story=story.format(beta=beta), total=total, score=beta)
-
-
-def _proves(tried: Tried, it: Entry) -> bool:
-    return tried[2] is not None and tried[2].bound <= it.tolerance
 
 
 def _scalar(it: Entry, f: Combination, beta: float, reads: bool) -> SingleLayerTransformer:

@@ -25,7 +25,7 @@ from ..lemma import Lemma
 from .entry import Entry, require_length
 from .tokens import reverse_tokens
 
-LARGEST = 1e150  # inputs of this size and below
+LARGEST = 1e150  # inputs may be up to this large in size
 LARGEST_SINGLE = 1e30
 STATEMENT = (
     "every position attends to one token with weight exactly 1, since all other scores are 800 lower, and the FFN and the"
@@ -126,7 +126,7 @@ def _routed(
         return padded[:, [n if j is None else j for j in source]]
 
     story = (
-        "The one head asks with the code of its own position and meets a key that is 800 higher at the position to read"
+        "The one head asks with the code of its own position and finds a key that is 800 higher at the position to read"
         + (", or at the anchor token, whose value is 0, where there is none" if None in source else "")
         + ". The FFN passes the number on: relu(z) − relu(−z) = z."
     )

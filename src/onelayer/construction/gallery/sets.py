@@ -14,8 +14,8 @@ from .entry import Ends, require_length
 
 STORY = (
     "No head knows positions. Symmetric means attend to all numbers with one sharpness and output a mean, or a soft maximum or"
-    " minimum; symmetric gates weigh the anchor token against the sum of e^(−βx_j) over all numbers. What they see of the set"
-    " are such sums, and the output is linear in what they make of them."
+    " minimum; symmetric gates weigh the anchor token against the sum of e^(−βx_j) over all numbers. They see the set"
+    " through such sums alone, and the output is linear in what they make of them."
 )
 
 

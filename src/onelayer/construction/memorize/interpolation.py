@@ -8,7 +8,7 @@ from the sample c in the middle outwards, those right of it look right (s = 1), 
 0 on the other side, so that a value is summed from at most half of them, over half the distance.
 
 Stream of token j (n > 1): (x̂_j in d coordinates, one-hot code of j). A single token is projected in the embedding already
-and needs two coordinates, (z, 1). The output token is the first unit vector; it asks every head for score 800 on its token.
+and needs two coordinates, (z, 1). The output token is the first unit vector; its query scores 800 on the token of each head.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Interpolation:
 
 
 def interpolation_config(n: int, d: int, m: int, units: int) -> LayerConfig:
-    """The shape: n tokens of d numbers, m outputs at one output token, so many ReLUs (at least one)."""
+    """The shape: n tokens of d numbers, m outputs at one output token, `units` ReLUs (at least one)."""
     return LayerConfig(
         tokens=n,
         features_in=d,
@@ -86,7 +86,7 @@ def interpolation_config(n: int, d: int, m: int, units: int) -> LayerConfig:
 
 
 def interpolation_of(model: SingleLayerTransformer) -> Interpolation | None:
-    """The numbers of a layer, read back from its weights; None if it is no interpolation in every single weight."""
+    """The numbers of a layer, read back from its weights; None unless every single weight is an interpolation's."""
     c = model.config
     n, d, m = c.tokens, c.features_in, c.features_out
     if c != interpolation_config(n, d, m, c.ffn_width):

@@ -4,7 +4,7 @@ Random directions are drawn, and each is judged by what the proof (`residual`) w
 
     γ_(N/2+2)·G + δ·L      G the sum of |a_i||z − k_i| at the outermost samples, L the steepest slope, δ the rounding of z
 
-The directions are drawn from a generator of their own; more of them are tried the smaller the data are.
+The directions are drawn from a private generator; the smaller the dataset, the more of them are tried.
 """
 
 import math
@@ -15,17 +15,17 @@ from jaxtyping import Float
 
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble.frame import Frame
+from .dataset import Dataset
 from .interpolation import slopes_between
 from .residual import gamma
-from .samples import Samples
 
 WORK = 2**26  # numbers that all trials together may look at: about two seconds
-TRIALS = (16, 512)  # at least and at most so many directions
+TRIALS = (16, 512)  # the fewest and the most directions tried
 STEEPEST_SCALE = {torch.float64: 500, torch.float32: 60}  # powers of 2: what underflows stays below rounding
 
 
-def frame_around(samples: Samples, arithmetic: Arithmetic) -> Frame:
-    """Normalisation of every coordinate to [−½, ½] about, by powers of 2; coordinates that never change become 0."""
+def frame_around(samples: Dataset, arithmetic: Arithmetic) -> Frame:
+    """Normalisation of every coordinate to about [−½, ½], by powers of 2; coordinates that never change become 0."""
     low, high = samples.x.min(axis=0), samples.x.max(axis=0)
     _, exponent = np.frexp(high - low)
     scale = np.ldexp(1.0, np.where(high > low, np.minimum(-exponent, STEEPEST_SCALE[arithmetic.dtype]), 0))
@@ -34,9 +34,9 @@ def frame_around(samples: Samples, arithmetic: Arithmetic) -> Frame:
 
 
 def direction_of(
-    samples: Samples, frame: Frame, arithmetic: Arithmetic, seed: int
+    samples: Dataset, frame: Frame, arithmetic: Arithmetic, seed: int
 ) -> tuple[Float[np.ndarray, "token feature"], int]:
-    """(the best of many random directions, how many were tried); Σ|u| is 1 about."""
+    """(the best of many random directions, how many were tried); Σ|u| is about 1."""
     hat = frame(torch.from_numpy(samples.x).to(arithmetic.dtype)).double().numpy()
     N, D = hat.shape
     trials = min(max(WORK // (N * (8 * samples.y.shape[1] + D)), TRIALS[0]), TRIALS[1])
@@ -54,8 +54,8 @@ def direction_of(
     return best.reshape(samples.tokens), trials
 
 
-def forecast(z: Float[np.ndarray, " sample"], samples: Samples, arithmetic: Arithmetic) -> float:
-    """About the residual that projections z lead to; infinite where samples that differ fall together."""
+def forecast(z: Float[np.ndarray, " sample"], samples: Dataset, arithmetic: Arithmetic) -> float:
+    """Roughly the residual that the projections z lead to; infinite where samples with different answers coincide."""
     order = np.argsort(z)
     knots, y = z[order], samples.y[order]
     N, c = len(z), len(z) // 2

@@ -54,13 +54,12 @@ def residual_of(
 ) -> Residual:
     """The terms at the samples (x, y), x being rounded to the model's dtype first; infinite for any other model."""
     f, arithmetic = interpolation_of(model), arithmetic_of(model.W_E.dtype)
+    unproved = Residual(*[np.full(len(x), np.inf)] * 3)
     if f is None:
-        nothing = np.full(len(x), np.inf)
-        return Residual(nothing, nothing, nothing)
+        return unproved
     t, delta, size = projections(f, x, arithmetic)
     if not (np.isfinite(t).all() and size < arithmetic.overflow / 8):
-        nothing = np.full(len(x), np.inf)
-        return Residual(nothing, nothing, nothing)
+        return unproved
     order = np.argsort(f.knots, kind="stable")
     knots, signs, values = f.knots[order], f.signs[order], f.values[order]
     missed, steep = _exact(f.base, (knots, signs, values), t, y)

@@ -1,1 +1,1 @@
-"""Taylor models of third order on many boxes at once: formulas, Transformers, kinks."""
+"""Taylor models of third order on many boxes at once, of formulas and their kinks."""

@@ -2,7 +2,7 @@
 
 Monotone functions are evaluated at both ends; sin and cos look for their turning points; where a function is not defined
 everywhere the bounds are infinite. Library functions are assumed within `ULPS` units in the last place, as in
-`formula.bounded`.
+`float_bounds`.
 """
 
 import math

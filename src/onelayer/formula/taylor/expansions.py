@@ -19,7 +19,7 @@ Expansion: TypeAlias = tuple[list[np.ndarray], list[np.ndarray], np.ndarray]  # 
 
 
 def farthest(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(least, largest) |u| on [low, high]."""
+    """(smallest, largest) |u| on [low, high]."""
     near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
     return near, np.maximum(np.abs(low), np.abs(high))
 

@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from .. import Condition, Formula
+from .. import Condition
 from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum
@@ -183,13 +183,6 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
             lost = ~(model.r <= (high - low) / 2) | ~np.isfinite(np.abs(model.c).sum(axis=0))
         return Enclosed(model.choose(lost, self.space.between(low, high)) if lost.any() else model, low, high)
-
-
-def formula_on(space: Space, formula: Formula) -> tuple[list[Enclosed], np.ndarray]:
-    """(every output, boxes where a `where` is not decided)."""
-    algebra = TaylorAlgebra(space)
-    outputs = formula.tape.run(algebra)
-    return outputs, algebra.undecided
 
 
 def condition_on(space: Space, condition: Condition) -> Truth:

@@ -20,14 +20,14 @@ import numpy as np
 
 from .series import TINY, UP, Space, Taylor
 
-TIE = 1e-9  # an argument so little (relatively) below the largest still counts as a contender
-FEW = 6  # so many kinks are compared each with each
-NEARLY = 0.9  # cos² of the angle from which on differences are compared in earnest
-PERMUTED = 4  # up to so many arguments are matched in any order, more in the order that seems best
+TIE = 1e-9  # relative: an argument this little below the largest still counts as a contender
+FEW = 6  # up to this many kinks, every one is compared with every other
+NEARLY = 0.9  # differences with at least this cos² of the angle between them are compared in earnest
+PERMUTED = 4  # up to this many arguments are matched in any order, more in the order that seems best
 
 
 @dataclass(frozen=True)
-class Kink:
+class KinkSymbol:
     """The symbol of max(u_1, …, u_n): its arguments, their weights [n, box], whether they contend, and w/2."""
 
     arguments: tuple[Taylor, ...]
@@ -72,7 +72,7 @@ def maximum(arguments: list[Taylor]) -> Taylor:
         half = np.where(lost, 0.0, half)
         linear.r = linear.r + np.where(decided, width, TINY)
     if (half > 0).any():
-        space.kinks.append(Kink(tuple(parts), weights, contends, half))
+        space.kinks.append(KinkSymbol(tuple(parts), weights, contends, half))
         linear.c[0] += half
         linear.r = linear.r + 2.0**-52 * np.abs(linear.c[0])
         linear.a[len(space.kinks) - 1] = (half > 0).astype(float)
@@ -87,7 +87,7 @@ def maximum(arguments: list[Taylor]) -> Taylor:
 def merged(g: Taylor, first: int = 0) -> Taylor:
     """The same function with kinks that are multiples of one another joined, box by box.
 
-    With many kinks, those after the `first` so many (a model's) are joined to these (the target's), not to each other.
+    With many kinks, those after the first `first` (a model's) are joined to these (the target's), not to each other.
     """
     names = sorted(g.a)
     a = {k: g.a[k].copy() for k in names}
@@ -139,7 +139,7 @@ def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
     return factor, error
 
 
-def _padded(kink: Kink, n: int) -> Kink:
+def _padded(kink: KinkSymbol, n: int) -> KinkSymbol:
     """The same kink with n arguments, those added without weight: they contend nowhere."""
     more = n - len(kink.arguments)
     if not more:
@@ -147,10 +147,10 @@ def _padded(kink: Kink, n: int) -> Kink:
     boxes = kink.weights.shape[1]
     weights = np.concatenate([kink.weights, np.zeros((more, boxes))])
     contends = np.concatenate([kink.contends, np.zeros((more, boxes), bool)])
-    return Kink(kink.arguments + (kink.arguments[0],) * more, weights, contends, kink.half)
+    return KinkSymbol(kink.arguments + (kink.arguments[0],) * more, weights, contends, kink.half)
 
 
-def _parallel(one: Kink, two: Kink) -> np.ndarray:
+def _parallel(one: KinkSymbol, two: KinkSymbol) -> np.ndarray:
     """Boxes where the differences of two arguments each are nearly multiples of one another: a quick test, no proof."""
     du, dv = (kink.arguments[1].c - kink.arguments[0].c for kink in (one, two))
     with np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ def _parallel(one: Kink, two: Kink) -> np.ndarray:
     return parallel
 
 
-def _order(one: Kink, two: Kink, both: np.ndarray) -> tuple[int, ...]:
+def _order(one: KinkSymbol, two: KinkSymbol, both: np.ndarray) -> tuple[int, ...]:
     """The arguments of the second kink in the order of the first's: contenders by nearness, where the first is widest."""
     box = int(np.where(both, one.half, -1.0).argmax())
     (mine, others), rows = (np.flatnonzero(kink.contends[:, box]) for kink in (one, two)), list[np.ndarray]()

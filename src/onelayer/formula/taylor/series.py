@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from .kink import Kink
+    from .kink import KinkSymbol
 
 ORDER = 3
 U = 2.0**-53
@@ -75,12 +75,12 @@ class Space:
 
     lower: np.ndarray  # [box, D]
     upper: np.ndarray
-    kinks: "list[Kink]" = field(default_factory=list)
+    kinks: "list[KinkSymbol]" = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.centre = (self.lower + self.upper) / 2
         away = np.maximum(self.upper - self.centre, self.centre - self.lower)
-        self.half = np.nextafter(away * UP, np.inf)  # covers the box, a trifle more
+        self.half = np.nextafter(away * UP, np.inf)  # covers the box and a little more
 
     @property
     def boxes(self) -> int:

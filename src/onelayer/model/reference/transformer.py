@@ -41,7 +41,7 @@ def draw_masks(config: LayerConfig, batch: int, rng: np.random.Generator) -> Mas
 
 
 @dataclass
-class Passed:
+class ForwardPass:
     """Forward quantities that the backward pass needs, in the order they arise."""
 
     normalised: Array
@@ -54,7 +54,7 @@ class Passed:
     rows: Array = field(init=False)  # what the read-out multiplies by W_R
 
 
-def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None) -> tuple[Array, Passed]:
+def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None) -> tuple[Array, ForwardPass]:
     """T(x) for x of shape [batch, tokens, features_in], and what `backward` needs."""
     c, m = config, masks or Masks()
 
@@ -63,7 +63,7 @@ def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None
     E = normalised @ w["W_E"] + w["b_E"] + w.get("P", 0.0)
     if c.special_tokens:
         E = np.concatenate([E, np.broadcast_to(w["S"], (len(x), *w["S"].shape))], axis=1)
-    p = Passed(normalised, E)
+    p = ForwardPass(normalised, E)
 
     # attention sublayer
     p.attention_input = E
@@ -91,7 +91,7 @@ def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None
 
 
 def backward(
-    config: LayerConfig, w: Arrays, p: Passed, upstream: Array, masks: Masks | None = None
+    config: LayerConfig, w: Arrays, p: ForwardPass, upstream: Array, masks: Masks | None = None
 ) -> tuple[Array, Arrays]:
     """(∂L/∂x, ∂L/∂weights by name) from upstream = ∂L/∂T(x): the forward pass read from its last line to its first."""
     c, m = config, masks or Masks()

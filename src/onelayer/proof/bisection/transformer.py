@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...formula.taylor.functions import apply, power
-from ...formula.taylor.kink import Kink
+from ...formula.taylor.kink import KinkSymbol
 from ...formula.taylor.series import TINY, UP, Space, Taylor, U, stack
 from ...layer.arithmetic import Arithmetic
 from ...model.transformer import SingleLayerTransformer
@@ -214,7 +214,7 @@ class Network:
             zero, argument = space.constant(np.zeros(space.boxes)), flat[row, unit]
             shares = np.stack([1 - share[:, row, unit], share[:, row, unit]])
             both = np.broadcast_to((here > 0)[None], (2, space.boxes))
-            space.kinks.append(Kink((zero, argument), shares, both, here))
+            space.kinks.append(KinkSymbol((zero, argument), shares, both, here))
             coefficient = np.zeros(result.model.shape)
             coefficient[:, row] = np.where(here[:, None] > 0, W_2[unit], 0.0)
             result.model.a[len(space.kinks) - 1] = coefficient

@@ -1,8 +1,8 @@
 """Token programs: one-layer Transformers on sequences of tokens, written down weight by weight, with a lemma each."""
 
 from .counting import Histogram, Majority, Parity, histogram, majority, parity
-from .frame import Program, prove
 from .lookup import CopyWhere, FirstOccurrence, Reverse, copy_where, first_occurrence, reverse_tokens
+from .program import Program, prove
 
 # by the name that a folder's target.json gives as `entry`: PROGRAMS[entry](**parameters)
 PROGRAMS: dict[str, type[Program]] = {

@@ -1,6 +1,6 @@
 """Counting: a head whose output is a function of one count alone, and a decoder that turns it into the answer.
 
-histogram           the anchor shares its weight with the tokens that equal the own one: 1/(1 + c)
+histogram           the anchor shares its weight with the tokens equal to that of the query: 1/(1 + c)
 parity, majority    all tokens have equal weight 1/(n + 1), ones have value n + 1: the head's output is their number c
 """
 
@@ -20,13 +20,13 @@ from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ...lemma import Lemma
-from .decoder import Decoder, Node, decoder_through, decoding_terms, units_of, write_decoder
-from .frame import Program, bits, codes, packed, started
+from .piecewise_linear import Decoder, Node, decoder_through, decoding_terms, units_of, write_decoder
+from .program import Program, bits, codes, packed, started
 from .weights import average_error, weight_error
 
 
 def histogram(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
-    """How often the own token occurs in the sequence, at every position."""
+    """At every position, how often its token occurs in the sequence."""
     return packed(Histogram(n, vocabulary), dtype, seed)
 
 
@@ -49,16 +49,16 @@ class Histogram(Program):
 
     @property
     def description(self) -> str:
-        return f"how often the own token occurs among n = {self.n}, at every position"
+        return f"at every position, how often its token occurs among n = {self.n}"
 
     @property
     def story(self) -> str:
         b = bits(self.vocabulary)
         return (
-            f"Tokens are written as codes of {b} signs. The head compares the own code with all others: equal tokens and the"
+            f"Tokens are written as codes of {b} signs. The head compares the code at its position with all: equal tokens and the"
             " anchor have the same score, other tokens lie 800 or more below it and get no weight. So the anchor's weight is"
-            f" 1/(1 + c), c being how often the own token occurs. The feed-forward network turns it into c with {self.n - 1}"
-            " ReLUs, piecewise linearly through all n values that 1/(1 + c) can have."
+            f" 1/(1 + c), c being how often that token occurs. The feed-forward network turns it into c with {self.n - 1}"
+            " ReLUs, piecewise linearly through all n values that 1/(1 + c) can take."
         )
 
     def nodes(self) -> list[Node]:
@@ -141,7 +141,7 @@ class BitCount(Program):
 
     @abstractmethod
     def value(self, count: int) -> int:
-        """The right answer when so many bits are ones."""
+        """The right answer when this many bits are ones."""
 
     def nodes(self) -> list[Node]:
         return [(Fraction(c), Fraction(self.value(c))) for c in range(self.n + 1)]

@@ -1,7 +1,7 @@
 """Looking up: a head that attends to one token alone, all others lying at least 800 below it, and copies its value.
 
 reverse             the position with the mirrored code
-first_occurrence    tokens that equal the own one, earlier ones first: value is the position
+first_occurrence    tokens equal to that of the query, earlier ones first; the value is the position
 copy_where          marked tokens, earlier ones first; then the anchor, which says "none"; then the rest
 """
 
@@ -17,7 +17,7 @@ from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ...lemma import Lemma
-from .frame import Program, bits, codes, packed, started
+from .program import Program, bits, codes, packed, started
 from .weights import average_error, masked_error, rounded_up
 
 
@@ -27,7 +27,7 @@ def reverse_tokens(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed
 
 
 def first_occurrence(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
-    """The first position (from 0) that holds the own token, at every position."""
+    """At every position, the first position (from 0) that holds the same token."""
     return packed(FirstOccurrence(n, vocabulary), dtype, seed)
 
 
@@ -59,7 +59,7 @@ class Lookup(Program):
 
 
 class Reverse(Lookup):
-    """Position i asks with the code of n − 1 − i, and position j answers with its own code."""
+    """The query of position i is the code of n − 1 − i, the key of position j is its own code."""
 
     name = "reverse"
     decoding = Decoding("largest")
@@ -76,7 +76,7 @@ class Reverse(Lookup):
     def story(self) -> str:
         return (
             f"Every position carries the code of its own number and that of its mirror image, {bits(self.n)} signs each. The"
-            " head compares the mirrored code of the asking position with the codes of all positions: one agrees, the others"
+            " head compares the mirrored code of the query position with the codes of all positions: one agrees, the others"
             " lie 800 or more below and get no weight. It copies the token there as a unit vector; the feed-forward network"
             " passes it on."
         )
@@ -122,15 +122,15 @@ class FirstOccurrence(Lookup):
 
     @property
     def description(self) -> str:
-        return f"the first position (from 0) of the own token among n = {self.n}, at every position"
+        return f"at every position, the first position (from 0) of its token among n = {self.n}"
 
     @property
     def story(self) -> str:
         return (
             f"Tokens are written as codes of {bits(self.vocabulary)} signs, positions as numbers 0, 1, …. The head's score is"
             f" {MASKED * self.n / 2:g} per agreeing sign (and less by as much per other sign), less {MASKED:g} per position:"
-            " among the tokens that equal the own one the first leads by 800, and all of them lead the others. It copies the"
-            " number of that position; the feed-forward network passes it on."
+            " among the tokens equal to the one at its position the first leads by 800, and all of them lead the others."
+            " It copies the number of that position; the feed-forward network passes it on."
         )
 
     def write(self) -> SingleLayerTransformer:
@@ -185,7 +185,7 @@ class CopyWhere(Lookup):
     @property
     def story(self) -> str:
         return (
-            "The head's score does not depend on who asks: −800 per position on marked tokens, less than that on the anchor,"
+            "The head's score does not depend on the query: −800 per position on marked tokens, less than that on the anchor,"
             " and still less on plain tokens, in steps of 800. So all weight is on the first marked token, or on the anchor"
             " if there is none. It copies the token as a unit vector, with one entry more for none; the feed-forward network"
             " passes it on."

@@ -21,15 +21,15 @@ from fractions import Fraction
 from ....layer.arithmetic import Arithmetic
 
 
-def gamma(count: int, u: Fraction) -> Fraction:
-    """γ_count = count·u/(1 − count·u): the relative error of so many roundings in a row."""
+def exact_gamma(count: int, u: Fraction) -> Fraction:
+    """γ_count = count·u/(1 − count·u), exactly: the relative error of this many roundings in a row."""
     return count * u / (1 - count * u)
 
 
 def weight_error(tokens: int, arithmetic: Arithmetic) -> Fraction:
-    """η: the relative error of a weight 1/k among so many tokens, whatever k is."""
+    """η: the relative error of a weight 1/k among this many tokens, whatever k is."""
     u, kappa = Fraction(arithmetic.u), Fraction(arithmetic.exp_error)
-    summed = gamma(tokens, u)
+    summed = exact_gamma(tokens, u)
     above = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - summed)) - 1
     below = 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + summed))
     return max(above, below)
@@ -37,11 +37,11 @@ def weight_error(tokens: int, arithmetic: Arithmetic) -> Fraction:
 
 def average_error(tokens: int, arithmetic: Arithmetic) -> Fraction:
     """Relative error of Σ_j α_j v_j over the k tokens, with values v_j ≥ 0: weights, products, and their sum in any order."""
-    return (1 + weight_error(tokens, arithmetic)) * (1 + gamma(tokens + 1, Fraction(arithmetic.u))) - 1
+    return (1 + weight_error(tokens, arithmetic)) * (1 + exact_gamma(tokens + 1, Fraction(arithmetic.u))) - 1
 
 
 def masked_error(tokens: int, largest: float, arithmetic: Arithmetic) -> float:
-    """What all the other tokens can add, their values being at most `largest`; rounded up by far."""
+    """What all the other tokens can add, their values being at most `largest`; rounded up generously."""
     return 8 * tokens * max(1.0, largest) * arithmetic.smallest
 
 

@@ -1,4 +1,4 @@
-"""`memorize`: any finite dataset is fitted exactly by one layer, and it is proved that it is.
+"""`memorize`: one layer that fits any finite dataset exactly, with proof.
 
     samples → normalisation → projection to one number → polygon through N samples, N − 1 ReLUs → model → residual, proved
 
@@ -23,12 +23,12 @@ from ...target.decoding import MARGIN
 from ...target.domain import domain_of
 from ...target.target import require_tolerance
 from ..lemma import Known, Lemma, known_approximation
+from .dataset import Dataset, dataset_of
 from .interpolation import Interpolation, interpolate
 from .projection import direction_of, frame_around
 from .residual import Residual, residual_of
-from .samples import Samples, samples_of
 
-LABELS = 0.49  # the tolerance of labels: scores within less than ½ of 0 and 1 leave no doubt
+LABEL_TOLERANCE = 0.49  # scores within less than ½ of 0 and 1 leave no doubt about the label
 STATEMENT = (
     "at every stored sample |T(x) − y| is at most the sum of: how far the polygon of the stored weights is from y at the "
     "sample's projection; its steepest slope near there times the rounding of the projection; the rounding of the feed-forward "
@@ -51,7 +51,7 @@ def memorize(
 
     X is [N, D] (vectors, each one token) or [N, n, d] (sequences). Y are labels (whole numbers, words, truth values; `answer`
     gives them back) or real numbers of any shape [N, …]; `labels` overrides what their type says. Labels are proved to be
-    right. Real numbers are within `tolerance`, or within the residual that is proved if none is asked for. Equal inputs with
+    right. Real numbers are within `tolerance` or, if none is given, within the residual that is proved. Equal inputs with
     different answers are refused, and so are samples too close to each other for the float type.
 
     `names` are those of the variables (x1, x2, … by default), `rows` what messages call the samples (row 0, row 1, …).
@@ -59,10 +59,10 @@ def memorize(
     start = time.perf_counter()
     arithmetic = arithmetic_of(dtype)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError("seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
+        raise InputError("seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give 0, for instance")
     if tolerance is not None:
         require_tolerance(tolerance)
-    samples = samples_of(X, Y, labels, arithmetic, rows)
+    samples = dataset_of(X, Y, labels, arithmetic, rows)
     if samples.decoding is not None and tolerance is not None and tolerance >= MARGIN:
         raise InputError("a tolerance below ½ for labels", f"{tolerance:g}", "leave it out")
     frame = frame_around(samples, arithmetic)
@@ -71,7 +71,7 @@ def memorize(
         model, f, t = _model(samples, frame, direction, arithmetic.dtype)
     residual = residual_of(model, samples.x, samples.y)
     lemma = Lemma(STATEMENT, residual.worst())
-    most, why = _most(samples, tolerance)
+    most, why = _largest_accepted(samples, tolerance)
     if not (lemma.bound <= most and np.isfinite(lemma.bound)):
         raise _too_close(samples, residual, t, f"at most {most:.3g}{why}", dtype)
     allowed = lemma.bound if tolerance is None and samples.decoding is None else most
@@ -92,18 +92,18 @@ def memorize(
     return known_approximation(model, _known(samples, names), lemma, facts, allowed, (samples.x, samples.y))
 
 
-def _most(samples: Samples, tolerance: float | None) -> tuple[float, str]:
-    """(the largest residual that is accepted, why it is this one)."""
+def _largest_accepted(samples: Dataset, tolerance: float | None) -> tuple[float, str]:
+    """(the largest residual that is accepted, why that one)."""
     if tolerance is not None:
         return float(tolerance), ""
     if samples.decoding is not None:
-        return LABELS, ""
+        return LABEL_TOLERANCE, ""
     spread = float(np.ptp(samples.y, axis=0).max())
-    return (spread / 2, " (which a constant has)") if spread else (np.inf, "")
+    return (spread / 2, " (what a constant achieves)") if spread else (np.inf, "")
 
 
 def _model(
-    samples: Samples, frame: Frame, direction: np.ndarray, dtype: torch.dtype
+    samples: Dataset, frame: Frame, direction: np.ndarray, dtype: torch.dtype
 ) -> tuple[SingleLayerTransformer, Interpolation, np.ndarray]:
     """(the layer, its numbers before rounding to dtype, the projections of the samples)."""
     hat = frame(torch.from_numpy(samples.x).to(dtype)).double().numpy()
@@ -113,7 +113,7 @@ def _model(
     return f.model(dtype), f, z
 
 
-def _known(samples: Samples, names: Sequence[str] | None) -> Known:
+def _known(samples: Dataset, names: Sequence[str] | None) -> Known:
     """The description that the folder keeps."""
     N, D = samples.x.shape
     if names is not None and (len(names) != D or len(set(names)) < D):
@@ -133,7 +133,7 @@ def _known(samples: Samples, names: Sequence[str] | None) -> Known:
     )
 
 
-def _too_close(samples: Samples, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
+def _too_close(samples: Dataset, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
     """The refusal, naming the neighbours along the projection between which the polygon is steepest."""
     asked = f"a proved residual of {accepted} at all {len(samples):,} samples in {dtype}"
     found = f"{residual.total.max():.3g}"
@@ -149,4 +149,4 @@ def _too_close(samples: Samples, residual: Residual, t: np.ndarray, accepted: st
             f"; closest are {samples.name(i)} and {samples.name(j)}, {apart:.3g} apart ({gap[p]:.3g} when projected)"
         )
     change = "use dtype='float64', " if dtype == "float32" else ""
-    return InputError(asked, found, f"{change}leave such samples out, store fewer, or allow more")
+    return InputError(asked, found, f"{change}leave such samples out, store fewer, or allow a larger residual")

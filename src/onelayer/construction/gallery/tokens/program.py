@@ -3,7 +3,7 @@
 A program is a one-layer Transformer written down weight by weight. A token enters as a unit vector, the embedding writes
 whole numbers into the stream (a code of plus and minus ones for the token or its position, flags, counts), and one head
 does the work; there is no residual, so the feed-forward network sees what the head wrote and nothing else. Scores carry no
-rounding (`exact`), what remains is that of softmax (`weights`) and of the feed-forward network (`decoder`).
+rounding (`exact`), what remains is that of softmax (`weights`) and of the feed-forward network (`piecewise_linear`).
 """
 
 import math
@@ -27,10 +27,10 @@ from ....target.decoding import Decoding
 from ....target.domain import MOST_VARIABLES, domain_of
 from ...lemma import Known, Lemma, known_approximation
 from .exact import exact_scores, score_reach
-from .samples import sequences
+from .sequences import sequences
 
-TOLERANCE = 0.25  # half of what decoding needs
-MOST_TOKENS = 1024  # one-hot inputs are that wide, and so are some weights, both ways
+TOLERANCE = 0.25  # half of what decoding tolerates
+MOST_TOKENS = 1024  # one-hot inputs are this wide, and some weights are this wide and this high
 
 
 @dataclass(frozen=True)
@@ -165,13 +165,13 @@ def bits(count: int) -> int:
 
 
 def codes(count: int) -> Float[Tensor, "count bit"]:
-    """The numbers 0 … count − 1 in binary, with −1 for 0: equal codes have inner product `bits`, others 2 less at least."""
+    """The numbers 0 … count − 1 in binary, with −1 for 0: equal codes have inner product `bits`, others at least 2 less."""
     shifts = torch.arange(bits(count))
     return ((torch.arange(count).unsqueeze(1) >> shifts) & 1).to(torch.float64) * 2 - 1
 
 
 def whole(name: str, value: object, least: int, most: int) -> int:
-    """The whole number, NumPy's too, if it is in the range."""
+    """The value as an int, if it is a whole number in the range (NumPy's integers too)."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
         raise InputError(
             f"{name}, a whole number from {least} to {most}", f"{name} = {value!r}", f"choose {name} in that range"

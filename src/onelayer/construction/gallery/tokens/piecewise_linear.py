@@ -25,7 +25,7 @@ from itertools import accumulate, pairwise
 
 from ....layer.arithmetic import arithmetic_of
 from ....model.transformer import SingleLayerTransformer
-from .weights import gamma, rounded_up
+from .weights import exact_gamma, rounded_up
 
 Node = tuple[Fraction, Fraction]
 
@@ -104,7 +104,7 @@ def write_decoder(model: SingleLayerTransformer, decoder: Decoder) -> None:
 
 
 def read_decoder(model: SingleLayerTransformer) -> Decoder:
-    """The decoder that the stored numbers make, which are rounded."""
+    """The decoder that the stored, rounded numbers make."""
     sides, biases, heights = (t.detach().double().tolist() for t in (model.W_1[0], model.b_1, model.W_2[:, 0]))
     units = [
         Unit(int(side), -int(side) * Fraction(bias), Fraction(height))
@@ -117,7 +117,7 @@ def read_decoder(model: SingleLayerTransformer) -> Decoder:
 def decoding_terms(model: SingleLayerTransformer, nodes: list[Node], spread: Fraction) -> dict[str, float]:
     """The terms of the error when the head's output is within `spread` (relative) of a node x, and y is the right answer."""
     decoder = read_decoder(model)
-    rounding = gamma(len(decoder.units) + 2, Fraction(arithmetic_of(model.W_E.dtype).u))
+    rounding = exact_gamma(len(decoder.units) + 2, Fraction(arithmetic_of(model.W_E.dtype).u))
     stored = moved = summed = Fraction(0)
     for x, y in nodes:
         low, high = sorted((x * (1 - spread), x * (1 + spread)))

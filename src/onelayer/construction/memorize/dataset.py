@@ -1,4 +1,4 @@
-"""Samples to be stored: inputs and answers as given, made numbers, every input once.
+"""The dataset to store: inputs and answers as numbers, each input once.
 
 Answers are labels (whole numbers, words, truth values), stored as scores that are 1 for the right class and 0 for the others,
 or real numbers. Equal inputs must have equal answers.
@@ -23,7 +23,7 @@ SHOWN = 3  # conflicts that a refusal names
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class Dataset:
     """Distinct samples in the order given; `rows` are their places in what was given, `called` what to call those."""
 
     x: Float[np.ndarray, "sample coordinate"]  # rounded to the model's dtype
@@ -45,17 +45,17 @@ class Samples:
 
     @property
     def box(self) -> list[tuple[float, float]]:
-        """The least box around the samples, a little wider where they agree."""
+        """The smallest box around the samples, a little wider in the coordinates in which they all agree."""
         low, high = self.x.min(axis=0), self.x.max(axis=0)
-        flat = ~(high - low > 1e-290)  # the least that a domain may be wide
+        flat = ~(high - low > 1e-290)  # the smallest width that a domain may have
         low = np.where(flat, np.minimum(np.nextafter(low, -np.inf), low - 1e-289), low)
         high = np.where(flat, np.maximum(np.nextafter(high, np.inf), high + 1e-289), high)
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def samples_of(
+def dataset_of(
     X: Any, Y: Any, labels: bool | None, arithmetic: Arithmetic, called: Sequence[str] | None = None
-) -> Samples:
+) -> Dataset:
     """X [N], [N, D] or [N, n, d] and Y [N] or [N, …], checked; labels by their kind, unless `labels` says so."""
     x3 = numbers_of("X", X)
     if x3.ndim not in (1, 2, 3) or 0 in x3.shape:
@@ -78,7 +78,7 @@ def samples_of(
     rows = _distinct(x, y, called)
     D = x.shape[1]
     sequence = (x3.shape[1], x3.shape[2]) if x3.ndim == 3 else None
-    return Samples(
+    return Dataset(
         x=x[rows],
         y=y[rows],
         rows=rows,
