@@ -11,7 +11,7 @@ import pytest
 
 import onelayer as ol
 from explorers import alive, serving
-from onelayer.apps.web.input import Wish, training_of, wish_of
+from onelayer.apps.web.input import LayerSpec, spec_of, training_of
 from onelayer.apps.web.limits import Limits
 from onelayer.common.errors import InputError
 
@@ -174,12 +174,12 @@ def test_headers_and_foreigners(server, client):
 )
 def test_bad_wishes_are_refused(change):
     with pytest.raises(InputError):
-        wish_of({**SINES, **change}, Limits())
+        spec_of({**SINES, **change}, Limits())
 
 
 def test_wishes():
-    assert wish_of(SINES, Limits()) == Wish("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
-    assert wish_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, Limits()).sides == {"T": ("0", "1"), "p": ("1", "2")}
+    assert spec_of(SINES, Limits()) == LayerSpec("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
+    assert spec_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, Limits()).sides == {"T": ("0", "1"), "p": ("1", "2")}
     assert training_of({**SINES, "parameters": 200}, Limits())[1] == 200
     for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
         with pytest.raises(InputError):

@@ -64,7 +64,7 @@ class HeadMap:
     mean: np.ndarray | None = field(default=None, compare=False)
 
 
-def headmap(approximation: Approximation) -> HeadMap:
+def head_map_of(approximation: Approximation) -> HeadMap:
     """The units of an approximation over its domain."""
     reading = form_of_model(approximation.model, approximation.facts.places)
     if reading is None or approximation.vocabulary is not None:

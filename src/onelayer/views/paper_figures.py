@@ -17,7 +17,7 @@ from ..common.errors import InputError
 from ..model.passes import both_passes
 from ..model.transformer import SingleLayerTransformer
 from .comparison import COLOURS
-from .scene import can_be_asked
+from .scene import has_values
 from .style import FONT
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -
     with torch.no_grad():
         answer = model(tokens)
     places = list(subject.facts.places) if isinstance(subject, Approximation) else list(range(answer.shape[1]))
-    known = isinstance(subject, Approximation) and subject.target is not None and can_be_asked(subject.target)
+    known = isinstance(subject, Approximation) and subject.target is not None and has_values(subject.target)
     if y is None and known:
         wanted, said = torch.from_numpy(subject.target(tokens.double().reshape(1, -1).numpy())), "y = f(x)"
     elif y is None:

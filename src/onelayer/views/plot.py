@@ -13,7 +13,7 @@ from ..model.transformer import SingleLayerTransformer
 from . import figures
 from .comparison import comparison_figure
 from .head_figure import heads_figure
-from .head_map import headmap
+from .head_map import head_map_of
 from .paper_figures import attention_flow, passes
 from .scene import scenes
 
@@ -62,7 +62,7 @@ def _of_approximation(approximation: Approximation, what: str, at: Any, output: 
     if what in AT_POINT:
         return (attention_flow if what == "attention" else passes)(approximation, at)
     if what == "heads":
-        return heads_figure(approximation, headmap(approximation))
+        return heads_figure(approximation, head_map_of(approximation))
     if what in ("weights", "spectra"):
         seen = inspect(approximation.model)
         return figures.weights_figure(approximation, seen) if what == "weights" else figures.spectra_figure(seen)

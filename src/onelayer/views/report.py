@@ -16,7 +16,7 @@ from ..approximation import Approximation
 from ..common.atomic import written
 from ..common.errors import InputError
 from ..experiments.study import Study
-from . import words
+from . import certificate_text
 from .costs import plan_table, size_table
 from .pages import asset, page_data, plotly_source
 from .scene import scenes
@@ -29,7 +29,7 @@ from .sections import (
     training_section,
     weights_section,
 )
-from .study import study_page
+from .study_page import study_page
 
 TITLE = 300  # characters
 
@@ -70,7 +70,7 @@ def page(approximation: Approximation) -> str:
     return Template(asset("report.html")).substitute(
         title=html.escape(_title(approximation)),
         verdict=c.verdict,
-        statement=html.escape(words.statement(approximation)),
+        statement=html.escape(certificate_text.statement(approximation)),
         facts=facts(approximation),
         nav="".join(f'<a href="#{name}">{html.escape(title)}</a>' for name, title, _ in shown),
         body="".join(

@@ -10,10 +10,10 @@ import numpy as np
 from ..approximation import Approximation
 from ..common.table import at_most
 from ..model.inspection import inspect
-from . import words
+from . import certificate_text
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
 from .head_figure import LINES, MARKERS, heads_figure
-from .head_map import HeadMap, headmap
+from .head_map import HeadMap, head_map_of
 from .scene import Scene, output_names, window
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def facts(approximation: Approximation) -> str:
     share = c.evidence.get("relative")
     rows = [
         (f"{c.tolerance:.4g}", f"tolerance: {share['share']:g} of the least |f|" if share else "tolerance asked for"),
-        (bound, "bound, proved if f is as declared" if words.declared(c) else "bound, proved"),
+        (bound, "bound, proved if f is as declared" if certificate_text.rests_on_declarations(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
@@ -48,12 +48,12 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
     names, parts = approximation.domain.names, []
     for number, scene in enumerate(found):
         drawn = " and ".join(names[j] for j in scene.drawn)
-        still = approximation.domain.dimension - len(scene.drawn) - len(scene.moved)
+        still = approximation.domain.dimension - len(scene.drawn) - len(scene.sliders)
         note = f" ({still} other variables stand at the centre of the domain)" if still else ""
         title = f"<h3>{html.escape(drawn)}{note}</h3>" if len(found) > 1 or note else ""
         inputs = "".join(
             _slider(names[j], 0, len(stops) - 1, 1, len(stops) // 2, f"{stops[len(stops) // 2]:.4g}")
-            for j, stops in zip(scene.moved, scene.stops, strict=True)
+            for j, stops in zip(scene.sliders, scene.stops, strict=True)
         )
         inputs += _outputs(approximation)
         parts.append(
@@ -66,7 +66,7 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
             parts.append(f'<h3>The error T − f</h3><div class="figure" id="error-{number}"></div>')
     asked = found[0].f is not None
     parts.append(
-        f'<p class="note">{html.escape(words.observation(approximation))}'
+        f'<p class="note">{html.escape(certificate_text.observation(approximation))}'
         + ("" if asked else " f itself is not at hand here, so that T is drawn alone.")
         + html.escape(_drawn_as_f(approximation))
         + "</p>"
@@ -83,7 +83,7 @@ def _drawn_as_f(approximation: Approximation) -> str:
 
 
 def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
-    found = headmap(approximation)
+    found = head_map_of(approximation)
     if found.mean is None and not (found.gates or found.edges or found.tokens):
         return "<p>The layer has no units: its heads read the input, and the read-out is affine.</p>"
     figures["headmap"] = heads_figure(approximation, found)
@@ -130,7 +130,7 @@ def point_section(approximation: Approximation) -> str:
         inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", start(approximation)[j], "", j))
     more = d.dimension - SLIDERS
     note = f'<p class="note">{more} more variables stand still.</p>' if more > 0 else ""
-    band = words.band(approximation)
+    band = certificate_text.band(approximation)
     band = f'<p class="note">{html.escape(band)} The page computes in double precision.</p>' if band else ""
     c = approximation.model.config
     linear = c.activation == "relu" and c.norm == "none" and c.readout != "mean"
@@ -174,13 +174,17 @@ def training_section(approximation: Approximation, figures: "dict[str, go.Figure
 
 def certificate_section(approximation: Approximation) -> str:
     c = approximation.certificate
-    spoken = [words.statement(approximation), words.method(c), words.observation(approximation)]
+    spoken = [
+        certificate_text.statement(approximation),
+        certificate_text.method(c),
+        certificate_text.observation(approximation),
+    ]
     assumed = "".join(f"<li>{html.escape(a)}</li>" for a in c.assumptions)
-    evidence = words.evidence_table(c)
+    evidence = certificate_text.evidence_table(c)
     return (
         "".join(f"<p>{html.escape(text)}</p>" for text in spoken)
         + (f"<h3>What it assumes</h3><ul>{assumed}</ul>" if assumed else "")
-        + f"<h3>Check it again</h3><p>{_code(words.recheck(approximation))}</p>"
+        + f"<h3>Check it again</h3><p>{_code(certificate_text.how_to_check(approximation))}</p>"
         + '<details><summary>All fields of the certificate</summary><div class="scroll">'
         + f"{c.table()._repr_html_()}{evidence._repr_html_() if evidence.rows else ''}</div></details>"
     )

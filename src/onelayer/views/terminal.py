@@ -14,7 +14,7 @@ from ..approximation import Approximation
 from ..common.errors import InputError
 from ..common.table import Table, at_most
 from ..model.inspection import Inspection, inspect
-from .head_map import HeadMap, headmap
+from .head_map import HeadMap, head_map_of
 from .scene import scenes
 
 LEVELS = " ▁▂▃▄▅▆▇█"
@@ -27,7 +27,7 @@ PLAIN = str.maketrans("▁▂▃▄▅▆▇█░▒▓─−≤≥×–", ".:-
 def summary(approximation: Approximation) -> str:
     """Everything, as text."""
     seen = inspect(approximation.model)
-    parts = [str(approximation), str(seen), spectra(seen), positions(approximation, headmap(approximation))]
+    parts = [str(approximation), str(seen), spectra(seen), positions(approximation, head_map_of(approximation))]
     return "\n".join(part for part in [*parts, centre(approximation), error(approximation)] if part)
 
 

@@ -1,6 +1,6 @@
 """Studies: a sweep of points, each measured in a process of its own and stored at once; then a table, rates, a report.
 
-sweep.py → run.py or cluster.py (point.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study.py
+sweep.py → run.py or cluster.py (point.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study_page.py
 """
 
 from pathlib import Path

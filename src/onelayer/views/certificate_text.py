@@ -31,7 +31,7 @@ def statement(approximation: Approximation) -> str:
     """What the certificate claims, in a sentence or two: of which points, and under which declaration."""
     c = approximation.certificate
     if c.verdict == "CERTIFIED":
-        believed = "If f is as declared (see the assumptions), then for" if declared(c) else "For"
+        believed = "If f is as declared (see the assumptions), then for" if rests_on_declarations(c) else "For"
         claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {at_most(c.bound)}."
         return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
     if c.verdict == "REFUTED":
@@ -41,7 +41,7 @@ def statement(approximation: Approximation) -> str:
     return f"Whether the error is below {c.tolerance:.4g} is not decided.{proved}"
 
 
-def declared(certificate: Certificate) -> bool:
+def rests_on_declarations(certificate: Certificate) -> bool:
     """Whether the proof rests on what the user declared of f: a modulus, how accurate its values are."""
     return any("declared" in assumption for assumption in certificate.assumptions)
 
@@ -77,7 +77,7 @@ def band(approximation: Approximation) -> str:
         and (c.method != "lemma" or c.domain == str(approximation.domain))
     )
     where = "" if whole else f", for {_points(approximation)}"
-    believed = ", if f is as declared" if declared(c) else ""
+    believed = ", if f is as declared" if rests_on_declarations(c) else ""
     return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved of the model itself{where}{believed}."
 
 
@@ -96,7 +96,7 @@ def observation(approximation: Approximation) -> str:
     return f"{seen} It is an observation and proves nothing."
 
 
-def recheck(approximation: Approximation) -> str:
+def how_to_check(approximation: Approximation) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
     kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "callable")
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
