@@ -24,11 +24,12 @@ HIDDEN = 60  # hidden units that are drawn, in assets/report.js
 SLIDERS = 12  # variables with a slider at the movable point
 
 
-def facts(approximation: Approximation) -> str:
+def facts(approximation: Approximation) -> list[tuple[str, str]]:
+    """(value, what it is) for the top of the page."""
     c = approximation.certificate
     bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
     share = c.evidence.get("relative")
-    rows = [
+    return [
         (f"{c.tolerance:.4g}", f"tolerance: {share['share']:g} of the least |f|" if share else "tolerance asked for"),
         (bound, "bound, proved if f is as declared" if certificate_text.rests_on_declarations(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
@@ -36,7 +37,6 @@ def facts(approximation: Approximation) -> str:
         (f"{approximation.model.config.heads:,}", "heads"),
         (f"{approximation.parameters:,}", "parameters"),
     ]
-    return "".join(f'<div class="fact"><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>' for v, k in rows)
 
 
 def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:

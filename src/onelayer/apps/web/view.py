@@ -9,7 +9,7 @@ from typing import Any
 
 from ...approximation import Approximation
 from ...views import certificate_text
-from ...views.pages import page_data
+from ...views.pages import facts_html, page_data
 from ...views.scene import scenes, window
 from ...views.sections import certificate_section, facts, heads_section, point_section, scenes_section
 
@@ -28,7 +28,7 @@ def view(approximation: Approximation) -> dict[str, Any]:
     return {
         "verdict": c.verdict,
         "statement": certificate_text.statement(approximation),
-        "facts": facts(approximation),
+        "facts": facts_html(facts(approximation)),
         "sections": sections,
         "data": page_data(approximation, found, figures),
         "tolerance": c.tolerance,
