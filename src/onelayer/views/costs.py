@@ -1,4 +1,4 @@
-"""How large a layer is and what it costs, beside what was planned."""
+"""How large a layer is and what it costs, compared with the plan."""
 
 import html
 import math
@@ -22,25 +22,22 @@ def size_table(approximation: Approximation) -> Table:
         ("parameters", f"{approximation.parameters:,}"),
         ("bytes", f"{approximation.parameters * model.W_E.element_size():,}"),
         ("operations per evaluation", f"{c.operations:,}"),
-        *(
-            []
-            if facts.method == "trained"
-            else [  # not known of trained layers
-                ("Σ|c|: how much heads cancel", f"{facts.total:.4g}"),
-                ("largest score", f"{facts.largest_score:.4g}"),
-            ]
-        ),
+    ]
+    if facts.method != "trained":  # of trained layers they are unknown
+        rows.append(("Σ|c|: how much heads cancel", f"{facts.total:.4g}"))
+        rows.append(("largest score", f"{facts.largest_score:.4g}"))
+    rows += [
         ("seconds to build and prove", f"{facts.seconds:.1f}"),
         *(("note", note) for note in facts.notes),
     ]
     return Table("What was built", ("", "value"), rows)
 
 
-def plan_table(approximation: Approximation) -> str:
-    """The plan beside what was built, as HTML: the plan that was followed, or what the paper's own construction would need."""
-    plan, followed = approximation.plan, True
+def plan_html(approximation: Approximation) -> str:
+    """The plan next to what was built, as HTML: the plan that was followed, or what the paper's own construction would need."""
+    plan, title = approximation.plan, "The plan, made before building"
     if plan is None:
-        followed = False
+        title = "Compared with the paper's own construction, planned but not built"
         target, tolerance = approximation.target, approximation.certificate.tolerance
         if target is None or target.formula is None or target.domain.where is not None:
             return ""
@@ -49,20 +46,12 @@ def plan_table(approximation: Approximation) -> str:
         try:
             plan = plan_representative(target, tolerance, None, "token")
         except InputError as refusal:
-            return (
-                f'<p class="note">The paper\'s own construction is out of reach: {html.escape(_refused(refusal))}</p>'
-            )
-    title = (
-        "The plan, made before building" if followed else "Beside the paper's own construction, planned but not built"
-    )
-    return _beside(approximation, plan, title)._repr_html_()
+            reason = html.escape(f"asked for {refusal.asked}, found: {refusal.found}.")
+            return f'<p class="note">The paper\'s own construction is out of reach: {reason}</p>'
+    return _plan_table(approximation, plan, title)._repr_html_()
 
 
-def _refused(refusal: InputError) -> str:
-    return f"asked for {refusal.asked}, found: {refusal.found}."
-
-
-def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:
+def _plan_table(approximation: Approximation, plan: Plan, title: str) -> Table:
     bound = approximation.certificate.bound
     proved = at_most(bound) if math.isfinite(bound) else "none"
     rows: list[tuple[object, ...]] = [
@@ -70,10 +59,6 @@ def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:
         ("units", f"{plan.units:,}", f"{approximation.units:,}"),
         ("parameters", f"{plan.parameters:,}", f"{approximation.parameters:,}"),
         ("operations per evaluation", f"{plan.operations:,}", f"{approximation.model.config.operations:,}"),
-        (
-            "bound",
-            f"{at_most(plan.bound)} ({'proved' if plan.proved else 'estimate'})",
-            proved,
-        ),
+        ("bound", f"{at_most(plan.bound)} ({'proved' if plan.proved else 'estimate'})", proved),
     ]
     return Table(title, ("", "planned", "built"), rows)

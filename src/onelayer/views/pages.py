@@ -12,7 +12,7 @@ import numpy as np
 
 from ..approximation import Approximation
 from .scene import Scene
-from .sections import WEIGHTS, start
+from .sections import MOST_WEIGHTS, start_point
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def page_data(approximation: Approximation, found: tuple[Scene, ...], figures: d
 
 def layer_record(approximation: Approximation) -> dict[str, Any] | None:
     """For assets/layer.js; None if there are too many weights for a page."""
-    if approximation.parameters > WEIGHTS:
+    if approximation.parameters > MOST_WEIGHTS:
         return None
     facts, c = approximation.facts, approximation.model.config
     kinds = [kind for kind, count in facts.heads for _ in range(count)]
@@ -71,7 +71,7 @@ def layer_record(approximation: Approximation) -> dict[str, Any] | None:
         "vocabulary": approximation.vocabulary,
         "kinds": kinds if len(kinds) == c.heads else ["head"] * c.heads,
         "tokens": approximation._token_names(),
-        "start": start(approximation),
+        "start": start_point(approximation),
     }
 
 

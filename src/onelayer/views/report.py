@@ -15,7 +15,7 @@ from ..common.atomic import written
 from ..common.errors import InputError
 from ..experiments.study import Study
 from . import certificate_text
-from .costs import plan_table, size_table
+from .costs import plan_html, size_table
 from .pages import Page, page_data
 from .scene import scenes
 from .sections import (
@@ -63,7 +63,7 @@ def page(approximation: Approximation) -> str:
         ("weights", "Weights and spectra", weights_section(approximation, figures)),
         ("training", "Training", training_section(approximation, figures)),
         ("certificate", "Certificate", certificate_section(approximation)),
-        ("size", "Size and cost", size_table(approximation)._repr_html_() + plan_table(approximation)),
+        ("size", "Size and cost", size_table(approximation)._repr_html_() + plan_html(approximation)),
     ]
     text = approximation.target.text if approximation.target else approximation._described()[1]
     title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"

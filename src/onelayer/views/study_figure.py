@@ -1,4 +1,4 @@
-"""The pictures of a study: y against x, one line per group, median and quartiles over seeds and whatever else is left."""
+"""The pictures of a study: y against x, one line per group, median and quartiles over seeds and whatever else varies."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ NAMES = {
 
 
 def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
-    """(title, figure) for everything that the sweep wants drawn and that has points."""
+    """(title, figure) for each figure of the sweep that has points."""
     found = []
     for asked in study.sweep.figures:
         if (figure := study_figure(study, asked)) is not None:
@@ -87,7 +87,7 @@ def study_figure(study: Study, asked: Figure) -> "go.Figure | None":
 def spread(
     rows: list[Any], x: str, y: str, categories: bool = False
 ) -> tuple[list[Any], list[float], list[float], list[float]]:
-    """(x, median of y, down to the lower quartile, up to the upper one), for every x in order."""
+    """(x, median of y, distance down to the lower quartile, distance up to the upper one), for every x in order."""
     groups = grouped(rows, (x,))
     order = list(groups) if categories else sorted(groups)
     quartiles = np.array([np.quantile([row[y] for row in groups[at]], (0.25, 0.5, 0.75)) for at in order])
