@@ -60,7 +60,9 @@ def section(study: Study, name: str) -> str:
     """The study's part of the page: pictures, rates beside theory, tables."""
     titles = [title for title, _ in study_figures(study)]
     parts = [f"{study.sweep.about}", f"{study.summary()} (`docs/studies/{name}.csv`)."]
-    parts += [f"![{title}](../studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
+    parts += [
+        f"![{title}](../studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)
+    ]
     for spec in study.sweep.rates:
         rates = [rate for rate in study.rates() if rate.spec is spec]
         if rates:

@@ -1,4 +1,4 @@
-"""The explorer's JSON: wishes in, events out; what is refused, what is cancelled, what is left of it."""
+"""The explorer's JSON: requests in, events out; what is refused, what is cancelled, what is left of it."""
 
 import io
 import json
@@ -11,7 +11,7 @@ import pytest
 
 import onelayer as ol
 from explorers import alive, serving
-from onelayer.apps.web.input import Wish, training_of, wish_of
+from onelayer.apps.web.input import LayerSpec, spec_of, training_of
 from onelayer.apps.web.limits import Limits
 from onelayer.common.errors import InputError
 
@@ -34,8 +34,8 @@ def client(server):
         yield found
 
 
-def events(client, path, wish):
-    with client.stream("POST", path, json=wish) as response:
+def events(client, path, record):
+    with client.stream("POST", path, json=record) as response:
         assert response.status_code == 200, response.read()
         yield from (json.loads(line) for line in response.iter_lines())
 
@@ -47,7 +47,7 @@ def waited_for(condition, seconds=60):
     return condition()
 
 
-def test_a_wish_becomes_a_certified_layer(client, tmp_path):
+def test_a_request_becomes_a_certified_layer(client, tmp_path):
     found = {event["event"]: event for event in events(client, "/api/build", SINES)}
     assert found["result"]["verdict"] == "CERTIFIED"
     assert found["result"]["bound"] <= 1e-2
@@ -89,8 +89,8 @@ def test_a_job_that_is_left_is_killed_and_the_next_one_runs(server, client):
 def test_one_job_at_a_time_and_a_queue(server):
     with ExitStack() as stack:
 
-        def asked(client, wish):
-            lines = stack.enter_context(client.stream("POST", "/api/build", json=wish)).iter_lines()
+        def asked(client, record):
+            lines = stack.enter_context(client.stream("POST", "/api/build", json=record)).iter_lines()
             streams.append(lines)  # closing it would cancel the job
             return json.loads(next(lines))
 
@@ -172,14 +172,14 @@ def test_headers_and_foreigners(server, client):
         {"more": 1},
     ],
 )
-def test_bad_wishes_are_refused(change):
+def test_bad_requests_are_refused(change):
     with pytest.raises(InputError):
-        wish_of({**SINES, **change}, Limits())
+        spec_of({**SINES, **change}, Limits())
 
 
-def test_wishes():
-    assert wish_of(SINES, Limits()) == Wish("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
-    assert wish_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, Limits()).sides == {"T": ("0", "1"), "p": ("1", "2")}
+def test_requests():
+    assert spec_of(SINES, Limits()) == LayerSpec("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
+    assert spec_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, Limits()).sides == {"T": ("0", "1"), "p": ("1", "2")}
     assert training_of({**SINES, "parameters": 200}, Limits())[1] == 200
     for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
         with pytest.raises(InputError):

@@ -162,12 +162,12 @@ def test_training_is_drawn_against_the_construction(visit):
     v.ask("sin(3*x1)", "0:1", 1e-3)
     v.page.click("#train")
     v.page.wait_for_selector("#convergence .traces", timeout=60_000)
-    assert "step" in v.text("#lesson")
+    assert "step" in v.text("#training-status")
     names = v.page.evaluate("document.getElementById('convergence').data.map((t) => t.name)")
     assert names == ["trained, observed", "constructed, observed", "constructed, proved bound"]
     v.page.click("#stop")
     v.page.wait_for_selector("#train:enabled")
-    assert "stopped" in v.text("#lesson") or "done" in v.text("#lesson")
+    assert "stopped" in v.text("#training-status") or "done" in v.text("#training-status")
 
 
 @pytest.mark.parametrize("how", ["button", pytest.param("key", marks=pytest.mark.long)])
@@ -190,7 +190,7 @@ def test_errors_are_told_while_typing_and_when_building(visit):
     v = visit()
     v.page.fill("#formula", "sin(x1")
     v.page.wait_for_selector("#formula[aria-invalid=true]")
-    assert "Change:" in v.text("#said")
+    assert "Change:" in v.text("#parse-status")
     v.page.fill("#formula", "sin(x1) <script>alert(1)</script>")
     v.page.click("#build")
     v.page.wait_for_selector("#error:visible")
@@ -346,7 +346,7 @@ def test_a_tolerance_that_is_no_number(visit, typed):
     v.page.fill("#tolerance", typed)
     v.page.wait_for_selector("#tolerance[aria-invalid=true]")
     assert v.page.get_attribute("#formula", "aria-invalid") == "false"
-    assert f"Found: '{typed}'" in v.text("#said")
+    assert f"Found: '{typed}'" in v.text("#parse-status")
     v.page.press("#tolerance", "Enter")
     v.page.wait_for_selector("#error:visible")
     assert f"'{typed}'" in v.text("#error")

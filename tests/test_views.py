@@ -14,9 +14,9 @@ import onelayer as ol
 from cases import plain_config, random_model
 from onelayer.apps.cli import main
 from onelayer.common.table import Table, at_least, at_most
-from onelayer.views import terminal, words
+from onelayer.views import certificate_text, terminal
 from onelayer.views.figures import signed_log
-from onelayer.views.head_map import headmap
+from onelayer.views.head_map import head_map_of
 from onelayer.views.scene import scenes
 
 
@@ -44,7 +44,7 @@ def test_sliders_of_a_scene_move_the_other_variables():
     found = scenes(approx)
     assert [s.drawn for s in found] == [(0, 1), (0, 2), (1, 2)]
     scene = found[1]
-    assert scene.moved == (1,)
+    assert scene.sliders == (1,)
     assert scene.f[3, 5, 2, 0] == pytest.approx(scene.axes[0][5] + 2 * scene.stops[0][3] + 3 * scene.axes[1][2])
 
 
@@ -57,7 +57,7 @@ def test_outside_the_domain_a_scene_is_empty():
 def test_gates_are_where_the_weights_switch():
     """At a gate's corner the anchor and the token have equal attention weight, in some head of the model itself."""
     approx = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 0.8, method="representative")
-    found = [g for g in headmap(approx).gates if len(g.at) == 1]
+    found = [g for g in head_map_of(approx).gates if len(g.at) == 1]
     assert len(found) >= 12
 
     def weights(gate, step):
@@ -78,17 +78,17 @@ def test_gates_are_where_the_weights_switch():
 
 def test_tokens_are_in_the_domain_and_edges_where_scores_agree():
     layer = ol.build("exp(-(x1 - 0.5)**2 - x2**2)", [(0, 1)] * 2, 1e-2, method="solved", construction="memory")
-    found = headmap(layer)
+    found = head_map_of(layer)
     assert len(found.tokens) == layer.units
     assert all(0 <= v <= 1 for t in found.tokens for v in t.at)
-    edge = headmap(ol.build("abs(x1 - x2)", [(0, 1)] * 2, 1e-3)).edges[0]
+    edge = head_map_of(ol.build("abs(x1 - x2)", [(0, 1)] * 2, 1e-3)).edges[0]
     assert edge.normal[0] == pytest.approx(-edge.normal[1])
     assert edge.level == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_trained_layer_has_mean_attention():
     approx = ol.train("x1*x2", [(0, 1)] * 2, heads=2, width=8, steps=20)
-    found = headmap(approx)
+    found = head_map_of(approx)
     assert found.mean.shape == (2, approx.model.config.all_tokens)
     assert found.mean.sum(axis=1) == pytest.approx(1.0)
 
@@ -131,7 +131,7 @@ def test_figures_of_other_values(product):
         (lambda p: p.plot("function", output=3), "an output", "3"),
         (lambda p: ol.plot(p.model, "heads"), "an Approximation to choose", "heads"),
         (lambda p: ol.gallery.histogram(4, 3).plot(), "real inputs", "token numbers"),
-        (lambda p: ol.gallery.sort(3, tolerance=1e-3).plot("error"), "f, to draw", "not at hand"),
+        (lambda p: ol.gallery.sort(3, tolerance=1e-3).plot("error"), "f, to draw", "not available"),
     ],
 )
 def test_bad_wishes_are_refused(product, as_user, thing, asked, found):
@@ -149,32 +149,32 @@ def test_signed_log_keeps_sign_and_order():
 
 
 def test_words_claim_what_the_certificate_proves(product):
-    assert f"≤ {at_most(product.certificate.bound)}." in words.statement(product)
-    assert "proved" in words.statement(product)
+    assert f"≤ {at_most(product.certificate.bound)}." in certificate_text.statement(product)
+    assert "proved" in certificate_text.statement(product)
     refuted = ol.build("sin(40*x1)", [(0, 1)], 1e-6, units=2, method="solved")
-    assert "does not hold" in words.statement(refuted)
+    assert "does not hold" in certificate_text.statement(refuted)
     memorised = ol.memorize(np.eye(3), np.array([0, 1, 2]))
-    assert words.band(memorised) == ""  # proved at the samples alone
+    assert certificate_text.band(memorised) == ""  # proved at the samples alone
     disc = ol.build("x1*x2", [(-1, 1)] * 2, 0.1, within="x1**2 + x2**2 <= 1")
-    assert "x1**2 + x2**2 <= 1" in words.band(disc)
+    assert "x1**2 + x2**2 <= 1" in certificate_text.band(disc)
 
 
 def test_words_say_of_which_points_and_on_whose_word(tmp_path):
     step = ol.build("where(x1 > 0.5, 1, 0)", [(0, 1)], 0.05, margin=0.1)
     for approx in (step, ol.load(step.save(tmp_path / "step"))):
-        assert "more than 0.1 away from every jump" in words.statement(approx)
-        assert "more than 0.1 away from every jump" in words.band(approx)
+        assert "more than 0.1 away from every jump" in certificate_text.statement(approx)
+        assert "more than 0.1 away from every jump" in certificate_text.band(approx)
     promised = ol.build(lambda x: x[:, 0] + 2, [(0, 1)], 0.1, lipschitz=1.0)
     for approx in (promised, ol.load(promised.save(tmp_path / "promised"))):
         assert approx.certificate.verdict == "CERTIFIED"
-        assert words.statement(approx).startswith("If f is as declared")
-        assert "if f is as declared" in words.band(approx)
+        assert certificate_text.statement(approx).startswith("If f is as declared")
+        assert "if f is as declared" in certificate_text.band(approx)
     assert "if f is as declared" in promised.plot("error").layout.annotations[0].text
     single = ol.build("x1*x1", [(0, 1)], 1e-2, dtype="float32")
-    assert "every float32 x" in words.statement(single)
+    assert "every float32 x" in certificate_text.statement(single)
     share = ol.build("2 + sin(x1)", [(0, 6)], 1e-2, relative=True)
-    assert "at most 0.01·|f(x)|" in words.statement(share)
-    assert "does not prove the lower bound of |f|" in words.recheck(share)
+    assert "at most 0.01·|f(x)|" in certificate_text.statement(share)
+    assert "does not prove the lower bound of |f|" in certificate_text.how_to_check(share)
 
 
 @pytest.mark.parametrize("value", [8.4714e-07, 8.4716e-07, 0.1, 1 / 3, 12345.6, 1e-300, 999.99, 5e-324])
@@ -205,7 +205,7 @@ def test_a_changed_model_is_not_drawn_with_its_bound(tmp_path):
 
 def test_heads_of_every_dimension_are_drawn():
     """Planes alone, in three or more variables, have no picture of their own: their attention is shown."""
-    found = headmap(ol.gallery.sort(4, tolerance=1e-6))
+    found = head_map_of(ol.gallery.sort(4, tolerance=1e-6))
     assert found.mean is not None
     far = ol.build("x1 + 1e-3*x1**2", [(0, 1)], 1e-6).plot("heads")
     assert all(-0.2 <= v <= 1.2 for trace in far.data for v in trace.x if v is not None)
@@ -213,7 +213,7 @@ def test_heads_of_every_dimension_are_drawn():
 
 def test_an_edge_has_the_sign_of_its_head():
     for formula, value in (("max(x1, x2)", 1.0), ("min(x1, x2)", -1.0), ("-abs(x1 - x2)", -2.0)):
-        (edge,) = headmap(ol.build(formula, [(0, 1)] * 2, 1e-3)).edges
+        (edge,) = head_map_of(ol.build(formula, [(0, 1)] * 2, 1e-3)).edges
         assert edge.value == pytest.approx(value)
 
 

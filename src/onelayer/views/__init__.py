@@ -1,1 +1,1 @@
-"""Views: what is made for the eye, and for other libraries. Core does not know of them."""
+"""Views: figures, the report, pages and terminal charts. They show results and compute none."""

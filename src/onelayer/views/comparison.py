@@ -16,7 +16,7 @@ COLOURS = {"constructed": "#1b7837", "warm-started": "#7fbf7b", "trained": "#762
 
 
 def comparison_figure(found: "Comparison") -> "go.Figure":
-    """Observed errors of all entrants, proved bounds as marks, and errors against size and samples where they were asked for."""
+    """Observed errors of all entrants, proved bounds as marks, and errors against size and samples if these were measured."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
@@ -84,5 +84,5 @@ def _lines(entrants: "tuple[Entrant, ...]") -> "list[tuple[str, str, list[Entran
 
 
 def write_page(figure: "go.Figure", path: Path) -> Path:
-    """The figure as one HTML file that needs nothing else; complete or absent."""
+    """The figure as one self-contained HTML file; complete or absent."""
     return written(path, figure.to_html(include_plotlyjs=True, full_html=True))

@@ -1,4 +1,4 @@
-"""How large a layer is and what it costs, beside what was planned."""
+"""How large a layer is and what it costs, compared with the plan."""
 
 import html
 import math
@@ -25,34 +25,31 @@ def size_table(approximation: Approximation) -> Table:
         ("parameters", f"{approximation.parameters:,}"),
         ("bytes", f"{approximation.parameters * model.W_E.element_size():,}"),
         ("operations per evaluation", f"{c.operations:,}"),
-        *(
-            []
-            if facts.method == "trained"
-            else [  # not known of trained layers
-                ("Σ|c|: how much heads cancel", f"{facts.total:.4g}"),
-                ("largest score", f"{facts.largest_score:.4g}"),
-            ]
-        ),
+    ]
+    if facts.method != "trained":  # of trained layers they are unknown
+        rows.append(("Σ|c|: how much heads cancel", f"{facts.total:.4g}"))
+        rows.append(("largest score", f"{facts.largest_score:.4g}"))
+    rows += [
         ("seconds to build and prove", f"{facts.seconds:.1f}"),
         *(("note", note) for note in facts.notes),
     ]
     return Table("What was built", ("", "value"), rows)
 
 
-def plan_table(approximation: Approximation) -> str:
-    """The plan beside what was built, as HTML: the plan that was followed, or what the paper's own construction would need."""
+def plan_html(approximation: Approximation) -> str:
+    """The plan next to what was built, as HTML: the plan that was followed, or what the paper's own construction would need."""
     plan, title = plan_followed(approximation), "The plan, made before building"
     if plan is None:
-        target, title = approximation.target, "Beside the paper's own construction, planned but not built"
+        title = "Compared with the paper's own construction, planned but not built"
+        target = approximation.target
         if target is None or target.formula is None or target.domain.within is not None:
             return ""
         try:
             plan = plan_representative(target, approximation.certificate.tolerance)
         except InputError as refusal:
-            return (
-                f'<p class="note">The paper\'s own construction is out of reach: {html.escape(_refused(refusal))}</p>'
-            )
-    return _beside(approximation, plan, title)._repr_html_()
+            reason = html.escape(f"asked for {refusal.asked}, found: {refusal.found}.")
+            return f'<p class="note">The paper\'s own construction is out of reach: {reason}</p>'
+    return _plan_table(approximation, plan, title)._repr_html_()
 
 
 def plan_followed(approximation: Approximation) -> Plan | None:
@@ -63,11 +60,7 @@ def plan_followed(approximation: Approximation) -> Plan | None:
     return plan_representative(target, approximation.certificate.tolerance, layout=cast(Layout, facts.layout))
 
 
-def _refused(refusal: InputError) -> str:
-    return f"asked for {refusal.asked}, found: {refusal.found}."
-
-
-def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:
+def _plan_table(approximation: Approximation, plan: Plan, title: str) -> Table:
     bound = approximation.certificate.bound
     proved = at_most(bound) if math.isfinite(bound) else "none"
     rows: list[tuple[object, ...]] = [
@@ -75,10 +68,6 @@ def _beside(approximation: Approximation, plan: Plan, title: str) -> Table:
         ("units", f"{plan.units:,}", f"{approximation.units:,}"),
         ("parameters", f"{plan.parameters:,}", f"{approximation.parameters:,}"),
         ("operations per evaluation", f"{plan.operations:,}", f"{approximation.model.config.operations:,}"),
-        (
-            "bound",
-            f"{at_most(plan.bound)} ({'proved' if plan.proved else 'estimate'})",
-            proved,
-        ),
+        ("bound", f"{at_most(plan.bound)} ({'proved' if plan.proved else 'estimate'})", proved),
     ]
     return Table(title, ("", "planned", "built"), rows)

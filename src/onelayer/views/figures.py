@@ -1,4 +1,4 @@
-"""Figures of one approximation, by plotly: f and T, the error within its bound, the heads, the weights, a training."""
+"""Plotly figures of one approximation: f and T, the error within its bound, contributions, weights, training."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,14 @@ from ..common.table import at_most
 from ..model.explanation import Explanation
 from ..model.history import History
 from ..model.inspection import Inspection
+from .certificate_text import rests_on_declarations
 from .scene import Scene
 from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, styled
-from .words import declared
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ENTRIES = 400  # rows and columns of a weight matrix that are drawn
+MOST_ENTRIES = 400  # rows and columns drawn of a weight matrix
 
 
 def function_figure(approximation: Approximation, scene: Scene, output: int = 0) -> "go.Figure":
@@ -61,7 +61,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
         return None
     names = approximation.domain.names
     proved = math.isfinite(bound)
-    believed = " if f is as declared" if declared(approximation.certificate) else ""
+    believed = " if f is as declared" if rests_on_declarations(approximation.certificate) else ""
     label = f"±bound {at_most(bound)}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
         figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))
@@ -95,7 +95,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
 
 
 def overview_figure(approximation: Approximation, scene: Scene, output: int = 0) -> "go.Figure":
-    """T above or beside T − f, flat: the picture for a notebook."""
+    """T above or next to T − f, flat: the picture for a notebook."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
@@ -128,7 +128,7 @@ def overview_figure(approximation: Approximation, scene: Scene, output: int = 0)
 
 
 def explanation_figure(found: Explanation, output: int = 0, most: int = 14) -> "go.Figure":
-    """The running sum of the heads' contributions that makes T(x): the largest first, then the others and the rest."""
+    """T(x) as the running sum of the heads' contributions: the largest first, then the others and the rest."""
     import plotly.graph_objects as go
 
     own = found.contributions[:, output]
@@ -165,7 +165,7 @@ def spectra_figure(found: Inspection) -> "go.Figure":
 
 
 def weights_figure(approximation: Approximation, found: Inspection) -> "go.Figure":
-    """One weight matrix at a time, chosen in a menu; colours follow sign and size on a logarithmic scale."""
+    """One weight matrix at a time, chosen from a menu; colours show sign and size on a logarithmic scale."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -173,7 +173,7 @@ def weights_figure(approximation: Approximation, found: Inspection) -> "go.Figur
     state = approximation.model.state_dict()
     for i, view in enumerate(found.matrices):
         t = state[view.name].detach().double()
-        matrix = (t.transpose(0, 1).flatten(1) if t.ndim == 3 else t).numpy()[:ENTRIES, :ENTRIES]
+        matrix = (t.transpose(0, 1).flatten(1) if t.ndim == 3 else t).numpy()[:MOST_ENTRIES, :MOST_ENTRIES]
         z, largest = signed_log(matrix)
         cut = "" if matrix.shape == view.shape else f", the first {matrix.shape[0]}×{matrix.shape[1]} entries"
         heat = go.Heatmap(
@@ -192,7 +192,7 @@ def weights_figure(approximation: Approximation, found: Inspection) -> "go.Figur
 
 
 def history_figure(history: History) -> "go.Figure":
-    """Loss and held-out errors of a training, step by step; the step whose weights were kept is marked."""
+    """Loss and held-out errors in training, step by step; the step whose weights were kept is marked."""
     import plotly.graph_objects as go
 
     steps = [m.step for m in history.moments]
@@ -207,7 +207,7 @@ def history_figure(history: History) -> "go.Figure":
 
 
 def signed_log(values: np.ndarray) -> tuple[np.ndarray, float]:
-    """(numbers in [−1, 1] that follow sign and size, six decades of it; the size that became 1)."""
+    """(numbers in [−1, 1] that show sign and size over six decades, the size that becomes 1)."""
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     size = np.log10(np.maximum(np.abs(values) / largest, 1e-6)) / 6 + 1
     return np.sign(values) * size, largest

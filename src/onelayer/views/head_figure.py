@@ -1,7 +1,7 @@
 """The heads drawn over the domain: where each gate switches and each memory token sits, coloured by its value.
 
 One variable: positions against values. Two: lines, corners and points over the box. More: positions variable by variable for
-gates, two chosen variables for tokens. Colours follow sign and size of the value on a logarithmic scale.
+gates, two chosen variables for tokens. Colours show sign and size of the value on a logarithmic scale.
 """
 
 import itertools
@@ -17,11 +17,11 @@ from .style import DIVERGING, SEQUENTIAL, SHADE, styled
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-LINES, MARKERS = 300, 3000  # units drawn with lines, and as markers; the largest values first
-SHADES = 15
-BEYOND = 0.15  # of a side: units that sit further outside the domain are drawn there
-PAIRS = 15  # pairs of variables in the menu
-MEAN_HEADS = 64
+MOST_LINES, MOST_MARKERS = 300, 3000  # units drawn as lines, and as markers; the largest values first
+SHADES = 15  # colours of lines
+MARGIN = 0.15  # share of a side; units further outside the domain are drawn at its edge
+MOST_PAIRS = 15  # of variables, in the menu
+MOST_HEADS = 64  # of averaged attention
 
 
 def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
@@ -31,7 +31,7 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
     D, names = approximation.domain.dimension, approximation.domain.names
     if found.mean is not None:
         tokens = approximation._token_names()
-        z = found.mean[:MEAN_HEADS]
+        z = found.mean[:MOST_HEADS]
         heads = [f"head {h + 1}" for h in range(len(z))]
         heat = go.Heatmap(z=z, x=tokens, y=heads, zmin=0, zmax=1, colorscale=SEQUENTIAL, colorbar={"thickness": 12})
         figure = styled(go.Figure(heat), max(300, 26 * len(z) + 120), xaxis={"type": "category", "title": "attends to"})
@@ -55,50 +55,43 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
     if D <= 2:
         for axis, j in (("xaxis", 0), ("yaxis", 1))[:D]:
             low, high = approximation.domain.lower[j], approximation.domain.upper[j]
-            room = (BEYOND + 0.04) * (high - low)
-            figure.update_layout({axis: {"title": names[j], "range": [low - room, high + room], "zeroline": False}})
-        box: dict[str, Any] = {"x0": approximation.domain.lower[0], "x1": approximation.domain.upper[0]}
-        box |= (
-            {"y0": approximation.domain.lower[1], "y1": approximation.domain.upper[1]}
-            if D == 2
-            else {"y0": 0, "y1": 1, "yref": "y domain"}
-        )
-        figure.add_shape(type="rect", line={"color": "#444", "width": 1}, layer="below", fillcolor=SHADE, **box)
+            space = (MARGIN + 0.04) * (high - low)
+            figure.update_layout({axis: {"title": names[j], "range": [low - space, high + space], "zeroline": False}})
+        (x0, *y0), (x1, *y1) = approximation.domain.lower, approximation.domain.upper
+        box: dict[str, Any] = {"y0": y0[0], "y1": y1[0]} if D == 2 else {"y0": 0, "y1": 1, "yref": "y domain"}
+        box |= {"x0": x0, "x1": x1, "line": {"color": "#444", "width": 1}, "fillcolor": SHADE}
+        figure.add_shape(type="rect", layer="below", **box)
     return figure.update_layout(showlegend=False)
 
 
 def _marker(values: np.ndarray, size: Any, symbol: Any = "circle") -> dict[str, Any]:
     shade, largest = signed_log(values)
-    bar = {
-        "tickvals": [-1, 0, 1],
-        "ticktext": [f"−{largest:.3g}", "0", f"{largest:.3g}"],
-        "thickness": 12,
-        "title": "value",
-    }
-    look = {"color": shade, "cmin": -1, "cmax": 1, "colorscale": DIVERGING, "reversescale": True, "colorbar": bar}
+    bar = {"tickvals": [-1, 0, 1], "ticktext": [f"−{largest:.3g}", "0", f"{largest:.3g}"], "thickness": 12}
+    look = {"color": shade, "cmin": -1, "cmax": 1, "colorscale": DIVERGING, "reversescale": True}
+    look["colorbar"] = bar | {"title": "value"}
     return {**look, "size": size, "symbol": symbol, "line": {"width": 0.5, "color": "#333"}}
 
 
 def _largest(units: "tuple[Any, ...]", most: int) -> list[Any]:
-    """The units of the largest values; those whose value is rounding alone are left out."""
+    """The units with the largest values, without those whose value is only rounding."""
     floor = 1e-12 * max((abs(u.value) for u in units), default=0.0)
     return sorted((u for u in units if abs(u.value) > floor), key=lambda u: -abs(u.value))[:most]
 
 
 def _draw_line(figure: "go.Figure", approximation: Approximation, found: HeadMap) -> None:
-    """Positions against values; those far outside stand at the rim, and their text says where they are."""
+    """Positions against values; those far outside are drawn at the edge, and their text says where they are."""
     import plotly.graph_objects as go
 
     places = [(g.at[0], g.value, f"gate, opens {'upwards' if g.opens[0] > 0 else 'downwards'}, sharpness {g.sharpness:.3g}",
                "triangle-right" if g.opens[0] > 0 else "triangle-left") for g in found.gates if g.at]  # fmt: skip
     places += [(t.at[0], t.value, f"memory token, weight up to {t.weight:.2g}", "circle") for t in found.tokens]
     places += [(e.level / e.normal[0], e.value, "edge", "diamond") for e in found.edges if e.normal[0]]
-    places = sorted(places, key=lambda p: -abs(p[1]))[:MARKERS]
+    places = sorted(places, key=lambda p: -abs(p[1]))[:MOST_MARKERS]
     if not places:
         return
     where, y, text, symbol = zip(*places, strict=True)
     low, high = approximation.domain.lower[0], approximation.domain.upper[0]
-    x = np.clip(where, low - BEYOND * (high - low), high + BEYOND * (high - low)).tolist()
+    x = np.clip(where, low - MARGIN * (high - low), high + MARGIN * (high - low)).tolist()
     stems: dict[str, Any] = {"mode": "lines", "line": {"color": "#bbb", "width": 1}, "hoverinfo": "skip"}
     figure.add_trace(
         go.Scatter(x=[v for p in x for v in (p, p, None)], y=[v for c in y for v in (0, c, None)], **stems)
@@ -110,12 +103,12 @@ def _draw_line(figure: "go.Figure", approximation: Approximation, found: HeadMap
 
 
 def _draw_corners(figure: "go.Figure", approximation: Approximation, found: HeadMap) -> None:
-    """Gates of two variables: the two arms of the corner where it opens; of one variable: a line across the box."""
+    """Gates of two variables: both arms of the corner where it opens; of one variable: a line across the box."""
     import plotly.graph_objects as go
 
-    gates: list[Gate] = _largest(found.gates, LINES)
+    gates: list[Gate] = _largest(found.gates, MOST_LINES)
     d = approximation.domain
-    ends = [(a - BEYOND * (b - a), b + BEYOND * (b - a)) for a, b in zip(d.lower, d.upper, strict=True)]
+    ends = [(a - MARGIN * (b - a), b + MARGIN * (b - a)) for a, b in zip(d.lower, d.upper, strict=True)]
     shade, _ = signed_log(np.array([g.value for g in gates]))
     bins = np.clip(((shade + 1) / 2 * SHADES).astype(int), 0, SHADES - 1)
     for b in np.unique(bins).tolist():
@@ -135,7 +128,7 @@ def _draw_corners(figure: "go.Figure", approximation: Approximation, found: Head
                 ys += [at[1], at[1], None]
         line = {"color": _shade((b + 0.5) / SHADES), "width": 2}
         figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip"))
-    shown: list[Gate] = [g for g in _largest(found.gates, MARKERS) if g.at]
+    shown: list[Gate] = [g for g in _largest(found.gates, MOST_MARKERS) if g.at]
     if shown:
         x = [_placed(g, 0, i / len(shown), *ends[0]) for i, g in enumerate(shown)]
         y = [_placed(g, 1, i / len(shown), *ends[1]) for i, g in enumerate(shown)]
@@ -148,7 +141,7 @@ def _draw_corners(figure: "go.Figure", approximation: Approximation, found: Head
 
 
 def _placed(gate: Gate, j: int, share: float, low: float, high: float) -> float:
-    """Where a gate's mark stands: at its corner; along its line if it does not look at x_j, each at another place."""
+    """Where a gate's mark is: at its corner; if it does not depend on x_j, somewhere along its line, each at another place."""
     return min(max(gate.at[j], low), high) if j in gate.at else low + (high - low) * (share + 0.05)
 
 
@@ -160,7 +153,7 @@ def _draw_edges(figure: "go.Figure", approximation: Approximation, found: HeadMa
     import plotly.graph_objects as go
 
     d = approximation.domain
-    for e in _largest(found.edges, LINES):
+    for e in _largest(found.edges, MOST_LINES):
         points = _crossing(np.array(e.normal), e.level, d.lower, d.upper)
         if len(points) == 2:
             (x0, y0), (x1, y1) = points
@@ -183,10 +176,10 @@ def _crossing(normal: np.ndarray, level: float, low: Any, high: Any) -> list[tup
 
 
 def _draw_tokens(figure: "go.Figure", found: HeadMap, names: tuple[str, ...]) -> None:
-    """Memory tokens in two variables, which a menu chooses if there are more."""
+    """Memory tokens in two variables, chosen from a menu if there are more."""
     import plotly.graph_objects as go
 
-    tokens: list[Token] = _largest(found.tokens, MARKERS)
+    tokens: list[Token] = _largest(found.tokens, MOST_MARKERS)
     if not tokens:
         return
     at = np.array([t.at for t in tokens])
@@ -196,7 +189,7 @@ def _draw_tokens(figure: "go.Figure", found: HeadMap, names: tuple[str, ...]) ->
     hover = {"text": text, "hovertemplate": "%{text}<br>(%{x:.4g}, %{y:.4g})<extra></extra>"}
     figure.add_trace(go.Scatter(x=at[:, 0], y=at[:, 1], mode="markers", marker=marker, **hover))
     if at.shape[1] > 2:
-        pairs = list(itertools.islice(itertools.combinations(range(at.shape[1]), 2), PAIRS))
+        pairs = list(itertools.islice(itertools.combinations(range(at.shape[1]), 2), MOST_PAIRS))
         buttons = [
             {"label": f"{names[i]}, {names[j]}", "method": "update",
              "args": [{"x": [at[:, i]], "y": [at[:, j]]}, {"xaxis.title.text": names[i], "yaxis.title.text": names[j]}]}
@@ -210,7 +203,7 @@ def _draw_strips(figure: "go.Figure", found: HeadMap, names: tuple[str, ...]) ->
     """Gates of many variables: a strip for each variable, a mark wherever a gate switches."""
     import plotly.graph_objects as go
 
-    gates: list[Gate] = _largest(found.gates, MARKERS)
+    gates: list[Gate] = _largest(found.gates, MOST_MARKERS)
     marks = [(g.at[j], names[j], g) for g in gates for j in g.at]
     text = [f"gate of {len(g.at)} variables, value {g.value:.4g}<br>opens {_opening(g, names)}" for _, _, g in marks]
     symbol = [("triangle-right" if g.opens[names.index(n)] > 0 else "triangle-left") for _, n, g in marks]
@@ -227,7 +220,7 @@ def _normalise(figure: "go.Figure", approximation: Approximation) -> None:
     d, strips = approximation.domain, figure.data[0]
     where = {n: (a, b - a) for n, a, b in zip(d.names, d.lower, d.upper, strict=True)}
     share = [(x - where[n][0]) / where[n][1] for x, n in zip(strips.x, strips.y, strict=True)]
-    strips.x = np.clip(share, -BEYOND, 1 + BEYOND)
+    strips.x = np.clip(share, -MARGIN, 1 + MARGIN)
 
 
 def _shade(share: float) -> str:

@@ -1,14 +1,14 @@
 """Where the heads of a layer are: gates switch somewhere, memory tokens sit somewhere, ridges and maxima have an edge.
 
-Read from the weights (`certify.reading`), so that the picture shows what the model computes, not what was meant:
+Read from the weights (`layer.reading`), so that the picture shows what the model computes, not what was intended:
 
-    gate    opens where x_j passes `at[j]` for every coordinate j that it looks at, upwards or downwards
+    gate    opens where x_j passes `at[j]`, upwards or downwards, for every coordinate j that it depends on
     edge    two tokens of a ridge gate or of a max-head have equal weight on the plane normal·x = level
-    token   a memory token sits at the mean of x under its attention weight, over points spread in the domain
+    token   a memory token sits at the mean of x under its attention weight, over points spread over the domain
 
-`value` is what the unit adds to the first output when it is open (a gate), on its one side (an edge), or alone (a token).
-Layers that cannot be read so (trained ones, LayerNorm), and those of planes alone in three or more variables, have attention
-averaged over the domain instead.
+`value` is what the unit adds to the first output when it is open (a gate), on one side (an edge), or alone (a token).
+Layers that cannot be read this way (trained ones, LayerNorm), and those with nothing but planes in three or more variables,
+have attention averaged over the domain instead.
 """
 
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ from ..layer.form import Block
 from ..layer.reading import Reading, form_of_model
 from ..target.points import uniform_points
 
-POINTS, WEIGHTS = 4096, 2e7  # points spread in the domain, and attention weights held at a time
-MEAN_POINTS = 256
+MOST_POINTS, MOST_WEIGHTS = 4096, 2e7  # points spread over the domain, and attention weights held at a time
+MEAN_POINTS = 256  # for averaged attention
 
 
 @dataclass(frozen=True)
 class Gate:
-    """A gate's corner in the units of x, per coordinate that it looks at; `opens` is +1 upwards, −1 downwards."""
+    """A gate's corner in the units of x, per coordinate that it depends on; `opens` is +1 upwards, −1 downwards."""
 
     at: dict[int, float]
     opens: dict[int, int]
@@ -47,7 +47,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Token:
-    """A memory token: where it sits, the largest weight it has anywhere."""
+    """A memory token: where it sits, and the largest weight it gets anywhere."""
 
     at: tuple[float, ...]
     weight: float
@@ -56,7 +56,7 @@ class Token:
 
 @dataclass(frozen=True)
 class HeadMap:
-    """All units, in the order of the heads. Without a reading: attention [head, token] averaged over the domain."""
+    """All units, in the order of the heads; or, in `mean`, attention [head, token] averaged over the domain."""
 
     gates: tuple[Gate, ...] = ()
     edges: tuple[Edge, ...] = ()
@@ -64,7 +64,7 @@ class HeadMap:
     mean: np.ndarray | None = field(default=None, compare=False)
 
 
-def headmap(approximation: Approximation) -> HeadMap:
+def head_map_of(approximation: Approximation) -> HeadMap:
     """The units of an approximation over its domain."""
     reading = form_of_model(approximation.model, approximation.facts.places)
     if reading is None or approximation.vocabulary is not None:
@@ -83,7 +83,7 @@ def headmap(approximation: Approximation) -> HeadMap:
                 gates.append(_gate(block, h, reading))
             else:
                 edges += _edges(block, h, reading)
-    if edges and not (gates or tokens) and approximation.domain.dimension > 2:  # planes that no picture shows
+    if edges and not (gates or tokens) and approximation.domain.dimension > 2:  # planes cannot be drawn
         return HeadMap(mean=_mean_attention(approximation))
     return HeadMap(tuple(gates), tuple(edges), tuple(tokens))
 
@@ -100,13 +100,13 @@ def _gate(block: Block, h: int, reading: Reading) -> Gate:
     anchor = int(((keys == 0).all(dim=1) & there).nonzero()[0])
     at: dict[int, float] = {}
     opens: dict[int, int] = {}
-    for t in [int(t) for t in there.nonzero().flatten() if int(t) != anchor]:
+    others = [int(t) for t in there.nonzero().flatten() if int(t) != anchor]
+    for t in others:
         j = int(keys[t].abs().argmax())
         key = float(keys[t, j])
         hat = float(block.biases[h, anchor] - block.biases[h, t]) / key
         at[j] = hat / reading.frame.scale[j] + reading.frame.shift[j]
         opens[j] = -1 if key > 0 else 1
-    others = [int(t) for t in there.nonzero().flatten() if int(t) != anchor]
     value = float(block.values[h, anchor, 0] - block.values[h, others, 0].mean())
     return Gate(at, opens, value, float(keys.abs().max()))
 
@@ -129,13 +129,13 @@ def _edges(block: Block, h: int, reading: Reading) -> list[Edge]:
 
 def _tokens(block: Block, reading: Reading) -> list[Token]:
     D = block.keys.shape[2]
-    count = int(max(64, min(POINTS, WEIGHTS / block.biases.numel())))
+    count = int(max(64, min(MOST_POINTS, MOST_WEIGHTS / block.biases.numel())))
     hat = uniform_points(count, D, 0) - 0.5
     weights = torch.softmax(torch.einsum("bd,htd->bht", hat, block.keys) + block.biases, dim=-1)
     mass = weights.sum(dim=0)  # [head, token]
     centre = torch.einsum("bht,bd->htd", weights, hat) / mass.clamp_min(1e-300)[..., None]
-    lost = mass < 1e-290  # never seen: where its key points to
-    centre[lost] = _direction(block.keys)[lost]
+    unseen = mass < 1e-290  # placed where its key points to
+    centre[unseen] = _direction(block.keys)[unseen]
     place = centre / torch.tensor(reading.frame.scale) + torch.tensor(reading.frame.shift)
     top = weights.amax(dim=0)
     return [
@@ -154,7 +154,7 @@ def _direction(keys: Tensor) -> Tensor:
 def _mean_attention(approximation: Approximation) -> np.ndarray:
     """[head, token]: attention weights at the first row that is read, averaged over random inputs."""
     c = approximation.model.config
-    count = int(max(1, min(MEAN_POINTS, WEIGHTS / (c.heads * c.all_tokens**2))))
+    count = int(max(1, min(MEAN_POINTS, MOST_WEIGHTS / (c.heads * c.all_tokens**2))))
     x = approximation.domain.points(uniform_points(count, approximation.domain.dimension, 0).numpy())
     if approximation.vocabulary is not None:
         x = np.clip(np.floor(x), 0, approximation.vocabulary - 1)

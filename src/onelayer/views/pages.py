@@ -1,20 +1,56 @@
-"""What a page needs to draw an approximation and to compute its layer: figures, scenes and weights, as JSON would have them."""
+"""Pages: their HTML, and the JSON from which a page draws an approximation and computes its layer."""
 
 import base64
+import html
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import resources
+from string import Template
 from typing import Any
 
 import numpy as np
 
 from ..approximation import Approximation
 from .scene import Scene
-from .sections import WEIGHTS, start
+from .sections import MOST_WEIGHTS, start_point
+
+
+@dataclass(frozen=True)
+class Page:
+    """A self-contained page. `title` and `facts` are plain text, `intro` and the bodies of sections HTML; scripts are assets."""
+
+    title: str
+    kind: str
+    intro: str
+    facts: list[tuple[str, str]]  # (value, what it is)
+    sections: list[tuple[str, str, str]]  # (id, title, body); those without a body are left out
+    data: dict[str, Any]
+    scripts: tuple[str, ...]
+
+    def render(self) -> str:
+        """The page as text."""
+        shown = [(name, html.escape(title), body) for name, title, body in self.sections if body]
+        return Template(asset("page.html")).substitute(
+            title=html.escape(self.title),
+            kind=self.kind,
+            intro=self.intro,
+            facts=facts_html(self.facts),
+            nav="".join(f'<a href="#{name}">{title}</a>' for name, title, _ in shown),
+            body="".join(f'<section id="{name}"><h2>{title}</h2>{body}</section>' for name, title, body in shown),
+            css=asset("report.css"),
+            plotly=plotly_source(),
+            scripts="\n".join(f"<script>{asset(name)}</script>" for name in self.scripts),
+            data=json.dumps(self.data, allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),
+        )
+
+
+def facts_html(facts: list[tuple[str, str]]) -> str:
+    """Numbers in boxes, with what they are below them."""
+    return "".join(f'<div class="fact"><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>' for v, k in facts)
 
 
 def page_data(approximation: Approximation, found: tuple[Scene, ...], figures: dict[str, Any]) -> dict[str, Any]:
-    """For assets/picture.js: figures by the place they belong to, the scenes of sliders, the layer."""
+    """For assets/picture.js: figures by the id of their element, scenes for the sliders, the layer."""
     return {
         "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
         "scenes": [scene_record(scene) for scene in found],
@@ -23,8 +59,8 @@ def page_data(approximation: Approximation, found: tuple[Scene, ...], figures: d
 
 
 def layer_record(approximation: Approximation) -> dict[str, Any] | None:
-    """What assets/layer.js needs; None if the weights are too many for a page."""
-    if approximation.parameters > WEIGHTS:
+    """For assets/layer.js; None if there are too many weights for a page."""
+    if approximation.parameters > MOST_WEIGHTS:
         return None
     facts, c = approximation.facts, approximation.model.config
     kinds = [kind for kind, count in facts.heads for _ in range(count)]
@@ -35,23 +71,23 @@ def layer_record(approximation: Approximation) -> dict[str, Any] | None:
         "vocabulary": approximation.vocabulary,
         "kinds": kinds if len(kinds) == c.heads else ["head"] * c.heads,
         "tokens": approximation._token_names(),
-        "start": start(approximation),
+        "start": start_point(approximation),
     }
 
 
 def scene_record(scene: Scene) -> dict[str, Any]:
     arrays = {"T": scene.T, "error": scene.error}
     if scene.f is not None and np.isfinite(scene.f[~scene.claimed]).any():
-        arrays["f"] = scene.f  # else the page takes T less the error
+        arrays["f"] = scene.f  # otherwise the page takes T minus the error
     return {
         "sides": [len(axis) for axis in scene.axes],
         "stops": [stops.tolist() for stops in scene.stops],
-        **{name: None if a is None else array_record(_short(a)) for name, a in arrays.items()},
+        **{name: None if a is None else array_record(_compact(a)) for name, a in arrays.items()},
     }
 
 
-def _short(a: np.ndarray) -> np.ndarray:
-    """Single precision, if the numbers fit into it."""
+def _compact(a: np.ndarray) -> np.ndarray:
+    """In single precision, if the numbers fit."""
     size = np.abs(a[np.isfinite(a) & (a != 0)])
     fits = size.max(initial=0.0) < 1e30 and size.min(initial=1.0) > 1e-30
     return a.astype(np.float32) if fits else a
@@ -63,12 +99,12 @@ def array_record(a: np.ndarray) -> dict[str, Any]:
 
 
 def asset(name: str) -> str:
-    """A file of a page, as text."""
+    """The text of a file in assets/."""
     return (resources.files("onelayer.views") / "assets" / name).read_text(encoding="utf-8")
 
 
 def plotly_source() -> str:
-    """Plotly's own JavaScript, from the installed package."""
+    """Plotly's JavaScript, from the installed package."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())

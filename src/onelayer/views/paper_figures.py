@@ -1,7 +1,7 @@
 """The paper's two figures, drawn from a live layer.
 
 Figure 1, `attention_flow`: every query q_i attends to all keys k_j, and z_i = Σ_j α_ij v_j (Eq. (5)–(7)). Lines run from the
-tokens that are looked at to the tokens that ask; width and strength are the real α_ij.
+key tokens to the query tokens; width and opacity show the real α_ij.
 
 Figure 2, `passes`: the forward pass with ‖h^l‖ and the backward pass with ‖δ^l‖, δ^l = ∂L/∂h^l, at every stage of the layer.
 """
@@ -17,7 +17,7 @@ from ..common.errors import InputError
 from ..model.passes import both_passes
 from ..model.transformer import SingleLayerTransformer
 from .comparison import COLOURS
-from .scene import can_be_asked
+from .scene import has_values
 from .style import FONT
 
 if TYPE_CHECKING:
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 FORWARD, BACKWARD = COLOURS["constructed"], COLOURS["trained"]
 HEAD_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # Okabe and Ito, colour-blind-safe
-MOST_HEADS, MOST_TOKENS = 4, 10  # more would not be readable
-FAINTEST = 0.005  # weights below this are drawn as nothing
+MOST_HEADS, MOST_TOKENS = 4, 10  # more would be unreadable
+FAINTEST = 0.005  # smaller weights are invisible
+ARROW = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": "", "arrowhead": 2, "arrowwidth": 2}
 
 
 def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, heads: int = MOST_HEADS) -> "go.Figure":
     """Figure 1 at the point x: who attends to whom, and how much, in the `heads` heads that write most into the stream.
 
-    The tokens that ask are those that are read out. Of many tokens those with the largest weights are drawn. Every line's
-    `meta` holds its head, query, key (numbered from 0) and weight α_ij.
+    The query tokens are those that are read out. If there are many tokens, those with the largest weights are drawn. The
+    `meta` of every line holds its head, query, key (numbered from 0) and weight α_ij.
     """
     import plotly.graph_objects as go
 
@@ -47,36 +48,31 @@ def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, head
         written = _written(model, tokens, alpha)
     chosen = np.sort(np.argsort(-written, kind="stable")[:heads]).tolist()
     weights = alpha[chosen].numpy()
-    keys = _foremost(weights.max(axis=(0, 1)))
-    queries = _foremost(weights.max(axis=(0, 2))) if len(rows) > MOST_TOKENS else list(range(len(rows)))
+    keys = _heaviest(weights.max(axis=(0, 1)))
+    queries = _heaviest(weights.max(axis=(0, 2))) if len(rows) > MOST_TOKENS else list(range(len(rows)))
     figure = go.Figure()
-    figure.update_layout(**_blank(f"Attention flow at x = {_point(tokens)}: α of Eq. (5), {_many(chosen, c.heads)}"))
+    figure.update_layout(
+        **_frame(f"Attention flow at x = {_point(tokens)}: α of Eq. (5), {_heads_drawn(chosen, c.heads)}")
+    )
     width, gap = 1.0, 0.75
     for panel, head in enumerate(chosen):
         left = panel * (width + gap)
         colour = HEAD_COLOURS[panel % len(HEAD_COLOURS)]
-        ends = {j: (left, _height(n, len(keys))) for n, j in enumerate(keys)}
-        asks = {i: (left + width, _height(n, len(queries))) for n, i in enumerate(queries)}
+        start = {j: (left, _height(n, len(keys))) for n, j in enumerate(keys)}
+        to = {i: (left + width, _height(n, len(queries))) for n, i in enumerate(queries)}
         for i in queries:
             for j in keys:
                 weight = float(weights[panel, i, j])
-                _edge(figure, ends[j], asks[i], colour, (head, rows[i], j, weight), names)
+                _edge(figure, start[j], to[i], colour, (head, rows[i], j, weight), names)
                 if weight >= (0.1 if len(queries) == 1 else 0.5):  # more numbers would hide the lines
-                    _number(figure, ends[j], asks[i], weight)
-        _nodes(figure, [(ends[j], names[j], "middle left") for j in keys], colour, filled=False)
-        _nodes(
-            figure,
-            [(asks[i], _answered(rows[i], names, c.tokens), "middle right") for i in queries],
-            colour,
-            filled=True,
-        )
+                    _number(figure, start[j], to[i], weight)
+        _nodes(figure, [(start[j], names[j], "middle left") for j in keys], colour, filled=False)
+        results = [(to[i], _result_name(rows[i], names, c.tokens), "middle right") for i in queries]
+        _nodes(figure, results, colour, filled=True)
         label = f"<b>head {head + 1}</b>, {kinds[head]}" if kinds else f"<b>head {head + 1}</b>"
-        figure.add_annotation(
-            x=left + width / 2, y=1.17, text=label, showarrow=False, font={"color": colour, "size": 15}
-        )
-        figure.add_annotation(
-            x=left + width / 2, y=-0.17, text=f"writes {written[head]:.3g}", showarrow=False, font={"color": "#555555"}
-        )
+        centred = {"x": left + width / 2, "showarrow": False}
+        figure.add_annotation(y=1.17, text=label, font={"color": colour, "size": 15}, **centred)
+        figure.add_annotation(y=-0.17, text=f"writes {written[head]:.3g}", font={"color": "#555555"}, **centred)
     extent = len(chosen) * (width + gap) - gap
     figure.update_xaxes(range=[-0.42, extent + 0.42])
     figure.update_yaxes(range=[-0.25, 1.28])
@@ -87,7 +83,7 @@ def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, head
 def passes(subject: Approximation | SingleLayerTransformer, x: Any, y: Any = None) -> "go.Figure":
     """Figure 2 at the point x: solid arrows forward with ‖h^l‖, dashed arrows backward with ‖δ^l‖, and ‖∂L/∂W^l‖ below.
 
-    The loss is L = ½ Σ (T(x) − y)²; y is f(x) where f can be asked, and 0 otherwise.
+    The loss is L = ½ Σ (T(x) − y)²; y is f(x) where f can be evaluated, and 0 otherwise.
     """
     import plotly.graph_objects as go
 
@@ -97,7 +93,7 @@ def passes(subject: Approximation | SingleLayerTransformer, x: Any, y: Any = Non
     stages = found.stages
     figure = go.Figure()
     title = f"Forward and backward pass at x = {_point(tokens)}: L = ½ Σ (T(x) − y)² = {found.loss:.3g}, {said}"
-    figure.update_layout(**_blank(title))
+    figure.update_layout(**_frame(title))
     half = 0.38
     for n, stage in enumerate(stages):
         box = {"x0": n - half, "x1": n + half, "y0": -0.28, "y1": 0.28, "layer": "below"}
@@ -106,18 +102,17 @@ def passes(subject: Approximation | SingleLayerTransformer, x: Any, y: Any = Non
         figure.add_annotation(x=n, y=0.06, text=f"<b>{stage.name}</b>", showarrow=False)
         figure.add_annotation(x=n, y=-0.13, text=sizes, showarrow=False, font={"size": 12, "color": "#555555"})
         if n:
-            ends = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": "", "arrowhead": 2, "arrowwidth": 2}
-            figure.add_annotation(x=n - half, y=0.13, ax=n - 1 + half, ay=0.13, arrowcolor=FORWARD, **ends)
+            figure.add_annotation(x=n - half, y=0.13, ax=n - 1 + half, ay=0.13, arrowcolor=FORWARD, **ARROW)
             _dashed(figure, n - half, n - 1 + half, -0.13)
         learns = any(name in found.gradients for name in stage.weights)
-        gradient = f"‖∂L/∂W‖ {_short(found.gradient_norm(stage))}" if learns else ""
+        gradient = f"‖∂L/∂W‖ {_three_digits(found.gradient_norm(stage))}" if learns else ""
         figure.add_annotation(x=n, y=-0.86, text=gradient, showarrow=False, font={"size": 12, "color": "#555555"})
     numbers = {"mode": "text", "x": list(range(len(stages))), "hoverinfo": "skip", "showlegend": False}
     for key, norms, at, colour in (
         ("h", [s.norm for s in stages], 0.48, FORWARD),
         ("δ", [s.error_norm for s in stages], -0.5, BACKWARD),
     ):
-        text = [f"‖{key}‖ {_short(norm)}" for norm in norms]
+        text = [f"‖{key}‖ {_three_digits(norm)}" for norm in norms]
         font = {"color": colour, "size": 14}
         figure.add_trace(go.Scatter(y=[at] * len(stages), text=text, meta=norms, name=key, textfont=font, **numbers))
     for label, at, colour in (("forward →", 0.82, FORWARD), ("← backward, δ = ∂L/∂h", -1.12, BACKWARD)):
@@ -160,12 +155,12 @@ def _numbers(x: Any) -> Tensor:
 
 
 def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -> tuple[Tensor, str]:
-    """(y of the loss, in words) in the shape of T(x). Entries that hold no output count as right: they leave δ at 0 there."""
+    """(y of the loss, in the shape of T(x); its description). Entries that hold no output equal T(x), so that δ is 0 there."""
     with torch.no_grad():
         answer = model(tokens)
     places = list(subject.facts.places) if isinstance(subject, Approximation) else list(range(answer.shape[1]))
-    known = isinstance(subject, Approximation) and subject.target is not None and can_be_asked(subject.target)
-    if y is None and known:
+    evaluable = isinstance(subject, Approximation) and subject.target is not None and has_values(subject.target)
+    if y is None and evaluable:
         wanted, said = torch.from_numpy(subject.target(tokens.double().reshape(1, -1).numpy())), "y = f(x)"
     elif y is None:
         wanted, said = torch.zeros(len(places), answer.shape[2]), "y = 0"
@@ -181,7 +176,7 @@ def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -
 
 
 def _written(model: SingleLayerTransformer, tokens: Tensor, alpha: Tensor) -> np.ndarray:
-    """How much each head writes into the stream of the tokens that ask: ‖Σ_j α_ij v_j W^O‖."""
+    """How much each head writes into the stream of the query tokens: ‖Σ_j α_ij v_j W^O‖."""
     c = model.config
     e = model.tokens(tokens)
     v = model._project(model._norm_1(e) if c.norm == "pre" else e, "V")[0]
@@ -190,8 +185,8 @@ def _written(model: SingleLayerTransformer, tokens: Tensor, alpha: Tensor) -> np
     return added.flatten(1).norm(dim=1).numpy()
 
 
-def _foremost(weights: np.ndarray) -> list[int]:
-    """The tokens with the largest weights, in their order."""
+def _heaviest(weights: np.ndarray) -> list[int]:
+    """The tokens with the largest weights, in token order."""
     return np.sort(np.argsort(-weights, kind="stable")[:MOST_TOKENS]).tolist()
 
 
@@ -203,7 +198,7 @@ def _edge(
     about: tuple[int, int, int, float],
     names: list[str],
 ) -> None:
-    """One line of Figure 1; a weight too small to see has a line of no width, so that its number can still be found."""
+    """One line of Figure 1; a weight too small to see has a line of width 0, so that its number can still be read."""
     import plotly.graph_objects as go
 
     head, query, key, weight = about
@@ -224,7 +219,7 @@ def _edge(
 
 
 def _number(figure: "go.Figure", start: tuple[float, float], end: tuple[float, float], weight: float) -> None:
-    """The weight on its line, a third of the way along: there lines to the same token are still apart."""
+    """The weight on its line, a third of the way along, where lines to the same token are still apart."""
     x, y = (a + 0.33 * (b - a) for a, b in zip(start, end, strict=True))
     figure.add_annotation(x=x, y=y, text=f"{weight:.2f}", showarrow=False, bgcolor="white", opacity=0.9, font_size=12)
 
@@ -248,25 +243,24 @@ def _nodes(figure: "go.Figure", nodes: list[Any], colour: str, filled: bool) -> 
 
 
 def _dashed(figure: "go.Figure", start: float, end: float, at: float) -> None:
-    """A dashed arrow: plotly's own arrows are solid."""
+    """A dashed arrow, since plotly's arrows are solid."""
     figure.add_shape(
         type="line", x0=start, x1=end, y0=at, y1=at, line={"color": BACKWARD, "width": 2, "dash": "dash"}, layer="below"
     )
-    tip = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": "", "arrowhead": 2, "arrowwidth": 2}
-    figure.add_annotation(x=end, y=at, ax=end + 0.04, ay=at, arrowcolor=BACKWARD, **tip)
+    figure.add_annotation(x=end, y=at, ax=end + 0.04, ay=at, arrowcolor=BACKWARD, **ARROW)
 
 
 def _height(n: int, of: int) -> float:
-    """From 1 at the top to 0, a single one in the middle."""
+    """From 1 at the top down to 0; one alone is in the middle."""
     return 0.5 if of == 1 else 1 - n / (of - 1)
 
 
-def _answered(token: int, names: list[str], data: int) -> str:
+def _result_name(token: int, names: list[str], data: int) -> str:
     """What a token receives: z_i for the i-th data token, z for an output token."""
     return f"z<sub>{token + 1}</sub>" if token < data else names[token].replace("output", "z")
 
 
-def _short(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Three digits, without an exponent where that is shorter."""
     return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
@@ -277,13 +271,13 @@ def _point(tokens: Tensor) -> str:
     return f"({shown}, …)" if len(numbers) > 6 else f"({shown})"
 
 
-def _many(chosen: list[int], heads: int) -> str:
+def _heads_drawn(chosen: list[int], heads: int) -> str:
     if len(chosen) == heads:
         return "all heads" if heads > 1 else "the one head"
     return f"the {len(chosen)} of {heads} heads that write most"
 
 
-def _blank(title: str) -> dict[str, Any]:
+def _frame(title: str) -> dict[str, Any]:
     """The frame of a drawing without axes."""
     axis = {"visible": False, "fixedrange": True}
     return {

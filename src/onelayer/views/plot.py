@@ -13,7 +13,7 @@ from ..model.transformer import SingleLayerTransformer
 from . import figures
 from .comparison import comparison_figure
 from .head_figure import heads_figure
-from .head_map import headmap
+from .head_map import head_map_of
 from .paper_figures import attention_flow, passes
 from .scene import scenes
 
@@ -25,11 +25,11 @@ AT_POINT = ("contributions", "attention", "passes")
 
 
 def plot(thing: Any, what: str | None = None, *, at: Any = None, output: int = 0) -> "go.Figure":
-    """A plotly figure of an approximation, or of a model, a comparison, an explanation, an inspection or a training's history.
+    """A plotly figure of an approximation, a model, a comparison, an explanation, an inspection or a training history.
 
-    Of an approximation, `what` is one of overview (T and the error, the default), function, error, heads, weights, spectra,
-    training; and, `at` a point, contributions (of the heads), attention (the paper's Figure 1) and passes (its Figure 2: norms
-    forwards and backwards). `output` chooses one of several outputs.
+    For an approximation, `what` is overview (T and the error, the default), function, error, heads, weights, spectra or
+    training; with a point `at`, also contributions (of the heads), attention (the paper's Figure 1) or passes (its Figure 2:
+    norms forward and backward). `output` chooses one of several outputs.
     """
     if isinstance(thing, Approximation):
         return _of_approximation(thing, what or "overview", at, output)
@@ -62,7 +62,7 @@ def _of_approximation(approximation: Approximation, what: str, at: Any, output: 
     if what in AT_POINT:
         return (attention_flow if what == "attention" else passes)(approximation, at)
     if what == "heads":
-        return heads_figure(approximation, headmap(approximation))
+        return heads_figure(approximation, head_map_of(approximation))
     if what in ("weights", "spectra"):
         seen = inspect(approximation.model)
         return figures.weights_figure(approximation, seen) if what == "weights" else figures.spectra_figure(seen)
@@ -79,7 +79,7 @@ def _of_approximation(approximation: Approximation, what: str, at: Any, output: 
     if what == "error":
         error = figures.error_figure(approximation, found[0], output)
         if error is None:
-            raise InputError("f, to draw T − f", "a target that is not at hand", "plot what='function'")
+            raise InputError("f, to draw T − f", "a target that is not available", "plot what='function'")
         return error
     draw = figures.overview_figure if what == "overview" else figures.function_figure
     return draw(approximation, found[0], output)

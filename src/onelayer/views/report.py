@@ -1,24 +1,22 @@
-"""The report: one HTML page that shows an approximation, its heads and its proof. It needs nothing else, and no network.
+"""The report: one HTML page that shows an approximation, its heads and its proof. It needs no other file and no network.
 
-    target and layer · error within its bound · heads over the domain · the layer at a point that can be moved ·
+    target and layer · error within its bound · heads over the domain · the layer at a movable point ·
     weights and spectra · training · certificate · size
 
-The page evaluates the layer itself at the chosen point, by the ordinary softmax (assets/layer.js).
+The page itself evaluates the layer at the chosen point, by the ordinary softmax (assets/layer.js).
 """
 
 import html
-import json
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from ..approximation import Approximation
 from ..common.atomic import written
 from ..common.errors import InputError
 from ..experiments.study import Study
-from . import words
-from .costs import plan_table, size_table
-from .pages import asset, page_data, plotly_source
+from . import certificate_text
+from .costs import plan_html, size_table
+from .pages import Page, page_data
 from .scene import scenes
 from .sections import (
     certificate_section,
@@ -29,16 +27,18 @@ from .sections import (
     training_section,
     weights_section,
 )
-from .study import study_page
+from .study_page import study_page
 
-TITLE = 300  # characters
+LONGEST_TITLE = 300  # characters
 
 
 def report(approximation: "Approximation | Study", path: str | Path = "report.html") -> Path:
     """Write the report of an approximation, or of a study: one self-contained page, complete or absent."""
     if not isinstance(approximation, Approximation | Study):
         raise InputError(
-            "an Approximation or a Study to report on", type(approximation).__name__, "pass what `build` or `load` gave"
+            "an Approximation or a Study to report on",
+            type(approximation).__name__,
+            "pass what `build` or `load` returned",
         )
     if not isinstance(path, str | Path):
         raise InputError("a file name for the report", f"{path!r}", "name a file, such as report.html")
@@ -63,30 +63,12 @@ def page(approximation: Approximation) -> str:
         ("weights", "Weights and spectra", weights_section(approximation, figures)),
         ("training", "Training", training_section(approximation, figures)),
         ("certificate", "Certificate", certificate_section(approximation)),
-        ("size", "Size and cost", size_table(approximation)._repr_html_() + plan_table(approximation)),
+        ("size", "Size and cost", size_table(approximation)._repr_html_() + plan_html(approximation)),
     ]
-    shown = [(name, title, body) for name, title, body in sections if body]
-    c = approximation.certificate
-    return Template(asset("report.html")).substitute(
-        title=html.escape(_title(approximation)),
-        verdict=c.verdict,
-        statement=html.escape(words.statement(approximation)),
-        facts=facts(approximation),
-        nav="".join(f'<a href="#{name}">{html.escape(title)}</a>' for name, title, _ in shown),
-        body="".join(
-            f'<section id="{name}"><h2>{html.escape(title)}</h2>{body}</section>' for name, title, body in shown
-        ),
-        css=asset("report.css"),
-        plotly=plotly_source(),
-        layer=asset("layer.js"),
-        picture=asset("picture.js"),
-        script=asset("report.js"),
-        data=json.dumps(page_data(approximation, found, figures), allow_nan=False, ensure_ascii=False).replace(
-            "<", "\\u003c"
-        ),
-    )
-
-
-def _title(approximation: Approximation) -> str:
     text = approximation.target.text if approximation.target else approximation._described()[1]
-    return text if len(text) <= TITLE else f"{text[:TITLE]} …"
+    title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"
+    verdict = approximation.certificate.verdict
+    statement = html.escape(certificate_text.statement(approximation))
+    intro = f'<p><span class="verdict {verdict}">{verdict}</span></p>\n<p>{statement}</p>'
+    data, scripts = page_data(approximation, found, figures), ("layer.js", "picture.js", "report.js")
+    return Page(title, "one layer", intro, facts(approximation), sections, data, scripts).render()

@@ -1,4 +1,4 @@
-"""The sections of the report, as HTML; their figures go to a dictionary under the names of their places."""
+"""The sections of the report, as HTML; their figures are added to a dictionary, by the id of their element."""
 
 import html
 import math
@@ -10,50 +10,53 @@ import numpy as np
 from ..approximation import Approximation
 from ..common.table import at_most
 from ..model.inspection import inspect
-from . import words
+from . import certificate_text
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
-from .head_figure import LINES, MARKERS, heads_figure
-from .head_map import HeadMap, headmap
+from .head_figure import MOST_LINES, MOST_MARKERS, heads_figure
+from .head_map import HeadMap, head_map_of
 from .scene import Scene, output_names, window
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-WEIGHTS = 200_000  # parameters that a page can hold: two megabytes
-HIDDEN = 60  # hidden units that are drawn, in assets/report.js
-SLIDERS = 12  # variables with a slider at the movable point
+MOST_WEIGHTS = 200_000  # parameters a page can hold: two megabytes
+MOST_HIDDEN = 60  # hidden units drawn, in assets/picture.js
+MOST_SLIDERS = 12  # at the movable point
 
 
-def facts(approximation: Approximation) -> str:
+def facts(approximation: Approximation) -> list[tuple[str, str]]:
+    """(value, what it is) for the top of the page."""
     c = approximation.certificate
     bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
     share = c.evidence.relative
-    rows = [
-        (f"{c.tolerance:.4g}", f"tolerance: {share.share:g} of the least |f|" if share else "tolerance asked for"),
-        (bound, "bound, proved if f is as declared" if words.declared(c) else "bound, proved"),
+    return [
+        (
+            f"{c.tolerance:.4g}",
+            f"tolerance: {share.share:g} of the smallest |f|" if share else "tolerance asked for",
+        ),
+        (bound, "bound, proved if f is as declared" if certificate_text.rests_on_declarations(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
         (f"{approximation.parameters:,}", "parameters"),
     ]
-    return "".join(f'<div class="fact"><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>' for v, k in rows)
 
 
 def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:
-    """f and T, then T − f, for every scene, with sliders for the variables that are not drawn."""
+    """f and T, then T − f, for every scene, with sliders for variables that are not drawn."""
     if not found:
         return (
-            "<p>Inputs are token numbers: there is nothing to draw between them. The layer at one point is below.</p>"
+            "<p>Inputs are token numbers: there is nothing to draw between them. See the layer at one point below.</p>"
         )
     names, parts = approximation.domain.names, []
     for number, scene in enumerate(found):
         drawn = " and ".join(names[j] for j in scene.drawn)
-        still = approximation.domain.dimension - len(scene.drawn) - len(scene.moved)
-        note = f" ({still} other variables stand at the centre of the domain)" if still else ""
+        fixed = approximation.domain.dimension - len(scene.drawn) - len(scene.sliders)
+        note = f" ({_others(fixed, 'other')} at the centre of the domain)" if fixed else ""
         title = f"<h3>{html.escape(drawn)}{note}</h3>" if len(found) > 1 or note else ""
         inputs = "".join(
             _slider(names[j], 0, len(stops) - 1, 1, len(stops) // 2, f"{stops[len(stops) // 2]:.4g}")
-            for j, stops in zip(scene.moved, scene.stops, strict=True)
+            for j, stops in zip(scene.sliders, scene.stops, strict=True)
         )
         inputs += _outputs(approximation)
         parts.append(
@@ -64,53 +67,56 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
         if error is not None:
             figures[f"error-{number}"] = error
             parts.append(f'<h3>The error T − f</h3><div class="figure" id="error-{number}"></div>')
-    asked = found[0].f is not None
-    parts.append(
-        f'<p class="note">{html.escape(words.observation(approximation))}'
-        + ("" if asked else " f itself is not at hand here, so that T is drawn alone.")
-        + html.escape(_drawn_as_f(approximation))
-        + "</p>"
-    )
-    return "".join(parts)
+    note = certificate_text.observation(approximation)
+    note += "" if found[0].f is not None else " f itself is not available here, so only T is drawn."
+    return "".join(parts) + f'<p class="note">{html.escape(note + _drawn_as_f(approximation))}</p>'
+
+
+def _others(count: int, word: str) -> str:
+    return f"{count} {word} variable is" if count == 1 else f"{count} {word} variables are"
 
 
 def _drawn_as_f(approximation: Approximation) -> str:
-    """What a picture of f leaves unsaid."""
+    """What a picture of f does not say."""
     target, margin = approximation.target, approximation.certificate.margin
     if target is not None and target.envelope is not None:
-        return " What is drawn as f is the middle of what the samples and the declared constants allow; the bound covers it all."
+        return " The f drawn is the middle of what the samples and the declared constants allow; the bound covers all of that."
     return f" Within {margin:g} of a jump of f nothing is claimed, and no error is drawn." if margin and target else ""
 
 
 def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
-    found = headmap(approximation)
+    found = head_map_of(approximation)
     if found.mean is None and not (found.gates or found.edges or found.tokens):
         return "<p>The layer has no units: its heads read the input, and the read-out is affine.</p>"
     figures["headmap"] = heads_figure(approximation, found)
     if found.mean is not None:
-        text = "Attention weights of every head, averaged over random inputs, at the first place that is read."
+        text = "Attention weights of every head, averaged over random inputs, at the first token that is read out."
     else:
-        text = " ".join(_explained(approximation, found))
+        text = " ".join(_legend(approximation, found))
     count = len(found.gates) + len(found.edges) + len(found.tokens)
-    most = MARKERS if found.mean is None else math.inf
+    most = MOST_MARKERS if found.mean is None else math.inf
     first = ", what it adds to the first output," if math.prod(approximation.output_shape) > 1 else ""
     coloured = found.gates or found.tokens
     text += f" Colour is the value{first} on a logarithmic scale of both signs." if coloured else ""
     text += f" The {most:,} largest of {count:,} are drawn." if count > most else ""
-    text += f" Lines are drawn for the {LINES} largest." if len(found.gates) > LINES and found.mean is None else ""
+    text += (
+        f" Lines are drawn for the {MOST_LINES} largest."
+        if len(found.gates) > MOST_LINES and found.mean is None
+        else ""
+    )
     story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""
     return f'{story}<p>{html.escape(text)}</p><div class="figure" id="headmap"></div>'
 
 
-def _explained(approximation: Approximation, found: HeadMap) -> Iterator[str]:
-    """What the marks of the picture mean, kind by kind."""
+def _legend(approximation: Approximation, found: HeadMap) -> Iterator[str]:
+    """What the marks in the picture mean, kind by kind."""
     D = approximation.domain.dimension
     if found.tokens:
-        yield "Every memory token where its attention weight is, on average; large where it gets much weight."
+        yield "Each memory token is drawn at the mean position of its attention weight, larger the more weight it gets."
     if found.gates:
-        drawn = "Lines and corners are where it switches" if D == 2 else "Triangles point to where it opens"
-        yield "Every gate where it switches: the anchor gets the weight on one side, a data token on the other."
-        yield f"{drawn}; those far outside the domain are drawn at the rim."
+        drawn = "Lines and corners mark these places" if D == 2 else "Triangles point to where it opens"
+        yield "Each gate is drawn where it switches: the anchor gets the weight on one side, a data token on the other."
+        yield f"{drawn}; those far outside the domain are drawn at the edge."
     if found.edges and D <= 2:
         yield f"{'Dotted lines' if D == 2 else 'Diamonds'} are where two tokens of a max-head or a ridge have equal weight."
     elif found.edges:
@@ -118,19 +124,19 @@ def _explained(approximation: Approximation, found: HeadMap) -> Iterator[str]:
 
 
 def point_section(approximation: Approximation) -> str:
-    """Sliders, the value with its band, attention weights, contributions, hidden units."""
-    if approximation.parameters > WEIGHTS:
-        text = f"A page holds at most {WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
+    """Sliders, the value and what is proved about it, attention weights, contributions, hidden units."""
+    if approximation.parameters > MOST_WEIGHTS:
+        text = f"A page holds at most {MOST_WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
         return f"<p>{text} In Python, <code>approx.explain(x)</code> shows the same at any point.</p>"
     d, ends = approximation.domain, [end.tolist() for end in window(approximation.domain)]
     inputs = []
-    for j in range(min(d.dimension, SLIDERS)):
+    for j in range(min(d.dimension, MOST_SLIDERS)):
         whole = approximation.vocabulary is not None
         low, high = (0.0, float((approximation.vocabulary or 1) - 1)) if whole else (ends[0][j], ends[1][j])
-        inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", start(approximation)[j], "", j))
-    more = d.dimension - SLIDERS
-    note = f'<p class="note">{more} more variables stand still.</p>' if more > 0 else ""
-    band = words.band(approximation)
+        inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", start_point(approximation)[j], "", j))
+    more = d.dimension - MOST_SLIDERS
+    note = f'<p class="note">{_others(more, "more")} fixed.</p>' if more > 0 else ""
+    band = certificate_text.band(approximation)
     band = f'<p class="note">{html.escape(band)} The page computes in double precision.</p>' if band else ""
     c = approximation.model.config
     linear = c.activation == "relu" and c.norm == "none" and c.readout != "mean"
@@ -151,7 +157,7 @@ def point_section(approximation: Approximation) -> str:
 def _network(approximation: Approximation) -> str:
     c = approximation.model.config
     around = "with" if c.residual else "without"
-    cut = f", the first {HIDDEN} drawn" if c.ffn_width > HIDDEN else ""
+    cut = f", the first {MOST_HIDDEN} are drawn" if c.ffn_width > MOST_HIDDEN else ""
     return f"{c.ffn_width:,} hidden units ({c.activation}), {around} a residual around them{cut}."
 
 
@@ -174,13 +180,17 @@ def training_section(approximation: Approximation, figures: "dict[str, go.Figure
 
 def certificate_section(approximation: Approximation) -> str:
     c = approximation.certificate
-    spoken = [words.statement(approximation), words.method(c), words.observation(approximation)]
+    sentences = [
+        certificate_text.statement(approximation),
+        certificate_text.method(c),
+        certificate_text.observation(approximation),
+    ]
     assumed = "".join(f"<li>{html.escape(a)}</li>" for a in c.assumptions)
-    evidence = words.evidence_table(c)
+    evidence = certificate_text.evidence_table(c)
     return (
-        "".join(f"<p>{html.escape(text)}</p>" for text in spoken)
+        "".join(f"<p>{html.escape(text)}</p>" for text in sentences)
         + (f"<h3>What it assumes</h3><ul>{assumed}</ul>" if assumed else "")
-        + f"<h3>Check it again</h3><p>{_code(words.recheck(approximation))}</p>"
+        + f"<h3>Check it again</h3><p>{_code(certificate_text.how_to_check(approximation))}</p>"
         + '<details><summary>All fields of the certificate</summary><div class="scroll">'
         + f"{c.table()._repr_html_()}{evidence._repr_html_() if evidence.rows else ''}</div></details>"
     )
@@ -210,8 +220,8 @@ def _outputs(approximation: Approximation) -> str:
     return f'<label><span>shown</span><select aria-label="output">{options}</select></label>'
 
 
-def start(approximation: Approximation) -> list[float]:
-    """Where the movable point starts: off the centre, where symmetric things would hide; tokens 0, 1, 2, …"""
+def start_point(approximation: Approximation) -> list[float]:
+    """Where the movable point starts: off the centre, where symmetry would hide things; tokens 0, 1, 2, …"""
     d = approximation.domain
     if approximation.vocabulary is not None:
         return [float(j % approximation.vocabulary) for j in range(d.dimension)]
@@ -221,6 +231,6 @@ def start(approximation: Approximation) -> list[float]:
 
 
 def _code(text: str) -> str:
-    """Text with `code` in it."""
+    """Escaped text, with `code` marked up."""
     parts = html.escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""The pictures of a study: y against x, one line per group, median and quartiles over seeds and whatever else is left."""
+"""The pictures of a study: y against x, one line per group, median and quartiles over seeds and whatever else varies."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -31,28 +31,28 @@ NAMES = {
 
 
 def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
-    """(title, figure) for everything that the sweep wants drawn and that has points."""
+    """(title, figure) for each figure of the sweep that has points."""
     found = []
-    for asked in study.sweep.figures:
-        if (figure := study_figure(study, asked)) is not None:
-            found.append((asked.title or f"{', '.join(asked.y)} against {asked.x}", figure))
+    for spec in study.sweep.figures:
+        if (figure := study_figure(study, spec)) is not None:
+            found.append((spec.title or f"{', '.join(spec.y)} against {spec.x}", figure))
     return found
 
 
-def study_figure(study: Study, asked: FigureSpec) -> "go.Figure | None":
+def study_figure(study: Study, spec: FigureSpec) -> "go.Figure | None":
     """One picture; None if there is nothing to draw."""
     import plotly.graph_objects as go
 
-    across, up = asked.scale.split("-")
+    across, up = spec.scale.split("-")
     lines: dict[tuple[str, ...], tuple[Any, ...]] = {}
-    for y in asked.y:
-        rows = [row for row in matching(study.done, asked.where) if _drawable(row.get(y), up == "log")]
-        rows = [row for row in rows if row.get(asked.x) is not None]
-        for values, group in grouped(rows, asked.by).items():
-            named = zip(asked.by, values, strict=True)
+    for y in spec.y:
+        rows = [row for row in matching(study.done, spec.where) if _drawable(row.get(y), up == "log")]
+        rows = [row for row in rows if row.get(spec.x) is not None]
+        for values, group in grouped(rows, spec.by).items():
+            named = zip(spec.by, values, strict=True)
             words = tuple(_cell(v) if isinstance(v, str) else f"{by} {_cell(v)}" for by, v in named if v is not None)
-            name = (*words, NAMES.get(y, y)) if len(asked.y) > 1 else words or (y,)
-            lines[name] = spread(group, asked.x, y, across == "categories")
+            name = (*words, NAMES.get(y, y)) if len(spec.y) > 1 else words or (y,)
+            lines[name] = spread(group, spec.x, y, across == "categories")
     if not lines:
         return None
     figure = go.Figure()
@@ -74,8 +74,8 @@ def study_figure(study: Study, asked: FigureSpec) -> "go.Figure | None":
             )
         )
     kinds = {"log": "log", "linear": "linear", "categories": "category"}
-    label = NAMES.get(asked.y[0], asked.y[0]) if len(asked.y) == 1 else ""
-    figure.update_xaxes(type=kinds[across], title_text=NAMES.get(asked.x, asked.x), exponentformat="power")
+    label = NAMES.get(spec.y[0], spec.y[0]) if len(spec.y) == 1 else ""
+    figure.update_xaxes(type=kinds[across], title_text=NAMES.get(spec.x, spec.x), exponentformat="power")
     figure.update_yaxes(type=kinds[up], title_text=label, exponentformat="power")
     if up == "log":
         seen = [v for _, middle, _, _ in lines.values() for v in middle]
@@ -87,7 +87,7 @@ def study_figure(study: Study, asked: FigureSpec) -> "go.Figure | None":
 def spread(
     rows: list[Any], x: str, y: str, categories: bool = False
 ) -> tuple[list[Any], list[float], list[float], list[float]]:
-    """(x, median of y, down to the lower quartile, up to the upper one), for every x in order."""
+    """(x, median of y, distance down to the lower quartile, distance up to the upper one), for every x in order."""
     groups = grouped(rows, (x,))
     order = list(groups) if categories else sorted(groups)
     quartiles = np.array([np.quantile([row[y] for row in groups[at]], (0.25, 0.5, 0.75)) for at in order])

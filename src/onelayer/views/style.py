@@ -9,8 +9,8 @@ FONT = {"family": "system-ui, sans-serif", "size": 14}
 TARGET, LAYER, BOUND = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito's blue, vermilion, green
 SEQUENTIAL, DIVERGING = "Viridis", "RdBu"
 GREY = "#8c8c8c"
-SHADE = "rgba(110, 125, 145, 0.09)"  # a domain, on light and on dark paper
-VIEW: dict[str, Any] = {  # of surfaces: all of the box and its labels within the picture
+SHADE = "rgba(110, 125, 145, 0.09)"  # a domain, on light and dark pages
+VIEW: dict[str, Any] = {  # of surfaces: the whole box and its labels fit in the picture
     "aspectmode": "manual",
     "aspectratio": {"x": 1, "y": 1, "z": 0.7},
     "camera": {"eye": {"x": 1.45, "y": 1.45, "z": 0.95}, "center": {"x": 0, "y": 0, "z": -0.12}},
@@ -18,7 +18,7 @@ VIEW: dict[str, Any] = {  # of surfaces: all of the box and its labels within th
 
 
 def styled(figure: "go.Figure", height: int, **layout: Any) -> "go.Figure":
-    """The figure with our font, margins and template; as wide as there is room."""
+    """The figure with our font, margins and template; it fills the available width."""
     margin = {"l": 56, "r": 16, "t": 40 if "title" in layout else 28, "b": 48}
     figure.update_layout(template="plotly_white", font=FONT, height=height, margin=margin, **layout)
     return figure

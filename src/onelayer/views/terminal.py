@@ -2,8 +2,8 @@
 
 spectra      the singular values of every weight matrix, on a logarithmic scale
 positions    how many units switch or sit along every variable
-the centre   what the heads add to T at the centre of the domain
-the error    T − f in a strip or in a small map, as a share of the bound (of the largest error, if none is proved)
+centre       what the heads add to T at the centre of the domain
+error        T − f as a strip or a small map, as a share of the bound (of the largest error, if none is proved)
 """
 
 import math
@@ -14,25 +14,25 @@ from ..approximation import Approximation
 from ..common.errors import InputError
 from ..common.table import Table, at_most
 from ..model.inspection import Inspection, inspect
-from .head_map import HeadMap, headmap
+from .head_map import HeadMap, head_map_of
 from .scene import scenes
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 SHADES = " ░▒▓█"
-WIDTH, ROWS = 60, 14
-VARIABLES, BARS = 12, 8
+WIDTH, ROWS = 60, 14  # characters of a chart
+MOST_VARIABLES, MOST_BARS = 12, 8
 PLAIN = str.maketrans("▁▂▃▄▅▆▇█░▒▓─−≤≥×–", ".:-=+*##.x#--<>x-")  # for terminals without block characters
 
 
 def summary(approximation: Approximation) -> str:
-    """Everything, as text."""
+    """All tables and charts, as text."""
     seen = inspect(approximation.model)
-    parts = [str(approximation), str(seen), spectra(seen), positions(approximation, headmap(approximation))]
+    parts = [str(approximation), str(seen), spectra(seen), positions(approximation, head_map_of(approximation))]
     return "\n".join(part for part in [*parts, centre(approximation), error(approximation)] if part)
 
 
 def plain(text: str) -> str:
-    """The charts in ASCII; ▒ is x, and the numbers are the same."""
+    """The charts in ASCII, where ▒ is x; numbers are unchanged."""
     return text.translate(PLAIN)
 
 
@@ -43,14 +43,14 @@ def tables(approximation: Approximation) -> tuple[Table, ...]:
 
 
 def spark(values: np.ndarray, largest: float | None = None) -> str:
-    """Numbers ≥ 0 as a row of blocks; 0 is a blank, anything above it at least the lowest block."""
+    """Numbers ≥ 0 as a row of blocks: blank for 0, at least the lowest block for anything above."""
     top = largest or float(values.max(initial=0.0)) or 1.0
     heights = np.ceil(np.clip(values / top, 0, 1) * (len(LEVELS) - 1)).astype(int)
     return "".join(LEVELS[h] for h in heights)
 
 
 def spectra(found: Inspection) -> str:
-    """Six decades below the largest singular value of each matrix."""
+    """Singular values of each matrix, over six decades below the largest."""
     lines = []
     for view in found.matrices:
         sigma = view.singular_values[:WIDTH]
@@ -60,15 +60,15 @@ def spectra(found: Inspection) -> str:
 
 
 def positions(approximation: Approximation, found: HeadMap) -> str:
-    """Where units are, variable by variable; empty if the layer cannot be read so."""
+    """Where units are, variable by variable; empty if that cannot be read from the layer."""
     d = approximation.domain
     lines = []
-    for j in range(min(d.dimension, VARIABLES)):
+    for j in range(min(d.dimension, MOST_VARIABLES)):
         at = [g.at[j] for g in found.gates if j in g.at] + [t.at[j] for t in found.tokens]
         if at:
             counts, _ = np.histogram(np.clip(at, d.lower[j], d.upper[j]), bins=WIDTH, range=(d.lower[j], d.upper[j]))
             lines.append(f"{d.names[j]:>4} {d.lower[j]:8.3g} {spark(counts)} {d.upper[j]:.3g}")
-    return "Where units switch or sit (at the ends: beyond them, too)\n" + "\n".join(lines) + "\n" if lines else ""
+    return "Where units switch or sit (the ends include units beyond them)\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def centre(approximation: Approximation) -> str:
@@ -81,7 +81,7 @@ def centre(approximation: Approximation) -> str:
     except InputError:
         return ""
     own = found.contributions[:, 0]
-    order = np.argsort(-np.abs(own), kind="stable")[:BARS]
+    order = np.argsort(-np.abs(own), kind="stable")[:MOST_BARS]
     rows = [(f"{found.kinds[h]} {h + 1}", float(own[h])) for h in order]
     others = float(own.sum() - own[order].sum())
     rows += [(f"{len(own) - len(order)} others", others)] if len(own) > len(order) else []
@@ -92,7 +92,7 @@ def centre(approximation: Approximation) -> str:
 
 
 def error(approximation: Approximation) -> str:
-    """|T − f| over one or two variables, the others at the centre; empty if f is not at hand."""
+    """|T − f| over one or two variables, the others at the centre; empty if f cannot be evaluated."""
     found = scenes(approximation)
     if not found or found[0].error is None or not np.isfinite(found[0].error).any():
         return ""
@@ -103,8 +103,8 @@ def error(approximation: Approximation) -> str:
     if off.ndim == 1:
         strip = np.array([part.max() for part in np.array_split(off, WIDTH)])
         return f"|T − f| along {names[0]}, as a share of {of}\n{spark(strip, top)}\n"
-    columns = [np.stack([a.max(axis=0) for a in np.array_split(off, min(WIDTH, len(off)))])]
-    coarse = np.stack([a.max(axis=1) for a in np.array_split(columns[0], ROWS, axis=1)])[::-1]
+    columns = np.stack([a.max(axis=0) for a in np.array_split(off, min(WIDTH, len(off)))])
+    coarse = np.stack([a.max(axis=1) for a in np.array_split(columns, ROWS, axis=1)])[::-1]
     shade = np.ceil(np.clip(coarse / top, 0, 1) * (len(SHADES) - 1)).astype(int)
     title = f"|T − f| over {names[scene.drawn[0]]} (across) and {names[scene.drawn[1]]} (up), as a share of {of}"
     return title + "\n" + "\n".join("".join(SHADES[s] for s in row) for row in shade) + "\n"

@@ -1,6 +1,6 @@
 """The explorer: the theorem in a browser. `onelayer serve` starts it.
 
-    page (assets) → request (`wish`) → queue (`lane`) → worker process (`worker`, `job`) → answers for the page (`view`)
+    page (assets) → request (`input`) → `job_queue` → worker process (`worker`, `job`) → what the page shows (`view`)
 
-The server only reads requests and passes lines on; building, proving and training happen in processes that can be killed.
+The server only reads requests and forwards lines; building, proving and training happen in processes that can be killed.
 """

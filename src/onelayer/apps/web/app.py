@@ -1,11 +1,11 @@
-"""The web application: the page, its files, and the JSON that page and tests use.
+"""The web application: the page, its files, and the JSON that the page and the tests use.
 
 GET  /                       the page
-GET  /assets/NAME            its scripts and styles, and plotly's own JavaScript
+GET  /assets/NAME            its scripts and styles, and plotly's JavaScript
 GET  /api/about              version, limits, presets
 POST /api/parse              formula and domain → variables and outputs, or what is wrong
 POST /api/build, /api/train  a stream of events, a JSON object per line; closing it cancels the job
-GET  /api/folders/KEY        a model folder that was built, as a zip file
+GET  /api/folders/KEY        the folder of a built model, as a zip file
 """
 
 import asyncio
@@ -29,42 +29,41 @@ from starlette.types import Receive, Scope, Send
 from ... import __version__
 from ...common.errors import InputError
 from ...views.pages import asset, plotly_source
-from .guard import Guard, Refused, body_of, told
-from .input import read_wish, training_of, wish_of
-from .lane import Full, Job, Lane
+from .guard import Guard, Refused, body_of, error_response
+from .input import read_spec, spec_of, training_of
+from .job_queue import Job, JobQueue, QueueFull
 from .limits import Limits
 from .presets import PRESETS
 
-OWN = ("explorer.js", "stream.js", "form.js", "point.js", "numbers.js", "speech.js", "training.js", "explorer.css")
-SHARED = ("layer.js", "picture.js", "report.css")
-KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
-BEAT = 2.0  # seconds: a line at least so often tells that the stream is alive
+SHARED_FILES = ("layer.js", "picture.js", "report.css")  # with the report
+MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
+HEARTBEAT_SECONDS = 2.0  # longest silence in a stream: a line at least this often shows that it is alive
 
 
 class Events(Response):
-    """A stream of events as JSON lines; when the visitor goes, the job ends."""
+    """A stream of events as JSON lines; when the visitor disconnects, the job ends."""
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, explorer: "Explorer", lane: Lane, job: Job) -> None:
+    def __init__(self, explorer: "Explorer", queue: JobQueue, job: Job) -> None:
         super().__init__()
-        self.explorer, self.lane, self.job = explorer, lane, job
+        self.explorer, self.queue, self.job = explorer, queue, job
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        stream = self.lane.events(self.job)
+        stream = self.queue.events(self.job)
         gone = asyncio.create_task(_disconnected(receive))
         following: asyncio.Task[Any] = asyncio.create_task(anext(stream, None))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while True:
-                await asyncio.wait({gone, following}, timeout=BEAT, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({gone, following}, timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if gone.done():
                     return
                 event = following.result() if following.done() else {"event": "beat"}
                 if event is None:
                     break
-                line = json.dumps(self.explorer.kept(event)) + "\n"
+                line = json.dumps(self.explorer.for_page(event)) + "\n"
                 await send({"type": "http.response.body", "body": line.encode(), "more_body": True})
                 if following.done():
                     following = asyncio.create_task(anext(stream, None))
@@ -75,7 +74,7 @@ class Events(Response):
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await following
             await stream.aclose()  # type: ignore[attr-defined]
-            self.lane.leave(self.job)  # where the stream had no time to begin
+            self.queue.leave(self.job)  # in case the stream never began
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -84,32 +83,32 @@ async def _disconnected(receive: Receive) -> None:
 
 
 class Explorer:
-    """Lanes, files and folders of one server."""
+    """Job queues, files and folders of one server."""
 
     def __init__(self, limits: Limits, workers: int = 1) -> None:
         self.limits = limits
-        self.building, self.training = Lane(limits, workers), Lane(limits, workers)
-        own = resources.files("onelayer.apps.web") / "assets"
-        self.files = {name: (own / name).read_text(encoding="utf-8") for name in (*OWN, "index.html")}
-        self.files |= {name: asset(name) for name in SHARED} | {"plotly.js": plotly_source()}
+        self.building, self.training = JobQueue(limits, workers), JobQueue(limits, workers)
+        own = (resources.files("onelayer.apps.web") / "assets").iterdir()
+        self.files = {file.name: file.read_text(encoding="utf-8") for file in own}
+        self.files |= {name: asset(name) for name in SHARED_FILES} | {"plotly.js": plotly_source()}
         self.folders: OrderedDict[str, bytes] = OrderedDict()
-        self.reader = ThreadPoolExecutor(1, "reader")  # one: flint's precision belongs to the whole process
+        self.reader = ThreadPoolExecutor(1, "reader")  # one: flint's precision is global to the process
 
     @contextlib.asynccontextmanager
-    async def life(self, app: Starlette) -> AsyncIterator[None]:
-        warming = [asyncio.create_task(lane.warm()) for lane in (self.building, self.training)]
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        warming = [asyncio.create_task(queue.warm_up()) for queue in (self.building, self.training)]
         try:
             yield
         finally:
             for task in warming:
                 task.cancel()
             await asyncio.gather(*warming, return_exceptions=True)
-            for lane in (self.building, self.training):
-                await lane.close()
+            for queue in (self.building, self.training):
+                await queue.close()
             self.reader.shutdown(wait=False, cancel_futures=True)
 
-    def kept(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The event as the page gets it: a folder stays here, under a key."""
+    def for_page(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The event as the page receives it: a folder stays here, and the page gets its key."""
         if event["event"] != "folder":
             return event
         key = secrets.token_urlsafe(16)
@@ -128,7 +127,7 @@ class Explorer:
         name = request.path_params["name"]
         if name not in self.files or name == "index.html":
             raise HTTPException(404)
-        return Response(self.files[name], media_type=KINDS[name.rpartition(".")[2]])
+        return Response(self.files[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
 
     async def about(self, request: Request) -> Response:
         limits = {"formula": self.limits.formula, "variables": self.limits.variables, "units": self.limits.units}
@@ -140,37 +139,35 @@ class Explorer:
 
     async def build(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        wish = await self._read(wish_of, record)
-        return self._admitted(self.building, request, {"kind": "build", "wish": wish.record()})
+        spec = await self._read(spec_of, record)
+        return self._admit(self.building, request, {"kind": "build", "spec": spec.record()})
 
     async def train(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        wish, parameters = await self._read(training_of, record)
-        return self._admitted(
-            self.training, request, {"kind": "train", "wish": wish.record(), "parameters": parameters}
-        )
+        spec, parameters = await self._read(training_of, record)
+        return self._admit(self.training, request, {"kind": "train", "spec": spec.record(), "parameters": parameters})
 
     async def _read(self, reading: Callable[[Any, Limits], Any], record: Any) -> Any:
-        """What a record says, beside the loop."""
+        """Read a record in a thread, so that the event loop stays free."""
         return await asyncio.get_running_loop().run_in_executor(self.reader, reading, record, self.limits)
 
-    def _admitted(self, lane: Lane, request: Request, asked: dict[str, Any]) -> Response:
+    def _admit(self, queue: JobQueue, request: Request, work: dict[str, Any]) -> Response:
         try:
-            job = lane.admit(_visitor(request) or (request.client.host if request.client else "?"), asked)
-        except Full as full:
+            job = queue.admit(_visitor(request) or (request.client.host if request.client else "?"), work)
+        except QueueFull as full:
             raise Refused(429, "a place in the queue", f"{full} waiting", "try again later") from None
-        return Events(self, lane, job)
+        return Events(self, queue, job)
 
     async def folder(self, request: Request) -> Response:
         content = self.folders.get(request.path_params["key"])
         if content is None:
-            raise Refused(404, "a folder that was built", "none under this key (it may be forgotten)", "build it again")
+            raise Refused(404, "a model folder", "none under this key (it may have been dropped)", "build it again")
         headers = {"Content-Disposition": 'attachment; filename="layer.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
 
 def application(limits: Limits, names: frozenset[str], workers: int = 1) -> Guard:
-    """The whole application; `names` are the hosts, with their ports, that it answers to."""
+    """The whole application; `names` are the hosts, with ports, that it answers to."""
     explorer = Explorer(limits, workers)
     routes = [
         Route("/", explorer.page),
@@ -182,33 +179,29 @@ def application(limits: Limits, names: frozenset[str], workers: int = 1) -> Guar
         Route("/api/folders/{key}", explorer.folder),
     ]
     handlers: dict[Any, Any] = {Refused: _refused, InputError: _bad_input, HTTPException: _http}
-    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=explorer.life)
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=explorer.lifespan)
     app.router.redirect_slashes = False
     return Guard(app, names)
 
 
 async def _refused(request: Request, error: Refused) -> Response:
-    return told(error.error, error.status)
+    return error_response(error.error, error.status)
 
 
 async def _bad_input(request: Request, error: InputError) -> Response:
-    return told(error)
+    return error_response(error)
 
 
 async def _http(request: Request, error: HTTPException) -> Response:
-    return told(InputError("something that is here", error.detail, "see the page"), error.status_code)
+    return error_response(InputError("an existing page", error.detail, "see the start page"), error.status_code)
 
 
 def _described(record: Any, limits: Limits) -> dict[str, Any]:
-    """Variables, outputs, domain and code of a wish."""
-    wish = wish_of(record, limits)
-    formula, domain = read_wish(wish, limits)
-    return {
-        "names": list(domain.names),
-        "outputs": len(formula.outputs),
-        "domain": str(domain),
-        "code": wish.code(limits),
-    }
+    """Variables, outputs, domain and code of a request."""
+    spec = spec_of(record, limits)
+    formula, domain = read_spec(spec, limits)
+    about = {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain)}
+    return about | {"code": spec.code(limits)}
 
 
 def _json(record: dict[str, Any]) -> Response:
@@ -216,6 +209,6 @@ def _json(record: dict[str, Any]) -> Response:
 
 
 def _visitor(request: Request) -> str | None:
-    """The name that the page was given, if it looks like one."""
+    """The name in the page's cookie, if it looks like one of ours."""
     name = request.cookies.get("visitor", "")
     return name if len(name) == 22 and name.isascii() else None

@@ -1,8 +1,7 @@
-"""The door: what every request must be, and what every response says.
+"""Which requests are answered, and the headers of every response.
 
-Only requests to the names that the server goes by are answered (a page elsewhere cannot reach it under another name), none
-that another site's page makes, and bodies are read up to a size and a time. Responses forbid everything that the page does
-not need.
+Only requests to the server's own host names are answered (another site cannot reach it under a name of its choosing), and
+none made by another site's page. Bodies are limited in size and time. Responses forbid everything the page does not need.
 """
 
 import asyncio
@@ -33,21 +32,21 @@ HEADERS = {
 
 
 class Refused(Exception):
-    """A request that is answered with a status and one line."""
+    """A request that is refused, with a status and one line."""
 
     def __init__(self, status: int, asked: str, found: str, change: str) -> None:
         super().__init__(found)
         self.status, self.error = status, InputError(asked, found, change)
 
 
-def told(error: InputError, status: int = 400) -> Response:
-    """One line as JSON; ASCII, whatever was sent."""
+def error_response(error: InputError, status: int = 400) -> Response:
+    """The error as JSON, in ASCII whatever was sent."""
     line = {"error": {"asked": error.asked, "found": error.found, "change": error.change}}
     return Response(json.dumps(line), status, media_type="application/json")
 
 
 class Guard:
-    """Middleware: refuses what is foreign, adds the headers."""
+    """Middleware: refuses foreign requests, adds the headers."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         self.app, self.names = app, names
@@ -67,17 +66,17 @@ class Guard:
         try:
             self.require_own(Request(scope))
         except Refused as refused:
-            await told(refused.error, refused.status)(scope, receive, guarded)
+            await error_response(refused.error, refused.status)(scope, receive, guarded)
             return
         await self.app(scope, receive, guarded)
 
     def require_own(self, request: Request) -> None:
-        """Refuse foreign hosts, and what the page of another site asks for."""
+        """Refuse foreign hosts and requests made by another site's page."""
         if request.scope["http_version"] not in ("1.0", "1.1"):
             raise Refused(400, "HTTP/1.1", "another version", "use a browser or an HTTP library")
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self.names:
-            raise Refused(421, "a request to this server", "another Host", f"open http://{sorted(self.names)[0]}/")
+            raise Refused(421, "a request to this server", "another host name", f"open http://{sorted(self.names)[0]}/")
         headers = request.headers
         opened = (
             request.method == "GET" and request.scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
@@ -85,24 +84,24 @@ class Guard:
         foreign = any(origin.lower() != f"http://{hosts[0].lower()}" for origin in headers.getlist("origin"))
         own = all(site in ("none", "same-origin") for site in headers.getlist("sec-fetch-site"))
         if foreign or not (own or opened):
-            raise Refused(403, "a request of the explorer's own page", "one of another site", "open the page itself")
+            raise Refused(403, "a request from the explorer's page", "one from another site", "open the page itself")
 
 
 async def body_of(request: Request, limits: Limits) -> Any:
-    """The JSON of a request, read up to a size and a time."""
+    """The JSON body of a request, limited in size and time."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "Content-Type application/json", "another one", "send JSON")
+        raise Refused(415, "Content-Type application/json", "another type", "send JSON")
     content = bytearray()
     try:
         async with asyncio.timeout(limits.body_seconds):
             async for part in request.stream():
                 content += part
                 if len(content) > limits.body:
-                    raise Refused(413, f"at most {limits.body:,} bytes", "more", "send a shorter wish")
+                    raise Refused(413, f"at most {limits.body:,} bytes", "more", "send a shorter request")
     except TimeoutError:
         raise Refused(408, f"a request within {limits.body_seconds:g} s", "a slower one", "send it at once") from None
     except ClientDisconnect:
-        raise Refused(400, "a whole request", "a part of one", "send all of it") from None
+        raise Refused(400, "a whole request", "part of one", "send all of it") from None
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A wish: what a visitor asks for, read from JSON and checked before any work is done."""
+"""What a visitor asks for, read from JSON and checked before any work is done."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -13,13 +13,13 @@ from ...target.sides import Sides, read_domain
 from .limits import Limits
 
 DTYPES = ("float64", "float32")
-LEAST, MOST = 1e-12, 1e6  # tolerances
-LARGEST_TRAINED = 1e6  # parameters
+SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-12, 1e6
+MOST_TRAINED = 1e6  # parameters of a trained layer
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A layer to build: formula and domain as typed, tolerance, method, construction, number type, units if not derived."""
+class LayerSpec:
+    """A layer to build. Formula and domain are as typed; without `units` their number is derived."""
 
     formula: str
     domain: str
@@ -34,18 +34,17 @@ class Wish:
 
     @property
     def sides(self) -> Sides:
-        """(low, high) for every variable; one side stands for all of them."""
+        """(low, high) for every variable; a single interval applies to all of them."""
         sides = read_domain(self.domain)
         if not isinstance(sides, list) or len(sides) > 1:
             return sides
-        return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused in any case
+        return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused anyway
 
     def code(self, limits: Limits) -> str:
-        """The Python that builds the same layer, with as much time to look for it."""
-        plain = Wish("", "").record()
-        options = {
-            k: v for k, v in self.record().items() if v != plain[k] and k not in ("formula", "domain", "tolerance")
-        }
+        """Python code that builds the same layer, with the same search time."""
+        defaults = LayerSpec("", "").record()
+        named = ("method", "construction", "dtype", "units")
+        options = {k: v for k, v in self.record().items() if k in named and v != defaults[k]}
         if self.method == "polished":
             options["seconds"] = limits.search
         given = "".join(f", {k}={v!r}" for k, v in options.items())
@@ -57,11 +56,11 @@ class Wish:
         )
 
 
-def wish_of(record: Any, limits: Limits) -> Wish:
-    """The wish of a JSON object, or InputError in one line."""
+def spec_of(record: Any, limits: Limits) -> LayerSpec:
+    """The LayerSpec in a JSON object, or an InputError."""
     if not isinstance(record, dict):
-        raise InputError("a JSON object", type(record).__name__, "send the fields of a wish")
-    fields = Wish.__dataclass_fields__
+        raise InputError("a JSON object", type(record).__name__, "send the fields of a request")
+    fields = LayerSpec.__dataclass_fields__
     if unknown := sorted(set(map(str, record)) - set(fields)):
         raise InputError(f"fields among {', '.join(fields)}", ", ".join(unknown)[:200], "leave the others out")
     for name in ("formula", "domain"):
@@ -69,41 +68,42 @@ def wish_of(record: Any, limits: Limits) -> Wish:
     for name, choices in (("method", get_args(Method)), ("construction", get_args(Construction)), ("dtype", DTYPES)):
         if record.get(name, choices[0]) not in choices:
             raise InputError(f"{name}, one of {', '.join(choices)}", f"{record[name]!r}"[:200], "choose one of them")
-    tolerance = _number("tolerance", record.get("tolerance", 1e-2), LEAST, MOST)
+    tolerance = _number("tolerance", record.get("tolerance", 1e-2), SMALLEST_TOLERANCE, LARGEST_TOLERANCE)
     units = record.get("units")
     if units is not None:
         units = int(_number("units", units, 1.0, float(limits.units), whole=True))
-    wish = Wish(**(record | {"tolerance": tolerance, "units": units}))
-    read_wish(wish, limits)
-    return wish
+    spec = LayerSpec(**(record | {"tolerance": tolerance, "units": units}))
+    read_spec(spec, limits)
+    return spec
 
 
-def read_wish(wish: Wish, limits: Limits) -> tuple[Formula, Domain]:
-    """The formula and the domain that the texts stand for."""
-    sides = wish.sides
+def read_spec(spec: LayerSpec, limits: Limits) -> tuple[Formula, Domain]:
+    """The parsed formula and domain."""
+    sides = spec.sides
     if len(sides) > limits.variables:
         raise InputError(f"at most {limits.variables} variables here", f"{len(sides)}", "use the Python package")
     domain = domain_of(sides)
-    formula = parse(wish.formula, domain.names)
+    formula = parse(spec.formula, domain.names)
     if len(formula.outputs) > limits.outputs:
         raise InputError(f"at most {limits.outputs} outputs here", f"{len(formula.outputs)}", "use the Python package")
     return formula, domain
 
 
-def training_of(record: Any, limits: Limits) -> tuple[Wish, int]:
-    """(wish, parameters): a layer to train on the same function, with as many parameters."""
+def training_of(record: Any, limits: Limits) -> tuple[LayerSpec, int]:
+    """(spec, parameters): a layer to train on the same function, with this many parameters."""
     if not isinstance(record, dict):
-        raise InputError("a JSON object", type(record).__name__, "send the fields of a wish, and parameters")
-    own = dict(record)
-    parameters = int(_number("parameters", own.pop("parameters", None), 1.0, LARGEST_TRAINED, whole=True))
-    return wish_of(own, limits), parameters
+        raise InputError("a JSON object", type(record).__name__, "send the fields of a request, and parameters")
+    rest = dict(record)
+    parameters = int(_number("parameters", rest.pop("parameters", None), 1.0, MOST_TRAINED, whole=True))
+    return spec_of(rest, limits), parameters
 
 
 def _require_text(name: str, value: Any, limits: Limits) -> None:
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"a {name}, as text", f"{value!r}"[:100], f"send a {name}")
     if len(value) > limits.formula:
-        raise InputError(f"a {name} of at most {limits.formula:,} characters", f"{len(value):,}", "use the package")
+        asked = f"a {name} of at most {limits.formula:,} characters"
+        raise InputError(asked, f"{len(value):,}", "use the Python package")
 
 
 def _number(name: str, value: Any, low: float, high: float, whole: bool = False) -> float:

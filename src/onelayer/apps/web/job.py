@@ -1,4 +1,4 @@
-"""The heavy work, as events: a layer is built, proved and shown, or one of the same size is trained beside it."""
+"""The work of a job, reported as events: build, prove and show a layer, or train one of the same size."""
 
 import base64
 import time
@@ -17,84 +17,71 @@ from ...training.run import Run
 from ...training.train import prepared
 from ...views.pages import array_record
 from ...views.scene import window
-from .input import Wish
+from .input import LayerSpec
 from .limits import Limits
 from .view import folder_of, view
 
 Emit = Callable[[dict[str, Any]], None]
-OFTEN = 0.05  # seconds between two reports of progress
-BOXES = 20_000  # boxes of a proof that a page gets
-LINE, SQUARE = 201, 41  # points along a variable where a trained layer is drawn
-SCATTERED = 2000  # points of the whole domain where its error is looked at too: a picture may show one slice of it
-STEPS, EVERY = 4000, 50
+PROGRESS_SECONDS = 0.05  # at least, between two reports of progress
+MOST_BOXES = 20_000  # boxes of a proof sent to a page
+LINE_POINTS, SQUARE_POINTS = 201, 41  # along a variable where a trained layer is drawn
+SCATTERED_POINTS = 2000  # all over the domain, where its error is observed too: a picture may show only one slice
+STEPS, STEPS_PER_EVENT = 4000, 50  # of training
 
 
-def build_job(wish: Wish, limits: Limits, emit: Emit) -> None:
-    """Events: progress …, result (everything that is shown), folder (a zip), covering (the boxes of the proof)."""
-    started, spoken = time.perf_counter(), 0.0
+def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
+    """Events: progress …, result (everything shown), folder (a zip file), covering (the boxes of the proof)."""
+    started, reported = time.perf_counter(), 0.0
 
     def progress(stage: str, share: float) -> None:
-        nonlocal spoken
-        if time.perf_counter() - spoken >= OFTEN:
-            spoken = time.perf_counter()
+        nonlocal reported
+        if time.perf_counter() - reported >= PROGRESS_SECONDS:
+            reported = time.perf_counter()
             emit({"event": "progress", "stage": stage, "share": min(max(float(share), 0.0), 1.0)})
 
-    target = Target(wish.formula, wish.sides)
-    if wish.method == "representative":
-        planned = plan_representative(target, wish.tolerance).units
+    target = Target(spec.formula, spec.sides)
+    if spec.method == "representative":
+        planned = plan_representative(target, spec.tolerance).units
         if planned > limits.units:
             found = f"the paper's construction takes {planned:,}"
             raise InputError(f"at most {limits.units:,} units here", found, "enlarge ε, or choose another method")
     approximation = build(
         target,
         None,
-        wish.tolerance,
-        method=wish.method,  # type: ignore[arg-type]
-        construction=wish.construction,  # type: ignore[arg-type]
-        dtype=wish.dtype,
-        units=wish.units,
+        spec.tolerance,
+        method=spec.method,  # type: ignore[arg-type]
+        construction=spec.construction,  # type: ignore[arg-type]
+        dtype=spec.dtype,
+        units=spec.units,
         seconds=limits.search,
         progress=progress,
     )
     built = time.perf_counter() - started
-    shown = view(approximation)
-    emit(
-        {
-            "event": "result",
-            "code": wish.code(limits),
-            "built": built,
-            "seconds": time.perf_counter() - started,
-            **shown,
-        }
-    )
+    shown, seconds = view(approximation), time.perf_counter() - started
+    emit({"event": "result", "code": spec.code(limits), "built": built, "seconds": seconds, **shown})
     emit({"event": "folder", "zip": base64.b64encode(folder_of(approximation)).decode()})
     boxes = approximation.covering()
-    emit({"event": "covering", "covering": None if boxes is None else boxes.record(BOXES)})
+    emit({"event": "covering", "covering": None if boxes is None else boxes.record(MOST_BOXES)})
 
 
-def train_job(wish: Wish, parameters: int, limits: Limits, emit: Emit) -> None:
-    """Events: moment (step, largest error, T − f on a grid) …, then trained."""
-    target = Target(wish.formula, wish.sides)
+def train_job(spec: LayerSpec, parameters: int, limits: Limits, emit: Emit) -> None:
+    """Events: size, moment (step, largest error, T − f on a grid) …, trained."""
+    target = Target(spec.formula, spec.sides)
     size = layer_size(target, parameters)
     if size is None:
-        raise InputError("a layer of as many parameters", f"no size has about {parameters:,}", "build another layer")
-    heads, width, d_model = size
+        raise InputError(f"a layer of about {parameters:,} parameters", "no such size", "build another layer")
+    shape: dict[str, Any] = dict(zip(("heads", "width", "d_model"), size, strict=True))
     axes, x = _grid(target)
-    drawn, others = len(x), np.random.default_rng(0).random((SCATTERED, target.dimension))
+    drawn, others = len(x), np.random.default_rng(0).random((SCATTERED_POINTS, target.dimension))
     x = np.concatenate([x, target.domain.points(others)])
     f, started = target.values(x), time.perf_counter()
-    run = prepared(
-        target, heads=heads, width=width, d_model=d_model, dtype="float64", steps=STEPS, every=EVERY, rate=None
-    )
-    own = run.model.parameter_count
-    emit({"event": "size", "heads": heads, "width": width, "d_model": d_model, "parameters": own, "steps": STEPS})
+    run = prepared(target, **shape, dtype="float64", steps=STEPS, every=STEPS_PER_EVENT, rate=None)
+    emit({"event": "size", **shape, "parameters": run.model.parameter_count, "steps": STEPS})
 
     def moment(stage: str, share: float) -> None:
         T = _values(run, x)
         if not np.isfinite(T).all():
-            raise InputError(
-                "a training that converges", "numbers that are not finite", "train once more, or not at all"
-            )
+            raise InputError("training that converges", "numbers that are not finite", "train again, or not at all")
         error = T - f
         emit(
             {
@@ -117,7 +104,7 @@ def _grid(target: Target) -> tuple[list[np.ndarray], np.ndarray]:
     """Axes of the first one or two variables, and points with the others at the centre."""
     low, high = window(target.domain)
     drawn = min(target.dimension, 2)
-    axes = [np.linspace(low[j], high[j], LINE if drawn == 1 else SQUARE) for j in range(drawn)]
+    axes = [np.linspace(low[j], high[j], LINE_POINTS if drawn == 1 else SQUARE_POINTS) for j in range(drawn)]
     grid = np.meshgrid(*axes, indexing="ij")
     x = np.tile(low + (high - low) / 2, (grid[0].size, 1))
     for j, values in enumerate(grid):
@@ -126,7 +113,7 @@ def _grid(target: Target) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _values(run: Run, x: np.ndarray) -> np.ndarray:
-    """T of a layer that is being trained, in the units of the answers."""
+    """T of a layer in training, in the units of f."""
     c = run.model.config
     given = torch.from_numpy(x).to(run.model.W_E.dtype).reshape(-1, c.tokens, c.features_in)
     with torch.no_grad():

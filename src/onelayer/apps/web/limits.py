@@ -1,22 +1,22 @@
-"""What one server gives to its visitors: everything that a request could make large has a limit."""
+"""What one server grants its visitors: everything a request could make large has a limit."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Characters, variables, outputs and units of a wish; seconds and memory of a job; sizes of queues and of what is kept."""
+    """Characters, variables, outputs and units of a request; seconds and memory of a job; sizes of queues and of what is kept."""
 
     formula: int = 2000  # characters
     variables: int = 6
     outputs: int = 12
     units: int = 2000
-    seconds: float = 120.0  # of one job, proof included
-    search: float = 30.0  # of these, to look for the fewest units
-    memory: int = 4 * 2**30  # bytes that a worker may take on top of what it starts with
+    seconds: float = 120.0  # for one job, proof included
+    search: float = 30.0  # of these, for finding the fewest units
+    memory: int = 4 * 2**30  # bytes a worker may use on top of what it starts with
     waiting: int = 16  # jobs in a queue
-    each: int = 4  # of these, of one visitor
-    body: int = 2**16  # bytes of a request
+    each: int = 4  # of these, from one visitor
+    body: int = 2**16  # bytes in a request
     body_seconds: float = 10.0  # for a request to arrive
-    kept: int = 32  # model folders that can be downloaded
+    kept: int = 32  # model folders held for download
     kept_bytes: int = 2**26

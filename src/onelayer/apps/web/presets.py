@@ -1,4 +1,4 @@
-"""Functions to start with: the paper's example, and one of every kind that behaves in its own way."""
+"""Functions to start with: the paper's example, and one of each kind that behaves differently."""
 
 PRESETS: tuple[dict[str, object], ...] = (
     {"name": "The paper's example", "formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2},

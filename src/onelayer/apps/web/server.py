@@ -1,4 +1,4 @@
-"""Serve: the explorer on a port of this machine."""
+"""Serve the explorer on a port of this machine."""
 
 import asyncio
 import contextlib
@@ -11,8 +11,8 @@ from .limits import Limits
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HEADER_SECONDS = 10.0  # for a request to arrive on an open connection
-READING_SECONDS = 60.0  # for a client to take what was sent before more is
-CONNECTIONS = 400  # at once: some files must stay free for workers
+READING_SECONDS = 60.0  # for a client to read what was sent
+MOST_CONNECTIONS = 400  # at once: some file descriptors must stay free for workers
 
 
 def serve(
@@ -23,7 +23,7 @@ def serve(
     limits: Limits | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
-    """Answer until interrupted; `started` gets the address once the page can be opened. Port 0 takes a free one."""
+    """Serve until interrupted; `started` is called with the address once the page can be opened. Port 0 picks a free port."""
     try:
         import starlette  # noqa: F401
         import uvicorn
@@ -37,7 +37,7 @@ def serve(
         names |= frozenset((*LOOPBACK, host)) if port == 80 else frozenset()
         config = uvicorn.Config(
             application(limits or Limits(), names, workers),
-            http=_prompt(),
+            http=_strict_protocol(),
             ws="none",
             log_level="warning",
             server_header=False,
@@ -62,7 +62,7 @@ async def _running(server: Any, listening: socket.socket, ready: Callable[[], No
 
 @contextlib.contextmanager
 def _bound(host: str, port: int) -> Any:
-    """A socket that listens there, or one clear line."""
+    """A socket bound to this address, or an InputError."""
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 2**16:
         raise InputError("a port from 0 to 65535", f"{port!r}", "choose another one")
     listening: socket.socket | None = None
@@ -79,22 +79,22 @@ def _bound(host: str, port: int) -> Any:
         yield listening
 
 
-def _prompt() -> Any:
-    """uvicorn's protocol, for clients that say at once what they want and take what they get."""
+def _strict_protocol() -> Any:
+    """uvicorn's protocol, with no patience for clients that send or read too slowly."""
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Prompt(H11Protocol):
-        """Closes connections that are one too many, that send no whole request in time, or that do not read."""
+    class StrictProtocol(H11Protocol):
+        """Closes connections that exceed the limit, that send no whole request in time, or that do not read."""
 
         idling: asyncio.TimerHandle | None = None
         stalling: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            if len(self.connections) > CONNECTIONS:
+            if len(self.connections) > MOST_CONNECTIONS:
                 self.transport.abort()
-            self._time()
+            self._update_timer()
 
         def connection_lost(self, exc: Exception | None) -> None:
             for timer in (self.idling, self.stalling):
@@ -104,14 +104,14 @@ def _prompt() -> Any:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            self._time()
+            self._update_timer()
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            self._time()
+            self._update_timer()
 
-        def _time(self) -> None:
-            """Between two answers time runs, whatever trickles in."""
+        def _update_timer(self) -> None:
+            """Between two responses the timer runs, whatever trickles in."""
             idle = self.cycle is None or self.cycle.response_complete
             if self.idling is not None and not idle:
                 self.idling.cancel()
@@ -130,17 +130,17 @@ def _prompt() -> Any:
             super().resume_writing()
 
         def send_400_response(self, msg: str) -> None:
-            """The same line and headers as for every refusal; where an answer has begun already, none."""
+            """The same line and headers as any refusal; nothing if a response has already begun."""
             if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
                 self.transport.close()
                 return
-            from .guard import HEADERS, told
+            from .guard import HEADERS, error_response
 
-            response = told(InputError("an HTTP request", msg, "use a browser or an HTTP library"))
+            response = error_response(InputError("an HTTP request", msg, "use a browser or an HTTP library"))
             headers = [*response.raw_headers, *((k.encode(), v.encode()) for k, v in HEADERS.items())]
             start = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")], reason=b"Bad Request")
             for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
             self.transport.close()
 
-    return Prompt
+    return StrictProtocol

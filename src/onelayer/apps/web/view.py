@@ -1,4 +1,4 @@
-"""What the page shows of an approximation: the parts of the report, with the code that builds it and its folder."""
+"""What the page shows of an approximation: sections of the report, and its folder."""
 
 import io
 import math
@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from ...approximation import Approximation
-from ...views import words
-from ...views.pages import page_data
-from ...views.scene import Scene, scenes, window
+from ...views import certificate_text
+from ...views.pages import facts_html, page_data
+from ...views.scene import scenes, window
 from ...views.sections import certificate_section, facts, heads_section, point_section, scenes_section
 
 
 def view(approximation: Approximation) -> dict[str, Any]:
     """Sections as HTML, figures, scenes and weights as numbers."""
     figures: dict[str, Any] = {}
-    found: tuple[Scene, ...] = scenes(approximation)
+    found = scenes(approximation)
     sections = {
         "function": scenes_section(approximation, found, figures),
         "heads": heads_section(approximation, figures),
         "point": point_section(approximation),
         "certificate": certificate_section(approximation),
     }
-    c, low_high = approximation.certificate, window(approximation.domain)
+    c = approximation.certificate
     return {
         "verdict": c.verdict,
-        "statement": words.statement(approximation),
-        "facts": facts(approximation),
+        "statement": certificate_text.statement(approximation),
+        "facts": facts_html(facts(approximation)),
         "sections": sections,
         "data": page_data(approximation, found, figures),
         "tolerance": c.tolerance,
@@ -38,7 +38,7 @@ def view(approximation: Approximation) -> dict[str, Any]:
         "parameters": approximation.parameters,
         "outputs": math.prod(approximation.output_shape),
         "names": list(approximation.domain.names),
-        "ends": [end.tolist() for end in low_high],
+        "ends": [end.tolist() for end in window(approximation.domain)],
         "drawn": [list(scene.drawn) for scene in found],
     }
 

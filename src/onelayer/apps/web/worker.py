@@ -1,6 +1,6 @@
 """The worker: a process that takes jobs as JSON lines on stdin and answers with events as JSON lines on stdout.
 
-It dies with the server: the end of stdin ends it, whatever it is doing. What it may allocate is limited.
+It dies with the server: when stdin ends it exits, whatever it is doing. Its memory is limited.
 """
 
 import json
@@ -14,13 +14,13 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from ...common.errors import InputError
-from .input import Wish
+from .input import LayerSpec
 from .limits import Limits
 
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is no event
+    os.dup2(2, 1)  # what a library prints must not look like an event
     lines: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     limits = Limits(**json.loads(lines.get()))
@@ -33,7 +33,7 @@ def main() -> None:
     limit_memory(limits.memory)
     emit({"event": "ready"})
     while True:
-        answered(json.loads(lines.get()), limits, emit)
+        run_job(json.loads(lines.get()), limits, emit)
         emit({"event": "done"})
 
 
@@ -44,41 +44,41 @@ def _listen(lines: "queue.Queue[str]") -> None:
     os._exit(0)
 
 
-def answered(asked: dict[str, Any], limits: Limits, emit: Callable[[dict[str, Any]], None]) -> None:
-    """Do one job; what goes wrong becomes an event."""
+def run_job(job: dict[str, Any], limits: Limits, emit: Callable[[dict[str, Any]], None]) -> None:
+    """Do one job; errors become events."""
     from .job import build_job, train_job
 
     try:
-        wish = Wish(**asked["wish"])
-        if asked["kind"] == "train":
-            train_job(wish, asked["parameters"], limits, emit)
+        spec = LayerSpec(**job["spec"])
+        if job["kind"] == "train":
+            train_job(spec, job["parameters"], limits, emit)
         else:
-            build_job(wish, limits, emit)
+            build_job(spec, limits, emit)
     except InputError as error:
         emit({"event": "error", "asked": error.asked, "found": error.found, "change": error.change})
     except (MemoryError, RuntimeError, ArithmeticError, ValueError) as error:
         found = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        short = "lloc" in found or isinstance(error, MemoryError)
-        asked_for = f"a job within {limits.memory / 2**30:.3g} GiB" if short else "a layer"
-        emit({"event": "error", "asked": asked_for, "found": found, "change": "enlarge ε or simplify the formula"})
+        out_of_memory = "lloc" in found or isinstance(error, MemoryError)
+        asked = f"a job within {limits.memory / 2**30:.3g} GiB" if out_of_memory else "a layer"
+        emit({"event": "error", "asked": asked, "found": found, "change": "enlarge ε or simplify the formula"})
 
 
 def warm_up() -> None:
-    """Load what a job needs and run it once, so that the first visitor does not wait for it."""
+    """Load what a job needs and run one, so that the first visitor does not have to wait for that."""
     from .job import build_job
 
-    build_job(Wish("sin(x1) + x2**2", "0:1", 0.1), Limits(), lambda event: None)
+    build_job(LayerSpec("sin(x1) + x2**2", "0:1", 0.1), Limits(), lambda event: None)
 
 
 def limit_memory(more: int) -> None:
-    """So many bytes of addresses on top of those in use now."""
+    """Allow this many bytes of addresses on top of those in use now."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + more, now + more))
 
 
 def settings(limits: Limits) -> str:
-    """The first line that a worker gets."""
+    """The first line a worker receives."""
     return json.dumps(asdict(limits)) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Studies: a sweep of points, measured in parallel processes and stored one by one; then a table, rates, a report.
 
-sweep.py → run.py or cluster.py (measurement.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study.py
+sweep.py → run.py or cluster.py (measurement.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study_page.py
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
 // One self-attention layer with its feed-forward network, Eq. (5)-(8), at one point: the ordinary softmax, in double precision.
-// `layer` holds the configuration, the weights as {shape, data} and the places that are read. Vectors are rows.
+// `layer` holds the configuration, the weights as {shape, data} and the places that are read out. Vectors are rows.
 
 "use strict";
 
@@ -62,7 +62,7 @@ function embedded(layer, x) {
   return tokens;
 }
 
-// What the layer does at x, read at one row: attention weights and contributions of every head, hidden units, outputs.
+// What the layer computes at one row: attention weights and contributions of every head, hidden units, outputs.
 function readAt(layer, tokens, row) {
   const c = layer.config, w = layer.weights, m = c.d_model, n = tokens.length, bias = w.b_Q !== undefined;
   const pre = c.norm === "pre", post = c.norm === "post";
@@ -102,7 +102,7 @@ function readOut(layer, y) {
   return times(y, w.W_R.data, 0, c.d_model, c.features_out).map((v, o) => v + w.b_R.data[o]);
 }
 
-// How an output moves with the stream behind the heads: with the units active as they are, the network is affine.
+// The gradient of an output in the stream after the heads: for fixed active units the network is affine.
 function slopeOf(layer, before, output) {
   const c = layer.config, w = layer.weights, J = new Float64Array(c.d_model);
   for (let m = 0; m < c.d_model; m++) J[m] = c.residual ? w.W_R.data[m * c.features_out + output] : 0;

@@ -1,9 +1,9 @@
-// The moving parts of a page: figures, sliders of the slices, and the layer at one point. `show(data)` draws what is in the page.
+// The interactive parts of a page: figures, sliders of the slices, and the layer at one point. `show(data)` draws them.
 
 "use strict";
 
 let DATA = null; // what is shown
-let THEME = null; // colours of a page that is not white: {ink, line}
+let THEME = null; // colours of a page with themes: {ink, line}
 const BLUE = "#0072b2", VERMILION = "#d55e00", GREEN = "#009e73", GREY = "#8c8c8c";
 const FONT = { family: "system-ui, sans-serif", size: 14 };
 const LOOK = { responsive: true, displaylogo: false };
@@ -13,14 +13,14 @@ function draw(id, figure) {
   if (!place) return Promise.resolve();
   const layout = JSON.parse(JSON.stringify(figure.layout));
   const narrow = place.clientWidth < 560;
-  if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene) small(scene);
-  if (narrow && layout.scene && layout.scene2) stacked(figure, layout);
-  if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) beneath(figure, layout);
+  if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene);
+  if (narrow && layout.scene && layout.scene2) stack(figure, layout);
+  if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) placeBelow(figure, layout);
   return Plotly.newPlot(place, figure.data, themed(layout), LOOK);
 }
 
-// A figure that goes gives back what it holds: a browser has few contexts for surfaces.
-function cleared(figure) {
+// Free what a figure holds: a browser has few WebGL contexts.
+function clear(figure) {
   const surfaces = [...figure.querySelectorAll("canvas")];
   Plotly.purge(figure);
   surfaces.forEach((canvas) => canvas.getContext("webgl")?.getExtension("WEBGL_lose_context")?.loseContext());
@@ -42,7 +42,7 @@ function themed(layout) {
 }
 
 // In a narrow picture the axes and their names need more room.
-function small(scene) {
+function shrink(scene) {
   for (const axis of ["x", "y", "z"]) {
     scene.camera.eye[axis] *= 1.2;
     const own = scene[`${axis}axis`];
@@ -50,8 +50,8 @@ function small(scene) {
   }
 }
 
-// On a phone two pictures stand one above the other.
-function stacked(figure, layout) {
+// On a phone, two surfaces go one above the other.
+function stack(figure, layout) {
   layout.scene.domain = { x: [0, 1], y: [0.53, 0.96] };
   layout.scene2.domain = { x: [0, 1], y: [0, 0.43] };
   layout.margin = { ...layout.margin, l: 0, r: 0 };
@@ -60,7 +60,8 @@ function stacked(figure, layout) {
   layout.height = 2 * layout.height;
 }
 
-function beneath(figure, layout) {
+// On a phone, the surface goes below the map.
+function placeBelow(figure, layout) {
   layout.xaxis.domain = [0, 0.88];
   layout.yaxis.domain = [0.56, 0.96];
   layout.scene.domain = { x: [0, 1], y: [0, 0.44] };
@@ -203,7 +204,7 @@ function movePoint() {
   document.dispatchEvent(new CustomEvent("moved", { detail: { x, output, found } }));
 }
 
-// -- everything -----------------------------------------------------------------------------------------------------
+// -- the whole page -----------------------------------------------------------------------------------------------------
 
 const waiting = new Set();
 function soon(name, work) {
@@ -227,15 +228,15 @@ function unpack(data) {
 function drawNow(id) {
   const place = document.getElementById(id), data = DATA;
   return draw(id, DATA.figures[id]).then(() => {
-    if (DATA !== data) { cleared(place); return; }
+    if (DATA !== data) { clear(place); return; }
     place.dataset.drawn = "yes";
     const number = Number(id.split("-")[1]);
-    if (document.getElementById(`scene-${number}`)?.dataset.moved) moveScene(number); // as its sliders stand by now
+    if (document.getElementById(`scene-${number}`)?.dataset.moved) moveScene(number); // where its sliders are by now
     place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
   });
 }
 
-// The first figure at once, the point after it, the others when they come near: the page opens at once.
+// Draw the first figure at once, then the point, and the others when they come near: the page opens quickly.
 let watcher = null;
 async function show(data) {
   if (watcher) watcher.disconnect();

@@ -1,4 +1,4 @@
-// The report: everything is in this file, no request.
+// The report: all data is in the page, nothing is requested.
 
 "use strict";
 

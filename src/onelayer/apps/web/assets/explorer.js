@@ -1,24 +1,24 @@
-// The explorer: from a key press to a certified surface, and everything that can be asked of the layer.
+// The explorer: from a key press to a certified surface, and everything that can be done with the layer.
 
-import { events, Refusal, Silence } from "./stream.js";
-import { fill, fromLink, linkOf, listen, parse, wish } from "./form.js";
+import { events, NoAnswer, Refusal } from "./stream.js";
+import { fill, fromLink, linkOf, listen, parse, request } from "./form.js";
 import { atMost } from "./numbers.js";
-import { clickable, cover, goTo, look, point, tell } from "./point.js";
+import { clickable, goTo, point, setBoxes, setLayer, update } from "./point.js";
 import { speak } from "./speech.js";
-import { against, redraw, stop, train } from "./training.js";
+import { redraw, setOpponent, stop, train } from "./training.js";
 
 const at = (id) => document.getElementById(id);
 const sizes = new Map(); // function and options → tolerance → the layer that was built
 let running = null, shown = null;
 
-// Build what the form asks for, and show it at a point x if one is given.
+// Build what the form asks for, and show it at the point x if one is given.
 async function build(x = null) {
-  const started = performance.now(), asked = wish();
+  const started = performance.now(), asked = request();
   if (running) running.abort();
   const own = (running = new AbortController());
   let found = null, boxes = null;
   busy(true);
-  complain(null);
+  showError(null);
   speak("building");
   try {
     for await (const event of events("/api/build", asked, own.signal)) {
@@ -32,18 +32,18 @@ async function build(x = null) {
     }
     stage("", null);
   } catch (error) {
-    if (running === own) ended(error);
+    if (running === own) handle(error);
   } finally {
-    if (found) cover(found, boxes);
+    if (found) setBoxes(found, boxes);
     if (running === own) { running = null; busy(false); }
   }
 }
 
-function ended(error) {
+function handle(error) {
   const cancelled = error.name === "AbortError";
   stage(cancelled ? "cancelled" : "", null);
   if (cancelled) speak("cancelled");
-  else if (error instanceof Refusal) complain(error);
+  else if (error instanceof Refusal) showError(error);
   else throw error;
 }
 
@@ -58,7 +58,7 @@ function stage(text, share) {
   if (share === null) at("progress").removeAttribute("value"); else at("progress").value = share;
 }
 
-function complain(error) {
+function showError(error) {
   const place = at("error");
   place.hidden = !error;
   place.replaceChildren();
@@ -83,8 +83,8 @@ function display(found, asked, started, x) {
   at("code").textContent = found.code;
   speak(`${found.verdict}. ${found.statement}`);
   offer(null);
-  look(found);
-  against(found, asked);
+  setLayer(found);
+  setOpponent(found, asked);
   remember(found, asked);
   delete document.body.dataset.shown;
   paint(same, x).then(() => {
@@ -95,13 +95,13 @@ function display(found, asked, started, x) {
   });
 }
 
-// Sections and figures of the layer that is shown, in the colours of the theme; sliders stay where they are, if that has a meaning.
+// Draw the sections and figures of the current layer in the colours of the theme; for the same function, sliders keep their place.
 async function paint(same, x) {
   const own = shown, controls = () => [...document.querySelectorAll("section .body :is(input, select, summary)")];
   const before = controls(), focused = before.indexOf(document.activeElement);
   for (const [name, body] of Object.entries(own.found.sections)) {
     const place = document.querySelector(`#${name} .body`);
-    place.querySelectorAll(".js-plotly-plot").forEach((figure) => { if (!(figure.id in DATA.figures) || figure.dataset.drawn) cleared(figure); });
+    place.querySelectorAll(".js-plotly-plot").forEach((figure) => { if (!(figure.id in DATA.figures) || figure.dataset.drawn) clear(figure); });
     place.innerHTML = body; // made by the server, every text in it escaped
   }
   const after = controls();
@@ -121,7 +121,7 @@ document.addEventListener("drawn", ({ target }) => {
   const [name, number] = target.id.split("-");
   if (["function", "error"].includes(name)) clickable(target, Number(number));
   if (name === "headmap") clickable(target);
-  if (name === "error") tell();
+  if (name === "error") update();
   if (target.id === "function-0" && shown.started) {
     const seconds = (performance.now() - shown.started) / 1000, { built, verdict } = shown.found;
     const to = verdict === "CERTIFIED" ? "certified surface" : "surface";
@@ -136,18 +136,18 @@ function offer(key) {
   link.setAttribute("aria-disabled", key ? "false" : "true");
 }
 
-function alike({ tolerance, ...rest }) {
+function layersLike({ tolerance, ...rest }) {
   const key = JSON.stringify(rest);
   if (!sizes.has(key)) sizes.set(key, new Map());
   return sizes.get(key);
 }
 
 function remember({ units, parameters, verdict, bound }, asked) {
-  alike(asked).set(asked.tolerance, { units, parameters, verdict, proved: bound === null ? "nothing proved" : `bound ${atMost(bound)}` });
+  layersLike(asked).set(asked.tolerance, { units, parameters, verdict, proved: bound === null ? "nothing proved" : `bound ${atMost(bound)}` });
 }
 
 function curve() {
-  const rows = [...alike(shown.asked)].sort(([a], [b]) => b - a), good = ([, f]) => f.verdict === "CERTIFIED";
+  const rows = [...layersLike(shown.asked)].sort(([a], [b]) => b - a), good = ([, f]) => f.verdict === "CERTIFIED";
   const line = {
     x: rows.map(([e]) => e), y: rows.map(([, f]) => f.units), mode: "lines+markers", line: { color: BLUE },
     marker: { size: 10, color: rows.map((r) => (good(r) ? GREEN : GREY)), symbol: rows.map((r) => (good(r) ? "circle" : "x")) },
@@ -194,7 +194,7 @@ function theme(name) {
 for (const button of document.querySelectorAll("[data-copy]")) {
   const name = button.textContent;
   button.addEventListener("click", async () => {
-    const place = at(button.dataset.copy), board = navigator.clipboard; // there is none at an address without encryption
+    const place = at(button.dataset.copy), board = navigator.clipboard; // missing on unencrypted addresses
     const copied = board ? await board.writeText(place.textContent).then(() => true, () => false) : false;
     if (!copied) getSelection().selectAllChildren(place);
     button.textContent = copied ? "Copied" : "Selected: press Ctrl+C";
@@ -209,11 +209,11 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape") ru
 window.addEventListener("hashchange", restore);
 
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-const about = await fetch("/api/about").then((response) => response.json()).catch(() => { complain(new Silence()); throw new Silence(); });
+const about = await fetch("/api/about").then((response) => response.json()).catch(() => { showError(new NoAnswer()); throw new NoAnswer(); });
 listen(about.presets, () => build());
 if (!restore()) { fill(about.presets[0]); at("preset").value = "0"; await parse(); }
 document.body.dataset.ready = "yes";
-const dry = document.createElement("div"); // the first surface takes longer: drawn once out of sight
-dry.className = "dry";
-document.body.append(dry);
-Plotly.newPlot(dry, [{ type: "surface", z: [[0, 1], [1, 0]], showscale: false }], { width: 100, height: 100 }).then(() => { Plotly.purge(dry); dry.remove(); });
+const warmUp = document.createElement("div"); // the first surface takes longer, so one is drawn out of sight
+warmUp.className = "offscreen";
+document.body.append(warmUp);
+Plotly.newPlot(warmUp, [{ type: "surface", z: [[0, 1], [1, 0]], showscale: false }], { width: 100, height: 100 }).then(() => { Plotly.purge(warmUp); warmUp.remove(); });

@@ -1,27 +1,27 @@
-// The form: what is asked for, live parsing, and the link that restores it.
+// The form: the request, live parsing, and the link that restores it.
 
-import { answer, Refusal, Silence } from "./stream.js";
+import { answer, Refusal, NoAnswer } from "./stream.js";
 
 const FIELDS = ["formula", "domain", "tolerance", "method", "construction", "dtype"];
-const PLAIN = { method: "polished", construction: "auto", dtype: "float64" };
+const DEFAULTS = { method: "polished", construction: "auto", dtype: "float64" };
 const at = (id) => document.getElementById(id);
 
-export function wish() {
+export function request() {
   const found = Object.fromEntries(FIELDS.map((name) => [name, at(name).value.trim()])), number = Number(found.tolerance);
-  return found.tolerance && Number.isFinite(number) ? { ...found, tolerance: number } : found; // else the server says what is wrong
+  return found.tolerance && Number.isFinite(number) ? { ...found, tolerance: number } : found; // otherwise the server says what is wrong
 }
 
 export function fill(given) {
   for (const name of FIELDS) {
-    const value = given[name] ?? PLAIN[name];
+    const value = given[name] ?? DEFAULTS[name];
     if (value !== undefined && value !== null) at(name).value = value;
   }
   at("preset").value = "";
-  slide();
+  moveSlider();
 }
 
-// The slider to the tolerance that was typed; a screen reader reads the tolerance, not its logarithm.
-function slide() {
+// Move the slider to the tolerance that was typed; a screen reader reads the tolerance, not its logarithm.
+function moveSlider() {
   const value = Number(at("tolerance").value);
   if (value > 0) at("epsilon").value = Math.log10(value);
   at("epsilon").setAttribute("aria-valuetext", at("tolerance").value);
@@ -30,7 +30,7 @@ function slide() {
 const shortest = (v) => (v >= 1e-3 ? String(Number(v.toPrecision(3))) : v.toExponential(2).replace(/\.?0+e/, "e"));
 
 export function linkOf(asked, point) {
-  const parts = new URLSearchParams(Object.entries(asked).filter(([name, value]) => PLAIN[name] !== value));
+  const parts = new URLSearchParams(Object.entries(asked).filter(([name, value]) => DEFAULTS[name] !== value));
   if (point) parts.set("at", point.map((v) => Number(v.toPrecision(9))).join(","));
   return `${location.origin}/#${parts}`;
 }
@@ -49,7 +49,7 @@ export async function parse() {
   if (asking) asking.abort();
   const own = (asking = new AbortController());
   try {
-    const found = await answer("/api/parse", wish(), own.signal);
+    const found = await answer("/api/parse", request(), own.signal);
     const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
     say(`${many(found.names.length, "variable")}, ${many(found.outputs, "output")}: ${found.domain}`, []);
     return true;
@@ -57,14 +57,14 @@ export async function parse() {
     if (error.name === "AbortError") return false;
     if (!(error instanceof Refusal)) throw error;
     const wrong = error.asked.startsWith("tolerance") ? ["tolerance"] : ["formula", "domain"];
-    if (error instanceof Silence) say("The server does not answer.", []);
+    if (error instanceof NoAnswer) say("The server does not answer.", []);
     else say(`Asked: ${error.asked}. Found: ${error.found}. Change: ${error.change}.`, wrong);
     return false;
   }
 }
 
 function say(text, wrong) {
-  if (at("said").textContent !== text) at("said").textContent = text;
+  if (at("parse-status").textContent !== text) at("parse-status").textContent = text;
   for (const name of ["formula", "domain", "tolerance"]) at(name).setAttribute("aria-invalid", wrong.includes(name));
 }
 
@@ -81,7 +81,7 @@ export function listen(presets, build) {
   });
   for (const name of ["formula", "domain", "tolerance"]) {
     at(name).addEventListener("input", () => {
-      if (name === "tolerance") slide(); else list.value = "";
+      if (name === "tolerance") moveSlider(); else list.value = "";
       clearTimeout(timer);
       timer = setTimeout(parse, 150);
     });
@@ -98,5 +98,5 @@ export function listen(presets, build) {
     moving = setTimeout(() => { parse(); build(); }, 300);
   });
   for (const name of ["method", "construction", "dtype"]) at(name).addEventListener("change", () => build());
-  at("wish").addEventListener("submit", (event) => { event.preventDefault(); build(); });
+  at("request").addEventListener("submit", (event) => { event.preventDefault(); build(); });
 }

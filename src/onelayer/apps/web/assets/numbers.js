@@ -1,6 +1,6 @@
 // Proved numbers as text, rounded so that the text claims no more than the number.
 
-const UP = 1 + 1e-9, HAIR = 1e-3; // of a step: more than a quotient of two floats is wrong by
+const UP = 1 + 1e-9, SLACK = 1e-3; // share of a step: more than the error of a quotient of two floats
 const powerOf = (v, digits) => (v > 0 && Number.isFinite(v) ? Math.floor(Math.log10(v)) + 1 - digits : 0);
 const text = (count, power) => (count * 10 ** power).toFixed(Math.min(100, Math.max(0, -power)));
 
@@ -12,13 +12,13 @@ export function atMost(v) {
   return (Math.ceil((v / step) * UP) * step).toPrecision(3);
 }
 
-// [low, high] from outside, to three digits of the width, or twelve of the numbers: further ones are rounding.
+// [low, high] rounded outwards, to three digits of the width, or twelve of the numbers: further ones are rounding.
 export function between(low, high) {
   const power = Math.max(powerOf(high - low, 3), powerOf(Math.max(-low, high), 12)), step = 10 ** power;
-  return [text(Math.floor(low / step - HAIR), power), text(Math.ceil(high / step + HAIR), power)];
+  return [text(Math.floor(low / step - SLACK), power), text(Math.ceil(high / step + SLACK), power)];
 }
 
-// [low, high] from inside, to five digits of the width, or all digits where that is too narrow.
+// [low, high] rounded inwards, to five digits of the width, or with all digits where that is too narrow.
 export function inside(low, high) {
   const power = powerOf(high - low, 5), step = 10 ** power;
   const end = (v, inward) => {

@@ -1,20 +1,20 @@
-// A clicked point: the sliders go there, the layer is explained there, and the boxes of the proof that hold it are shown.
+// A clicked point: the sliders move there, the layer is explained there, and the boxes of the proof around it are shown.
 
 import { atMost, between, inside } from "./numbers.js";
 import { speak } from "./speech.js";
 
 let covering = null; // {patches: [{coordinates, lower, upper, low, high}], extra}; null: none; undefined: not known yet
-let view = null, now = null; // the layer, and the point of it that is looked at
+let view = null, now = null; // the layer, and the point that is shown
 const UP = 1 + 1e-9;
 
-// Another layer: what was said about the one before is said no more.
-export function look(found) {
+// Show another layer: what was said about the last one is cleared.
+export function setLayer(found) {
   [view, now, covering] = [found, null, undefined];
   document.getElementById("box").textContent = "";
 }
 
-// The boxes of a layer's proof, if it is still the one that is looked at. JSON has no ∞: null stands for what is not proved.
-export function cover(layer, found) {
+// The boxes of a layer's proof, if that layer is still shown. JSON has no ∞: null means not proved.
+export function setBoxes(layer, found) {
   if (layer !== view) return;
   covering = found;
   if (found) {
@@ -24,10 +24,10 @@ export function cover(layer, found) {
       patch.low = patch.low.map((row) => row.map((v) => v ?? -Infinity));
     }
   }
-  tell();
+  update();
 }
 
-// The point where the sliders stand, moved along some variables.
+// Move the point along some variables; the sliders follow.
 export function goTo(values, output) {
   if (!DATA.layer) return;
   for (const input of document.querySelectorAll("#movable input[type=range]")) {
@@ -41,24 +41,24 @@ export function goTo(values, output) {
 
 export function clickable(place, number) {
   place.on("plotly_click", ({ points: [p] }) => {
-    if (p.data.hoverinfo === "skip") return; // the sheets of the bound have no points of their own
+    if (p.data.hoverinfo === "skip") return; // the sheets of the bound are not clickable
     if (number === undefined) goTo(amongHeads(p)); else goTo(inScene(p, number), document.querySelector(`#scene-${number} select`)?.value);
     document.getElementById("point").scrollIntoView({ block: "start" });
   });
 }
 
-// All variables: those that are drawn from the picture, the others from its sliders, or at the centre of the domain.
+// All variables: drawn ones from the picture, the others from its sliders, or at the centre of the domain.
 function inScene(p, number) {
   const drawn = view.drawn[number], values = view.ends[0].map((low, j) => low + (view.ends[1][j] - low) / 2);
   values[drawn[0]] = Number(p.x);
   if (drawn.length > 1) values[drawn[1]] = Number(p.y);
   const sliders = document.querySelectorAll(`#scene-${number} input[type=range]`), { stops } = DATA.scenes[number];
-  const moved = view.names.map((_, j) => j).filter((j) => !drawn.includes(j));
-  sliders.forEach((slider, i) => { values[moved[i]] = stops[i][Number(slider.value)]; });
+  const others = view.names.map((_, j) => j).filter((j) => !drawn.includes(j));
+  sliders.forEach((slider, i) => { values[others[i]] = stops[i][Number(slider.value)]; });
   return values;
 }
 
-// A mark in the picture of the heads: its axes are variables, or it lies in the strip of one, at a share of the interval.
+// A mark in the picture of the heads: its axes are variables, or it lies in the strip of one variable, at a share of its interval.
 function amongHeads(p) {
   const { names, ends: [low, high] } = view, strip = names.indexOf(p.y);
   if (strip >= 0) return { [strip]: low[strip] + Number(p.x) * (high[strip] - low[strip]) };
@@ -70,7 +70,7 @@ function amongHeads(p) {
   return values;
 }
 
-// One box of every patch that holds x: the one with the best bound.
+// For every patch, the box with the best bound among those that contain x.
 export function boxesAt(x) {
   if (!covering) return null;
   const found = covering.patches.map((patch) => {
@@ -90,10 +90,10 @@ export function boundOn(boxes, output) {
   const high = boxes.reduce((s, b) => s + b.high[output], 0), low = boxes.reduce((s, b) => s + b.low[output], 0);
   const adding = boxes.length * 2 ** -52 * boxes.reduce((s, b) => s + Math.max(Math.abs(b.high[output]), Math.abs(b.low[output])), 0);
   const bound = (Math.max(high, -low) * UP + adding + covering.extra[output]) * UP;
-  return view.bound === null || bound <= view.bound ? bound : view.bound; // what is no number does not count
+  return view.bound === null || bound <= view.bound ? bound : view.bound; // also if it is NaN
 }
 
-function told({ x, output, found }) {
+function description({ x, output, found }) {
   const { bound: whole, names } = view, band = (b) => `so f(x) is between ${between(found.value - b, found.value + b).join(" and ")}`;
   if (whole === null) return "Nothing is proved about this layer.";
   const boxes = boxesAt(x);
@@ -106,17 +106,17 @@ function told({ x, output, found }) {
   return `The proof's box here: ${where}. In it |T − f| ≤ ${atMost(bound)} is proved (${atMost(whole)} on the whole domain); ${band(bound)}.`;
 }
 
-document.addEventListener("moved", (event) => { now = event.detail; tell(); });
-export function tell() {
+document.addEventListener("moved", (event) => { now = event.detail; update(); });
+export function update() {
   if (!now || !view) return;
-  const place = document.getElementById("box"), text = told(now);
+  const place = document.getElementById("box"), text = description(now);
   if (place.textContent !== text) speak(place.textContent = text);
   view.drawn.forEach(mark);
 }
 
 export const point = () => (now ? now.x : null);
 
-// The point, and its box, in a picture of the error.
+// Mark the point and its box in a picture of the error.
 function mark(drawn, number) {
   const place = document.getElementById(`error-${number}`);
   if (!place?.dataset.drawn) return;

@@ -1,9 +1,9 @@
-// What is read aloud: the last thing that happened, once it has been quiet for a while. Sliders and steps would talk without end.
+// What a screen reader reads aloud: the last event, after a pause. Otherwise sliders and steps would never stop talking.
 
-const QUIET = 700; // milliseconds
+const PAUSE = 700; // milliseconds
 let later = 0;
 
 export function speak(text) {
   clearTimeout(later);
-  later = setTimeout(() => { document.getElementById("spoken").textContent = text; }, QUIET);
+  later = setTimeout(() => { document.getElementById("spoken").textContent = text; }, PAUSE);
 }

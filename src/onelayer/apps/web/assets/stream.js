@@ -7,36 +7,36 @@ export class Refusal extends Error {
   }
 }
 
-// The server has gone, or cannot be reached.
-export class Silence extends Refusal {
-  constructor() { super({ asked: "an answer of the server", found: "none", change: "start it again" }); }
+// The server cannot be reached.
+export class NoAnswer extends Refusal {
+  constructor() { super({ asked: "an answer from the server", found: "none", change: "start it again" }); }
 }
 
-const heard = (waiting) => waiting.catch((error) => { throw error.name === "AbortError" ? error : new Silence(); });
+const orNoAnswer = (promise) => promise.catch((error) => { throw error.name === "AbortError" ? error : new NoAnswer(); });
 
-async function sent(path, body, signal) {
-  const response = await heard(fetch(path, {
+async function post(path, body, signal) {
+  const response = await orNoAnswer(fetch(path, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
   }));
   if (response.ok) return response;
-  const told = await response.json().catch(() => ({}));
-  throw new Refusal(told.error ?? { asked: "an answer", found: `status ${response.status}`, change: "try again" });
+  const refused = await response.json().catch(() => ({}));
+  throw new Refusal(refused.error ?? { asked: "an answer", found: `status ${response.status}`, change: "try again" });
 }
 
 export async function answer(path, body, signal) {
-  return heard((await sent(path, body, signal)).json());
+  return orNoAnswer((await post(path, body, signal)).json());
 }
 
 export async function* events(path, body, signal) {
-  const reader = (await sent(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await post(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await heard(reader.read());
+    const { done, value } = await orNoAnswer(reader.read());
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
     for (const line of lines) {
-      signal.throwIfAborted(); // what had arrived before is not wanted any more
+      signal.throwIfAborted(); // whatever has already arrived is no longer wanted
       yield JSON.parse(line);
     }
   }

@@ -1,15 +1,15 @@
-// "Train the same size": the error of gradient descent as it goes on, against what the construction has and proves.
+// "Train the same size": the error of gradient descent as it runs, against the error and the bound of the construction.
 
 import { events, Refusal } from "./stream.js";
 
 const at = (id) => document.getElementById(id);
 let running = null, moments = [], built = null;
 
-export function against(found, asked) {
+export function setOpponent(found, asked) {
   stop();
   built = { ...found, asked };
   moments = [];
-  at("lesson").textContent = "";
+  at("training-status").textContent = "";
   for (const id of ["convergence", "trained"]) Plotly.purge(id);
 }
 
@@ -23,11 +23,11 @@ export async function train() {
   moments = [];
   at("train").disabled = true;
   at("stop").disabled = false;
-  // Nothing is said beside a layer that has been built since; steps are not read aloud, beginning and end are.
+  // Say nothing about a layer that has been replaced; start and end are read aloud, steps are not.
   const say = (text, live = "polite") => {
     if (built !== layer) return;
-    at("lesson").setAttribute("aria-live", live);
-    at("lesson").textContent = text;
+    at("training-status").setAttribute("aria-live", live);
+    at("training-status").textContent = text;
   };
   say("starting");
   try {
@@ -41,10 +41,10 @@ export async function train() {
         say(`step ${event.step.toLocaleString("en")} of ${size.steps.toLocaleString("en")}, ${size.parameters.toLocaleString("en")} parameters, ${event.seconds.toFixed(1)} s: largest error ${event.largest.toPrecision(3)}`, "off");
         soon("training", redraw);
       }
-      if (event.event === "trained") say(`${at("lesson").textContent} (done)`);
+      if (event.event === "trained") say(`${at("training-status").textContent} (done)`);
     }
   } catch (error) {
-    if (error.name === "AbortError") say(`${at("lesson").textContent} (stopped)`);
+    if (error.name === "AbortError") say(`${at("training-status").textContent} (stopped)`);
     else if (error instanceof Refusal) say(`Asked: ${error.asked}. Found: ${error.found}. Change: ${error.change}.`);
     else throw error;
   } finally {
@@ -64,12 +64,12 @@ export function redraw() {
   const look = { template: "plotly_white", font: FONT, height: 380, margin: { l: 70, r: 16, t: 30, b: 50 } };
   const log = { type: "log", exponentformat: "power", title: { text: "largest error" } };
   Plotly.react("convergence", lines, themed({ ...look, yaxis: log, xaxis: { title: { text: "step" } }, legend: { orientation: "h", y: 1.15 } }), LOOK);
-  const error = Array.from(decoded(last.error).data), [x, y] = last.axes, names = built.names, flatland = y === undefined;
-  const data = flatland
+  const error = Array.from(decoded(last.error).data), [x, y] = last.axes, names = built.names, oneVariable = y === undefined;
+  const data = oneVariable
     ? [{ x, y: error, mode: "lines", line: { color: VERMILION } }]
     : [{ type: "heatmap", x, y, z: y.map((_, j) => x.map((_, i) => error[i * y.length + j])), zmid: 0, colorscale: "RdBu", reversescale: true, colorbar: { exponentformat: "power", thickness: 12 } }];
-  const band = flatland && built.bound !== null ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, y0: -built.bound, y1: built.bound, fillcolor: GREEN, opacity: 0.25, line: { width: 0 } }] : [];
+  const band = oneVariable && built.bound !== null ? [{ type: "rect", xref: "paper", x0: 0, x1: 1, y0: -built.bound, y1: built.bound, fillcolor: GREEN, opacity: 0.25, line: { width: 0 } }] : [];
   const parts = ["T − f, trained", built.outputs > 1 ? "first output" : "", names.length > 2 ? "the other variables at the centre" : "", band.length ? "green: the construction's band" : ""];
   const title = { text: parts.filter(Boolean).join("; "), font: { size: 14 } };
-  Plotly.react("trained", data, themed({ ...look, title, shapes: band, xaxis: { title: { text: names[0] } }, yaxis: { title: { text: flatland ? "T − f" : names[1] }, exponentformat: "power" } }), LOOK);
+  Plotly.react("trained", data, themed({ ...look, title, shapes: band, xaxis: { title: { text: names[0] } }, yaxis: { title: { text: oneVariable ? "T − f" : names[1] }, exponentformat: "power" } }), LOOK);
 }

@@ -1,4 +1,4 @@
-"""A certificate in words: what is proved, how, under which assumptions, and how to check it again."""
+"""A certificate in plain sentences: what is proved, how, under which assumptions, and how to check it again."""
 
 import math
 from typing import Any
@@ -9,9 +9,9 @@ from ..proof.certificate import Certificate
 
 HOW = {
     "theorem": (
-        "Proved before anything was evaluated, from the modulus of continuity of f: the paper's construction with its holes"
-        " closed. Every cell of the lattice costs at most its share of the tolerance, and the tails of the softmax are part"
-        " of the sum."
+        "Proved before anything was evaluated, from the modulus of continuity of f: the paper's construction with its gaps"
+        " closed. Every cell of the lattice costs at most its share of the tolerance, and the tails of the softmax are"
+        " included in the sum."
     ),
     "analytic": (
         "Proved by interpolation. T and f are analytic; on every box T − f is interpolated at Chebyshev points, and what the"
@@ -28,10 +28,10 @@ HOW = {
 
 
 def statement(approximation: Approximation) -> str:
-    """What the certificate claims, in a sentence or two: of which points, and under which declaration."""
+    """What the certificate claims, in a sentence or two: at which points, and under which declarations."""
     c = approximation.certificate
     if c.verdict == "CERTIFIED":
-        believed = "If f is as declared (see the assumptions), then for" if declared(c) else "For"
+        believed = "If f is as declared (see the assumptions), then for" if rests_on_declarations(c) else "For"
         claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {at_most(c.bound)}."
         return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
     if c.verdict == "REFUTED":
@@ -41,13 +41,13 @@ def statement(approximation: Approximation) -> str:
     return f"Whether the error is below {c.tolerance:.4g} is not decided.{proved}"
 
 
-def declared(certificate: Certificate) -> bool:
-    """Whether the proof rests on what the user declared of f: a modulus, how accurate its values are."""
+def rests_on_declarations(certificate: Certificate) -> bool:
+    """Whether the proof rests on what the user declared about f: a modulus, the accuracy of its values."""
     return any("declared" in assumption for assumption in certificate.assumptions)
 
 
 def _points(approximation: Approximation) -> str:
-    """The points that the certificate speaks of."""
+    """The points that the certificate covers."""
     c = approximation.certificate
     if c.method == "lemma":
         return c.domain
@@ -57,7 +57,7 @@ def _points(approximation: Approximation) -> str:
 
 
 def _share(certificate: Certificate) -> str:
-    """What a certified bound means as a share of |f|, if that was asked for."""
+    """What a certified bound means as a share of |f|, if a relative tolerance was asked for."""
     about = certificate.evidence.relative
     if not about:
         return ""
@@ -66,19 +66,14 @@ def _share(certificate: Certificate) -> str:
 
 
 def band(approximation: Approximation) -> str:
-    """What is proved of T(x) at a point of the box; nothing for samples, whose proof speaks of them alone."""
-    c = approximation.certificate
-    kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "")
-    if not math.isfinite(c.bound) or kind == "samples":
+    """What is proved about T(x) at a point of the box; nothing for samples, whose proof covers only them."""
+    c, domain = approximation.certificate, approximation.domain
+    if not math.isfinite(c.bound) or _kind(approximation) == "samples":
         return ""
-    whole = (
-        approximation.domain.within is None
-        and not c.margin
-        and (c.method != "lemma" or c.domain == str(approximation.domain))
-    )
+    whole = domain.within is None and not c.margin and (c.method != "lemma" or c.domain == str(domain))
     where = "" if whole else f", for {_points(approximation)}"
-    believed = ", if f is as declared" if declared(c) else ""
-    return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved of the model itself{where}{believed}."
+    believed = ", if f is as declared" if rests_on_declarations(c) else ""
+    return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved for the model itself{where}{believed}."
 
 
 def method(certificate: Certificate) -> str:
@@ -88,35 +83,35 @@ def method(certificate: Certificate) -> str:
 
 
 def observation(approximation: Approximation) -> str:
-    """What was seen, which proves nothing."""
+    """What was observed, which proves nothing."""
     c = approximation.certificate
-    kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "")
-    where = {"data": "held-out samples", "samples": "stored samples"}.get(kind, "points")
+    where = {"data": "held-out samples", "samples": "stored samples"}.get(_kind(approximation), "points")
     seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed:.4g}."
-    return f"{seen} It is an observation and proves nothing."
+    return f"{seen} This is an observation and proves nothing."
 
 
-def recheck(approximation: Approximation) -> str:
+def how_to_check(approximation: Approximation) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
-    kind = approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "callable")
+    kind, share = _kind(approximation) or "callable", approximation.certificate.evidence.relative
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
         return (
-            "Check it again with `onelayer check FOLDER`: the checker is one file of its own that shares no code with the"
-            " prover, reads weights and formula from the folder, and proves the bound in ball arithmetic."
-            + (
-                " It does not prove the lower bound of |f| again."
-                if approximation.certificate.evidence.relative
-                else ""
-            )
+            "Check it again with `onelayer check FOLDER`: the checker is a single file that shares no code with the prover,"
+            " reads weights and formula from the folder, and proves the bound in ball arithmetic."
+            + (" It does not prove the lower bound of |f| again." if share else "")
         )
     reason = {
         "formula": "there is no proved bound within the tolerance",
-        "callable": "the target is a Python callable, which a folder does not hold",
-        "data": "the samples are not kept in the folder",
+        "callable": "the target is a Python callable, which is not stored in the folder",
+        "data": "the samples are not stored in the folder",
         "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
         "samples": "it does not know the lemma of memorised samples; the page docs/build/memorize.md proves it",
     }.get(kind, "the target is not stored")
     return f"The independent checker has nothing to check here: {reason}."
+
+
+def _kind(approximation: Approximation) -> str:
+    """Formula, callable, data, gallery or samples; empty if unknown."""
+    return approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "")
 
 
 def evidence_table(certificate: Certificate) -> Table:

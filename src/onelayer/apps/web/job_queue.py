@@ -1,7 +1,7 @@
-"""A lane: worker processes and the queue in front of them, one job at a time for every visitor.
+"""Worker processes and the queue in front of them; each visitor has one job running at a time.
 
-A job is a stream of events. When the stream is closed before its end (cancelled, or the visitor has gone), or takes longer
-than it may, the worker is killed and another one started; the server itself computes nothing.
+A job is a stream of events. If the stream is closed early (cancelled, or the visitor has left) or takes too long, the worker
+is killed and another one started. The server itself computes nothing.
 """
 
 import asyncio
@@ -17,25 +17,25 @@ from typing import Any
 from .limits import Limits
 from .worker import settings
 
-LINE = 2**26  # bytes of one event, at most
-STARTING = 120.0  # seconds for a worker to load everything
-THREADS = max(1, (os.cpu_count() or 1) // 2)  # of a worker: one lane builds while the other trains
+LONGEST_LINE = 2**26  # bytes of one event, at most
+START_SECONDS = 120.0  # for a worker to load everything
+THREADS = max(1, (os.cpu_count() or 1) // 2)  # per worker: one queue builds while the other trains
 
 
-class Full(Exception):
-    """No room in the queue, in words."""
+class QueueFull(Exception):
+    """The queue has no room; the message says whose jobs fill it."""
 
 
 @dataclass(eq=False)
 class Job:
-    """What a worker is asked, and whose it is."""
+    """What a worker is to do, and for whom."""
 
     visitor: str
-    asked: dict[str, Any]
+    work: dict[str, Any]
 
 
 class Worker:
-    """One process, started ahead of the work."""
+    """One process, started before there is work for it."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -43,22 +43,22 @@ class Worker:
         self.changing = asyncio.Lock()  # one start or end at a time
 
     async def ready(self) -> None:
-        """A process that has loaded everything: this one, or a fresh one."""
+        """Make sure that a process runs and has loaded everything."""
         async with self.changing:
             if self.process is not None and self.process.returncode is None:
                 return
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "onelayer.apps.web.worker",
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE, start_new_session=True,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LONGEST_LINE, start_new_session=True,
                 env=os.environ | {"OMP_NUM_THREADS": str(THREADS)},
             )  # fmt: skip
             try:
                 await self.send(settings(self.limits))
-                async with asyncio.timeout(STARTING):
+                async with asyncio.timeout(START_SECONDS):
                     while (event := await self.event())["event"] != "ready":
                         if event["event"] == "died":
                             raise ConnectionError("a worker could not be started")
-            except BaseException:  # a half-started process is no worker
+            except BaseException:  # do not keep a half-started process
                 await self._end()
                 raise
 
@@ -69,7 +69,7 @@ class Worker:
         await self.process.stdin.drain()
 
     async def event(self) -> dict[str, Any]:
-        """The next event; a process that died says so."""
+        """The next event; `died` if the process has ended."""
         assert self.process is not None
         assert self.process.stdout is not None
         line = await self.process.stdout.readline()
@@ -87,7 +87,7 @@ class Worker:
             self.process = None
 
 
-class Lane:
+class JobQueue:
     """A queue and its workers."""
 
     def __init__(self, limits: Limits, workers: int = 1) -> None:
@@ -95,33 +95,32 @@ class Lane:
         self.free = [Worker(limits) for _ in range(workers)]
         self.waiting: list[Job] = []
         self.running: dict[Job, Worker] = {}
-        self.moved = asyncio.Condition()
+        self.changed = asyncio.Condition()
         self.tasks: set[asyncio.Task[None]] = set()
 
-    async def warm(self) -> None:
+    async def warm_up(self) -> None:
         """Start all workers."""
         for worker in list(self.free):
-            await self._warmed(worker)
+            await self._start(worker)
 
-    async def _warmed(self, worker: Worker) -> None:
-        """Started ahead of the next job; if that fails, the job will try again and tell."""
+    async def _start(self, worker: Worker) -> None:
+        """Start a worker before its next job; if that fails, the job tries again and reports the error."""
         with contextlib.suppress(TimeoutError, OSError):
             await worker.ready()
 
-    def admit(self, visitor: str, asked: dict[str, Any]) -> Job:
-        """A place in the queue, or Full."""
+    def admit(self, visitor: str, work: dict[str, Any]) -> Job:
+        """A place in the queue; raises QueueFull."""
         own = sum(job.visitor == visitor for job in self.waiting)
         if len(self.waiting) >= self.limits.waiting or own >= self.limits.each:
-            whose = "yours" if own >= self.limits.each else "of everybody"
-            raise Full(f"{own if whose == 'yours' else len(self.waiting)} jobs {whose}")
-        job = Job(visitor, asked)
+            raise QueueFull(f"{own} of your jobs" if own >= self.limits.each else f"{len(self.waiting)} jobs")
+        job = Job(visitor, work)
         self.waiting.append(job)
         return job
 
     async def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:
-        """The place in the queue while it changes, then what the worker says. Close it to cancel the job."""
+        """The place in the queue whenever it changes, then the worker's events. Close the stream to cancel the job."""
         worker: Worker | None = None
-        asked = finished = False
+        sent = finished = False
         try:
             place = 0
             while worker is None:
@@ -129,11 +128,11 @@ class Lane:
                     place = self._place(job)
                     yield {"event": "queued", "position": place}
             yield {"event": "started"}
-            await worker.ready()  # a fresh process takes its own time
+            await worker.ready()  # the time to start a fresh process does not count
             end = asyncio.get_running_loop().time() + self.limits.seconds
             async with asyncio.timeout_at(end):  # never around a yield: the next event may be awaited by another task
-                asked = True
-                await worker.send(json.dumps(job.asked) + "\n")
+                sent = True
+                await worker.send(json.dumps(job.work) + "\n")
             while not finished:
                 async with asyncio.timeout_at(end):
                     event = await worker.event()
@@ -143,17 +142,17 @@ class Lane:
                 yield event
         except TimeoutError:
             yield _stopped(f"{self.limits.seconds:g} s were not enough", "enlarge ε or simplify the formula")
-        except (OSError, ValueError):  # it died, could not be started, or told more than fits a line
+        except (OSError, ValueError):  # it died, could not be started, or sent too long a line
             yield _stopped("the worker ended", "enlarge ε or simplify the formula")
         finally:
             self.leave(job)
             if worker is not None:
                 self.running.pop(job, None)
-                self._give_back(worker, finished or not asked)
-            self._tell()
+                self._give_back(worker, finished or not sent)
+            self._notify()
 
     def leave(self, job: Job) -> None:
-        """Out of the queue, if it is there."""
+        """Remove the job from the queue, if it is there."""
         if job in self.waiting:
             self.waiting.remove(job)
 
@@ -161,14 +160,14 @@ class Lane:
         return self.waiting.index(job) + 1
 
     async def _turn(self, job: Job, place: int) -> Worker | None:
-        """Wait for a worker, or (None) for another place in the queue."""
-        async with self.moved:  # held between look and wait, so that no move is missed
-            while (worker := self._taken(job)) is None and self._place(job) == place:
-                await self.moved.wait()
+        """Wait for a worker, or for a new place in the queue (then None)."""
+        async with self.changed:  # held between check and wait, so that no change is missed
+            while (worker := self._take(job)) is None and self._place(job) == place:
+                await self.changed.wait()
             return worker
 
-    def _taken(self, job: Job) -> Worker | None:
-        """A worker, if it is this job's turn: the first in the queue whose visitor has none running."""
+    def _take(self, job: Job) -> Worker | None:
+        """A worker, if it is this job's turn: it is the first in the queue whose visitor has no job running."""
         busy = {other.visitor for other in self.running}
         first = next((other for other in self.waiting if other.visitor not in busy), None)
         if first is not job or not self.free:
@@ -178,25 +177,25 @@ class Lane:
         return worker
 
     def _give_back(self, worker: Worker, idle: bool) -> None:
-        """A worker that is not done with its job is killed and started anew."""
+        """Return a worker; one that is still working is killed and restarted."""
 
-        async def renewed() -> None:
+        async def restart() -> None:
             if not idle:
                 await worker.kill()
             self.free.append(worker)
-            self._tell()
-            await self._warmed(worker)
+            self._notify()
+            await self._start(worker)
 
-        self._do(renewed())
+        self._spawn(restart())
 
-    def _tell(self) -> None:
-        async def tell() -> None:
-            async with self.moved:
-                self.moved.notify_all()
+    def _notify(self) -> None:
+        async def notify() -> None:
+            async with self.changed:
+                self.changed.notify_all()
 
-        self._do(tell())
+        self._spawn(notify())
 
-    def _do(self, work: Any) -> None:
+    def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
