@@ -35,9 +35,7 @@ from .sparse import SparseAttention
 
 SPARSE_TOKENS = 64  # sparse attention evaluates heads with at least this many tokens cell by cell
 REMAINDER_SHARE = 0.5  # of the gap between bound and tolerance, given to the remainder
-NEGLIGIBLE = (
-    1e-3  # share of the tolerance: the remainder where there is no gap, and rounding that needs no closer bound
-)
+NEGLIGIBLE = 1e-3  # share of the tolerance: the remainder where there is no gap; rounding that is small enough
 
 
 @dataclass(frozen=True, eq=False)

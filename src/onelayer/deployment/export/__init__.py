@@ -20,7 +20,6 @@ from .place import require_place, write
 from .subject import Made, Subject, at_most, subject_of
 
 Format = Literal["onnx", "torch", "c"]
-Norm = Literal["post", "pre"]
 FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
 
 
@@ -74,7 +73,7 @@ def export(
     *,
     to: Format,
     dtype: Literal["float64", "float32"] | None = None,
-    norm: Norm | None = None,
+    norm: torch.Norm | None = None,
     points: int = 10_000,
     seed: int = 0,
     force: bool = False,

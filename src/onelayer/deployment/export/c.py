@@ -18,7 +18,10 @@ from .subject import Bound, Made, Measured, Subject, at_most
 
 UP = 1 + 1e-15  # the rounding of one sum
 MOST_NUMBERS = 2**22  # in the source: about 100 MB of text
-DIGITS = {"float64": ("double", "", "%lf", "%.17g"), "float32": ("float", "f", "%f", "%.9g")}
+NUMBERS = {
+    "float64": {"real": "double", "suffix": "", "scan": "%lf", "show": "%.17g"},
+    "float32": {"real": "float", "suffix": "f", "scan": "%f", "show": "%.9g"},
+}
 
 
 def make(subject: Subject, x: np.ndarray) -> Made:
@@ -34,7 +37,7 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     with tempfile.TemporaryDirectory() as folder:
         program = _compiled(_file(subject, body, None, bound), Path(folder))
         if program is None:
-            notes = ("no working C compiler here: not compiled, not measured",)
+            notes = ("no C compiler works here: not compiled, not measured",)
         else:
             measured = subject.measure(lambda points: _answers(program, points, subject), x)
     return Made({"onelayer.c": _file(subject, body, measured, bound).encode()}, measured, bound, notes)
@@ -58,29 +61,16 @@ def _answers(program: Path, points: np.ndarray, subject: Subject) -> np.ndarray:
 
 
 def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound | None) -> str:
-    real, suffix, scan, show = DIGITS[subject.arithmetic.name]
     about = subject.about() | (measured.words() if measured else {})
     c = subject.approximation.certificate
     if bound is not None:
         about["proved"] = str(bound)
         if subject.same and c.verdict == "CERTIFIED":
-            about["in all"] = (
-                f"an error of at most {at_most((c.bound + bound.value) * UP)} on the domain, by the certificate"
-            )
+            total = at_most((c.bound + bound.value) * UP)
+            about["in all"] = f"an error of at most {total} on the domain, by the certificate"
     lines = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
-    return (
-        HEADER.format(
-            about=lines,
-            real=real,
-            suffix=suffix,
-            scan=scan,
-            show=show,
-            inputs=subject.dimension,
-            outputs=subject.outputs,
-        )
-        + body
-        + FOOTER
-    )
+    sizes = {"inputs": subject.dimension, "outputs": subject.outputs}
+    return HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name]) + body + FOOTER
 
 
 def _commented(text: str) -> str:

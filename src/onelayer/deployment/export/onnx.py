@@ -1,8 +1,8 @@
 """ONNX: the graph of Eq. (5)–(8), the FFN and the read-out, operator by operator.
 
 Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, ReduceSum, Softmax, Relu, Sigmoid (SiLU),
-Erf (GELU, only in float32), ReduceMean, Sqrt and Div (LayerNorm), and those that reshape. Input "x", output "y", any batch.
-The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
+Erf (GELU, only in float32), ReduceMean, Sqrt and Div (LayerNorm), and those that only move numbers. Input "x", output "y", any
+batch. The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
 
 ONNX Runtime merges a product with a scalar constant into a neighbouring MatMul, and keeps that constant as float32 even in
 float64 graphs (an error of 1e-8). So the graph multiplies by no scalar: 1/√d_k is in W^Q, and a scale of one number in W^E.

@@ -35,9 +35,9 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     if c.norm == "none":
         found = doubled(subject, norm or "post")
         about, tensors = _shaped(subject, found.config), _stock(found.config, found.weights)
-        loss, size = deviation(subject, found), f"constants ±C in the stream, C = {found.constant:.4g}"
-        bound = Bound(loss, "what LayerNorm changes in exact arithmetic; rounding is only measured")
-        notes = (f"{found.config.norm}-norm, {size}",)
+        of = "what LayerNorm changes in exact arithmetic; rounding is only measured"
+        bound = Bound(deviation(subject, found), of)
+        notes = (f"{found.config.norm}-norm, constants ±C in the stream, C = {found.constant:.4g}",)
     else:
         _require_own(c, norm)
         about, tensors, bound = _shaped(subject, c), _stock(c, weights), None
