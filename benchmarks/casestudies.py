@@ -1,4 +1,4 @@
-"""Pictures of the case studies in docs/cases.md, each computed from layers that are built, trained or proved on the spot."""
+"""Pictures of the case studies in docs/theory/cases.md, each computed from layers built, trained or proved on the spot."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,7 +22,7 @@ def size() -> go.Figure:
     asked["polished"] = (0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
     for method, tolerances in asked.items():
         if method == "representative":
-            units = [ol.plan(target, eps, method=method).units for eps in tolerances]
+            units = [ol.plan(target, tolerance=eps, method=method).units for eps in tolerances]
         else:
             built = [ol.build(target, tolerance=eps, method=method) for eps in tolerances]
             assert all(a.certificate.verdict == "CERTIFIED" for a in built)

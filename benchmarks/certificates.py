@@ -14,16 +14,16 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.construction.representative.construction import plan_representative, representative_layer
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.construction.representative.layer import plan_representative, representative_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import joined, lattice_gates
-from onelayer.layer.layer import scalar_layer
-from onelayer.pipeline import frame_of
+from onelayer.layer.layer import gate_layer
 from onelayer.proof.analytic import prove as analytic
 from onelayer.proof.bisection import prove as bisect
+from onelayer.proof.claim import Claim
 from onelayer.proof.decision import decide
 from onelayer.target.points import fitting_points
 from page import options
@@ -67,23 +67,23 @@ def main() -> None:
 
 
 def row(name, formula, domain, where, tolerance, construction, units) -> str:
-    target = ol.Target(formula, domain, where=where)
+    target = ol.Target(formula, domain, within=where)
     if construction == "representative":
         layer = representative_layer(target, plan_representative(target, tolerance, None, "token"))[0]
     else:
-        layer = solved_layer(target, Wishes(tolerance, construction, units))
+        layer = solved_layer(Request(target, tolerance, construction=construction, units=units))
     form, frame = form_of(layer), frame_of(target.domain)
-    seconds, proof = timed(lambda: analytic.prove(form, target, frame, tolerance))
+    seconds, proof = timed(lambda: analytic.prove(form, frame, Claim(target, tolerance)))
     again = "–"
     if seconds < 5:
         rough, close = (
-            timed(lambda g=goal: analytic.prove(form, target, frame, tolerance, truncation=g), 3)
+            timed(lambda g=goal: analytic.prove(form, frame, Claim(target, tolerance), truncation=g), 3)
             for goal in (1e-6, 1e-12)
         )
-        assert rough[1].evidence["boxes"] == close[1].evidence["boxes"] or where
+        assert rough[1].evidence.boxes == close[1].evidence.boxes or where
         again = f"{close[0] / rough[0]:.2f}"
     model = assemble(layer, frame, outputs_of(target))
-    certificate = decide(model, target, tolerance, (0,))
+    certificate = decide(model, Claim(target, tolerance, (0,)))
     boxes, degrees = (" + ".join(map(str, proof.evidence[key])) for key in ("boxes", "degrees"))
     numbers = f"{layer.units:,} | {boxes} | {degrees} | {seconds:.2f} | {proof.bound:.3g}"
     return (
@@ -125,23 +125,23 @@ def plain_gates(target, each: int):
     found = torch.linalg.lstsq(columns, wanted, driver="gelsd").solution
     values = torch.zeros(len(gates), 4, 1, dtype=torch.float64)
     values[:, 0] = found[1:]
-    return scalar_layer(found[0], 2, (gates, values))
+    return gate_layer(found[0], 2, (gates, values))
 
 
 def same_task() -> None:
     target = ol.Target("sin(x1) + sin(x2)", [(0, "2*pi")] * 2)
     layer = plain_gates(target, 20)
     model = assemble(layer, frame_of(target.domain), outputs_of(target))
-    certificate = decide(model, target, 1.0, (0,))
+    certificate = decide(model, Claim(target, 1.0, (0,)))
     goal = 2 * certificate.observed
     print(f"\n40 plain gates, sin x1 + sin x2, observed error {certificate.observed:.2g}: prove {goal:.2g}\n")
     print("| verifier | boxes | seconds |\n|---|---|---|")
     form, frame = form_of(layer), frame_of(target.domain)
-    seconds, proof = timed(lambda: analytic.prove(form, target, frame, goal), 3)
-    print(f"| onelayer, interpolation | {sum(proof.evidence['boxes'])} | {seconds:.2f} |")
-    seconds, proof = timed(lambda: bisect.prove(model, target, goal, goal / 2, places=(0,)), 3)
-    print(f"| onelayer, bisection | {proof.evidence['boxes']:,} | {seconds:.2f} |")
-    claim = replace(decide(model, target, goal, (0,)), bound=goal)
+    seconds, proof = timed(lambda: analytic.prove(form, frame, Claim(target, goal)), 3)
+    print(f"| onelayer, interpolation | {sum(proof.evidence.boxes)} | {seconds:.2f} |")
+    seconds, proof = timed(lambda: bisect.prove(model, Claim(target, goal), goal / 2), 3)
+    print(f"| onelayer, bisection | {proof.evidence.boxes:,} | {seconds:.2f} |")
+    claim = replace(decide(model, Claim(target, goal, (0,))), bound=goal)
     verdict = check(model, target, claim)
     print(f"| onelayer, independent checker (balls) | {verdict.boxes} | {verdict.seconds:.2f} |")
     for verifier, boxes, taken in OTHERS:
@@ -170,7 +170,7 @@ def trained_layers() -> None:
                 optimiser.step()
             model.eval()
             seconds, c = timed(lambda m=model: ol.certify(m, target, 1.0))
-            numbers = f"{c.evidence['boxes']:,} | {seconds:.2f} | {c.bound:.3g} | {c.bound / c.observed:.2f}"
+            numbers = f"{c.evidence.boxes:,} | {seconds:.2f} | {c.bound:.3g} | {c.bound / c.observed:.2f}"
             print(f"| {norm} | {activation} | {numbers} |", flush=True)
 
 

@@ -22,7 +22,7 @@ from onelayer.experiments.study.store import Store
 from onelayer.experiments.study.sweep import sweep_of
 from page import options, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "study.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "build" / "study.md"
 TIMES = ("took", "trained_took", "spent", "points_per_second", "worker")
 
 
@@ -88,7 +88,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("name", metavar="STUDY")
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME and study-NAME-dask")
-    parser.add_argument("--page", action="store_true", help="write the outcome into docs/study.md")
+    parser.add_argument("--page", action="store_true", help="write the outcome into docs/build/study.md")
     asked = parser.parse_args()
     sweep = sweep_of(f"builtin:{asked.name}")
     folder = asked.out / f"study-{asked.name}-dask"

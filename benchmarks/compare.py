@@ -1,4 +1,5 @@
-"""What construction buys over training: `python benchmarks/compare.py` compares on three targets and writes docs/training.md.
+"""What construction buys over training: `python benchmarks/compare.py` compares on three targets and writes
+docs/build/training.md.
 
 For every target: (a) all with as many parameters as the constructed layer; (b) how long construction takes to reach the best
 trained error, beside how long that training took; and the paper's experiment, error against heads and width, on the first
@@ -18,7 +19,7 @@ from onelayer.views.comparison import comparison_figure, write_page
 from page import markdown, placed
 from targets import named
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "training.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "build" / "training.md"
 TARGETS = (("sin-sum", 1e-6), ("franke", 1e-5), ("sine-of-product", 1e-5))
 GROWTH = (1, 2, 4, 8, 16)
 SAMPLES = (100, 300, 1000, 3000)

@@ -34,7 +34,7 @@ from onelayer.training.distill.teachers import packaged, teacher_of
 from page import placed
 from reactions import reactions, tokens
 
-PAGE = Path(__file__).parent.parent / "docs" / "distill.md"
+PAGE = Path(__file__).parent.parent / "docs" / "build" / "distill.md"
 CUT = "teacher cut to 1"
 JUDGED = 4_000
 COLUMNS = ("student", "parameters", "cosine", "agreement", "chosen", "rmse", "spread", "speed-up", "steps", "seconds")
@@ -195,7 +195,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=Path, help="for minilm: the file of sentences.py")
     parser.add_argument("--store", type=Path, required=True, help="CSV file, a row for each student as it is done")
     parser.add_argument("--speeds", type=Path, help="CSV file whose speed-ups the stored rows take")
-    parser.add_argument("--page", action="store_true", help="put the table of the file into docs/distill.md")
+    parser.add_argument("--page", action="store_true", help="put the table of the file into docs/build/distill.md")
     asked = parser.parse_args()
     kind = {"albert": Albert, "minilm": Minilm}[asked.teacher]
     if asked.speeds:

@@ -1,7 +1,7 @@
-"""The estimators on noisy data, beside scikit-learn's own on the same splits: the tables of docs/estimators.md.
+"""The estimators on noisy data, beside scikit-learn's own on the same splits: the tables of docs/build/estimators.md.
 
     python benchmarks/estimators.py           prints the tables, some minutes on one core
-    python benchmarks/estimators.py --page    and writes them into docs/estimators.md
+    python benchmarks/estimators.py --page    and writes them into docs/build/estimators.md
 
 Classifiers are fitted to three quarters of the digits and judged on the rest; regressors by 5-fold cross-validation.
 """
@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import onelayer as ol
 from page import markdown, options, placed
 
-PAGE = Path(__file__).parents[1] / "docs" / "estimators.md"
+PAGE = Path(__file__).parents[1] / "docs" / "build" / "estimators.md"
 SPLITS = (10, 11, 12)  # seeds that no setting was chosen by
 
 CLASSIFIERS: dict[str, Any] = {
@@ -72,7 +72,7 @@ def regression() -> str:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/estimators.md")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/build/estimators.md")
     asked = parser.parse_args()
     tables = {"digits": digits(), "regression": regression()}
     page = PAGE.read_text()

@@ -5,7 +5,7 @@
     10,000 memory tokens: dense, and sparse with its proved remainder
     the paper's own 8,930 gates: softmax, linear, adaptive
 
-Every ratio is of times in the same run, the best of several; `--page` writes the tables into docs/fast.md.
+Every ratio is of times in the same run, the best of several; `--page` writes the tables into docs/run/fast.md.
 """
 
 import argparse
@@ -20,16 +20,15 @@ import onelayer as ol
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.deployment.attention.sparse import SparseAttention
 from onelayer.layer.arithmetic import FLOAT64
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, scattered_memory
-from onelayer.layer.layer import ScalarLayer, scalar_layer, vector_layer
+from onelayer.layer.layer import GateLayer, gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import Deployment
-from onelayer.pipeline import frame_of
 from page import markdown, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "fast.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "fast.md"
 RUNS, ROWS = 7, 128  # rows of NumPy's chunks: a matrix of a megabyte
 BETA, GATES, TOKENS = 20.0, 1000, 10_000
 
@@ -49,16 +48,16 @@ def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def gates_layer() -> ScalarLayer:
+def gates_layer() -> GateLayer:
     """Gates of one sharpness with a value on the anchor alone."""
     offsets = torch.rand(GATES, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
     gates = Gates(torch.full((GATES,), BETA).double(), offsets, torch.ones(GATES, 2, dtype=torch.bool))
     values = torch.zeros(GATES, 4, 1, dtype=torch.float64)
     values[:, 0, 0] = drawn(GATES)
-    return scalar_layer(torch.zeros(1, dtype=torch.float64), 2, (gates, values))
+    return gate_layer(torch.zeros(1, dtype=torch.float64), 2, (gates, values))
 
 
-def bare(layer: ScalarLayer, x: np.ndarray) -> np.ndarray:
+def bare(layer: GateLayer, x: np.ndarray) -> np.ndarray:
     """1/(1 + E G) C in NumPy, x normalised."""
     G = np.exp(BETA * layer.gates.offsets.numpy().T)
     c, y = layer.gate_values[:, 0, 0].numpy(), np.empty(len(x))
@@ -68,7 +67,7 @@ def bare(layer: ScalarLayer, x: np.ndarray) -> np.ndarray:
     return y
 
 
-def stock(layer: ScalarLayer) -> tuple[torch.nn.MultiheadAttention, Callable[[torch.Tensor], torch.Tensor]]:
+def stock(layer: GateLayer) -> tuple[torch.nn.MultiheadAttention, Callable[[torch.Tensor], torch.Tensor]]:
     """The same gates in torch's own attention, as many features as heads, and the points as its tokens."""
     M = GATES
     attention = torch.nn.MultiheadAttention(M, M, batch_first=True, dtype=torch.float64)
@@ -127,7 +126,7 @@ def gates_table() -> str:
 
 def memory_table() -> str:
     memory = scattered_memory(TOKENS, (0, 1), 2, 0.6, 0.5, 0)
-    layer = vector_layer(torch.zeros(1, dtype=torch.float64), 2, (memory, drawn(TOKENS, 1)))
+    layer = memory_layer(torch.zeros(1, dtype=torch.float64), 2, (memory, drawn(TOKENS, 1)))
     form = form_of(layer)
     assert form is not None
     x = torch.from_numpy(np.random.default_rng(0).random((100_000, 2))) - 0.5
@@ -166,7 +165,7 @@ def adaptive_table() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/fast.md")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/run/fast.md")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     tables = {}

@@ -36,7 +36,7 @@ def main() -> None:
             table.rows.append((formula[:24], "none", "", "", "", "", ""))
             continue
         c = best.certificate
-        numbers = (f"{c.tolerance:.2g}", f"{c.bound:.2g}", f"{c.observed:.2g}", f"{c.evidence['rounding']:.2g}")
+        numbers = (f"{c.tolerance:.2g}", f"{c.bound:.2g}", f"{c.observed:.2g}", f"{c.evidence.rounding:.2g}")
         kind = f"{best.units} {best.facts.construction}"
         table.rows.append((formula[:24], *numbers, kind, f"{best.facts.total:.3g}"))
         print(table.rows[-1], flush=True)

@@ -1,4 +1,5 @@
-"""The gallery in figures: `python benchmarks/gallery.py` builds every entry on real numbers and writes docs/gallery.md's tables.
+"""The gallery in figures: `python benchmarks/gallery.py` builds every entry on real numbers and writes the tables of
+docs/build/gallery.md.
 
 The second table is how small a tolerance sort can be proved with, in either arithmetic: what rounding leaves.
 """
@@ -12,7 +13,7 @@ from onelayer.construction.gallery.maxima import expected_range
 from onelayer.construction.gallery.order import rank_factor
 from page import markdown, options, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "gallery.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "build" / "gallery.md"
 LENGTHS = (2, 3, 4, 5, 6, 8, 10, 12)
 
 

@@ -1,4 +1,4 @@
-"""What a GPU does: `python benchmarks/gpu.py [--page]` on a machine with one; writes docs/benchmarks.md with the card's name.
+"""What a GPU does: `python benchmarks/gpu.py [--page]` on a machine with one; writes docs/run/benchmarks.md with the card's name.
 
     evaluation   8,192 gates in two variables at 2^20 points, and 10,000 memory tokens: fused kernels beside eager torch on the
                  same card, with the difference from float64 and the proved rounding
@@ -16,19 +16,19 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.deployment.attention.kernels import summands
 from onelayer.deployment.attention.linear import CompiledForm
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.form import Form, form_of
 from onelayer.layer.heads import Gates, scattered_memory
-from onelayer.layer.layer import scalar_layer, vector_layer
+from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
 from page import markdown, placed
 from targets import named
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "benchmarks.md"
 GATES, TOKENS, POINTS, BETA = 8192, 10_000, 2**20, 8.0
 
 
@@ -56,7 +56,7 @@ def forms() -> list[tuple[str, Form, int]]:
     values[:, 0, 0] = torch.randn(GATES, generator=g, dtype=torch.float64)
     memory = scattered_memory(TOKENS, (0, 1), 2, 0.6, 0.5, 0)
     tokens = torch.randn(TOKENS, 1, generator=g, dtype=torch.float64)
-    pair = (scalar_layer(one, 2, (gates, values)), vector_layer(one, 2, (memory, tokens)))
+    pair = (gate_layer(one, 2, (gates, values)), memory_layer(one, 2, (memory, tokens)))
     found = [(f"{GATES:,} gates", GATES), (f"{TOKENS:,} memory tokens", TOKENS)]
     made = []
     for (name, count), layer in zip(found, pair, strict=True):
@@ -130,9 +130,9 @@ def solving() -> str:
         for device in ("cuda", "cpu"):
             if device == "cpu" and units > 2000:
                 continue
-            wishes = Wishes(1e-9, "memory", units=units, device=device)
+            request = Request(target, 1e-9, construction="memory", units=units, device=device)
             started = time.perf_counter()
-            layer = solved_layer(target, wishes)
+            layer = solved_layer(request)
             seconds = time.perf_counter() - started
             total = float(layer.memory_values.abs().sum())
             form = form_of(layer)

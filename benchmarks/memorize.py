@@ -1,4 +1,4 @@
-"""How many samples one layer stores, and how well that is proved: the table of docs/memorize.md.
+"""How many samples one layer stores, and how well that is proved: the table of docs/build/memorize.md.
 
     python benchmarks/memorize.py            all rows, about a minute on one core
     python benchmarks/memorize.py digits     rows whose name contains the word

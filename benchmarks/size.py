@@ -1,7 +1,7 @@
 """How large a certified layer is on the named targets, and what peers reach with as many parameters.
 
 `python benchmarks/size.py` builds every target at its tolerance with default options, runs the peers on the first six rows
-(`--peers`: on all, `--no-peers`: on none) and writes its tables into docs/benchmarks.md; `--only NAME` prints one target and
+(`--peers`: on all, `--no-peers`: on none) and writes its tables into docs/run/benchmarks.md; `--only NAME` prints one target and
 writes nothing; `--readme` prints the smaller table of the README, by method. Seconds are processor seconds on one thread.
 """
 
@@ -21,7 +21,7 @@ from page import markdown, placed
 from peers import table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "benchmarks.md"
 COMPARED = 6  # rows that have peers unless asked otherwise
 
 SUM = ("sin x1 + sin x2", "sin(x1) + sin(x2)", ((0, "2*pi"),) * 2)

@@ -2,7 +2,7 @@
 
 The layer is that of sin x1 + sin x2 at 1e-6. The command runs as a process of its own on one thread; its peak memory is what
 Linux says of it while it runs. It runs once undisturbed, then again: killed (SIGKILL) once half of the values are there,
-and started anew. `--page` puts the table into docs/streaming.md.
+and started anew. `--page` puts the table into docs/run/streaming.md.
 
     python benchmarks/streaming.py --points 100000000 --page     some minutes, 6 GB of disk for a while
 """
@@ -27,7 +27,7 @@ import onelayer as ol
 from onelayer.common.errors import InputError
 from page import markdown, placed
 
-PAGE = Path(__file__).parent.parent / "docs" / "streaming.md"
+PAGE = Path(__file__).parent.parent / "docs" / "run" / "streaming.md"
 AT_ONCE = 10**6  # points written at a time
 BYTES = 60  # of disk per point: input, values, two outputs
 COLUMNS = ("points", "peak memory, MB", "seconds", "points/s", "killed at", "second run, s", "same bytes")
@@ -124,7 +124,7 @@ def digest(path: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=5 * 10**6)
-    parser.add_argument("--page", action="store_true", help="write the table into docs/streaming.md")
+    parser.add_argument("--page", action="store_true", help="write the table into docs/run/streaming.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = measured(options.points, Path(folder))

@@ -1,4 +1,4 @@
-"""The built-in studies and their place in docs/study.md.
+"""The built-in studies and their place in docs/build/study.md.
 
     python benchmarks/sweeps.py epsilon     runs a study (goes on with study-epsilon, if there is one), stores its table as
                                             docs/studies/epsilon.csv, draws its pictures beside it and writes its part of the page
@@ -60,7 +60,9 @@ def section(study: Study, name: str) -> str:
     """The study's part of the page: pictures, rates beside theory, tables."""
     titles = [title for title, _ in study_figures(study)]
     parts = [f"{study.sweep.about}", f"{study.summary()} (`docs/studies/{name}.csv`)."]
-    parts += [f"![{title}](studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
+    parts += [
+        f"![{title}](../studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)
+    ]
     for asked in study.sweep.rates:
         rates = [rate for rate in study.rates() if rate.asked is asked]
         if rates:
@@ -81,7 +83,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, help="processes")
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME")
     asked = parser.parse_args()
-    page = DOCS / "study.md"
+    page = DOCS / "build" / "study.md"
     for name in asked.names or STUDIES:
         if not (asked.page or asked.draw):
             keep(ol.study(f"builtin:{name}", asked.out / f"study-{name}", workers=asked.workers), name)

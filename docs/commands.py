@@ -1,4 +1,4 @@
-"""The page on the command line, docs/cli.md, from the commands' own --help: `python docs/commands.py` writes it."""
+"""Write docs/start/cli.md, the page on the command line, from --help of every command: `python docs/commands.py`."""
 
 import contextlib
 import io
@@ -10,19 +10,18 @@ import typer
 
 from onelayer.apps.cli import app, main
 
-PAGE = Path(__file__).parent / "cli.md"
+PAGE = Path(__file__).parent / "start" / "cli.md"
 TEXT = """\
 # The command line
 
 Written by `python docs/commands.py` from `--help`; a test compares the two.
 
-Every command answers on stdout and complains on stderr. **Exit status**: 0 certified (or done), 1 not certified (REFUTED or
-UNDECIDED; what was built is written all the same), 2 bad input (one line that says what was asked, what was found and what to
-change; nothing is written), 130 interrupted. Commands that print results print one JSON document with `--json`.
+Every command prints results on stdout and complaints on stderr. **Exit status**: 0 certified (or done), 1 not certified
+(REFUTED or UNDECIDED; what was built is written all the same), 2 bad input (one line that says what was asked, what was found
+and what to change; nothing is written), 130 interrupted. Commands that print results print one JSON document with `--json`.
 
-**Completion.** `onelayer --install-completion` teaches the current shell (bash, zsh, fish, PowerShell) the commands, their
-options and the options' choices; `onelayer --show-completion` prints the lines it would add, for whoever keeps such files in
-order by hand.
+**Completion.** `onelayer --install-completion` makes the current shell (bash, zsh, fish, PowerShell) complete commands,
+options and their choices; `onelayer --show-completion` prints the lines it would add, if you would rather add them by hand.
 
 """
 

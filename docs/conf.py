@@ -35,8 +35,8 @@ html_show_sphinx = False
 def as_rst(lines: list[str]) -> list[str]:
     """A docstring, which is plain text with `code`, as reStructuredText.
 
-    Outside of backticks *, _ and | are mathematics, not markup. A paragraph that is indented or set in columns is kept
-    letter by letter.
+    Outside backticks, *, _ and | are mathematics, not markup. A paragraph that is indented or set in columns is kept
+    verbatim.
     """
     written: list[str] = []
     for paragraph in "\n".join(lines).strip("\n").split("\n\n"):
@@ -57,8 +57,8 @@ def _docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
 
 
 def _links(app: Any, page: str, source: list[str]) -> None:
-    """Other files of the repository are downloads; the one that is a page itself has its place on the site."""
-    source[0] = source[0].replace("](../benchmarks/tracr.md)", "](tracr.md)")
+    """Links to files of the repository become downloads; the one file that is also a page of the site is linked as a page."""
+    source[0] = source[0].replace("](../../benchmarks/tracr.md)", "](tracr.md)")
 
 
 def setup(app: Any) -> None:

@@ -56,7 +56,7 @@ def differences(stock: nn.TransformerEncoderLayer, model: SingleLayerTransformer
 
 def compare() -> Table:
     title = (
-        f"One layer, three implementations ({SEEDS} random layers a row; {TOKENS} tokens, d_model {D_MODEL},"
+        f"One layer, three implementations ({SEEDS} random layers per row; {TOKENS} tokens, d_model {D_MODEL},"
         f" {HEADS} heads, FFN {WIDTH}; float64): largest absolute difference"
     )
     columns = ("layer", "T: model − stock", "T: NumPy − stock", "∂L/∂x: NumPy − stock", "∂L/∂θ: NumPy − autograd")
@@ -78,8 +78,8 @@ def paper_example() -> Table:
     """One layer for sin x1 + sin x2, by all three methods."""
     columns = ("method", "tolerance", "units", "parameters", "bound (proved)", "observed error", "verdict", "seconds")
     table = Table("sin x1 + sin x2 on [0, 2π]², by one attention layer", columns)
-    wishes = (("representative", 0.5), ("representative", 0.2), ("solved", 0.2), ("solved", 1e-4), ("polished", 1e-6))
-    for method, tolerance in wishes:
+    cases = (("representative", 0.5), ("representative", 0.2), ("solved", 0.2), ("solved", 1e-4), ("polished", 1e-6))
+    for method, tolerance in cases:
         approx = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, tolerance, method=method)
         c = approx.certificate
         bound = f"{c.bound:.4g}" if np.isfinite(c.bound) else "none"

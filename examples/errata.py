@@ -4,7 +4,7 @@
     python examples/errata.py G3 G6    some
 
 Every function shows numbers that contradict the paper and, where a few lines are enough, the repair. The asserts are the
-point: if one of them failed, the hole would not be there. `docs/paper.md` has the same list in words.
+point: if one of them failed, the hole would not be there. `docs/theory/paper.md` has the same list in words.
 """
 
 import sys
@@ -27,7 +27,7 @@ def step_head(sharpness: float, anchor: bool) -> SingleLayerTransformer:
     """A head that should answer 1 for x ≥ ½ and 0 below: score β(½ − x) on the data token, 0 on the other token.
 
     Stream: (x, position, anchor flag, 1). With `anchor` the value 1 sits on the anchor token and the data token has
-    value 0; without, the other token is just another token and carries the value 1 as the data token does.
+    value 0; without, the other token is just another token and carries the value 1, as the data token does.
     """
     model = SingleLayerTransformer(ONE_NUMBER)
     with torch.no_grad():

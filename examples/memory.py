@@ -2,8 +2,8 @@
 
     python examples/memory.py
 
-What one learns: any finite table fits into one layer exactly (labels) or up to rounding (numbers), with a proof for each stored
-row, and with no claim at all between the rows: this is storage, not learning. Ask between the rows and see.
+What you learn: any finite table fits into one layer exactly (labels) or up to rounding (numbers), with a proof for each stored
+row, and with no claim at all between the rows: this is storage, not learning. Try a point between the rows and see.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""A sequence in, a sequence out: three points of the plane, each moved toward the middle of all.
+"""A sequence in, a sequence out: three points of the plane, each moved towards the mean of all three.
 
     python examples/sequence.py
 
-What one learns: a target of shape (n, d) is a sequence of n vectors of d numbers, as in the paper's theorem; several outputs are
+What you learn: a target of shape (n, d) is a sequence of n vectors of d numbers, as in the paper's theorem; several outputs are
 separated by ";" and get a shape as well; outputs can be read at an output token, or at the positions themselves, where the
 feed-forward network selects each position's own (`layout="wide"`). Both layers are CERTIFIED, and they answer alike.
 """

@@ -2,7 +2,7 @@
 
     python examples/sorting.py 0.3 0.9 0.5 0.1
 
-What one learns: a head with large sharpness reads the largest of the numbers it looks at; the k-th smallest of n numbers is a
+What you learn: a head with large sharpness reads the largest of the numbers it looks at; the k-th smallest of n numbers is a
 fixed combination of such maxima (2^n − 1 of them); so one layer sorts, for all inputs at once, within a proved bound. Nothing is
 trained, and `explain` shows what each head adds to each place.
 """

@@ -2,9 +2,9 @@
 
     python examples/surrogate_in_c.py
 
-What one learns: the period of a pendulum grows with its amplitude (an elliptic integral; here three steps of the
+What you learn: the period of a pendulum grows with its amplitude (an elliptic integral; here three steps of the
 arithmetic–geometric mean, written as a formula). A small layer is CERTIFIED against the formula, written as one C99 file with
-the weights in it, compiled, and run beside the Python model. The header of the file states what is proved of the C code.
+the weights in it, compiled, and run beside the Python model. The header of the file states what is proved about the C code.
 """
 
 import shutil
@@ -44,8 +44,10 @@ def main() -> int:
         print(ol.export(approx, source, to="c"))
         source.write_text(source.read_text() + MAIN)
         subprocess.run([compiler, "-O2", str(source), "-o", str(program), "-lm"], check=True)
-        asked = "\n".join(f"{a!r} {b!r}" for a, b in points.tolist())
-        answers = subprocess.run([str(program)], input=asked, capture_output=True, text=True, check=True).stdout.split()
+        inputs = "\n".join(f"{a!r} {b!r}" for a, b in points.tolist())
+        answers = subprocess.run(
+            [str(program)], input=inputs, capture_output=True, text=True, check=True
+        ).stdout.split()
     exact = approx.target(points)[:, 0]
     table = Table("Period of a pendulum in seconds", ("length", "angle", "formula", "C", "Python", "C − formula"))
     for point, f, in_c, here in zip(points, exact, map(float, answers), approx(points), strict=True):

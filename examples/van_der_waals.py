@@ -1,10 +1,10 @@
-"""A physics formula with a proof: the pressure of carbon dioxide after van der Waals, within one part in 100,000.
+"""A physics formula with a proof: the van der Waals pressure of carbon dioxide, within one part in 100,000.
 
     python examples/van_der_waals.py
 
-What one learns: variables with names, constants of nature in the text of a formula, a relative tolerance (the least pressure
-on the whole domain is found with proof), a CERTIFIED layer, and the independent checker, which proves the bound once more from
-the stored files, in ball arithmetic and without a line of the code that built them.
+What you learn: variables with names, constants of nature in the text of a formula, a relative tolerance (the smallest
+pressure on the whole domain is found with proof), a CERTIFIED layer, and the independent checker, which proves the bound once
+more from the stored files, in ball arithmetic and without any of the code that built them.
 """
 
 import sys

@@ -2,11 +2,11 @@
 
     python examples/water_density.py        needs CoolProp: pip install 'onelayer[examples]'
 
-What one learns: a callable becomes a layer; its variables have names and units; a relative tolerance is asked for; and what a
-certificate is worth when all that is known of f is a Lipschitz constant. CoolProp cannot be read as a formula, so the constant is
-*assumed*: the steepest slope found on a grid, times 1.2. With it the coarse layer is CERTIFIED, and the certificate lists the
-assumption. The fine layer asks for ten thousand times more than a Lipschitz constant can prove in reasonable time. No constant
-is declared for it, and its verdict is an honest UNDECIDED: its error was observed at random states and not proved.
+What you learn: a callable becomes a layer; its variables have names and units; the tolerance is relative; and you see what a
+certificate is worth when all that is known about f is a Lipschitz constant. CoolProp cannot be read as a formula, so the
+constant is *assumed*: the steepest slope found on a grid, times 1.2. With it the coarse layer is CERTIFIED, and the certificate
+lists the assumption. The fine layer asks for ten thousand times more than a Lipschitz constant can prove in reasonable time. No
+constant is declared for it, and its verdict is an honest UNDECIDED: its error was observed at random states and not proved.
 """
 
 import sys

@@ -4,13 +4,12 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
-from onelayer.layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from onelayer.layer.layer import GateLayer, MemoryLayer, gate_layer, memory_layer
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.pipeline import frame_of
-from onelayer.proof.decision import certify
+from onelayer.pipeline import certify
 
 VARIANTS = [  # every combination of norm, residual and activation
     {"norm": norm, "residual": residual, "activation": activation}
@@ -85,7 +84,7 @@ def plain_config(**changes) -> LayerConfig:
     return LayerConfig(**(base | changes))
 
 
-def random_layer(D: int, m: int, seed: int, sharp: float, kind: str) -> ScalarLayer | VectorLayer:
+def random_layer(D: int, m: int, seed: int, sharp: float, kind: str) -> GateLayer | MemoryLayer:
     """Gates and maxima, or memory tokens and ridge gates, with random numbers everywhere; scores of size `sharp`."""
     g = torch.Generator().manual_seed(seed)
 
@@ -99,10 +98,10 @@ def random_layer(D: int, m: int, seed: int, sharp: float, kind: str) -> ScalarLa
         reach[:, 0] = True
         maxima = Maxima(normal(2) * sharp, normal(2, D) / 3, reach)
         values, tops = normal(6, D + 2, m), normal(2, m)
-        return scalar_layer(normal(m), D, (gates, values), (maxima, tops), normal(D, m))
+        return gate_layer(normal(m), D, (gates, values), (maxima, tops), normal(D, m))
     memory = Memory(normal(7, D) * sharp, normal(7) * sharp, torch.zeros(7, dtype=torch.int64))
     ridges = Ridges(normal(3, D) * sharp, normal(3) * sharp)
-    return vector_layer(normal(m), D, (memory, normal(7, m)), (ridges, normal(3, m)), normal(D, m))
+    return memory_layer(normal(m), D, (memory, normal(7, m)), (ridges, normal(3, m)), normal(D, m))
 
 
 def certified(target, layer, tolerance, layout="token"):

@@ -22,7 +22,7 @@ LONG = [
     "test_checker.py::test_its_rounding_covers_dense_weights[5-float64]",
     "test_checker.py::test_its_rounding_covers_the_deployed_model[gates heads 2 10-float64]",
     "test_checker.py::test_its_rounding_covers_the_deployed_model[gates token 2 300-float64]",
-    "test_docs.py::test_page_runs[docs/cases.md]",
+    "test_docs.py::test_page_runs[docs/theory/cases.md]",
     "test_estimator.py::test_several_outputs_of_different_size[polished]",
     "test_estimator.py::test_weights_are_copies_and_order_does_not_matter[polished]",
     "test_examples.py::test_example_runs[sequence]",

@@ -8,13 +8,12 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
-from onelayer.layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from onelayer.layer.layer import GateLayer, MemoryLayer, gate_layer, memory_layer
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.pipeline import frame_of
 
-Layer = ScalarLayer | VectorLayer
+Layer = GateLayer | MemoryLayer
 ANY = (-1e6, 1e6)
 FORMULAS = [  # formula, where each variable may lie; boxes like to touch the ends
     ("sin(3*x1)", [ANY]), ("cos(1e3*x1)", [(-10, 10)]), ("exp(x1)", [(-30, 20)]), ("sqrt(x1)", [(0, 100)]),
@@ -70,7 +69,7 @@ def case(seed: int) -> Case:
         return (twin if rng.random() < 0.6 else cancelled)(seed, rng, tolerance)
     formula, limits = FORMULAS[rng.integers(len(FORMULAS))]
     domain = [_side(rng, a, b) for a, b in limits]
-    target = ol.Target(formula, domain, where=_condition(rng, domain) if rng.random() < 0.1 else None)
+    target = ol.Target(formula, domain, within=_condition(rng, domain) if rng.random() < 0.1 else None)
     m = len(target.formula.outputs) if target.formula else 1
     layer = _layer(rng, len(limits), m)
     if rng.random() < 0.4:
@@ -134,7 +133,7 @@ def twin(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
     ]
     target = ol.Target(" + ".join([f"({bias!r}) + ({slope!r})*{z}", *terms]), [(low, low + side)])
     ridges = Ridges(_tensor(a[:, None]), _tensor(b))
-    layer = vector_layer(_tensor([bias]), 1, ridges=(ridges, _tensor(c[:, None])), linear=_tensor([[slope]]))
+    layer = memory_layer(_tensor([bias]), 1, ridges=(ridges, _tensor(c[:, None])), linear=_tensor([[slope]]))
     return Case(seed, target, layer, tolerance)
 
 
@@ -147,7 +146,7 @@ def cancelled(seed: int, rng: np.random.Generator, tolerance: float) -> Case:
     gates = Gates(torch.full((n,), sharpness).double(), _tensor(np.tile(offsets, (n, 1))), torch.ones(n, D) > 0)
     values = torch.zeros(n, D + 2, 1, dtype=torch.float64)
     values[:, 0, 0] = _tensor(c)
-    layer = scalar_layer(_tensor([3.0]), D, (gates, values))
+    layer = gate_layer(_tensor([3.0]), D, (gates, values))
     return Case(seed, ol.Target("3 + 0*x1" + " + 0*x2" * (D - 1), [(-1, 1)] * D), layer, tolerance)
 
 
@@ -205,14 +204,14 @@ def _layer(rng: np.random.Generator, D: int, m: int) -> Layer:
         some = torch.from_numpy(rng.random((k, D)) < 0.8)
         some[:, 0] = True
         maxima = Maxima(sharp * normal(k).abs(), 0.4 * normal(k, D), some)
-        return scalar_layer(size * normal(m), D, (gates, values), (maxima, size * normal(k, m)), size * normal(D, m))
+        return gate_layer(size * normal(m), D, (gates, values), (maxima, size * normal(k, m)), size * normal(D, m))
     n, k = int(rng.integers(1, 12)), int(rng.integers(0, 4))
     memory = Memory(sharp * normal(n, D), sharp * normal(n), torch.zeros(n, dtype=torch.int64))
     ridges = Ridges(sharp * normal(k, D), sharp * normal(k))
     values = size * normal(n, m)
     if rng.random() < 0.2:
         values = values * 1e9
-    return vector_layer(size * normal(m), D, (memory, values), (ridges, size * normal(k, m)), size * normal(D, m))
+    return memory_layer(size * normal(m), D, (memory, values), (ridges, size * normal(k, m)), size * normal(D, m))
 
 
 def _fitted(layer: Layer, target: ol.Target, rng: np.random.Generator) -> Layer:
@@ -223,7 +222,7 @@ def _fitted(layer: Layer, target: ol.Target, rng: np.random.Generator) -> Layer:
     if not np.isfinite(y).all():
         return layer
     z = frame_of(target.domain)(torch.from_numpy(x))
-    if isinstance(layer, VectorLayer):
+    if isinstance(layer, MemoryLayer):
         columns = [torch.ones(len(z), 1), z, layer.memory.features(z)[:, 1:], layer.ridges.features(z)]
     else:
         columns = [torch.ones(len(z), 1), z, layer.gates.features(z, full=False), layer.maxima.features(z)]
@@ -231,7 +230,7 @@ def _fitted(layer: Layer, target: ol.Target, rng: np.random.Generator) -> Layer:
     solution = np.linalg.lstsq(torch.cat(columns, dim=1).numpy(), y, rcond=1e-14)[0]
     bias, linear, first, second = torch.from_numpy(solution).split(sizes)
     common = {"bias": bias[0].contiguous(), "linear": linear}
-    if isinstance(layer, VectorLayer):
+    if isinstance(layer, MemoryLayer):
         first = torch.cat([torch.zeros(1, y.shape[1], dtype=torch.float64), first])
         return replace(layer, memory_values=first, ridge_values=second, **common)
     values = torch.zeros_like(layer.gate_values)
@@ -243,7 +242,7 @@ def _poison(layer: Layer, rng: np.random.Generator) -> Layer:
     """One number replaced by NaN or infinity."""
     bad = float(rng.choice([math.nan, math.inf, -math.inf]))
     places = {"bias": layer.bias, "linear": layer.linear}
-    if isinstance(layer, VectorLayer):
+    if isinstance(layer, MemoryLayer):
         places |= {"memory_values": layer.memory_values}
     elif len(layer.gates):
         places |= {"gate_values": layer.gate_values}

@@ -14,12 +14,13 @@ import torch
 from flint import arb, ctx
 
 from hostile import Case, case, network
+from onelayer.common.budget import Budget
 from onelayer.formula import enclose, holds
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Form
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.analytic.part import Budget
 from onelayer.proof.certificate import Method
+from onelayer.proof.claim import Claim
 from onelayer.proof.decision import prove_by
 from onelayer.proof.witness import in_balls
 from onelayer.target.target import Target
@@ -79,8 +80,8 @@ def engine(method: Method, seconds: float = 1.0, dtype: torch.dtype = torch.floa
     """One of the library's engines with a small budget, on the models cast to `dtype`."""
 
     def bound(one: Case) -> float:
-        budget = Budget(boxes, seconds)
-        proof = prove_by(method, one.model.to(dtype), one.target, one.tolerance, (0,), one.tolerance, budget)
+        budget = Budget(seconds, boxes)
+        proof = prove_by(method, one.model.to(dtype), Claim(one.target, one.tolerance), one.tolerance, budget)
         return math.inf if proof is None else proof.bound
 
     return bound

@@ -17,8 +17,8 @@ from pathlib import Path
 import onelayer
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (ROOT, ROOT / "docs", ROOT / "benchmarks")
-PAGES = {str(page.relative_to(ROOT)): page for folder in FOLDERS for page in sorted(folder.glob("*.md"))}
+PLACES = ("*.md", "docs/*.md", "docs/*/*.md", "benchmarks/*.md")
+PAGES = {str(page.relative_to(ROOT)): page for place in PLACES for page in sorted(ROOT.glob(place))}
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>file|needs): (?P<value>\S+) -->\n\n?)?^```(?P<language>[^\n`]*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,

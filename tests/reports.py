@@ -31,7 +31,7 @@ KINDS = {
     "kink": lambda: ol.build("abs(x1 - x2) + max(x1, 0.3)", [(0, 1)] * 2, 1e-3),
     "3-D": lambda: ol.build("sin(x*y) + z**2", {"x": (0, 1), "y": (0, 2), "z": (-1, 1)}, 1e-2),
     "6-D": lambda: ol.build("+".join(f"sin(x{k})" for k in range(1, 7)), [(0, 1)] * 6, 1e-2),
-    "where": lambda: ol.build("exp(x1)*x2", [(-1, 1)] * 2, 1e-1, where="x1**2 + x2**2 <= 1"),
+    "where": lambda: ol.build("exp(x1)*x2", [(-1, 1)] * 2, 1e-1, within="x1**2 + x2**2 <= 1"),
     "sequence": lambda: ol.build("x1*x4; x2 + x3; sin(x1); x4", [(0, 1)] * 4, 1e-2, shape=(2, 2), output_shape=(2, 2)),
     "callable": lambda: ol.build(cosine, [(0, 1)] * 2, 0.5, lipschitz=2.0),
     "data": lambda: ol.build(samples(), tolerance=0.3, lipschitz=5.0),

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import certified, random_layer
+from onelayer.common.budget import Budget
 from onelayer.formula import parse
 from onelayer.formula.additive import components, maximal, parts_of
 from onelayer.formula.float_bounds import evaluate_bounded
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import Form, form_of
-from onelayer.pipeline import frame_of
-from onelayer.proof.analytic.part import Budget
 from onelayer.proof.analytic.prove import prove
+from onelayer.proof.claim import Claim
 from onelayer.target.groups import groups_of
 
 ANALYTIC = [
@@ -46,13 +46,13 @@ def test_an_additive_target_in_8_variables_costs_one_dimensional_certificates():
     formula = " + ".join(f"sin({i}*x{i})" for i in range(1, 9)) + " + x1*x2"
     c = ol.build(formula, [(0, 1)] * 8, 1e-3).certificate
     assert c.verdict == "CERTIFIED"
-    assert max(map(len, c.evidence["groups"])) == 2
-    assert len(c.evidence["groups"]) == 7
+    assert max(map(len, c.evidence.groups)) == 2
+    assert len(c.evidence.groups) == 7
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
 def test_part_of_a_box(tolerance):
-    c = ol.build("x1*x2", [(-1, 1)] * 2, tolerance, where="x1**2 + x2**2 <= 1").certificate
+    c = ol.build("x1*x2", [(-1, 1)] * 2, tolerance, within="x1**2 + x2**2 <= 1").certificate
     assert c.observed <= c.bound <= 1.2 * c.observed
 
 
@@ -60,7 +60,7 @@ def test_part_of_a_box(tolerance):
 def test_kinks_jumps_and_singularities_have_no_analytic_proof(formula):
     target = ol.Target(formula, [(0, 1)] * 2)
     form = form_of(random_layer(2, 1, 0, 3.0, "memory"))
-    assert prove(form, target, frame_of(target.domain), 0.5).bound == math.inf
+    assert prove(form, frame_of(target.domain), Claim(target, 0.5)).bound == math.inf
 
 
 def test_a_callable_is_left_undecided():
@@ -70,18 +70,18 @@ def test_a_callable_is_left_undecided():
 def test_a_spent_budget_is_undecided():
     target = ol.Target("sin(x1)", [(0, 1)])
     form = form_of(random_layer(1, 1, 0, 50.0, "memory"))
-    proof = prove(form, target, frame_of(target.domain), 1e-3, Budget(seconds=-1.0))
+    proof = prove(form, frame_of(target.domain), Claim(target, 1e-3), Budget(seconds=-1.0))
     assert proof.bound == math.inf
 
 
 def test_can_fail():
     """One value moved by more than the slack, and CERTIFIED vanishes."""
 
-    from onelayer.construction.request import Wishes
-    from onelayer.construction.solved.search import solved_layer
+    from onelayer.construction.request import Request
+    from onelayer.construction.solved.layer import solved_layer
 
     target = ol.Target("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
-    layer = solved_layer(target, Wishes(1e-4, "gates"))
+    layer = solved_layer(Request(target, 1e-4, construction="gates"))
     assert certified(target, layer, 1e-4).verdict == "CERTIFIED"
     values = layer.gate_values.clone()
     values[3, 0, 0] += 1e-3
@@ -132,7 +132,7 @@ def test_overlapping_terms_are_proved_one_by_one():
     chain = " + ".join(f"sin(x{i}*x{i + 1})" for i in range(1, 8))
     approx = ol.build(chain, [(0, 1)] * 8, 1e-3)
     assert approx.certificate.verdict == "CERTIFIED"
-    assert approx.certificate.evidence["groups"] == [[i, i + 1] for i in range(7)]
+    assert approx.certificate.evidence.groups == tuple((i, i + 1) for i in range(7))
 
 
 def test_a_formula_is_the_sum_of_its_parts():

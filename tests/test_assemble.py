@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from onelayer import InputError
 from onelayer.layer.assemble import Frame, Outputs, assemble
 from onelayer.layer.heads import Gates, Hinges, Maxima, Memory, Ridges
-from onelayer.layer.layer import scalar_layer, vector_layer
+from onelayer.layer.layer import gate_layer, memory_layer
 
 
 def generator(seed):
@@ -27,7 +27,7 @@ def random_scalar_layer(D, m, seed, *, full=True, sharp=30.0, hinges=0):
     kept[:, seed % D] = True
     maxima = Maxima(normal(3, g=g) * sharp, normal(3, D, g=g) / 2, kept)
     bank = Hinges(normal(hinges, D, g=g), normal(hinges, g=g))
-    return scalar_layer(
+    return gate_layer(
         normal(m, g=g), D, (gates, values), (maxima, normal(3, m, g=g)), normal(D, m, g=g),
         (bank, normal(hinges, m, g=g)) if hinges else None,
     )  # fmt: skip
@@ -84,7 +84,7 @@ def test_memory_tokens_and_ridges_compute_the_layer(D, m, seed, ridged, linear, 
     keys = normal(12, D, g=g) * sharp
     keys[torch.arange(D) % (1 + seed % D) != group[:, None]] = 0.0
     memory = Memory(keys, normal(12, g=g) * sharp, group)
-    layer = vector_layer(
+    layer = memory_layer(
         normal(m, g=g), D, (memory, normal(12, m, g=g)),
         (Ridges(normal(4, D, g=g) * sharp, normal(4, g=g)), normal(4, m, g=g)) if ridged else None,
         normal(D, m, g=g) if linear else None,
@@ -122,7 +122,7 @@ def test_masked_tokens_have_weight_exactly_zero():
     kept = torch.tensor([[True, False, False], [False, True, True], [False, False, False]])
     gates = Gates(torch.tensor([1e7, -1e7, 50.0], dtype=torch.float64), normal(3, D, g=g) / 4, kept)
     maxima = Maxima(torch.tensor([1e7, -1e7], dtype=torch.float64), normal(2, D, g=g) / 4, kept[:2])
-    layer = scalar_layer(
+    layer = gate_layer(
         torch.zeros(1, dtype=torch.float64), D, (gates, normal(3, D + 2, 1, g=g)), (maxima, normal(2, 1, g=g))
     )
     model = assemble(layer, frame(D), Outputs(1, 1, (0,)))

@@ -8,10 +8,11 @@ import torch
 
 import onelayer as ol
 from cases import certified
+from onelayer.common.budget import Budget
 from onelayer.layer.heads import Maxima
-from onelayer.layer.layer import scalar_layer
-from onelayer.proof.analytic.part import Budget
+from onelayer.layer.layer import gate_layer
 from onelayer.proof.bisection import prove as bisect
+from onelayer.proof.claim import Claim
 
 
 def max_layer(D, factor, linear, sharpness=1e5):
@@ -21,7 +22,7 @@ def max_layer(D, factor, linear, sharpness=1e5):
     )
     bias = torch.tensor([(factor + linear * D) / 2], dtype=torch.float64)
     tops = torch.tensor([[factor]], dtype=torch.float64)
-    return scalar_layer(bias, D, maxima=(maxima, tops), linear=torch.full((D, 1), float(linear), dtype=torch.float64))
+    return gate_layer(bias, D, maxima=(maxima, tops), linear=torch.full((D, 1), float(linear), dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
@@ -135,8 +136,7 @@ def test_any_time_a_bound():
     approx = ol.build(target, tolerance=0.05, method="solved")
     observed = approx.certificate.observed
     bounds = [
-        bisect.prove(approx.model, target, 1e-9, observed, places=(0,), budget=Budget(boxes=n)).bound
-        for n in (1, 10, 100, 1000)
+        bisect.prove(approx.model, Claim(target, 1e-9), observed, Budget(boxes=n)).bound for n in (1, 10, 100, 1000)
     ]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[-1] < bounds[0] / 2
@@ -149,8 +149,8 @@ def test_any_time_a_bound():
         if len(stages) == 5:
             raise KeyboardInterrupt
 
-    proof = bisect.prove(approx.model, target, 1e-9, observed, places=(0,), progress=interrupt)
-    assert proof.evidence["interrupted"]
+    proof = bisect.prove(approx.model, Claim(target, 1e-9, progress=interrupt), observed)
+    assert proof.evidence.interrupted
     assert observed <= proof.bound < math.inf
     assert "bound" in stages[-1]
 
@@ -161,6 +161,6 @@ def test_weights_that_are_not_finite_are_never_proved():
         model = ol.build(target, tolerance=0.1).model
         with torch.no_grad():
             model.W_V[0, 0, 0] = bad
-        assert bisect.prove(model, target, 0.1, 0.0, places=(0,)) is None
+        assert bisect.prove(model, Claim(target, 0.1), 0.0) is None
         c = ol.certify(model, target, 0.1, places=(0,))
         assert (c.verdict, c.bound) == ("UNDECIDED", math.inf)

@@ -23,12 +23,12 @@ from cases import plain_config, random_layer, random_model
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.layer.arithmetic import FLOAT32
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, head_kinds, outputs_of
 from onelayer.layer.heads import Gates, Hinges, Maxima
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
+from onelayer.layer.magnitudes import total_of
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
-from onelayer.pipeline import frame_of, head_kinds, total_of
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.decision import deployment
 from test_deployed import loud
@@ -318,7 +318,7 @@ def by_hand(folder, formula, domain, layer, bound, **options):
 def one_maximum(D, value, linear, bias, sharpness=1e5):
     s = Maxima(numbers(sharpness), torch.zeros(1, D, dtype=torch.float64), torch.ones(1, D, dtype=torch.bool))
     slope = numbers(*linear).reshape(D, 1) if linear else None
-    return scalar_layer(numbers(bias), D, maxima=(s, numbers([value])), linear=slope)
+    return gate_layer(numbers(bias), D, maxima=(s, numbers([value])), linear=slope)
 
 
 LAMBERT = {2: 0.278465, 3: 0.463923}  # W((n − 1)/e)
@@ -351,14 +351,14 @@ def test_blunt_maxima_are_decided_both_ways(tmp_path):
 )
 def test_hinges(tmp_path, value, bound, verdict):
     h = Hinges(numbers([1.0, -1.0]), numbers(0.0))
-    layer = scalar_layer(numbers(0.0), 2, linear=numbers([-1.0], [1.0]), hinges=(h, numbers([value])))
+    layer = gate_layer(numbers(0.0), 2, linear=numbers([-1.0], [1.0]), hinges=(h, numbers([value])))
     assert check(by_hand(tmp_path / "f", "abs(x1-x2)", SQUARE, layer, bound)).verdict == verdict
 
 
 def test_units_are_paired_once(tmp_path):
     """relu(d) − relu(−d) − relu(−d): the first two make d, the third is left over."""
     h = Hinges(numbers([1.0, -1.0], [-1.0, 1.0], [-1.0, 1.0]), numbers(0.0, 0.0, 0.0))
-    layer = scalar_layer(numbers(0.0), 2, hinges=(h, numbers([1.0], [-1.0], [-1.0])))
+    layer = gate_layer(numbers(0.0), 2, hinges=(h, numbers([1.0], [-1.0], [-1.0])))
     formula = "max(x1-x2, 0) - 2*max(x2-x1, 0)"
     assert check(by_hand(tmp_path / "f", formula, SQUARE, layer, 1e-12)).verdict == "VALID"
     assert check(by_hand(tmp_path / "g", "2*x1 - 2*x2", SQUARE, layer, 0.5)).verdict == "INVALID"
@@ -392,7 +392,7 @@ ROOTS = [  # formula, what T = x̂ + ½ = x is off by
 
 @pytest.mark.parametrize(("formula", "error"), ROOTS)
 def test_singular_and_jumping_targets(tmp_path, formula, error):
-    layer = scalar_layer(numbers(0.5), 1, linear=numbers([1.0]))
+    layer = gate_layer(numbers(0.5), 1, linear=numbers([1.0]))
     assert check(by_hand(tmp_path / "f", formula, [(0, 1)], layer, 1.001 * error)).verdict == "VALID"
     assert check(by_hand(tmp_path / "g", formula, [(0, 1)], layer, 0.999 * error)).verdict == "INVALID"
 
@@ -400,7 +400,7 @@ def test_singular_and_jumping_targets(tmp_path, formula, error):
 def test_the_margin_of_a_jump_is_left_out(tmp_path):
     """T steps from 0 to 1 within 0.02 of the jump; f = 1[x ≥ 1/3] is missed there by ½, elsewhere by little."""
     gate = Gates(numbers(1000.0), numbers([1 / 3 - 0.5]), torch.ones(1, 1, dtype=torch.bool))
-    layer = scalar_layer(numbers(0.0), 1, gates=(gate, torch.tensor([[[1.0], [0.0], [0.0]]], dtype=torch.float64)))
+    layer = gate_layer(numbers(0.0), 1, gates=(gate, torch.tensor([[[1.0], [0.0], [0.0]]], dtype=torch.float64)))
     plain = by_hand(tmp_path / "plain", "where(3*x1 < 1, 0, 1)", [(0, 1)], layer, 1e-3)
     assert check(plain).verdict == "INVALID"
     for margin, verdict in ((0.02, "VALID"), (0.001, "INVALID")):
@@ -412,7 +412,7 @@ def test_the_margin_of_a_jump_is_left_out(tmp_path):
 
 
 def test_part_of_a_box(tmp_path):
-    layer = scalar_layer(numbers(0.0), 2)
+    layer = gate_layer(numbers(0.0), 2)
     disk = {"where": "x1**2 + x2**2 <= 1"}
     box = [(-1, 1)] * 2
     assert check(by_hand(tmp_path / "f", "x1*x2", box, layer, 0.55, **disk)).verdict == "VALID"

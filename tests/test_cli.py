@@ -125,12 +125,10 @@ def test_options_reach_the_build(run):
     status, out, _ = run("build", *sequence, *about)
     assert (status, json.loads(out)["layout"]) == (0, "wide")
     assert ol.load("f")(np.zeros((3, 2, 2))).shape == (3, 2, 2)
-    _, out, _ = run("build", "x1*x2", "--where", "x1**2+x2**2<=1", "--lipschitz", "1,max(1,0)", *about)
+    _, out, _ = run("build", "x1*x2", "--within", "x1**2+x2**2<=1", "--lipschitz", "1,max(1,0)", *about)
     record = json.loads(out)
     assert "declared" in record["plan"]["modulus"]
     assert "where x1**2+x2**2<=1" in record["certificate"]["domain"]
-    _, out, _ = run("build", "x1*x2", "--share", "0.5", *about)
-    assert json.loads(out)["plan"]["counts"] != record["plan"]["counts"]
     solved = ["--domain", "0:1", "--eps", "0.01", "--json", "--out", "f", "--method", "solved"]
     _, out, _ = run(
         "build", "x1*x2", "--units", "16", "--construction", "memory", "--seed", "3", "--hinges", "2", *solved
@@ -209,8 +207,8 @@ def test_bad_tolerances(run, eps):
     [
         *[["--method", "x"], ["--bogus"], ["extra"], ["--units", "0"], ["--units", "two"], ["--hinges", "-1"]],
         *[["--seed", "1e9"], ["--seed", "9" * 30], ["--shape", "2"], ["--shape", "2,0"], ["--shape", "a,b"]],
-        *[["--output-shape", "3"], ["--lipschitz", "nan"], ["--lipschitz", "1;2"], ["--where", "x1"]],
-        ["--where", "x1 < -1"],
+        *[["--output-shape", "3"], ["--lipschitz", "nan"], ["--lipschitz", "1;2"], ["--within", "x1"]],
+        ["--within", "x1 < -1"],
     ],
 )
 def test_bad_options(run, extra):
@@ -237,7 +235,7 @@ def test_domains():
 def test_one_interval_stands_for_all_variables(run):
     assert "x3 in [0, 1]" in run("build", "x3", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "f")[1]
     assert "x1 in [0, 1]" in run("build", "7", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "f")[1]
-    condition = ["--where", "x1 < x2", "--units", "9"]
+    condition = ["--within", "x1 < x2", "--units", "9"]
     assert "x2 in [0, 1]" in run("build", "x1", "--domain", "0:1", "--eps", "0.5", *condition, "--out", "f")[1]
 
 

@@ -12,23 +12,24 @@ from hypothesis import strategies as st
 import hunting
 import onelayer as ol
 from cases import random_layer
+from onelayer.common.budget import Budget
 from onelayer.common.table import at_most
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_grids
-from onelayer.layer.assemble import Frame
+from onelayer.layer.assemble import Frame, frame_of
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Gates
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.layer.rounding.plain import form_rounding
-from onelayer.pipeline import frame_of
 from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
-from onelayer.proof.analytic.part import Budget, Part
 from onelayer.proof.analytic.prove import prove
 from onelayer.proof.analytic.strip import Ellipses, largest
 from onelayer.proof.analytic.subdivision import tiling
+from onelayer.proof.analytic.summand import Summand
 from onelayer.proof.analytic.tiles import Tiles
+from onelayer.proof.claim import Claim
 
 KINDS = st.sampled_from(["gates", "memory"])
 SEEDS = st.integers(0, 10**6)
@@ -69,7 +70,7 @@ def complex_value(form, x):
 
 def test_negligible_tokens_may_turn_as_they_like():
     """A gate of sharpness 1,000 far from its offset: no bound if all tokens are kept, |F| near 1 if not."""
-    layer = scalar_layer(torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double()))
+    layer = gate_layer(torch.zeros(1).double(), 1, (_gate(1000.0, -0.4), torch.tensor([[[1.0], [0], [0]]]).double()))
     form, far = (
         form_of(layer),
         Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()),
@@ -143,16 +144,16 @@ def test_interpolation_and_its_constants():
     assert off <= tiles.truncation(p).item() < 100 * off
 
 
-def part_of(formula, domain, layer, where=None):
-    target = ol.Target(formula, domain, where=where)
+def part_of(formula, domain, layer, within=None):
+    target = ol.Target(formula, domain, within=where)
     group = tuple(range(target.dimension))
-    return Part(form_of(layer), target.formula, target, frame_of(target.domain), group)
+    return Summand(form_of(layer), target.formula, target, frame_of(target.domain), group)
 
 
 def test_boxes_are_small_where_the_layer_turns():
     """One very sharp gate in the middle: boxes shrink toward it and cover the side without gaps."""
-    layer = scalar_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
-    tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().spent, 1)
+    layer = gate_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
+    tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().over, 1)
     order = np.argsort(tiles.boxes[:, 0, 0])
     low, high = tiles.boxes[order, 0, 0], tiles.boxes[order, 1, 0]
     assert low[0] == 0
@@ -167,18 +168,20 @@ def test_boxes_are_small_where_the_layer_turns():
 def test_boxes_do_not_depend_on_the_accuracy():
     """A millionth of the truncation on the very same boxes: only the degrees rise."""
     target = ol.Target("exp(-x1)*cos(3*x2)", [(0, 1)] * 2)
-    layer = solved_layer(target, Wishes(1e-4, "gates"))
-    rough, close = (prove(form_of(layer), target, frame_of(target.domain), 1e-4, truncation=t) for t in (1e-6, 1e-12))
-    assert rough.evidence["boxes"] == close.evidence["boxes"]
-    assert rough.evidence["degrees"][0] < close.evidence["degrees"][0] < 2 * rough.evidence["degrees"][0]
+    layer = solved_layer(Request(target, 1e-4, construction="gates"))
+    rough, close = (
+        prove(form_of(layer), frame_of(target.domain), Claim(target, 1e-4), truncation=t) for t in (1e-6, 1e-12)
+    )
+    assert rough.evidence.boxes == close.evidence.boxes
+    assert rough.evidence.degrees[0] < close.evidence.degrees[0] < 2 * rough.evidence.degrees[0]
     assert close.bound <= rough.bound <= 1.25 * close.bound
 
 
 def test_progress_names_the_bound_and_an_interrupt_keeps_it():
-    target = ol.Target("x1*x2", [(-1, 1)] * 2, where="x1**2 + x2**2 <= 1")
+    target = ol.Target("x1*x2", [(-1, 1)] * 2, within="x1**2 + x2**2 <= 1")
     form, frame = form_of(random_layer(2, 1, 0, 3.0, "memory")), frame_of(target.domain)
     seen = []
-    whole = prove(form, target, frame, 1e-3, progress=lambda stage, fraction: seen.append((stage, fraction)))
+    whole = prove(form, frame, Claim(target, 1e-3, progress=lambda stage, fraction: seen.append((stage, fraction))))
     stages, fractions = zip(*seen, strict=True)
     assert stages[0] == "certifying"
     assert stages[-1] == f"certifying, bound {at_most(whole.bound, 3)}"
@@ -189,7 +192,7 @@ def test_progress_names_the_bound_and_an_interrupt_keeps_it():
         if "bound" in stage:
             raise KeyboardInterrupt
 
-    early = prove(form, target, frame, 1e-3, progress=interrupt)
+    early = prove(form, frame, Claim(target, 1e-3, progress=interrupt))
     assert whole.bound < early.bound < math.inf
 
 
@@ -199,8 +202,9 @@ def test_an_interrupt_before_there_is_a_bound_is_an_interrupt():
     def interrupt(stage, fraction):
         raise KeyboardInterrupt
 
+    claim = Claim(target, 1e-3, progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        prove(form_of(random_layer(2, 1, 0, 3.0, "memory")), target, frame_of(target.domain), 1e-3, progress=interrupt)
+        prove(form_of(random_layer(2, 1, 0, 3.0, "memory")), frame_of(target.domain), claim)
 
 
 def test_a_head_without_tokens_proves_nothing():
@@ -208,4 +212,4 @@ def test_a_head_without_tokens_proves_nothing():
     nobody = Block(block.keys, block.biases - math.inf, block.values, block.slopes)
     form = Form(torch.zeros(1).double(), torch.zeros(1, 1).double(), (nobody,))
     target = ol.Target("x1", [(0, 1)])
-    assert prove(form, target, frame_of(target.domain), 0.1).bound == math.inf
+    assert prove(form, frame_of(target.domain), Claim(target, 0.1)).bound == math.inf

@@ -13,8 +13,9 @@ import torch
 
 import onelayer as ol
 from hunting import deployed, proved_error
-from onelayer.proof.analytic.part import Budget
-from onelayer.proof.boxes import UP, covering
+from onelayer.common.budget import Budget
+from onelayer.proof.boxes import UP
+from onelayer.proof.claim import Claim
 from onelayer.proof.decision import prove_by
 
 POINTS = 2_000
@@ -46,7 +47,7 @@ def made(name):
     else:
         formula, domain, tolerance, options = CASES[name]
         a = ol.build(formula, domain, tolerance, **options)
-    return a, covering(a)
+    return a, a.covering()
 
 
 LONG = ("disk", "outputs", "sum of sharp terms", "kink beside a wave")
@@ -80,7 +81,7 @@ def every_box(boxes):
         middle = np.array(boxes.domain.lower)
         for p in one:
             middle[list(p.coordinates)] = (p.lower[0] + p.upper[0]) / 2
-        yield replace(boxes, patches=tuple(one), everywhere=math.inf, domain=replace(boxes.domain, where=None)).bound(
+        yield replace(boxes, patches=tuple(one), everywhere=math.inf, domain=replace(boxes.domain, within=None)).bound(
             middle
         )
 
@@ -97,7 +98,7 @@ def test_together_they_say_what_the_certificate_says(name):
 def test_both_engines_and_several_patches_are_here():
     methods = {name: a.certificate.method for name, (a, _) in ((n, made(n)) for n in (*CASES, "trained"))}
     assert set(methods.values()) == {"analytic", "bisect"}
-    assert "kinks" in made("kink beside a wave")[0].certificate.evidence
+    assert made("kink beside a wave")[0].certificate.evidence.kinks is not None
     assert [p.coordinates for p in made("sum")[1].patches] == [(0,), (1,)]
     assert min(len(p) for p in made("sum of sharp terms")[1].patches) > 1
     assert len(made("trained")[1]) > 10
@@ -188,16 +189,16 @@ def test_a_record_is_json():
 def test_no_boxes_behind_other_certificates():
     a, _ = made("Runge")
     for changes in ({"method": "theorem"}, {"method": "lemma"}, {"method": "none"}, {"bound": math.inf}):
-        assert covering(replace(a, certificate=replace(a.certificate, **changes))) is None
-    assert covering(replace(a, target=None)) is None
-    assert covering(a, seconds=1e-9) is None
+        assert replace(a, certificate=replace(a.certificate, **changes)).covering() is None
+    assert replace(a, target=None).covering() is None
+    assert a.covering(seconds=1e-9) is None
 
 
 def test_a_changed_model_has_no_boxes():
     a, _ = made("Runge")
     changed = replace(a, certificate=replace(a.certificate, weights="of another model"))
     with pytest.raises(ol.InputError, match="changed after it was certified"):
-        covering(changed)
+        changed.covering()
 
 
 @pytest.mark.parametrize("x", [[0.0, 0.0], [], "somewhere"])
@@ -208,7 +209,7 @@ def test_a_point_has_all_variables(x):
 
 def test_a_proof_is_shown_and_compared_without_its_boxes():
     a, _ = made("Runge")
-    proof = prove_by("analytic", a.model, a.target, a.certificate.tolerance, a.facts.places, 0.0, Budget())
+    proof = prove_by("analytic", a.model, Claim(a.target, a.certificate.tolerance, a.facts.places), 0.0, Budget())
     assert proof.covering is not None
     assert proof == replace(proof, covering=None)
     assert repr(proof) == repr(replace(proof, covering=None))
@@ -216,6 +217,6 @@ def test_a_proof_is_shown_and_compared_without_its_boxes():
 
 def test_points_near_a_jump_have_no_boxes():
     a = ol.build("where(x1 < 0.5, 0, 1)", [(0, 1)], 0.1, margin=0.05)
-    boxes = covering(a)
+    boxes = a.covering()
     assert boxes.at([0.5]) == []
     assert boxes.bound(0.2) <= a.certificate.bound

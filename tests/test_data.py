@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.construction.group_samples import GroupFit
-from onelayer.proof.analytic.part import Budget
+from onelayer.common.budget import Budget
+from onelayer.construction.group_samples import GroupSamples
 from onelayer.proof.bisection import prove as bisect
+from onelayer.proof.claim import Claim
 from onelayer.target.envelope import envelope_of
 from onelayer.target.groups import groups_of
 from onelayer.target.samples import data_of
@@ -91,7 +92,7 @@ VALUES = SPREAD.sum(axis=1)
         (lambda: ol.Target((SPREAD[[0, 1, 0]], VALUES[:3])), "samples 0 and 2 have the same x"),
         (lambda: ol.Target((SPREAD * [1, 0], VALUES)), "x2 = 0 in all of them"),
         (lambda: ol.Target((SPREAD, VALUES), [(0, 1), (0, 0.5)]), "sample"),
-        (lambda: ol.Target((SPREAD, VALUES), [(0, 1)] * 2, where="x1 > 0.5"), "sample"),
+        (lambda: ol.Target((SPREAD, VALUES), [(0, 1)] * 2, within="x1 > 0.5"), "sample"),
         (lambda: ol.Target((SPREAD, VALUES), [(0, 1)] * 3), "samples of 2 variables"),
         (lambda: ol.Target((SPREAD, VALUES), [(0, 1), (1, 1)]), "low < high for x2"),
         (lambda: ol.Target((SPREAD, VALUES, VALUES)), "a pair (X, Y)"),
@@ -152,7 +153,7 @@ def test_what_is_held_out_is_never_fitted(waves):
     target = ol.Target((X, Y))
     held = {tuple(x) for x in target.domain.unit(X[target.data.held_out]) - 0.5}
     for count in (10, 500, 10**6):
-        points, values = GroupFit(target, (0, 1), 0).sample(count, 3)
+        points, values = GroupSamples(target, (0, 1), 0).sample(count, 3)
         assert points.shape == (min(count, 3240), 2)
         assert len(values) == len(points)
         assert not held & set(map(tuple, points.tolist()))
@@ -171,10 +172,10 @@ def test_without_a_constant_nothing_is_proved(waves):
     held = approx.target.data.held_out
     assert c.observed == pytest.approx(np.abs(approx(X[held]) - Y[held]).max(), rel=1e-9)
     assert c.observed <= 1e-3
-    assert c.evidence["held out"] == 360
+    assert c.evidence.held_out == 360
     assert "360 held-out samples" in str(approx)
     assert approx.target.modulus.kind == "estimated"
-    assert ol.plan(waves, 1e-3, method="solved").units > 0
+    assert ol.plan(waves, tolerance=1e-3, method="solved").units > 0
 
 
 def test_builds_are_repeatable_and_touch_no_global_generator(waves):
@@ -208,8 +209,8 @@ def test_certified_for_every_function_through_the_samples(certified):
     """The two sides of the envelope are the worst functions that the data allow; no slack."""
     c, data = certified.certificate, certified.target.data
     assert c.verdict == "CERTIFIED"
-    assert c.observed <= c.evidence["possible error"] <= c.bound <= 0.05
-    assert c.bound <= 1.6 * c.evidence["possible error"]
+    assert c.observed <= c.evidence.possible_error <= c.bound <= 0.05
+    assert c.bound <= 1.6 * c.evidence.possible_error
     assert any("Lipschitz" in told for told in c.assumptions)
     rng = np.random.default_rng(5)
     x = np.concatenate([3 * rng.random((4000, 2)), grid(3, 2), grid(3, 60)[:59] + 3 / 118])
@@ -243,7 +244,7 @@ def test_the_bound_tends_to_the_worst_function_from_above(D, count, most):
     X = grid(3, count, D)
     approx = ol.build((X, wave(X)), tolerance=0.3, units=1 if D == 1 else 2, lipschitz=0.3)
     target, tiny = approx.target, 1e-9
-    proof = bisect.prove(approx.model, target, tiny, 0.0, places=approx.facts.places, budget=Budget(8_000, 60.0))
+    proof = bisect.prove(approx.model, Claim(target, tiny, approx.facts.places), 0.0, Budget(60.0, 8_000))
     x = grid(3, 3001 if D == 1 else 121, D)
     sides = [np.abs(approx(x) - side[:, 0]).max() for side in sides_of(target.data, 0.3, x)]
     assert max(sides) <= proof.bound <= most * max(sides)
@@ -335,7 +336,7 @@ def test_float32(waves):
 def test_part_of_a_box():
     X = grid(2, 41) - 1
     X = X[(X**2).sum(axis=1) <= 1]
-    target = ol.Target((X, 0.2 * X[:, 0] * X[:, 1]), where="x1**2 + x2**2 <= 1", lipschitz=0.2)
+    target = ol.Target((X, 0.2 * X[:, 0] * X[:, 1]), within="x1**2 + x2**2 <= 1", lipschitz=0.2)
     c = ol.build(target, tolerance=0.03).certificate
     assert c.verdict == "CERTIFIED"
 

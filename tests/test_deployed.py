@@ -12,7 +12,7 @@ from exact import exact_form, within
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.heads import Maxima, shortfall
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
@@ -146,7 +146,7 @@ def test_the_bound_is_not_absurdly_large():
     x = approx.domain.representable(approx.domain.points(np.random.default_rng(0).random((5000, 2))), True)
     true = reading.form(reading.frame(torch.from_numpy(x)))[:, 0].numpy()
     seen = np.abs(approx(x) - true).max()
-    assert seen <= approx.certificate.evidence["rounding"] <= 40 * seen
+    assert seen <= approx.certificate.evidence.rounding <= 40 * seen
 
 
 def test_no_small_bound_is_claimed_where_errors_are_not_small():
@@ -167,7 +167,7 @@ def test_the_rounding_of_maxima_does_not_grow_with_their_sharpness(arithmetic, s
     offsets, values = (torch.from_numpy(a.astype(np.float32)).double() for a in (offsets, rng.normal(size=(2, 1))))
     kept = torch.tensor([[True, True, True], [True, False, True]])
     maxima = Maxima(torch.full((2,), sharpness, dtype=torch.float64), offsets, kept)
-    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), 3, maxima=(maxima, values))
+    layer = gate_layer(torch.zeros(1, dtype=torch.float64), 3, maxima=(maxima, values))
     model, places, _ = built(layer, "token", 1, 3, (0.0, 1.0))
     model = model.to(arithmetic.dtype)
     reading = form_of_model(model, places)

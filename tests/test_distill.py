@@ -368,7 +368,7 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(Deep().eval(), sequences(), domain=[(0, 1)]), "inputs or a domain"),
         (lambda: ol.distill(3, domain=[(0, 1)]), "can be called"),
         (lambda: ol.distill(network(2, 1), domain=3), "a domain"),
-        (lambda: ol.distill(network(1, 1), domain=[(0, 1)], where="abs(x1 - 0.12345) <= 1e-9"), "points in it"),
+        (lambda: ol.distill(network(1, 1), domain=[(0, 1)], within="abs(x1 - 0.12345) <= 1e-9"), "points in it"),
         (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
         (lambda: ol.distill(Deep().eval(), sequences(), hats=3), "hats"),
         (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),

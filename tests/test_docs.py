@@ -22,7 +22,7 @@ import torch
 from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
-LONG = {"docs/training.md"}
+LONG = {"docs/build/training.md"}
 AT_HAND = {"gpu": torch.cuda.is_available()}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
 
@@ -159,6 +159,13 @@ def test_links_resolve(page):
         goal = PAGES[page].parent / file if file else PAGES[page]
         assert goal.exists(), link
         assert not anchor or anchor in anchors(goal.read_text()), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_in_the_text_exist(page):
+    """Paths in backticks are those of the repository or of the package."""
+    for path in re.findall(r"`([\w/]+/\w+\.py)`", PAGES[page].read_text()):
+        assert any((place / path).is_file() for place in (ROOT, ROOT / "src", ROOT / "src" / "onelayer")), path
 
 
 def anchors(text: str) -> set[str]:

@@ -9,18 +9,19 @@ import torch
 from flint import arb
 
 import onelayer as ol
+from onelayer.common.budget import Budget
 from onelayer.formula import enclose, holds, parse
 from onelayer.formula.taylor.formula import TaylorAlgebra
 from onelayer.formula.taylor.series import Space
-from onelayer.layer.arithmetic import FLOAT32, FLOAT64, arithmetic_of
+from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.analytic.part import Budget
 from onelayer.proof.bisection import prove as bisect
 from onelayer.proof.bisection.transformer import Network
+from onelayer.proof.claim import Claim
 from onelayer.proof.decision import prove_by
 from onelayer.proof.witness import in_balls
-from onelayer.target.margin import asked
+from onelayer.target.margin import in_scope
 
 
 def blank(D=1, dtype=torch.float64, **changes):
@@ -82,7 +83,7 @@ def test_overflow_on_the_way_is_never_certified(dtype, largest):
         model.W_O[:, 2] = 15
         model.W_1[2, 0] = 0.4 * largest
     target = ol.Target("0*x1", [(-1, 1.3)])
-    proof = bisect.prove(model, target, 1e-3, 0.0, arithmetic=arithmetic_of(dtype))
+    proof = bisect.prove(model, Claim(target, 1e-3), 0.0)
     assert proof.bound == math.inf
     assert ol.certify(model, target, 1e-3, seconds=5.0).verdict == "UNDECIDED"
 
@@ -94,8 +95,8 @@ def test_a_hinge_in_tiny_numbers_stays_a_hinge():
         model.W_2.fill_(1e170)
         for weight in (model.W_V, model.W_O, model.W_1, model.W_R):
             weight.fill_(1.0)
-    assert bisect.prove(model, ol.Target("0*x1", [(-1, 1)]), 1e-3, 1e-9).bound >= 1
-    assert bisect.prove(model, ol.Target("x1/2", [(-1, 1)]), 1e-3, 1e-9).bound >= 0.5
+    assert bisect.prove(model, Claim(ol.Target("0*x1", [(-1, 1)]), 1e-3), 1e-9).bound >= 1
+    assert bisect.prove(model, Claim(ol.Target("x1/2", [(-1, 1)]), 1e-3), 1e-9).bound >= 0.5
 
 
 @pytest.mark.parametrize("size", [1e-21, 3e-22, 1e-20])
@@ -114,7 +115,7 @@ def test_layer_norm_of_tiny_numbers(size):
 def test_a_witness_lies_in_the_domain():
     """In floats the condition seems to hold where it does not."""
     where = "(1e16+10*x1)-1e16 >= 9.5"
-    target = ol.Target("where(x1<0.945, x1-0.4, 0)*1", [(0.5, 1)], where=where)
+    target = ol.Target("where(x1<0.945, x1-0.4, 0)*1", [(0.5, 1)], within=where)
     c = ol.certify(blank(), target, 0.1)
     assert c.witness is None or holds(target.domain.where, list(c.witness)) is True
 
@@ -128,7 +129,7 @@ def test_margins_at_huge_coordinates(margin):
     dropped = bisect.Search.of(blank(), target, None, FLOAT64)._at_jump(Space(ends[:-1, None], ends[1:, None]))
     farthest = np.maximum(np.abs(ends[:-1] - jump), np.abs(ends[1:] - jump))
     assert (farthest[dropped] <= margin).all()
-    wanted = asked(target, ends[:, None])
+    wanted = in_scope(target, ends[:, None])
     assert (np.abs(ends[wanted] - jump) >= margin).all()
 
 
@@ -151,7 +152,7 @@ def test_undefined_formulas_are_not_certified_on_parts_of_boxes():
         ("sin(1/x1)", [(-1, 1)], "x1 > -2"),
         ("x1**4.5", [(-1e-12, 1)], "x1 > -0.9e-12"),
     ):
-        assert ol.certify(model, ol.Target(text, domain, where=where), 1.6, seconds=3.0).verdict != "CERTIFIED"
+        assert ol.certify(model, ol.Target(text, domain, within=where), 1.6, seconds=3.0).verdict != "CERTIFIED"
 
 
 def test_roots_at_0_have_bounds():
@@ -161,7 +162,7 @@ def test_roots_at_0_have_bounds():
 
 def test_many_coordinates_are_left_alone():
     target = ol.Target("+".join(f"x{i}" for i in range(1, 41)), [(0, 1)] * 40)
-    assert bisect.prove(blank(40), target, 0.1, 0.1) is None
+    assert bisect.prove(blank(40), Claim(target, 0.1), 0.1) is None
     assert ol.certify(blank(40), target, 0.1).verdict == "REFUTED"
 
 
@@ -258,7 +259,7 @@ def test_linear_heads_that_cancel_round_in_proportion_to_the_domain():
         model.W_O[:, 1] = torch.tensor([3 * s, 5 * s, -8 * s], dtype=torch.float64)
     model.eval().requires_grad_(False)
     x = 1000 * torch.rand(3000, 1, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    proof = prove_by("analytic", model, ol.Target("0*x1", [(0, 1000)]), 1e-3, (0,), 0.0, Budget())
+    proof = prove_by("analytic", model, Claim(ol.Target("0*x1", [(0, 1000)]), 1e-3), 0.0, Budget())
     assert proof is not None
     assert proof.bound >= float(model(x).abs().max())
 
@@ -282,7 +283,7 @@ def test_every_column_of_a_head_is_a_summand():
     exact = 1 + (H * T - 1) * Fraction(float(small))
     target = ol.Target(f"{exact.numerator}/{exact.denominator} + 0*x1", [(0, 1)])
     error = abs(float(Fraction(float(model.eval()(torch.zeros(1, 1, 1)))) - exact))
-    proof = prove_by("analytic", model, target, 1e-3, (0,), 0.0, Budget())
+    proof = prove_by("analytic", model, Claim(target, 1e-3), 0.0, Budget())
     assert proof is not None
     assert proof.bound >= error
 

@@ -15,7 +15,7 @@ from onelayer.deployment.attention.sparse import Cells, SparseAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Hinges, scattered_memory
-from onelayer.layer.layer import vector_layer
+from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
 from onelayer.proof.decision import deployment
 from test_fast import lattice_layer
@@ -64,7 +64,7 @@ def test_most_is_dropped(name):
     if name == "memory":
         memory = scattered_memory(900, (0, 1), 2, 0.6, 0.5, 0)
         g = torch.Generator().manual_seed(0)
-        layer = vector_layer(torch.zeros(1).double(), 2, (memory, torch.randn(900, 1, generator=g).double()))
+        layer = memory_layer(torch.zeros(1).double(), 2, (memory, torch.randn(900, 1, generator=g).double()))
     else:
         layer = lattice_layer((12, 12), 40.0)
     form = form_of(layer)

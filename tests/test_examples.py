@@ -22,12 +22,12 @@ def test_example_runs(name, capsys):
     assert "CERTIFIED" in capsys.readouterr().out
 
 
-def test_every_example_is_run_and_says_what_one_learns():
+def test_every_example_is_run_and_says_what_you_learn():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {*RUN_HERE, *RUN_ELSEWHERE}
     for name in RUN_HERE:
         about = importlib.import_module(name).__doc__
         assert f"python examples/{name}.py" in about
-        assert "What one learns:" in about
+        assert "What you learn:" in about
 
 
 @pytest.mark.long

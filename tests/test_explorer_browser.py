@@ -140,11 +140,10 @@ def test_a_click_shows_heads_sum_and_box(visit, tmp_path):
 
 @pytest.mark.long
 def test_the_boxes_of_the_page_are_those_of_the_proof(visit):
-    from onelayer.proof.boxes import covering
 
     v = visit()
     v.ask("1/(1 + 25*x1**2)", "-1:1", 1e-3)
-    own = covering(ol.build("1/(1 + 25*x1**2)", [(-1, 1)], 1e-3, seconds=30.0))
+    own = ol.build("1/(1 + 25*x1**2)", [(-1, 1)], 1e-3, seconds=30.0).covering()
     assert own is not None
     for x in (-0.93, -0.11, 0.2, 0.77):
         there = v.page.evaluate(

@@ -12,7 +12,7 @@ from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Block, Form
 from onelayer.layer.heads import lattice_gates
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
 from test_reading import CASES, built
@@ -25,7 +25,7 @@ def lattice_layer(counts, step, m=1, seed=0):
     g = torch.Generator().manual_seed(seed)
     values = torch.randn(len(gates), D + 2, m, generator=g, dtype=torch.float64)
     bias, linear = torch.randn(m, generator=g, dtype=torch.float64), torch.randn(D, m, generator=g, dtype=torch.float64)
-    return scalar_layer(bias, D, (gates, values), linear=linear)
+    return gate_layer(bias, D, (gates, values), linear=linear)
 
 
 def both(layer, layout, m, D, count=200, side=(-1.0, 2.0), dtype=torch.float64):

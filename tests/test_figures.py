@@ -83,7 +83,7 @@ def test_every_picture_in_docs_is_drawn_by_make_figures():
     assert {path.name for path in FOLDER.iterdir()} == set(FIGURES)
     studied = [f"{name}-{n + 1}.svg" for name in STUDIES for n in range(len(sweep_of(f"builtin:{name}").figures))]
     assert {path.name for path in (ROOT / "docs" / "studies").glob("*.svg")} <= set(studied)
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text()):
             assert link.split("/")[-1] in {*FIGURES, *studied}, (page.name, link)
     assert (FOLDER / "hero.png").stat().st_size < 300_000

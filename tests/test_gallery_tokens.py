@@ -248,7 +248,7 @@ def test_folder(tmp_path):
         assert again.stored["parameters"] == {"n": 4, "vocabulary": 26}
         program = tokens.PROGRAMS[again.stored["entry"]](**again.stored["parameters"])
         assert prove(program, again.model).bound == again.certificate.bound
-        assert sum(again.certificate.evidence["terms"].values()) <= again.certificate.bound
+        assert sum(again.certificate.evidence.terms.values()) <= again.certificate.bound
         assert again.facts.story[:40] in str(again)
     assert tokens.parity(6).answer([1, 0, 1, 1, 0, 0]) == 1
     assert tokens.majority(4).answer(torch.tensor([1, 0, 1, 0])) == 0

@@ -8,11 +8,11 @@ import onelayer as ol
 from onelayer.deployment.attention.kernels import summands
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import arithmetic_of
+from onelayer.layer.assemble import frame_of
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import scattered_memory
-from onelayer.layer.layer import vector_layer
+from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
-from onelayer.pipeline import frame_of
 from test_fast import lattice_layer
 
 pytestmark = [
@@ -27,7 +27,7 @@ def layer_of(kind):
         return lattice_layer((20, 20), 1.5)
     memory = scattered_memory(300, (0, 1), 2, 0.6, 0.5, 0)
     g = torch.Generator().manual_seed(0)
-    return vector_layer(torch.zeros(1).double(), 2, (memory, torch.randn(300, 1, generator=g).double()))
+    return memory_layer(torch.zeros(1).double(), 2, (memory, torch.randn(300, 1, generator=g).double()))
 
 
 @pytest.mark.parametrize("kind", ["gates", "memory"])

@@ -9,6 +9,8 @@ import torch
 
 import onelayer as ol
 from onelayer import InputError
+from onelayer.proof.claim import Claim
+from onelayer.views.costs import plan_followed
 
 
 def test_a_contradicted_declaration_is_not_certified():
@@ -22,7 +24,7 @@ def test_a_modulus_is_declared_on_the_whole_box():
     def f(x):
         return np.where((x**2).sum(axis=1) <= 1, x[:, 0], 1000.0)
 
-    c = ol.build(f, [(-1, 1)] * 2, 0.3, method="representative", lipschitz=1.0, where="x1**2+x2**2<=1").certificate
+    c = ol.build(f, [(-1, 1)] * 2, 0.3, method="representative", lipschitz=1.0, within="x1**2+x2**2<=1").certificate
     assert c.verdict != "CERTIFIED"
     assert any("on the whole box" in a for a in c.assumptions)
 
@@ -45,7 +47,7 @@ def test_a_model_that_answers_nan_is_never_certified():
         lambda: ol.build(np.sin, [(0, 1)], 0.1, evaluation_error=math.nan),
         lambda: ol.build(np.sin, [(0, 1)], 0.1, evaluation_error="x"),
         lambda: ol.build("x1", [(0, 1)], 0.1, lipschitz=1.0, modulus=lambda r: r),
-        lambda: ol.Target("x1", ol.Target("x1", [(0, 1)]).domain, where="x1 < 0.5"),
+        lambda: ol.Target("x1", ol.Target("x1", [(0, 1)]).domain, within="x1 < 0.5"),
         lambda: ol.build("x1", [(0, 1)], 0.1, modulus=3),
         lambda: ol.build("x1", [(0, 1)], 0.1, shape=1),
         lambda: ol.build("x1", [(0, 1)], 0.1, output_shape=1),
@@ -58,10 +60,9 @@ def test_a_model_that_answers_nan_is_never_certified():
         lambda: ol.build("x1", [(0, 1)], 0.1, method="representative", units=5),
         lambda: ol.build("x1", [(0, 1)], 0.1, method="representative", hinges=5),
         lambda: ol.build("x1", [(0, 1)], 0.1, method="representative", symmetric=True),
-        lambda: ol.build("x1", [(0, 1)], 0.1, share=0.5),
         lambda: ol.build("x1", [(0, 1)], 0.1, construction="memory", layout="heads"),
         lambda: ol.build("x1", [(0, 1)], 0.1, symmetric=True, layout="wide"),
-        lambda: ol.plan("x1", 1e-12, [(1e15, 1e15 + 1)], method="representative"),
+        lambda: ol.plan("x1", [(1e15, 1e15 + 1)], 1e-12, method="representative"),
     ],
 )
 def test_senseless_wishes_get_one_clear_line(call):
@@ -86,7 +87,7 @@ def test_what_is_planned_is_certified(formula, domain, tolerance):
     """Rounding is part of the plan: far from 0, with a large offset, and without Lipschitz constants."""
     approx = ol.build(formula, domain, tolerance, method="representative")
     assert approx.certificate.verdict == "CERTIFIED"
-    assert approx.plan.config == approx.model.config
+    assert plan_followed(approx).config == approx.model.config
 
 
 def test_a_changed_model_does_not_carry_its_certificate_along(tmp_path):
@@ -154,11 +155,11 @@ def test_weights_that_are_not_finite_are_never_proved():
     from dataclasses import replace
 
     from cases import certified
-    from onelayer.construction.request import Wishes
-    from onelayer.construction.solved.search import solved_layer
+    from onelayer.construction.request import Request
+    from onelayer.construction.solved.layer import solved_layer
 
     target = ol.Target("sin(x1)", [(0, 1)])
-    layer = solved_layer(target, Wishes(1e-2, "memory"))
+    layer = solved_layer(Request(target, 1e-2, construction="memory"))
     for bad in (math.nan, math.inf):
         keys = layer.memory.keys.clone()
         keys[0, 0] = bad
@@ -174,7 +175,7 @@ def test_a_large_offset_in_the_layout_heads_is_paid_for():
         for f in ("abs(x1-0.5)", "1e9 + abs(x1-0.5)")
     )
     assert offset.certificate.verdict == "CERTIFIED"
-    extra = offset.certificate.evidence["terms"]["evaluation"] - plain.certificate.evidence["terms"]["evaluation"]
+    extra = offset.certificate.evidence.terms["evaluation"] - plain.certificate.evidence.terms["evaluation"]
     assert extra >= (offset.units + 1) * 2.0**-53 * 1e9
 
 
@@ -185,11 +186,11 @@ def test_cancelling_offsets_of_groups_are_certified_soundly():
 
 
 def test_nothing_is_claimed_about_an_empty_domain():
-    target = ol.Target("x1", [(0, 1)], where="x1 > 2")
+    target = ol.Target("x1", [(0, 1)], within="x1 > 2")
+    from onelayer.layer.assemble import frame_of
     from onelayer.layer.form import form_of
-    from onelayer.layer.layer import scalar_layer
-    from onelayer.pipeline import frame_of
+    from onelayer.layer.layer import gate_layer
     from onelayer.proof.analytic.prove import prove
 
-    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), 1)
-    assert prove(form_of(layer), target, frame_of(target.domain), 0.1).bound == math.inf
+    layer = gate_layer(torch.zeros(1, dtype=torch.float64), 1)
+    assert prove(form_of(layer), frame_of(target.domain), Claim(target, 0.1)).bound == math.inf

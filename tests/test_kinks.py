@@ -23,10 +23,11 @@ from onelayer.formula.affine import Affine, along, contending, difference, reduc
 from onelayer.formula.rewriting import plain
 from onelayer.formula.tree import Call, Negation, Number, Product, Quotient, Sum, Variable
 from onelayer.layer.arithmetic import FLOAT64, arithmetic_of
-from onelayer.layer.assemble import Frame, assemble, outputs_of
+from onelayer.layer.assemble import Frame, assemble, frame_of, head_kinds, outputs_of
 from onelayer.layer.heads import shortfall
 from onelayer.layer.layer import added
-from onelayer.pipeline import frame_of, head_kinds, total_of
+from onelayer.layer.magnitudes import total_of
+from onelayer.proof.claim import Claim
 from onelayer.proof.decision import decide
 from test_checker import check, checker
 
@@ -48,7 +49,7 @@ def made(formula, domain, tolerance, dtype="float64", construction="gates", layo
     layer, outputs = found.layer, outputs_of(target)
     model = assemble(layer, found.frame, outputs, layout).to(arithmetic.dtype)
     places = (0,) if layout == "token" else outputs.tokens
-    certificate = decide(model, target, tolerance, places)
+    certificate = decide(model, Claim(target, tolerance, places))
     heads = head_kinds(layer, layout, target)
     facts = Facts("solved", construction, layout, heads, layer.units, total_of(layer), places=places)
     return (
@@ -152,9 +153,9 @@ def test_a_wrong_weight_is_not_certified():
     found = kink_layer(kinks, 1e-8, FLOAT64)
     for change in ({"max_values": found.layer.max_values * (1 + 3e-6)}, {"bias": found.layer.bias + 2e-6}):
         model = assemble(replace(found.layer, **change), found.frame, outputs_of(target))
-        assert decide(model, target, 1e-6, (0,)).verdict != "CERTIFIED"
+        assert decide(model, Claim(target, 1e-6, (0,))).verdict != "CERTIFIED"
     model = assemble(found.layer, found.frame, outputs_of(target))
-    assert decide(model, target, 0.9 * found.error, (0,)).verdict == "REFUTED"
+    assert decide(model, Claim(target, 0.9 * found.error, (0,))).verdict == "REFUTED"
 
 
 @pytest.mark.parametrize(
@@ -240,14 +241,14 @@ def test_sums_of_layers(kind):
 def test_kinks_with_a_smooth_part(tmp_path):
     target, kinks = taken("abs(x1-x2) + x1*x2 - max(x1, 0.25)", SQUARE)
     smooth = ol.build(kinks.smooth.text, SQUARE, 5e-4, construction="gates", method="solved")
-    from onelayer.construction.request import Wishes
-    from onelayer.construction.solved.search import solved_layer
+    from onelayer.construction.request import Request
+    from onelayer.construction.solved.layer import solved_layer
 
-    rest = solved_layer(ol.Target(kinks.smooth.text, SQUARE), Wishes(5e-4, "gates"))
+    rest = solved_layer(Request(ol.Target(kinks.smooth.text, SQUARE), 5e-4, construction="gates"))
     layer = added(kink_layer(kinks, 1e-5, FLOAT64).layer, rest)
     assert layer.units == smooth.facts.units + 2
     model = assemble(layer, kinks.frame, outputs_of(target))
-    certificate = decide(model, target, 1e-3, (0,))
+    certificate = decide(model, Claim(target, 1e-3, (0,)))
     assert certificate.verdict == "CERTIFIED"
 
 

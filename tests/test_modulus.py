@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onelayer import Target
-from onelayer.construction.representative.construction import expected_modulus
+from onelayer.construction.representative.layer import expected_modulus
 
 FRANKE = (
     "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"

@@ -1,4 +1,4 @@
-"""docs/paper.md: every row resolves to code and to a test, nothing of the paper is left out, and every erratum runs."""
+"""docs/theory/paper.md: every row resolves to code and to a test, nothing of the paper is left out, and every erratum runs."""
 
 import ast
 import pkgutil
@@ -14,7 +14,7 @@ HEADERS = {"paper", "hole", "---"}
 
 
 def rows() -> list[list[str]]:
-    lines = (ROOT / "docs" / "paper.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "theory" / "paper.md").read_text().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     return [row for row in cells if row[0] not in HEADERS]
 

@@ -9,17 +9,17 @@ import onelayer as ol
 from cases import random_layer
 from hostile import Case
 from hunting import observed
+from onelayer.common.budget import Budget
 from onelayer.construction.kinks.heads import kink_layer
 from onelayer.construction.kinks.split import split
-from onelayer.construction.request import Wishes
-from onelayer.construction.solved.search import solved_layer
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula import evaluate, parse
 from onelayer.formula.rewriting import parted
 from onelayer.layer.arithmetic import arithmetic_of
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.layer import added
-from onelayer.pipeline import frame_of
-from onelayer.proof.analytic.part import Budget
+from onelayer.proof.claim import Claim
 from onelayer.proof.decision import decide, prove_by
 
 SQUARE = [(0, 1)] * 2
@@ -28,7 +28,9 @@ SQUARE = [(0, 1)] * 2
 def layer_of(target, tolerance, construction="gates", dtype="float64"):
     """Kinks, and a solved layer for the rest."""
     kinks = split(target.formula, target.domain, frame_of(target.domain), construction)
-    rest = solved_layer(target.part(kinks.smooth), Wishes(0.8 * tolerance, construction, arithmetic=dtype))
+    rest = solved_layer(
+        Request(target.part(kinks.smooth), 0.8 * tolerance, construction=construction, arithmetic=arithmetic_of(dtype))
+    )
     return added(kink_layer(kinks, 0.02 * tolerance, arithmetic_of(dtype)).layer, rest)
 
 
@@ -48,17 +50,17 @@ CASES = [
 def test_as_close_as_interpolation_alone(formula, domain, tolerance, construction):
     target = ol.Target(formula, domain)
     model = model_of(target, layer_of(target, tolerance, construction))
-    found = decide(model, target, tolerance, (0,))
+    found = decide(model, Claim(target, tolerance, (0,)))
     assert (found.verdict, found.method) == ("CERTIFIED", "analytic")
-    assert found.evidence["kinks"] <= 0.1 * tolerance
+    assert found.evidence.kinks <= 0.1 * tolerance
     assert found.observed <= found.bound <= 1.1 * found.observed + 0.1 * tolerance
-    assert max(found.evidence["boxes"]) <= 100
+    assert max(found.evidence.boxes) <= 100
 
 
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_in_float32(construction):
     target = ol.Target("sin(3*x1)*x2 + abs(x1-x2) - max(2*x1, x2)", SQUARE)
-    found = decide(model_of(target, layer_of(target, 1e-3, construction, "float32"), "float32"), target, 1e-3, (0,))
+    found = decide(model_of(target, layer_of(target, 1e-3, construction, "float32"), "float32"), Claim(target, 1e-3))
     assert (found.verdict, found.method) == ("CERTIFIED", "analytic")
 
 
@@ -70,12 +72,12 @@ def test_other_kinks_are_not_overlooked():
     offsets = layer.maxima.offsets.clone()
     offsets[0, 0] += 2e-3
     for change in ({"max_values": 1.01 * layer.max_values}, {"maxima": replace(layer.maxima, offsets=offsets)}):
-        found = decide(model_of(target, replace(layer, **change)), target, 1e-3, (0,), Budget(20_000, 5.0))
+        found = decide(model_of(target, replace(layer, **change)), Claim(target, 1e-3), Budget(5.0, 20_000))
         assert found.verdict == "REFUTED"
         assert found.bound >= found.observed
     for other in ("sin(3*x1)*x2 + abs(x1-1.01*x2)", "sin(3*x1)*x2 + abs(x1-x2) + abs(x1-0.5)/100", "sin(3*x1)*x2 + x1"):
         given = ol.Target(other, SQUARE)
-        found = decide(model_of(target, layer), given, 1e-3, (0,), Budget(20_000, 5.0))
+        found = decide(model_of(target, layer), Claim(given, 1e-3), Budget(5.0, 20_000))
         assert found.verdict == "REFUTED"
         assert found.bound >= found.observed
 
@@ -99,9 +101,9 @@ def test_no_bound_is_below_a_proved_error(seed, construction, dtype):
     changes = {name: 1e-3 * getattr(some, name) for name in names}
     layer = added(layer, replace(some, **changes, linear=1e-3 * some.linear, bias=1e-3 * some.bias))
     model = model_of(target, layer, dtype)
-    proof = prove_by("analytic", model, target, 1.0, (0,), 0.0, Budget(20_000, 20.0))
+    proof = prove_by("analytic", model, Claim(target, 1.0), 0.0, Budget(20.0, 20_000))
     assert proof is not None
-    assert "kinks" in proof.evidence
+    assert proof.evidence.kinks is not None
     one = Case(seed, target, layer, 1.0)
     assert observed(one, arithmetic.dtype) <= proof.bound < 10
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from onelayer.construction.group_samples import GroupFit
-from onelayer.construction.parts import Part, combined
+from onelayer.construction.fitted_groups import FittedGroup, combined
+from onelayer.construction.group_samples import GroupSamples
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.fit import (
     Fit,
@@ -27,7 +27,7 @@ FREE = Limits(cap=1e3, reach=200.0, enough=0.0)
 
 
 def samples_of(formula: str, dimension: int, count: int = 400) -> Samples:
-    source = GroupFit(Target(formula, [(0, 1)] * dimension), tuple(range(dimension)), 0)
+    source = GroupSamples(Target(formula, [(0, 1)] * dimension), tuple(range(dimension)), 0)
     points, values = source.sample(count, 5)
     pool, pool_values = source.sample(3000, 6)
     return Samples(points, values, torch.ones(len(points), dtype=torch.float64), pool, pool_values)
@@ -71,7 +71,7 @@ def test_what_is_fitted_is_what_the_layer_computes(name, group):
     theta = family.start(4, (1.0, 1.0), 3)
     generator = torch.Generator().manual_seed(2)
     c = torch.randn(family.count(4), 1, generator=generator, dtype=torch.float64)
-    part = Part(group, family.heads(theta, group, 3), Solution(c, 0.0, 0.0))
+    part = FittedGroup(group, family.heads(theta, group, 3), Solution(c, 0.0, 0.0))
     x = torch.rand(50, 3, generator=generator, dtype=torch.float64) - 0.5
     own = x[:, list(group)]
     expected = family.features(own, family.weights(theta, own)) @ c + float(target.centre[0])

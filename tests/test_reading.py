@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from exact import added, exact_form, exact_hinges, exact_model, within
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.exact_sums import bits
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, Memory
-from onelayer.layer.layer import scalar_layer, vector_layer
+from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.pipeline import frame_of
 
 CASES = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 
@@ -104,10 +103,10 @@ def test_many_heads_and_tokens_are_read():
         return torch.randn(shape, generator=g, dtype=torch.float64)
 
     gates = Gates(10 * normal(800), normal(800, 8) / 3, torch.rand(800, 8, generator=g) < 0.9)
-    layer = scalar_layer(normal(1), 8, (gates, normal(800, 10, 1)))
+    layer = gate_layer(normal(1), 8, (gates, normal(800, 10, 1)))
     assert form_of_model(built(layer, "token", 1, 8)[0]).form.heads == 800
     memory = Memory(9 * normal(800, 8), 9 * normal(800), torch.arange(800) % 3)
-    layer = vector_layer(normal(1), 8, (memory, normal(800, 1)))
+    layer = memory_layer(normal(1), 8, (memory, normal(800, 1)))
     reading = form_of_model(built(layer, "token", 1, 8)[0])
     assert sum(int(b.there.sum()) for b in reading.form.blocks) == 800
 
@@ -149,7 +148,7 @@ def test_a_token_within_reach_is_not_masked():
     gates = Gates(
         torch.ones(1, dtype=torch.float64), torch.zeros(1, 2, dtype=torch.float64), torch.tensor([[True, False]])
     )
-    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), 2, (gates, torch.ones(1, 4, 1, dtype=torch.float64)))
+    layer = gate_layer(torch.zeros(1, dtype=torch.float64), 2, (gates, torch.ones(1, 4, 1, dtype=torch.float64)))
     model = built(layer, "token", 1, 2)[0]
     assert int(form_of_model(model).form.blocks[0].there.sum()) == 2
     with torch.no_grad():

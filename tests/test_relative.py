@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import onelayer as ol
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
-from onelayer.construction.relative import Relative, relative_to
+from onelayer.construction.relative import relative_to
+from onelayer.proof.certificate import RelativeTolerance
 from onelayer.target.smallest import MOST_VALUES, least_by_modulus, least_of_formula
 
 small = st.integers(-4, 4)
@@ -92,7 +93,7 @@ def test_callables_never_above_the_truth(constant, a, b, high):
 def test_a_condition_cuts_zeros_out():
     formula, box = "x1**2 + x2**2 - 2", [(-1, 1)] * 2
     assert least(formula, box)[0] == 0.0
-    assert 0.7 < least(formula, box, where="x1**2 + x2**2 <= 1.25")[0] <= 0.75
+    assert 0.7 < least(formula, box, within="x1**2 + x2**2 <= 1.25")[0] <= 0.75
 
 
 @pytest.mark.parametrize("formula", ["sin(x1)", "x1**2", "x1 - 0.1", "1; x1", "x1**4"])
@@ -103,13 +104,13 @@ def test_a_function_that_may_vanish_is_refused(formula):
 
 def test_the_tolerance_is_rounded_down():
     for share, m in ((0.1, 3.0), (1e-4, 0.7), (1 / 3, 1 / 7)):
-        assert 0 < Fraction(Relative(share, m, "proved").tolerance) <= Fraction(share) * Fraction(m)
+        assert 0 < Fraction(RelativeTolerance(share, m, "proved").tolerance) <= Fraction(share) * Fraction(m)
 
 
 def test_a_formula_is_certified_and_the_folder_says_so(tmp_path):
     approx = ol.build("exp(-x1)*(2 + sin(3*x2))", [(0, 2), (0, 1)], tolerance=1e-3, relative=True)
     c = approx.certificate
-    record = c.evidence["relative"]
+    record = c.evidence.relative
     assert c.verdict == "CERTIFIED"
     assert record["known"] == "proved"
     assert record["least"] <= 2 * math.exp(-2)
@@ -120,7 +121,7 @@ def test_a_formula_is_certified_and_the_folder_says_so(tmp_path):
     assert "relative tolerance: 0.001 of |f| ≥ 0.27" in repr(approx)
     assert "0.001 of |f| ≥ 0.27" in str(c)
     loaded = ol.load(approx.save(tmp_path / "waves"))
-    assert loaded.certificate.evidence["relative"] == record
+    assert loaded.certificate.evidence.relative == record
     assert loaded.facts.notes == approx.facts.notes
     assert str(ol.check(tmp_path / "waves")).startswith("VALID")
 
@@ -132,8 +133,8 @@ def test_a_callable_rests_on_its_declared_modulus():
     approx = ol.build(slope, [(0, 1)], tolerance=0.05, relative=True, lipschitz=1.0)
     c = approx.certificate
     assert c.verdict == "CERTIFIED"
-    assert c.evidence["relative"]["known"] == "declared"
-    assert 2.9 < c.evidence["relative"]["least"] <= 3
+    assert c.evidence.relative.known == "declared"
+    assert 2.9 < c.evidence.relative.least <= 3
     assert any("|f| ≥" in a and "declared modulus" in a for a in c.assumptions)
     rough = ol.Target(slope, [(0, 1)], modulus=lambda r: r)
     assert 2.9 < relative_to(rough, 0.1).least <= 3
@@ -148,7 +149,7 @@ def test_without_a_modulus_nothing_is_certified():
     x = np.linspace(0, 1, 40)[:, None]
     approx = ol.build((x, 3 + np.sin(x[:, 0])), tolerance=0.01, relative=True, method="solved")
     assert approx.certificate.verdict == "UNDECIDED"
-    assert approx.certificate.evidence["relative"] == {"share": 0.01, "least": 3.0, "known": "sampled"}
+    assert approx.certificate.evidence.relative == RelativeTolerance(0.01, 3.0, "sampled")
 
 
 def test_data_with_a_constant():
@@ -179,7 +180,7 @@ def test_a_value_that_is_not_finite_is_named():
 @pytest.mark.usefixtures("as_user")
 def test_plan_and_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    by_share = ol.plan("2 + x1", 0.01, [(0, 1)], relative=True, method="representative")
+    by_share = ol.plan("2 + x1", [(0, 1)], 0.01, relative=True, method="representative")
     assert 0.0195 < by_share.tolerance < 0.02
     ask = ["2 + sin(x1)", "--domain", "0:3", "--eps", "1e-3", "--relative"]
     assert main(["build", *ask, "--out", "two", "--json"]) == 0

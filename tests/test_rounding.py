@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onelayer import Target
-from onelayer.construction.representative.construction import reach_of
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.construction.representative.layer import reach_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.layer.rounding.plain import GateRounding
-from onelayer.pipeline import frame_of
 
 
 def exact_gate(target, beta, cells, kept, x):
@@ -34,7 +33,7 @@ def gate_model(target, beta, cells, kept):
     gates = Gates(torch.tensor([beta], dtype=torch.float64), offsets, torch.tensor([list(map(bool, kept))]))
     values = torch.zeros(1, D + 2, 1, dtype=torch.float64)
     values[0, 0] = 1.0
-    layer = scalar_layer(torch.zeros(1, dtype=torch.float64), D, (gates, values))
+    layer = gate_layer(torch.zeros(1, dtype=torch.float64), D, (gates, values))
     return assemble(layer, frame_of(target.domain), outputs_of(target))
 
 

@@ -8,33 +8,34 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.construction.group_samples import GroupFit
-from onelayer.construction.kinks.remainder import rests_of
-from onelayer.construction.parts import splittings
+from onelayer.common.budget import Budget
+from onelayer.construction.fitted_groups import splittings
+from onelayer.construction.group_samples import GroupSamples
+from onelayer.construction.kinks.remainder import remainders_of
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.layer import Box, Polished, _affordable, polished
-from onelayer.construction.polished.search import Effort, Search, in_parallel, next_size
+from onelayer.construction.polished.search import UnitSearch, in_parallel, next_size
 from onelayer.construction.polished.why_not import units_needed
-from onelayer.construction.request import Wishes
-from onelayer.proof.certificate import Certificate
+from onelayer.construction.request import Request
+from onelayer.proof.certificate import Certificate, DecidingBox, Evidence
 from onelayer.target.target import Target
 
 pytestmark = pytest.mark.usefixtures("as_user")  # many small steps: checks of signatures would take most of the time
 WAVE = Target("sin(6*x1)*x2", [(0, 1)] * 2)
 
 
-def search_of(target: Target, goal: float, **about) -> Search:
+def search_of(target: Target, goal: float, **about) -> UnitSearch:
     group = tuple(range(target.dimension))
-    given = {"effort": Effort(60.0), "most": 60} | about
-    return Search(
-        family_of("memory", len(group)), GroupFit(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
+    given = {"budget": Budget(60.0), "most": 60} | about
+    return UnitSearch(
+        family_of("memory", len(group)), GroupSamples(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
     )
 
 
 def polished_memory(target: Target, tolerance: float) -> Polished:
-    wishes = Wishes(tolerance)
-    rest = rests_of(target, wishes)["memory"]
-    return Polished(target, wishes, "memory", rest, splittings(target, 0)[0], Effort(60.0)).run()
+    request = Request(target, tolerance)
+    rest = remainders_of(request)["memory"]
+    return Polished(request, "memory", rest, splittings(target, 0)[0], Budget(60.0)).run()
 
 
 def test_the_same_seed_gives_the_same_layer():
@@ -53,7 +54,7 @@ def test_the_search_meets_its_goal_and_prunes():
 
 
 def test_time_that_is_over_leaves_a_layer_all_the_same():
-    fit = search_of(WAVE, 1e-9, effort=Effort(0.0)).run()
+    fit = search_of(WAVE, 1e-9, budget=Budget(0.0)).run()
     assert math.isfinite(fit.observed)
 
 
@@ -75,7 +76,7 @@ def test_an_interrupt_keeps_the_best_so_far(stage):
 
 
 def test_results_come_in_order_and_threads_are_as_before():
-    effort, threads = Effort(1.0), torch.get_num_threads()
+    effort, threads = Budget(1.0), torch.get_num_threads()
     fits = [search_of(WAVE, 1.0).pilot(n) for n in (3, 5)]
     assert [f.units for f in in_parallel([lambda f=f: f for f in fits], effort)] == [3, 5]
     assert torch.get_num_threads() == threads
@@ -109,18 +110,14 @@ def test_gates_that_would_be_cheaper():
 
 def test_groups_share_the_tolerance():
     target = Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4)
-    found = Polished(
-        target, Wishes(1e-4), "memory", rests_of(target, Wishes(1e-4))["memory"], splittings(target, 0)[0], Effort(60.0)
-    ).run()
+    found = polished_memory(target, 1e-4)
     assert sorted(found.parts) == [(0,), (1,), (2, 3)]
     assert found.parts[(1,)].heads is None  # affine: no units
     assert found.observed <= found.goal
 
 
 def test_points_of_a_failed_proof_go_back_into_the_samples():
-    found = Polished(
-        WAVE, Wishes(1e-2), "memory", rests_of(WAVE, Wishes(1e-2))["memory"], splittings(WAVE, 0)[0], Effort(60.0)
-    ).run()
+    found = polished_memory(WAVE, 1e-2)
     search = found.searches[(0, 1)]
     before, goal = len(search.pool), search.goal
     found.resume([Box((0, 1), np.array([0.2, 0.3]), np.array([0.4, 0.5]))])
@@ -141,8 +138,8 @@ def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
         certificate = home_decide(*given, **about)
         calls.append(certificate)
         if len(calls) == 1:
-            worst = {"coordinates": [0, 1], "lower": [0.1, 0.1], "upper": [0.2, 0.2]}
-            return Certificate(1e-3, 2e-3, certificate.observed, 1, "analytic", "", evidence={"worst boxes": [worst]})
+            evidence = Evidence(worst_boxes=(DecidingBox((0, 1), (0.1, 0.1), (0.2, 0.2)),))
+            return Certificate(1e-3, 2e-3, certificate.observed, 1, "analytic", "", evidence=evidence)
         return certificate
 
     home_decide = home.decide
@@ -154,6 +151,6 @@ def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
 
 def test_auto_takes_the_family_with_fewer_parameters():
     target = Target("sin(6*x1)", [(0, 1)])
-    best = polished(target, Wishes(1e-5))
+    best = polished(Request(target, 1e-5))
     assert best[0].observed <= best[0].goal
     assert best[0].parameters == min(p.parameters for p in best if p.observed <= p.goal)

@@ -120,7 +120,7 @@ def test_solved_sequences_in_every_layout(layout):
 
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_solved_targets_of_other_kinds(construction):
-    disc = solved("x1*x2", [(-1, 1)] * 2, 1e-2, where="x1**2 + x2**2 <= 1", construction=construction)
+    disc = solved("x1*x2", [(-1, 1)] * 2, 1e-2, within="x1**2 + x2**2 <= 1", construction=construction)
     assert disc.certificate.observed <= 1e-2
     two = solved(lambda x: np.stack([x[:, 0] ** 2, x[:, 1]], axis=1), [(0, 1)] * 2, 1e-3, construction=construction)
     assert two.certificate.observed <= 1e-3

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 import hunting
-from onelayer.layer.assemble import assemble, outputs_of
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
-from onelayer.pipeline import frame_of
 
 SEEDS = range(5_000_000, 5_000_240)
 HUNTS = [

@@ -205,7 +205,7 @@ def test_linear_attention_where_the_certificate_covers_it(waves, product):
     inside = waves.domain.contains(x)
     assert 0 < inside.sum() < len(x)
     model = waves(x)
-    rounding = waves.certificate.evidence["rounding"]  # of either form, from the real function
+    rounding = waves.certificate.evidence.rounding  # of either form, from the real function
     assert np.abs(fast(x) - model)[inside].max() <= 2 * rounding
     assert np.abs(fast(x) - model)[~inside].max() <= 1e-12 * np.abs(model).max()
     assert np.abs(fast(x, "clip") - waves(x, outside="clip")).max() <= 2 * rounding

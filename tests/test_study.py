@@ -465,10 +465,10 @@ def test_a_table_is_read_back(tmp_path):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_page_says_what_is_stored(name):
-    """Every number of docs/study.md comes from the tables in docs/studies, and every point is there."""
+    """Every number of docs/build/study.md comes from the tables in docs/studies, and every point is there."""
     study = kept(name)
     assert study.missing == 0
-    assert section(study, name) in (ROOT / "docs" / "study.md").read_text()
+    assert section(study, name) in (ROOT / "docs" / "build" / "study.md").read_text()
     assert all((ROOT / "docs" / "studies" / f"{name}-{i + 1}.svg").exists() for i in range(len(study.sweep.figures)))
 
 

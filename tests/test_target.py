@@ -32,7 +32,7 @@ def test_points_stay_in_the_box():
 
 
 def test_names_and_conditions():
-    t = Target("p*T", {"T": (280, 350), "p": (1, 10)}, where="p*T <= 1000")
+    t = Target("p*T", {"T": (280, 350), "p": (1, 10)}, within="p*T <= 1000")
     np.testing.assert_array_equal(t(np.array([[300.0, 2.0]])), [[600.0]])
     assert t.domain.contains(np.array([[300.0, 2.0], [300.0, 9.0]])).tolist() == [True, False]
 
@@ -88,8 +88,8 @@ def nothing(x):
         (lambda: Target("x1", [(0, 1)], output_shape=(3,)), "output_shape with 1 entries"),
         (lambda: Target(nothing, [(0, 1)]), "2 points in, 2 values out"),
         (lambda: Target("1/x1", [(-1, 1)]), "no finite value near x = ("),
-        (lambda: Target("1/x1", [(-1, 1)], where="x1 > 0")(np.array([[0.0]])), "at x = [0.0]"),
-        (lambda: Target("1/x1", [(-1, 1)], where="x1 > 0").nearest(np.array([[0.0]])), "at x = [0.0]"),
+        (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0")(np.array([[0.0]])), "at x = [0.0]"),
+        (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0").nearest(np.array([[0.0]])), "at x = [0.0]"),
         (lambda: Target("x1", [(0, 1)], lipschitz=-1).modulus, "lipschitz"),
         (lambda: Target("x1", [(0, 1)], lipschitz=[1, 2]).modulus, "lipschitz"),
         (lambda: target_of("x1", None, {}), "a domain"),

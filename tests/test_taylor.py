@@ -18,7 +18,7 @@ from onelayer.formula.taylor.series import Space, monomials
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame, Outputs, assemble
 from onelayer.layer.heads import Maxima
-from onelayer.layer.layer import scalar_layer
+from onelayer.layer.layer import gate_layer
 from onelayer.proof.bisection.transformer import Network, opposite_pairs
 from onelayer.proof.witness import in_balls
 
@@ -174,7 +174,7 @@ def test_rounding_of_sharp_maxima(sharpness, dtype):
     D, kept = 4, torch.tensor(rng.random((6, 4)) < 0.7)
     kept[:, 0] = True
     numbers = [torch.tensor(a) for a in (np.full(6, sharpness), 0.3 * rng.normal(size=(6, D)), rng.normal(size=(6, 2)))]
-    layer = scalar_layer(torch.zeros(2, dtype=torch.float64), D, maxima=(Maxima(*numbers[:2], kept), numbers[2]))
+    layer = gate_layer(torch.zeros(2, dtype=torch.float64), D, maxima=(Maxima(*numbers[:2], kept), numbers[2]))
     model = assemble(layer, Frame((0.0,) * D, (1.0,) * D), Outputs(1, 2, (0,))).to(dtype)
     middle = rng.uniform(-0.4, 0.4, size=(30, D))
     middle[:24] = middle[:24, :1] - np.repeat(numbers[1].numpy(), 4, axis=0)  # all tokens of a head contend

@@ -10,9 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from onelayer.construction.representative.construction import plan_representative, representative_layer
 from onelayer.construction.representative.lattice import Lattice
-from onelayer.pipeline import frame_of
+from onelayer.construction.representative.layer import plan_representative, representative_layer
+from onelayer.construction.representative.theorem import certify_theorem
+from onelayer.layer.assemble import assemble, frame_of, outputs_of
+from onelayer.proof.claim import Claim
+from onelayer.proof.decision import decide
+from onelayer.views.costs import plan_followed
 
 
 def F(z):
@@ -55,14 +59,14 @@ def mollified(target, plan, x):
 def test_the_model_is_the_mollified_step_function(formula, domain, tolerance):
     approx = ol.build(formula, domain, tolerance, method="representative")
     x = approx.domain.points(np.random.default_rng(0).random((40, approx.domain.dimension)))
-    expected = mollified(approx.target, approx.plan, x)
+    expected = mollified(approx.target, plan_followed(approx), x)
     np.testing.assert_allclose(approx(x).reshape(len(x), -1), expected, rtol=0, atol=1e-12)
 
 
 def test_the_model_is_a_monte_carlo_average():
     """T(x) = E f_pc(x − Z/β), Z_j = ln(E_0/E_j) with independent exponentials."""
     approx = ol.build("sin(3*x1)*x2", [(0, 1)] * 2, 0.7, method="representative")
-    target, plan = approx.target, approx.plan
+    target, plan = approx.target, plan_followed(approx)
     rng = np.random.default_rng(0)
     E = rng.exponential(size=(400_000, 3))
     Z = np.log(E[:, :1] / E[:, 1:])
@@ -108,15 +112,15 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_observed_is_below_the_bound_which_is_below_the_tolerance(name):
     approx = ol.build(method="representative", seed=5, **CASES[name])
-    c = approx.certificate
+    c, plan = approx.certificate, plan_followed(approx)
     assert c.verdict == "CERTIFIED"
     assert c.method == "theorem"
     assert c.observed <= c.bound <= c.tolerance
-    assert c.evidence["terms"]["a priori"] == approx.plan.bound
+    assert c.evidence.terms["a priori"] == plan.bound
     # the plan is what was built
-    assert approx.plan.units == approx.units == math.prod(approx.plan.counts)
-    assert approx.plan.parameters == approx.parameters
-    assert approx.plan.config == approx.model.config
+    assert plan.units == approx.units == math.prod(plan.counts)
+    assert plan.parameters == approx.parameters
+    assert plan.config == approx.model.config
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,9 @@ def test_the_three_layouts_agree(name):
     assert np.abs(token(x) - wide(x)).max() <= 1e-9
     assert np.abs(token(x) - heads(x)).max() <= 1e-9
     assert token(x).shape == (500, *token.output_shape) or token.output_shape == (1,)
-    assert all(a.certificate.verdict == "CERTIFIED" and a.plan.config == a.model.config for a in (wide, heads))
+    assert all(
+        a.certificate.verdict == "CERTIFIED" and plan_followed(a).config == a.model.config for a in (wide, heads)
+    )
 
 
 def test_an_estimated_modulus_never_certifies():
@@ -172,10 +178,14 @@ random_targets = given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 
 def require_below_the_bound(seed, D, m, share):
     f, constants = random_lipschitz(seed, D, m)
     tolerance = {1: 0.02, 2: 0.1, 3: 0.3}[D] * sum(constants) * 2
-    approx = ol.build(
-        f, [(-1, 1)] * D, tolerance, method="representative", lipschitz=constants, share=share, seed=seed % 1000
-    )
-    assert approx.certificate.observed <= approx.certificate.bound <= tolerance
+    target = ol.Target(f, [(-1, 1)] * D, lipschitz=constants)
+    plan = plan_representative(target, tolerance, share)
+    layer, values_error = representative_layer(target, plan)
+    model = assemble(layer, frame_of(target.domain), outputs_of(target))
+    proved = certify_theorem(target, plan, layer, values_error)
+    certificate = decide(model, Claim(target, tolerance, seed=seed % 1000), proved=proved)
+    assert certificate.method == "theorem"
+    assert certificate.observed <= certificate.bound <= tolerance
 
 
 @settings(max_examples=4)

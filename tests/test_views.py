@@ -49,7 +49,7 @@ def test_sliders_of_a_scene_move_the_other_variables():
 
 
 def test_outside_the_domain_a_scene_is_empty():
-    (scene,) = scenes(ol.build("x1*x2", [(-1, 1)] * 2, 0.1, where="x1**2 + x2**2 <= 1"))
+    (scene,) = scenes(ol.build("x1*x2", [(-1, 1)] * 2, 0.1, within="x1**2 + x2**2 <= 1"))
     assert np.isnan(scene.T[0, 0]).all()
     assert np.isfinite(scene.T[30, 30]).all()
 
@@ -155,7 +155,7 @@ def test_words_claim_what_the_certificate_proves(product):
     assert "does not hold" in words.statement(refuted)
     memorised = ol.memorize(np.eye(3), np.array([0, 1, 2]))
     assert words.band(memorised) == ""  # proved at the samples alone
-    disc = ol.build("x1*x2", [(-1, 1)] * 2, 0.1, where="x1**2 + x2**2 <= 1")
+    disc = ol.build("x1*x2", [(-1, 1)] * 2, 0.1, within="x1**2 + x2**2 <= 1")
     assert "x1**2 + x2**2 <= 1" in words.band(disc)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .model.stock import from_stock as from_stock
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
-    from .proof.decision import certify as certify
+    from .pipeline import certify as certify
     from .target.target import Target as Target
     from .training.distill import distill as distill
     from .training.estimators.estimator import OneLayerClassifier as OneLayerClassifier
@@ -47,7 +47,7 @@ _HOME = {
     "SingleLayerTransformer": "model.transformer",
     "Target": "target.target",
     "build": "pipeline",
-    "certify": "proof.decision",
+    "certify": "pipeline",
     "check": "checker",
     "compare": "experiments.compare",
     "distill": "training.distill",

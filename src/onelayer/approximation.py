@@ -12,12 +12,15 @@ import torch
 from torch import Tensor
 
 from .common.errors import InputError
+from .common.progress import Progress
 from .common.table import Table, at_most
-from .construction.plan import Plan
 from .model.explanation import Explanation, explain
 from .model.history import History
 from .model.transformer import SingleLayerTransformer
+from .proof.boxes import Covering
 from .proof.certificate import Certificate
+from .proof.claim import Claim
+from .proof.decision import covering
 from .target.decoding import Decoding
 from .target.domain import Domain
 from .target.target import Target
@@ -66,7 +69,6 @@ class Approximation:
     domain: Domain
     shape: tuple[int, int]
     output_shape: tuple[int, ...]
-    plan: Plan | None = field(default=None)
     stored: dict[str, Any] | None = field(default=None)
     history: History | None = field(default=None)  # of a trained layer; folders do not keep it
 
@@ -158,12 +160,25 @@ class Approximation:
 
         return save(self, Path(folder))
 
+    def covering(self, seconds: float = 60.0) -> Covering | None:
+        """The boxes behind the certificate, proved again within this many seconds, with what is proved in each.
+
+        None where the proof has no boxes (by a theorem or a lemma), where nothing is proved, or where the folder does not
+        hold the target. With the time that the certificate took, the boxes are those of the certificate; with less they may
+        be larger.
+        """
+        if self.target is None:
+            return None
+        self.require_unchanged()
+        claim = Claim(self.target, self.certificate.tolerance, self.facts.places)
+        return covering(self.model, claim, self.certificate, seconds)
+
     def evaluate(
         self,
         source: str | Path,
         output: str | Path,
         outside: Outside = "allow",
-        progress: Callable[[str, float], None] | None = None,
+        progress: Progress | None = None,
     ) -> int:
         """T at all points of a CSV, Parquet or NumPy file, written to another one, in constant memory; how many there were.
 

@@ -1205,7 +1205,7 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
             written.append(found)
         need(written[0] < written[1], "the ends of a side are in the wrong order")
     shape, names = target.get("output_shape"), lists[0]
-    where = None if target.get("where") is None else Reader(names, target["where"]).condition()
+    where = None if target.get("within") is None else Reader(names, target["within"]).condition()
     said = [f"{n} in [{a}, {b}]" for n, (a, b) in zip(lists[0], lists[3], strict=True)]
     same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
     text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)

@@ -10,27 +10,28 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..common.budget import Budget
 from ..layer.assemble import Layout, outputs_of
-from ..layer.assemble.gates import scalar_config
-from ..layer.assemble.memory import vector_config
-from ..layer.layer import ScalarLayer, VectorLayer
+from ..layer.assemble.gates import gate_config
+from ..layer.assemble.memory import memory_config
+from ..layer.layer import Layer
 from ..layer.magnitudes import largest_score_of
 from ..model.config import LayerConfig
 from ..target.target import Target
-from .group_samples import GroupFit
-from .kinks.remainder import rests_of
-from .parts import groups_to_fit
+from .fitted_groups import groups_to_fit
+from .group_samples import GroupSamples
+from .kinks.remainder import remainders_of
 from .plan import Plan
 from .polished.families import family_of
 from .polished.layer import CAP, GOAL, affine_part
-from .polished.search import FIRST, Effort, Search
-from .request import Wishes
-from .solved.search import ARRANGEMENTS, quick_fits
+from .polished.search import FIRST, UnitSearch
+from .request import Request
+from .solved.layer import ARRANGEMENTS, quick_fits
 
 PILOT_SECONDS = 20.0  # of one group and family, at most
 PILOTS = 3  # sizes that are tried
 
-Count = Callable[[GroupFit, str, float], int]  # group, family, goal → units
+Count = Callable[[GroupSamples, str, float], int]  # group, family, goal → units
 
 
 def plan_solved(target: Target, tolerance: float, layout: Layout = "token") -> Plan:
@@ -44,7 +45,7 @@ def plan_polished(target: Target, tolerance: float, layout: Layout = "token") ->
 
 
 def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: Count) -> Plan:
-    rests = rests_of(target, Wishes(tolerance, layout=layout)) if method == "polished" else {}
+    rests = remainders_of(Request(target, tolerance, layout=layout)) if method == "polished" else {}
     families = tuple(rests) or (("memory", "gates") if layout == "token" else ("gates",))
     found = []
     for family in families:
@@ -52,7 +53,7 @@ def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: 
         kinks, smooth = (rest.kinks, rest.target) if rest else (None, target)
         groups = [] if rest and rest.nothing else groups_to_fit(smooth)
         goal = GOAL * tolerance / max(len(groups), 1)
-        counts = [count(GroupFit(smooth, group, 0), family, goal) for group in groups]
+        counts = [count(GroupSamples(smooth, group, 0), family, goal) for group in groups]
         widths = [1.5 * n ** (1 / len(group)) for n, group in zip(counts, groups, strict=True)]
         found.append(
             Plan(
@@ -69,16 +70,16 @@ def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: 
     return min(found, key=lambda plan: plan.parameters)
 
 
-def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
+def _solved_units(fit: GroupSamples, family: str, goal: float) -> int:
     d = len(fit.group)
     sizes = [4, 8, 16] if d == 1 else [4 ** min(d, 4) // 2 + 8, 6**2 * d, 8**2 * d]
     each = 1 if family == "memory" else d + 2  # features per unit
     most = max(1, fit.most_features(each * sizes[-1]) // each)
     sizes = [units for units in sizes if units <= most] or [most]
-    pool, effort = fit.sample(4000, 99), Effort(PILOT_SECONDS)
+    pool, budget = fit.sample(4000, 99), Budget(PILOT_SECONDS)
     seen: list[tuple[int, float]] = []
     for units in sizes:
-        if len(seen) > 1 and effort.over():
+        if len(seen) > 1 and budget.over():
             break
         observed = quick_fits(fit, family, units, pool, ARRANGEMENTS[family])[0][1].solution.observed
         if observed <= goal:
@@ -87,20 +88,20 @@ def _solved_units(fit: GroupFit, family: str, goal: float) -> int:
     return continued(seen, goal, math.log)
 
 
-def _polished_units(fit: GroupFit, family: str, goal: float) -> int:
+def _polished_units(fit: GroupSamples, family: str, goal: float) -> int:
     d = len(fit.group)
     if affine_part(fit, goal) is not None:
         return 0
     kind = family_of(family, d)
-    effort = Effort(PILOT_SECONDS)
-    search = Search(kind, fit, goal, lambda spread, units: CAP * spread, effort, most=10**6)
+    budget = Budget(PILOT_SECONDS)
+    search = UnitSearch(kind, fit, goal, lambda spread, units: CAP * spread, budget, most=10**6)
     units, seen = FIRST[family][min(d, 4) - 1], []
     for _ in range(PILOTS):
         error = search.pilot(units).observed
         if error <= goal:
             return units
         seen.append((units, error))
-        if effort.over():
+        if budget.over():
             break
         units = math.ceil(1.5 * units)
     return continued(seen, goal, lambda n: n ** (1 / d))
@@ -129,13 +130,13 @@ def _config(
     counts: list[int],
     groups: list[tuple[int, ...]],
     layout: Layout,
-    kinks: ScalarLayer | VectorLayer | None,
+    kinks: Layer | None,
 ) -> LayerConfig:
     reads, hinges = (len(kinks.reads), len(kinks.hinges)) if kinks else (0, 0)
     if family == "memory":
         sizes = [len(g) for g in groups]
-        return vector_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
+        return memory_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
     units = sum(counts) + (kinks.units if kinks else 0)
-    return scalar_config(
+    return gate_config(
         target.dimension, outputs_of(target), layout, units=units, reads=reads, hinges=hinges, plain=False
     )

@@ -1,4 +1,4 @@
-"""GroupFit: samples of the part of f that one group of coordinates makes up."""
+"""GroupSamples: samples of the part of f that one group of coordinates makes up."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..common.errors import InputError
 from ..formula import Formula, evaluate
-from ..target.margin import asked
+from ..target.margin import in_scope
 from ..target.points import fitting_points
 from ..target.samples import Data
 from ..target.target import Target
@@ -20,13 +20,13 @@ SAMPLES_PER_FEATURE = 3  # at least, when as many features are fitted to data as
 
 def base_of(target: Target) -> Float[Tensor, " out"]:
     """What the values of samples are relative to: f at the centre of the box, or 0 where f may not be known there."""
-    if target.domain.where or target.data is not None:
+    if target.domain.within or target.data is not None:
         return torch.zeros(target.outputs, dtype=torch.float64)
     return torch.from_numpy(target(target.domain.points(np.full((1, target.dimension), 0.5))))[0]
 
 
 @dataclass(frozen=True)
-class GroupFit:
+class GroupSamples:
     """Samples of one group's function f_g, in normalised coordinates of the whole box."""
 
     target: Target
@@ -47,7 +47,7 @@ class GroupFit:
             drawn = fitting_points(count, len(self.group), seed + len(unit))
             more = torch.full((len(drawn), self.target.dimension), 0.5, dtype=torch.float64)
             more[:, self.group] = drawn
-            inside = torch.from_numpy(asked(self.target, self.target.domain.points(more.numpy())))
+            inside = torch.from_numpy(in_scope(self.target, self.target.domain.points(more.numpy())))
             if inside.float().mean() < 0.01:
                 raise InputError(
                     "a domain with points in it", "fewer than 1% of samples belong to it", "tighten the box"

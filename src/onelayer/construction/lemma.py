@@ -14,7 +14,7 @@ import torch
 from ..approximation import Approximation, Facts
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
-from ..proof.certificate import SCHEMA, Certificate
+from ..proof.certificate import SCHEMA, Certificate, Evidence
 from ..target.decoding import Decoding
 from ..target.domain import Domain
 
@@ -61,7 +61,7 @@ class Known:
             "ends": [list(pair) for pair in d.ends],
             "lower": list(d.lower),
             "upper": list(d.upper),
-            "where": None,
+            "within": None,
             "sequence": True,
             "shape": list(self.shape),
             "output_shape": list(self.output_shape),
@@ -101,7 +101,7 @@ def known_approximation(
         domain=known.words,
         arithmetic=arithmetic.name,
         assumptions=(*arithmetic.assumptions, *lemma.assumes),
-        evidence={"lemma": lemma.statement, "terms": lemma.terms},
+        evidence=Evidence(lemma=lemma.statement, terms=lemma.terms),
         weights=model.fingerprint(),
     )
     return replace(approximation, certificate=certificate)

@@ -1,15 +1,15 @@
 """Plan: how large the layer will be, and what is known about its error, before anything is built."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from ..common.checks import known_options, require_choice
 from ..common.errors import InputError
 from ..common.table import Table, at_most
 from ..layer.assemble import Layout
 from ..model.config import LayerConfig
-from ..target.domain import Domain, End
-from ..target.target import Target, require_tolerance, target_of
+from ..target.domain import Sides
+from ..target.target import Function, require_tolerance, target_of
 
 
 @dataclass(frozen=True)
@@ -66,36 +66,34 @@ class Plan:
         return self.table()._repr_html_()
 
 
+@known_options
 def plan(
-    function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
-    tolerance: float,
-    domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
+    function: Function,
+    domain: Sides | None = None,
+    tolerance: float = 1e-2,
     *,
     relative: bool = False,
     method: str | None = None,
     layout: Layout = "token",
-    share: float | None = None,
-    **about: Any,
 ) -> "Plan | Plans":
     """The forecast of one method, or of every method; nothing is built. Refuses what would not fit in memory.
 
-    `relative=True` as for `build`.
+    `relative=True` as for `build`. Everything else that is known about the function goes into a `Target`.
     """
     from .forecast import plan_polished, plan_solved
     from .relative import relative_to
-    from .representative.construction import plan_representative
+    from .representative.layer import plan_representative
 
-    target = target_of(function, domain, about)
+    target = target_of(function, domain)
     require_tolerance(tolerance)
     tolerance = relative_to(target, tolerance).tolerance if relative else tolerance
     makers: dict[str, Callable[[], Plan]] = {
-        "representative": lambda: plan_representative(target, tolerance, share, layout),
+        "representative": lambda: plan_representative(target, tolerance, layout=layout),
         "solved": lambda: plan_solved(target, tolerance, layout),
         "polished": lambda: plan_polished(target, tolerance, layout),
     }
     if method is not None:
-        if method not in makers:
-            raise InputError(f"method, one of {', '.join(makers)}", f"{method!r}", "choose one of these")
+        require_choice("method", method, makers)
         return makers[method]()
     found: list[Plan] = []
     refusals: list[InputError] = []

@@ -1,14 +1,28 @@
-"""Wishes: what is asked of a layer, and the refusal of wishes that make no sense together."""
+"""Request: what is asked of a layer, checked once; and what a method answers with."""
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
+from functools import cached_property
+from typing import Literal
 
+from ..common.budget import Budget
+from ..common.checks import require_choice, require_seconds, require_seed, require_whole
 from ..common.errors import InputError
-from ..layer.assemble import Layout
-from ..target.target import require_tolerance
+from ..common.machine import device_of
+from ..common.progress import Progress
+from ..layer.arithmetic import FLOAT64, Arithmetic
+from ..layer.assemble import Frame, Layout, Outputs, frame_of, outputs_of
+from ..layer.layer import Layer
+from ..layer.symmetric import SymmetricLayer
+from ..proof.certificate import Certificate, RelativeTolerance
+from ..proof.claim import Claim
+from ..target.envelope import tolerance_left
+from ..target.target import Target, require_tolerance
 
-MOST_POLISHED = 1000  # a step of polishing costs the cube of it
+Method = Literal["polished", "solved", "representative"]
+Construction = Literal["auto", "gates", "memory"]
+
+MOST_POLISHED = 1000  # units: a step of polishing costs the cube of their number
 CHOICES = {
     "method": ("polished", "solved", "representative"),
     "construction": ("auto", "gates", "memory"),
@@ -17,57 +31,93 @@ CHOICES = {
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the user asked of a solved or polished layer; `units` None means as many as the tolerance needs."""
+class Request:
+    """A target, a tolerance, and what else the user wants; `units` None means as many as the tolerance needs."""
 
+    target: Target
     tolerance: float
-    construction: str = "auto"
+    method: Method = "polished"
+    construction: Construction = "auto"
+    layout: Layout = "token"
     units: int | None = None
     hinges: int = 0
-    seed: int = 0
-    layout: Layout = "token"
-    seconds: float = 120.0  # no new size is tried after that
-    arithmetic: str = "float64"  # what the model will run in: in float32 Σ|c| must be small for rounding to be
+    arithmetic: Arithmetic = FLOAT64  # what the model will run in: in float32 Σ|c| must be small for rounding to be
     device: str = "cpu"  # where linear algebra happens
+    seed: int = 0
+    seconds: float = 120.0  # no new size is tried after that
+    progress: Progress | None = None
+    relative: RelativeTolerance | None = None  # where the tolerance was asked for as a share of |f|
+
+    @cached_property
+    def fit_tolerance(self) -> float:
+        """The tolerance less what samples and declared constants leave open: the error that the fit may make."""
+        return tolerance_left(self.target.left_open, self.tolerance)
+
+    @property
+    def single(self) -> bool:
+        """Whether the model will run in float32."""
+        return self.arithmetic.name == "float32"
+
+    @property
+    def frame(self) -> Frame:
+        return frame_of(self.target.domain)
+
+    @property
+    def outputs(self) -> Outputs:
+        return outputs_of(self.target)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The rows of the model that hold the outputs."""
+        return (0,) if self.layout == "token" else self.outputs.tokens
+
+    @property
+    def claim(self) -> Claim:
+        """What is to be proved of the model."""
+        return Claim(self.target, self.tolerance, self.places, self.seed, self.device, self.progress)
+
+    def checked(self) -> "Request":
+        """The request, if every option has a value that is allowed, and a meaning together with the others."""
+        require_tolerance(self.tolerance)
+        device_of(self.device)
+        require_tolerance(self.fit_tolerance)
+        for name, choices in CHOICES.items():
+            require_choice(name, getattr(self, name), choices)
+        if self.units is not None:
+            require_whole("units", self.units, 1, 50_000)
+        require_whole("hinges", self.hinges, 0, 20_000)
+        require_seed(self.seed)
+        require_seconds(self.seconds, "the fit")
+        symmetric, hinges, layout = self.target.symmetric, self.hinges > 0, self.layout != "token"
+        if self.method == "representative":
+            asked = "method='representative'"
+            _refuse(asked, "use gates, the paper's construction", construction=self.construction == "memory")
+            _refuse(asked, "leave it out: the tolerance decides", units=self.units is not None)
+            _refuse(asked, "use it with method='solved'", hinges=hinges, symmetric=symmetric)
+        elif self.method == "polished" and not symmetric:
+            if self.units is not None and self.units > MOST_POLISHED:
+                change = "use method='solved', or leave it out: the tolerance decides"
+                raise InputError(f"at most {MOST_POLISHED} units to polish", f"{self.units}", change)
+            _refuse("method='polished'", "use it with method='solved'", hinges=hinges)
+        if symmetric:
+            _refuse("symmetric=True", "leave it out", layout=layout, hinges=hinges, dtype=self.single)
+        if self.construction == "memory":
+            _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
+        return self
 
 
-def require_sense(wishes: Wishes, method: str, symmetric: bool, share: float | None) -> None:
-    """Every option has a value it can have, and a meaning for what was asked."""
-    require_tolerance(wishes.tolerance)
-    for name, value in (("method", method), ("construction", wishes.construction), ("layout", wishes.layout)):
-        if value not in CHOICES[name]:
-            raise InputError(f"{name}, one of {', '.join(CHOICES[name])}", f"{value!r}", "choose one of these")
-    for name, number, low, high in (
-        ("units", wishes.units, 1, 50_000),
-        ("hinges", wishes.hinges, 0, 20_000),
-        ("seed", wishes.seed, 0, 2**32 - 1),
-    ):
-        whole = isinstance(number, Integral) and not isinstance(number, bool)
-        if number is not None and not (whole and low <= number <= high):
-            raise InputError(f"{name}, a whole number from {low} to {high}", f"{number!r}", "give such a number")
-    if method == "representative":
-        _refuse(
-            "method='representative'",
-            "use gates, the paper's construction",
-            construction=wishes.construction == "memory",
-        )
-        _refuse("method='representative'", "leave it out: the tolerance decides", units=wishes.units is not None)
-        _refuse("method='representative'", "use it with method='solved'", hinges=wishes.hinges > 0, symmetric=symmetric)
-    elif method == "polished" and not symmetric:
-        if wishes.units is not None and wishes.units > MOST_POLISHED:
-            change = "use method='solved', or leave it out: the tolerance decides"
-            raise InputError(f"at most {MOST_POLISHED} units to polish", f"{wishes.units}", change)
-        _refuse("method='polished'", "use it with method='solved'", hinges=wishes.hinges > 0)
-    if method != "representative":
-        _refuse(f"method={method!r}", "use it with method='representative'", share=share is not None)
-    if not 0 < wishes.seconds < math.inf:
-        raise InputError("seconds, finite and above 0", f"{wishes.seconds!r}", "give the time that the fit may take")
-    other = wishes.layout != "token"
-    if symmetric:
-        single = wishes.arithmetic != "float64"
-        _refuse("symmetric=True", "leave it out", layout=other, hinges=wishes.hinges > 0, dtype=single)
-    if wishes.construction == "memory":
-        _refuse("construction='memory'", "use layout='token': there is one data token", layout=other)
+@dataclass(frozen=True)
+class Found:
+    """What a method answers with: a layer in normalised coordinates, and what is known about it already."""
+
+    layer: Layer | SymmetricLayer
+    frame: Frame
+    certificate: Certificate | None = None  # of this very layer, if the method had to prove something on its way
+    proved: Certificate | None = None  # a bound that was proved before building
+    notes: tuple[str, ...] = ()
+
+
+Certify = Callable[[Request, Layer, Frame, Budget], Certificate]  # assembles the layer and decides
 
 
 def _refuse(asked: str, change: str, **given: bool) -> None:

@@ -1,59 +1,21 @@
-"""Symmetric targets without positional codes: every data token is treated alike, so T does not change under permutation.
-
-Stream of a data token: (x_j, 1, 0, 0); anchor token (0, 0, 1, 0); output token (0, 0, 0, 1). A head's score on token j is
-β(b − x_j), with one b for all tokens. Two kinds:
-
-    symmetric gate   the anchor competes with score 0; outputs c w_0 + u Σ_j x_j w_j, w_0 = 1/(1 + e^(βb) Σ_j e^(−βx_j))
-    symmetric mean   the anchor is masked; outputs Σ_j x_j w_j: the mean for β = 0, a smooth maximum or minimum for large |β|
-
-Their values are solved for. Sums and power sums are limits of such heads and the maximum is one sharp head; that every
-symmetric function could be reached so is not claimed. In floating point permuted inputs agree up to the order of sums.
-"""
+"""Symmetric targets without positional codes: heads that see sums over all tokens, their values solved for."""
 
 import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ..approximation import Approximation, Facts
 from ..common.errors import InputError
-from ..layer.assemble.frame import Frame, blank, write_identity
-from ..layer.heads import MASKED
-from ..model.config import LayerConfig
-from ..model.transformer import SingleLayerTransformer
-from ..proof.decision import decide
+from ..layer.symmetric import SymmetricHeads, SymmetricLayer
 from ..target.points import fitting_points
 from ..target.samples import require_function
 from ..target.target import Target
+from .request import Certify, Found, Request
 from .solved.values import Problem, Solution, solve
 
-X, DATA, ANCHOR, OUTPUT = range(4)  # coordinates of the stream
+POOL_GOAL = 0.9  # share of the tolerance allowed on the pool
 NOTE = "no positional codes: permuting the inputs does not change T"
-
-
-@dataclass(frozen=True)
-class SymmetricHeads:
-    """Heads of both kinds; `anchored` tells gates from means."""
-
-    sharpness: Float[Tensor, " head"]
-    offsets: Float[Tensor, " head"]
-    anchored: Bool[Tensor, " head"]
-
-    def __len__(self) -> int:
-        return len(self.sharpness)
-
-    def features(self, x: Float[Tensor, "batch token"]) -> Float[Tensor, "batch feature"]:
-        """Σ_j x_j w_j of every head, and w_0 of the gates."""
-        scores = self.sharpness[:, None] * (self.offsets[:, None] - x[:, None, :])
-        anchor = torch.where(self.anchored, 0.0, -torch.inf)[None, :, None].expand(len(x), -1, 1)
-        w = torch.softmax(torch.cat([anchor, scores], dim=-1), dim=-1)
-        slopes = (w[..., 1:] * x[:, None, :]).sum(dim=-1)
-        return torch.cat([slopes, w[:, self.anchored, 0]], dim=1)
 
 
 def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> SymmetricHeads:
@@ -68,16 +30,9 @@ def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> 
     return SymmetricHeads(sharpness, offsets, anchored)
 
 
-def symmetric_approximation(
-    target: Target,
-    tolerance: float,
-    *,
-    units: int | None = None,
-    seed: int = 0,
-    progress: Callable[[str, float], None] | None = None,
-) -> Approximation:
+def symmetric_layer(request: Request, certify: Certify | None = None) -> Found:
     """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
-    started = time.perf_counter()
+    target, seed, tolerance = request.target, request.seed, request.tolerance
     require_function(target.data, "symmetric=True")
     require_symmetric(target)
     D = target.dimension
@@ -90,78 +45,21 @@ def symmetric_approximation(
     spread = float(pool[1].max() - pool[1].min()) or 1.0
     best: tuple[SymmetricHeads, Solution] | None = None
     for size in range(1, 7):
-        heads = _useful(symmetric_heads(D, size, tolerance, spread), sample(4000, 7 + seed), units, tolerance / 10)
-        solution = solve(Problem(_features(heads), *sample(max(1000, 12 * len(heads)), 7 + seed), *pool))
+        every = symmetric_heads(D, size, tolerance, spread)
+        heads = _useful(every, sample(4000, 7 + seed), request.units, tolerance / 10)
+        solution = solve(Problem(heads.features, *sample(max(1000, 12 * len(heads)), 7 + seed), *pool))
         if best is None or solution.observed < best[1].observed:
             best = heads, solution
-        if best[1].observed <= 0.9 * tolerance:
+        if best[1].observed <= POOL_GOAL * tolerance:
             break
     assert best is not None
-    heads, solution = best
-    model = assemble_symmetric(heads, solution.coefficients, target)
-    facts = Facts(
-        method="solved",
-        construction="symmetric",
-        layout="token",
-        heads=tuple((k, n) for k, n in _kinds(heads) if n),
-        units=len(heads),
-        total=solution.total,
-        seed=seed,
-        notes=(NOTE,),
-    )
-    certificate = decide(model, target, tolerance, facts.places, seed=seed, progress=progress)
-    facts = replace(facts, seconds=time.perf_counter() - started)
-    return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape)
-
-
-def assemble_symmetric(
-    heads: SymmetricHeads, coefficients: Float[Tensor, "feature out"], target: Target
-) -> SingleLayerTransformer:
-    """The weights: no codes, the same embedding at every position."""
-    m, H = coefficients.shape[1], len(heads)
-    config = LayerConfig(
-        tokens=target.dimension,
-        features_in=1,
-        features_out=m,
-        d_model=max(4, m),
-        heads=H,
-        d_k=1,
-        d_v=m,
-        ffn_width=2 * m,
-        code="none",
-        anchor_tokens=1,
-        output_tokens=1,
-        residual=False,
-        readout="output",
-    )
-    low, high = target.domain.lower[0], target.domain.upper[0]
-    frame = Frame((low + (high - low) / 2,) * target.dimension, (1 / (high - low),) * target.dimension)
-    model = blank(config, frame)
-    gates = heads.anchored
-    with torch.no_grad():
-        model.W_E[0, X] = model.b_E[DATA] = 1.0
-        model.S[0, ANCHOR] = model.S[1, OUTPUT] = 1.0
-        model.W_Q[:, [DATA, ANCHOR, OUTPUT], 0] = 1.0
-        model.W_K[:, X, 0] = -heads.sharpness
-        model.W_K[:, DATA, 0] = heads.sharpness * heads.offsets
-        lowest = -heads.sharpness.abs() * (heads.offsets.abs() + 0.51)  # at most the score of any data token
-        model.W_K[:, ANCHOR, 0] = torch.where(gates, 0.0, lowest - MASKED)
-        model.W_K[:, OUTPUT, 0] = torch.where(gates, -MASKED, lowest - MASKED)
-        model.W_V[:, X] = coefficients[1 : 1 + H]
-        model.W_V[gates, ANCHOR] = coefficients[1 + H :]
-        model.W_O[:, :m] = torch.eye(m, dtype=torch.float64).repeat(H, 1)
-        write_identity(model, m, coefficients[0])
-    return model
-
-
-def _features(heads: SymmetricHeads):  # type: ignore[no-untyped-def]
-    return lambda x: torch.cat([torch.ones(len(x), 1, dtype=x.dtype), heads.features(x)], dim=1)
+    return Found(SymmetricLayer(best[0], best[1].coefficients, D), request.frame, notes=(NOTE,))
 
 
 def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | None, enough: float) -> SymmetricHeads:
     """The heads that orthogonal matching picks one after another, until the fit is good `enough` or `units` are used."""
     x, y = sample
-    features = heads.features(x)
+    features = heads.features(x)[:, 1:].contiguous()
     H = len(heads)
     columns = [[k] for k in range(H)]
     for i, k in enumerate(heads.anchored.nonzero().flatten().tolist()):
@@ -190,18 +88,12 @@ def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | N
     return SymmetricHeads(heads.sharpness[kept], heads.offsets[kept], heads.anchored[kept])
 
 
-def _kinds(heads: SymmetricHeads) -> list[tuple[str, int]]:
-    """(kind, count) in head order: means come before gates."""
-    gates = int(heads.anchored.sum())
-    return [("symmetric mean", len(heads) - gates), ("symmetric gate", gates)]
-
-
 def require_symmetric(target: Target) -> None:
     """One interval for all tokens of one feature, no condition, and equal values at permuted points."""
     d = target.domain
-    if target.shape[1] != 1 or d.where or len(set(zip(d.lower, d.upper, strict=True))) != 1:
+    if target.shape[1] != 1 or d.within or len(set(zip(d.lower, d.upper, strict=True))) != 1:
         raise InputError(
-            "a symmetric target", f"domain {d}", "use one interval for every token, one feature, no `where`"
+            "a symmetric target", f"domain {d}", "use one interval for every token, one feature, no `within`"
         )
     rng = np.random.default_rng(0)
     x = d.points(rng.random((200, d.dimension)))

@@ -140,7 +140,7 @@ def _target_record(approximation: Approximation) -> dict[str, Any]:
         "ends": [list(pair) for pair in d.ends],
         "lower": list(d.lower),
         "upper": list(d.upper),
-        "where": d.where.text if d.where else None,
+        "within": d.within.text if d.within else None,
         "sequence": t.sequence if t else approximation.shape[1] > 1,
         "shape": list(approximation.shape),
         "output_shape": list(approximation.output_shape),
@@ -152,8 +152,8 @@ def _domain(about: dict[str, Any]) -> Domain:
     """The domain, with exactly the floats that were certified."""
     sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
     most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to search
-    box = domain_of(sides, about["where"], most)
-    return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.where)
+    box = domain_of(sides, about["within"], most)
+    return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.within)
 
 
 def _verify(folder: Path, record: dict[str, Any]) -> None:

@@ -22,8 +22,7 @@ from ..approximation import Approximation
 from ..common.errors import InputError
 from ..common.table import Table, at_most
 from ..model.config import LayerConfig
-from ..pipeline import build
-from ..proof.decision import certify
+from ..pipeline import build, certify
 from ..target.points import fitting_points
 from ..target.target import Target, require_tolerance, target_of
 from ..training.train import prepared, train
@@ -116,7 +115,7 @@ def compare(
     many heads, with an FFN of twice that width, and constructed ones of so many units; `samples=(100, 1000, …)` adds layers
     fitted to so many samples.
     """
-    target = target_of(function, domain, about)
+    target = target_of(function, domain, **about)
     require_tolerance(tolerance)
     if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
         raise InputError("seconds, finite and above 0", f"{seconds!r}", "give the time for every training")

@@ -9,12 +9,12 @@ from dataclasses import replace
 import torch
 
 from ..target.points import fitting_points
-from .layer import ScalarLayer
+from .layer import GateLayer
 
 POINTS = 1000
 
 
-def balanced(layer: ScalarLayer) -> ScalarLayer:
+def balanced(layer: GateLayer) -> GateLayer:
     """The layer with every gate's contribution centred, as seen on points of the box."""
     x = fitting_points(POINTS, layer.dimension, 0)[: 2 * POINTS] - 0.5
     w = layer.gates.weights(x)

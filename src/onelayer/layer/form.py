@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..formula.additive import home_of
-from .layer import ScalarLayer, VectorLayer
+from .layer import GateLayer, Layer
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ class Form:
         return found
 
 
-def form_of(layer: ScalarLayer | VectorLayer) -> Form | None:
+def form_of(layer: Layer) -> Form | None:
     """The form of a layer; None if it has hinges."""
     if len(layer.hinges):
         return None
     D, m = layer.dimension, layer.outputs
     blocks = []
-    if isinstance(layer, ScalarLayer):
+    if isinstance(layer, GateLayer):
         g, s = layer.gates, layer.maxima
         eye = torch.eye(D, dtype=torch.float64)
         if len(g):

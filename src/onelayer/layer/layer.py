@@ -2,7 +2,7 @@
 
     T(x) = bias + x·linear + Σ heads' contributions + hinges·values,    x normalised
 
-`ScalarLayer` is the sequence form (construction "gates"), `VectorLayer` the one-token form (construction "memory").
+`GateLayer` is the sequence form (construction "gates"), `MemoryLayer` the one-token form (construction "memory").
 """
 
 from dataclasses import dataclass, fields, replace
@@ -37,7 +37,7 @@ class _Common:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScalarLayer(_Common):
+class GateLayer(_Common):
     """Gates with values (anchor, token 1 … D, slope) and maxima."""
 
     gates: Gates
@@ -55,7 +55,7 @@ class ScalarLayer(_Common):
         used = self.linear.ne(0).any(dim=1)
         return list(range(self.dimension)) if len(self.hinges) else used.nonzero().flatten().tolist()
 
-    def restricted(self, columns: slice) -> "ScalarLayer":
+    def restricted(self, columns: slice) -> "GateLayer":
         """The same heads, some of the outputs."""
         return replace(
             self,
@@ -74,7 +74,7 @@ class ScalarLayer(_Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorLayer(_Common):
+class MemoryLayer(_Common):
     """Memory tokens and ridge gates with values."""
 
     memory: Memory
@@ -96,39 +96,40 @@ class VectorLayer(_Common):
         return self._beside_heads(x) + heads
 
 
-def scalar_layer(
+def gate_layer(
     bias: Float[Tensor, " out"],
     dimension: int,
     gates: tuple[Gates, Tensor] | None = None,
     maxima: tuple[Maxima, Tensor] | None = None,
     linear: Tensor | None = None,
     hinges: tuple[Hinges, Tensor] | None = None,
-) -> ScalarLayer:
-    """A ScalarLayer from the parts that are there; the others are empty."""
+) -> GateLayer:
+    """A GateLayer from the parts that are there; the others are empty."""
     D, m = dimension, len(bias)
     nobody = torch.zeros(0, D, dtype=torch.bool)
     g, gv = gates or (Gates(_empty(), _empty(0, D), nobody), _empty(0, D + 2, m))
     s, sv = maxima or (Maxima(_empty(), _empty(0, D), nobody), _empty(0, m))
-    return ScalarLayer(gates=g, gate_values=gv, maxima=s, max_values=sv, **_common(bias, D, linear, hinges))
+    return GateLayer(gates=g, gate_values=gv, maxima=s, max_values=sv, **_common(bias, D, linear, hinges))
 
 
-def vector_layer(
+def memory_layer(
     bias: Float[Tensor, " out"],
     dimension: int,
     memory: tuple[Memory, Tensor] | None = None,
     ridges: tuple[Ridges, Tensor] | None = None,
     linear: Tensor | None = None,
     hinges: tuple[Hinges, Tensor] | None = None,
-) -> VectorLayer:
-    """A VectorLayer from the parts that are there; the others are empty."""
+) -> MemoryLayer:
+    """A MemoryLayer from the parts that are there; the others are empty."""
     D, m = dimension, len(bias)
     nothing = Memory(_empty(0, D), _empty(), torch.zeros(0, dtype=torch.int64))
     t, tv = memory or (nothing, _empty(0, m))
     r, rv = ridges or (Ridges(_empty(0, D), _empty()), _empty(0, m))
-    return VectorLayer(memory=t, memory_values=tv, ridges=r, ridge_values=rv, **_common(bias, D, linear, hinges))
+    return MemoryLayer(memory=t, memory_values=tv, ridges=r, ridge_values=rv, **_common(bias, D, linear, hinges))
 
 
-_Layer = TypeVar("_Layer", ScalarLayer, VectorLayer)
+Layer = GateLayer | MemoryLayer
+_Layer = TypeVar("_Layer", GateLayer, MemoryLayer)
 
 
 def added(a: _Layer, b: _Layer) -> _Layer:

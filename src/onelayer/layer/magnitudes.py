@@ -2,16 +2,18 @@
 
 import torch
 
-from .layer import ScalarLayer, VectorLayer
+from .layer import GateLayer, Layer
+from .symmetric import SymmetricLayer
 
-Layer = ScalarLayer | VectorLayer
 HALF = 0.5  # |x̂_j| on the box
 
 
-def total_of(layer: Layer) -> float:
+def total_of(layer: Layer | SymmetricLayer) -> float:
     """Σ|c| over all values, the largest over the outputs: how much the heads cancel."""
+    if isinstance(layer, SymmetricLayer):
+        return float(layer.coefficients.abs().sum(dim=0).max())
     parts = [layer.linear, layer.hinge_values]
-    if isinstance(layer, ScalarLayer):
+    if isinstance(layer, GateLayer):
         parts += [layer.gate_values.flatten(0, 1), layer.max_values]
     else:
         parts += [layer.memory_values, layer.ridge_values]
@@ -21,7 +23,7 @@ def total_of(layer: Layer) -> float:
 def amplitude_of(layer: Layer) -> float:
     """Σ over heads of (largest − smallest value)/2, the largest over the outputs: what the heads can contribute at most."""
     total = torch.zeros(layer.outputs, dtype=torch.float64)
-    if isinstance(layer, ScalarLayer):
+    if isinstance(layer, GateLayer):
         if len(layer.gates):
             values = layer.gate_values[:, :-1].clone()
             values[:, 1:][~layer.gates.kept] = values[:, :1].expand(-1, layer.dimension, -1)[~layer.gates.kept]
@@ -37,7 +39,7 @@ def amplitude_of(layer: Layer) -> float:
 def largest_score_of(layer: Layer) -> float:
     """The largest |score| that a head can give on the box; 0 without heads."""
     found = [0.0]
-    if isinstance(layer, ScalarLayer):
+    if isinstance(layer, GateLayer):
         for bank in (layer.gates, layer.maxima):
             scores = bank.sharpness.abs()[:, None] * (HALF + bank.offsets.abs())
             found += scores[bank.kept].tolist()

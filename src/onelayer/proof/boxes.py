@@ -9,21 +9,17 @@ is often far less than the bound of the certificate, which has to hold in the wo
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..common.errors import InputError
+from ..common.outward import UP, U
 from ..formula import holds
 from ..target.domain import Domain
 
-if TYPE_CHECKING:
-    from ..approximation import Approximation
-
-UP = 1 + 1e-9
 ENDS = ("lower", "upper", "low", "high")
-LIMITS = ("fitted error", "possible error")  # evidence below which no bound on data can be, beside the observed error
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ class Covering:
 
     def _boxes_at(self, x: Any) -> list[int] | None:
         """One box of every patch around x; None if x is outside the domain, or in no box of some patch."""
-        point, where = self._point(x), self.domain.where
+        point, where = self._point(x), self.domain.within
         if not ((self.domain.lower <= point) & (point <= self.domain.upper)).all():
             return None
         if where is not None and holds(where, point.tolist()) is False:
@@ -125,28 +121,9 @@ class Covering:
 def largest(ranges: Sequence[tuple[np.ndarray, np.ndarray]], extra: np.ndarray) -> float:
     """max |Σ g| over the outputs from the ranges (low, high) of the parts g, and `extra`; ∞ unless it is a number."""
     low, high = sum(r[0] for r in ranges), sum(r[1] for r in ranges)
-    adding = len(ranges) * 2.0**-52 * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
+    adding = len(ranges) * 2 * U * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
     bound = float((np.maximum(high, -low) * UP + adding + extra).max()) * UP
     return bound if math.isfinite(bound) else math.inf
-
-
-def covering(approximation: "Approximation", seconds: float = 60.0) -> Covering | None:
-    """The boxes behind a certificate, proved again by the engine that it names, within so many seconds.
-
-    None where the proof has no boxes (by a theorem or a lemma), where nothing is proved, or where the target is not at hand.
-    With the time that the certificate took the boxes are those of the certificate; with less they may be larger.
-    """
-    from .analytic.part import Budget
-    from .decision import prove_by
-
-    target, c = approximation.target, approximation.certificate
-    if target is None or c.method not in ("analytic", "bisect") or not math.isfinite(c.bound):
-        return None
-    approximation.require_unchanged()
-    limit = max(c.observed, *(float(c.evidence.get(name, 0.0)) for name in LIMITS))
-    places, budget = approximation.facts.places, Budget(seconds=seconds)
-    proof = prove_by(c.method, approximation.model, target, c.tolerance, places, limit, budget)
-    return None if proof is None else proof.covering
 
 
 def _listed(numbers: np.ndarray) -> Any:

@@ -10,14 +10,97 @@ Three verdicts, never mixed up:
 """
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from ..common.table import Table, at_least, at_most
+from ..layer.arithmetic import arithmetic_of
+from ..model.transformer import SingleLayerTransformer
 
 SCHEMA = 2
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
 Method = Literal["theorem", "analytic", "bisect", "lemma", "none"]
+
+
+@dataclass(frozen=True)
+class DecidingBox:
+    """The box that decides a bound, in some coordinates (from 0), in the units of x."""
+
+    coordinates: tuple[int, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RelativeTolerance:
+    """A tolerance asked for as a share of |f|, the lower bound of |f|, and how that is known."""
+
+    share: float
+    least: float
+    known: Literal["proved", "declared", "sampled"]
+
+    @property
+    def tolerance(self) -> float:
+        """share · least, rounded down."""
+        return math.nextafter(self.share * self.least, 0.0)
+
+    def __str__(self) -> str:
+        how = {"proved": "proved", "declared": "by the declared modulus", "sampled": "sampled, not proved"}[self.known]
+        return f"{self.share:g} of |f| ≥ {at_least(self.least, 6)} ({how})"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a proof leaves behind; None is what does not apply. In JSON the names have spaces, and None is left out."""
+
+    # a theorem or a lemma
+    lemma: str | None = None
+    terms: dict[str, float] | None = None  # what the bound is the sum of
+    cells: tuple[int, ...] | None = None
+    sharpness: float | None = None
+    modulus: str | None = None
+    lipschitz: tuple[float, ...] | None = None
+    total: float | None = None  # Σ|c|
+    # interpolation: one entry per group of coordinates; bisection: boxes that were looked at, and that are left
+    groups: tuple[tuple[int, ...], ...] | None = None
+    boxes: int | tuple[int, ...] | None = None
+    degrees: tuple[int, ...] | None = None
+    ellipses: tuple[float, ...] | None = None
+    truncation: float | None = None
+    rounding: float | None = None
+    kinks: float | None = None
+    left: int | None = None
+    dropped_at_jumps: int | None = None
+    order: int | None = None
+    worst_boxes: tuple[DecidingBox, ...] | None = None
+    interrupted: bool | None = None
+    # data
+    samples: int | None = None
+    held_out: int | None = None
+    fitted_error: float | None = None
+    possible_error: float | None = None
+    left_open: float | None = None
+    # a relative tolerance
+    relative: RelativeTolerance | None = None
+
+    def __or__(self, other: "Evidence") -> "Evidence":
+        """Both; where both say something the other one counts."""
+        return Evidence(**(self._given() | other._given()))
+
+    def _given(self) -> dict[str, Any]:
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+
+    def as_json(self) -> dict[str, Any]:
+        return {name.replace("_", " "): value for name, value in asdict(self).items() if value is not None}
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> "Evidence":
+        given = {name.replace(" ", "_"): _tuples(value) for name, value in record.items()}
+        if "worst_boxes" in given:
+            given["worst_boxes"] = tuple(DecidingBox(**box) for box in given["worst_boxes"])
+        if "relative" in given:
+            given["relative"] = RelativeTolerance(**given["relative"])
+        return Evidence(**given)
 
 
 @dataclass(frozen=True)
@@ -33,7 +116,7 @@ class Certificate:
     arithmetic: str = "float64"
     norm: str = "maximum absolute difference over all output entries"
     assumptions: tuple[str, ...] = ()
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
     witness: tuple[float, ...] | None = None  # a point of the domain where the error is proved to exceed the tolerance
     margin: float = 0.0  # distance kept from the jumps of `where(…)`
     weights: str = ""  # digest of the weights that this certificate speaks of
@@ -49,12 +132,12 @@ class Certificate:
     @property
     def _relative(self) -> str:
         """Where a relative tolerance was asked for: of what."""
-        about = self.evidence.get("relative")
-        return f" = {about['share']:g} of |f| ≥ {at_least(about['least'], 6)} ({about['known']})" if about else ""
+        about = self.evidence.relative
+        return f" = {about.share:g} of |f| ≥ {at_least(about.least, 6)} ({about.known})" if about else ""
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
-        record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict}
+        record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict, "evidence": self.evidence.as_json()}
         for name in ("bound", "observed"):
             record[name] = record[name] if math.isfinite(record[name]) else None
         return record
@@ -67,6 +150,7 @@ class Certificate:
             kept[name] = math.inf if kept.get(name) is None else float(kept[name])
         kept["assumptions"] = tuple(kept.get("assumptions", ()))
         kept["witness"] = None if kept.get("witness") is None else tuple(kept["witness"])
+        kept["evidence"] = Evidence.from_json(kept.get("evidence", {}))
         return Certificate(**kept)
 
     def table(self) -> Table:
@@ -90,3 +174,34 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+
+def unproved(
+    model: SingleLayerTransformer,
+    tolerance: float,
+    domain: str,
+    observed: float = math.nan,
+    points: int = 0,
+    margin: float = 0.0,
+    evidence: Evidence | None = None,
+) -> Certificate:
+    """The certificate of a model about which nothing is proved."""
+    return Certificate(
+        tolerance,
+        math.inf,
+        observed,
+        points,
+        "none",
+        domain,
+        arithmetic_of(model.W_E.dtype).name,
+        evidence=evidence or Evidence(),
+        margin=margin,
+        weights=model.fingerprint(),
+    )
+
+
+def _tuples(value: Any) -> Any:
+    """JSON's lists as tuples, all the way down."""
+    if isinstance(value, dict):
+        return {name: _tuples(part) for name, part in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

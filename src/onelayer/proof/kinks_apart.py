@@ -7,14 +7,15 @@ T_k − f_k is bounded by bisection, where equal kinks cancel, and T_s − f_s b
 The rounding of the whole model is added (`deployed`; hinges here).
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..common.budget import Budget
 from ..common.machine import one_thread
+from ..common.outward import UP, UP_MANY, U
 from ..formula.rewriting import parted
 from ..layer.form import Block, Form
 from ..layer.reading import Reading
@@ -22,10 +23,11 @@ from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..layer.rounding.proportional import proportion
 from ..target.target import Target
 from .analytic import prove as analytic
-from .analytic.part import Budget
-from .analytic.prove import ROUNDING, Proof, box_of
+from .analytic.prove import ROUNDING, box_of
 from .bisection.form import Averages
-from .bisection.prove import MOST_COORDINATES, Search
+from .bisection.prove import MOST_COORDINATES, BranchAndBound
+from .certificate import Evidence
+from .claim import Claim, Proof
 
 SHARE = 0.1  # of the tolerance: the kinks need not be bounded more closely
 TIME = 0.25  # of the seconds, at most, for the kinks
@@ -34,18 +36,11 @@ POINTS = 400  # for least squares, and to see how large T_k − f_k is
 ALIKE = 1e-3  # of the tolerance, and …
 CLEARLY = 1e-4  # … of its values: a head whose values are proportional to its scores up to that is a maximum
 SAME = 1e-12  # a coefficient of ℓ so close (relatively) to that of T is that of T
-UP = 1 + 1e-9
 
 
-def prove(
-    reading: Reading,
-    target: Target,
-    tolerance: float,
-    budget: Budget,
-    how: Deployment,
-    progress: Callable[[str, float], None] | None = None,
-) -> Proof | None:
+def prove(reading: Reading, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
     """The proof; None where f has no such parts, or the kinks of T are not those of f."""
+    target, tolerance = claim.target, claim.tolerance
     parts = parted(target.formula) if target.formula is not None and not target.margin else None
     if parts is None or not reading.form.is_finite() or target.dimension > MOST_COORDINATES:
         return None
@@ -53,21 +48,21 @@ def prove(
     heads, others = _sorted(reading, ALIKE * tolerance)
     tops = Form(torch.zeros_like(reading.form.bias), torch.zeros_like(reading.form.linear), heads)
     tops = _levelled(tops, reading, kinked)
-    kinks = _kinks(tops, reading, kinked, tolerance, budget, progress)
+    kinks = _kinks(tops, reading, claim.of(kinked), budget)
     if not kinks <= tolerance:
         return None
     linear, bias = reading.form.linear - tops.linear, reading.form.bias - tops.bias
-    slip = 2.0**-52 * float((linear.abs().sum(dim=0) * reading.edge + bias.abs()).max()) * UP
+    slip = 2 * U * float((linear.abs().sum(dim=0) * reading.edge + bias.abs()).max()) * UP
     box = box_of(target, reading.frame)
     deployed = deployed_rounding(reading.form, *box, how, ROUNDING * tolerance) + _hinge_rounding(reading, how)
     rest = Form(bias, linear, others)
-    proof = analytic.prove(rest, smooth, reading.frame, tolerance, budget, progress, how=how, deployed=deployed.numpy())
+    proof = analytic.prove(rest, reading.frame, claim.of(smooth), budget, how=how, deployed=deployed.numpy())
     if proof is None:
         return None
     bound, covering = (proof.bound + kinks + slip) * UP, proof.covering
     if covering is not None:
         covering = replace(covering, extra=(covering.extra + kinks + slip) * UP, everywhere=bound)
-    return replace(proof, bound=bound, evidence=proof.evidence | {"kinks": kinks}, covering=covering)
+    return replace(proof, bound=bound, evidence=proof.evidence | Evidence(kinks=kinks), covering=covering)
 
 
 def _sorted(reading: Reading, uneven: float) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
@@ -103,21 +98,15 @@ def _levelled(tops: Form, reading: Reading, kinked: Target) -> Form:
     return Form(found[0], found[1:], tops.blocks)
 
 
-def _kinks(
-    tops: Form,
-    reading: Reading,
-    kinked: Target,
-    tolerance: float,
-    budget: Budget,
-    progress: Callable[[str, float], None] | None,
-) -> float:
-    """A bound on |T_k − f_k|."""
+def _kinks(tops: Form, reading: Reading, claim: Claim, budget: Budget) -> float:
+    """A bound on |T_k − f_k|, f_k being the claim's target."""
+    kinked = claim.target
     T = Averages(tops, reading.frame, reading.hinges, reading.hinge_values)
     seen = float(_gap(tops, reading, kinked)[1].abs().max())
-    search = Search(T, kinked, range(len(tops.bias)), T.numbers)
-    own = Budget(min(budget.boxes, BOXES), TIME * max(budget.seconds - budget.elapsed, 0.0), budget.device)
+    search = BranchAndBound(T, kinked, range(len(tops.bias)), T.numbers)
+    own = Budget(TIME * budget.left, min(budget.boxes, BOXES))
     with one_thread(True):
-        cover, _, interrupted = search.run(SHARE * tolerance, seen, own, progress)
+        cover, _, interrupted = search.run(SHARE * claim.tolerance, seen, own, claim.progress)
     if interrupted:
         raise KeyboardInterrupt  # without the rest there is no bound to return
     return float(cover.bound.max()) * UP if len(cover) else np.inf
@@ -130,4 +119,4 @@ def _hinge_rounding(reading: Reading, how: Deployment) -> Tensor:
     size = (weights * edge + reading.hinges.offsets.abs()) * UP
     terms = reading.form.dimension + 4 + how.summands + how.steps + len(reading.hinges)
     off = 2.1 * a.u * edge * weights + terms * a.u * size + terms * a.smallest
-    return (off[:, None] * reading.hinge_values.abs()).sum(dim=0) * (1 + 1e-6)
+    return (off[:, None] * reading.hinge_values.abs()).sum(dim=0) * UP_MANY

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..common.errors import InputError
 from ..target.envelope import LOOKED_AT
-from ..target.margin import asked
+from ..target.margin import in_scope
 from ..target.points import uniform_points
 from ..target.samples import Data
 from ..target.target import Target
+from .certificate import Evidence
 
 OBSERVED_POINTS = 20_000
 WORST = 40  # points kept for closing in
@@ -36,7 +37,7 @@ class Observation:
     worst: np.ndarray
     fitted: float = 0.0
     possible: float = 0.0
-    evidence: dict[str, object] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def limit(self) -> float:
@@ -86,7 +87,7 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
         return Observation(math.nan, len(held), x[~np.isfinite(errors)][:1])
     errors = np.where(target.domain.contains(x), errors, 0.0)  # rounding may have moved a sample out
     largest, fitted = float(errors[held].max()), float(errors[data.fitted].max())
-    evidence: dict[str, object] = {"samples": len(data), "held out": len(held), "fitted error": fitted}
+    evidence = Evidence(samples=len(data), held_out=len(held), fitted_error=fitted)
     possible = 0.0
     if target.envelope is not None:
         unit = uniform_points(LOOKED_AT, target.dimension, 1_000_003 + seed).numpy()
@@ -95,7 +96,7 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
         apart = np.abs(answer(points).reshape(len(points), -1) - values) + radius
         if np.isfinite(apart).all():
             possible = float(apart.max(initial=0.0))
-            evidence |= {"possible error": possible, "left open": target.left_open}
+            evidence |= Evidence(possible_error=possible, left_open=target.left_open)
     worst = x[np.argsort(-errors)[:WORST]]
     return Observation(largest, len(held), worst, fitted, possible, evidence)
 
@@ -103,4 +104,4 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
 def _placed(points: np.ndarray, target: Target, dtype: type[np.floating]) -> np.ndarray:
     """The points as numbers of `dtype`, those that the target asks about."""
     rounded = points.astype(dtype).astype(np.float64)
-    return rounded[asked(target, rounded)]
+    return rounded[in_scope(target, rounded)]

@@ -9,22 +9,16 @@ from flint import arb, arb_mat, ctx
 from ..formula import enclose, holds
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
+from .claim import Claim
 
 PRECISION = 256  # bits
 TRIED = 12  # of the worst points seen
 
 
-def witness(
-    model: SingleLayerTransformer,
-    target: Target,
-    tolerance: float,
-    points: np.ndarray,
-    places: tuple[int, ...] | None = None,
-) -> tuple[float, ...] | None:
-    """The first of the points that proves the tolerance wrong, for the real T and as the model answers; else None."""
-    c = model.config
-    where = target.domain.where
-    rows = range(c.places) if places is None else places
+def witness(model: SingleLayerTransformer, claim: Claim, points: np.ndarray) -> tuple[float, ...] | None:
+    """The first of the points that proves the claim wrong, for the real T and as the model answers; else None."""
+    c, target = model.config, claim.target
+    where = target.domain.within
     for point in points[:TRIED]:
         x = point.tolist()
         if where is not None and holds(where, x) is not True:
@@ -33,10 +27,10 @@ def witness(
         with torch.no_grad():
             given = torch.tensor(x, dtype=model.W_E.dtype).reshape(1, c.tokens, c.features_in)
             answered = model(given)[0].double().tolist()
-        entries = [(real[r][o], arb(answered[r][o])) for r in rows for o in range(c.features_out)]
+        entries = [(real[r][o], arb(answered[r][o])) for r in claim.places for o in range(c.features_out)]
         for pair, expected in zip(entries, _target_at(target, point), strict=True):
             gaps = [abs(value - expected) for value in pair]
-            if all(gap.is_finite() and gap > arb(tolerance) for gap in gaps):
+            if all(gap.is_finite() and gap > arb(claim.tolerance) for gap in gaps):
                 return tuple(x)
     return None
 

@@ -27,7 +27,7 @@ class Domain:
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     ends: tuple[tuple[str, str], ...]
-    where: Condition | None = None
+    within: Condition | None = None
 
     @property
     def dimension(self) -> int:
@@ -63,8 +63,8 @@ class Domain:
     def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
         """Which points lie in the domain: in the box, and where the condition holds (as floats evaluate it)."""
         inside = np.asarray(((x >= np.array(self.lower)) & (x <= np.array(self.upper))).all(axis=1))
-        if self.where:
-            inside = inside & np.asarray(satisfies(self.where, x))
+        if self.within:
+            inside = inside & np.asarray(satisfies(self.within, x))
         return inside
 
     def __str__(self) -> str:
@@ -73,12 +73,15 @@ class Domain:
             box = f"{self.names[0]}, …, {self.names[-1]} in [{a}, {b}]"
         else:
             box = ", ".join(f"{n} in [{a}, {b}]" for n, (a, b) in zip(self.names, self.ends, strict=True))
-        return f"{box}, where {self.where.text}" if self.where else box
+        return f"{box}, where {self.within.text}" if self.within else box
+
+
+Sides = Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain  # as users give them
 
 
 def domain_of(
     sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]],
-    where: str | None = None,
+    within: str | None = None,
     most: int | None = MOST_VARIABLES,
 ) -> Domain:
     """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high); `most` variables, if not None."""
@@ -106,7 +109,7 @@ def domain_of(
         lower.append(low[0])
         upper.append(high[1])
         ends.append((str(pair[0]), str(pair[1])))
-    condition = parse_condition(where, names) if where is not None else None
+    condition = parse_condition(within, names) if within is not None else None
     return Domain(names, tuple(lower), tuple(upper), tuple(ends), condition)
 
 

@@ -123,8 +123,8 @@ def widest(envelope: Envelope, domain: Domain) -> float:
     return float(envelope(points[domain.contains(points)])[1].max(initial=0.0))
 
 
-def room(open_by: float, tolerance: float) -> float:
-    """What is left of the tolerance for the error of T where f is open by so much; all of it where that is hopeless."""
+def tolerance_left(open_by: float, tolerance: float) -> float:
+    """The tolerance that is left for the error of T where f is left open by this much; all of it where that is hopeless."""
     return max(tolerance - open_by, LEAST * tolerance) if open_by <= tolerance else tolerance
 
 
@@ -132,8 +132,8 @@ def notes_of(open_by: float, tolerance: float) -> tuple[str, ...]:
     """A note where f is left open by more than the tolerance: no layer can be certified then."""
     if open_by <= tolerance:
         return ()
-    told = f"the samples and the Lipschitz constants leave f open by ±{open_by:.3g} somewhere"
-    return (f"{told}: more samples there, or smaller constants, or a larger tolerance",)
+    found = f"the samples and the Lipschitz constants leave f open by ±{open_by:.3g} somewhere"
+    return (f"{found}: more samples there, or smaller constants, or a larger tolerance",)
 
 
 def slopes_of(data: Data) -> tuple[float, ...]:

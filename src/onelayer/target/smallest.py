@@ -22,7 +22,7 @@ def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
     Boxes with the smallest lower bound are halved first. On a box |f| ≥ the distance of f's enclosure from 0, and
     |f| ≥ |f(c)| − Σ_j max|∂_j f|·|x_j − c_j| with its centre c. An output with both signs may be 0 between: (0, 0).
     """
-    derivation, where = Derivation(formula, domain.lower, domain.upper), domain.where
+    derivation, where = Derivation(formula, domain.lower, domain.upper), domain.within
     which = tuple(range(domain.dimension)) if where else tuple(i - 1 for i in formula.variables)
     seen, signs = math.inf, [set[bool]() for _ in formula.outputs]
 

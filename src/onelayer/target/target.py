@@ -5,19 +5,20 @@ row order. Internally inputs are [batch, D] and outputs [batch, m], m the number
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from ..common.checks import is_number, known_options
 from ..common.errors import InputError
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
-from .domain import Domain, End, domain_of
+from .domain import Domain, Sides, domain_of
 from .envelope import Envelope, envelope_of, widest
 from .samples import Data, data_of
 from .slopes import Derivation
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .modulus import Modulus
 
 Kind = Literal["formula", "callable", "data"]
-OPTIONS = {"shape", "output_shape", "lipschitz", "modulus", "where", "evaluation_error", "margin", "split"}
 
 
 class Target:
@@ -35,7 +35,7 @@ class Target:
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
     the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. What is declared is believed, on the whole box also where `where` cuts a part out of it,
+    its answers may be from f. What is declared is believed, on the whole box also where `within` cuts a part out of it,
     and the certificate says so. With a `margin`, nothing is asked within that distance (in the maximum norm, in the units
     of x) of the jumps of `where(…)` in a formula.
 
@@ -44,27 +44,29 @@ class Target:
     the `envelope` of the samples; without it f can be asked at the samples alone.
     """
 
+    @known_options
     def __init__(
         self,
-        function: "str | Callable[[Any], Any] | tuple[Any, Any] | Target",
-        domain: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain | None = None,
+        function: "str | Callable[[Any], Any] | tuple[Any, Any]",
+        domain: Sides | None = None,
         *,
         shape: tuple[int, int] | None = None,
         output_shape: tuple[int, ...] | None = None,
         lipschitz: float | Sequence[float] | None = None,
         modulus: Callable[[float], float] | None = None,
-        where: str | None = None,
+        within: str | None = None,
         evaluation_error: float = 0.0,
         margin: float = 0.0,
         split: int = 0,
+        symmetric: bool = False,
     ) -> None:
-        if isinstance(domain, Domain) and where is not None:
-            raise InputError("one condition", "a Domain and `where` as well", "put the condition into the Domain")
+        if isinstance(domain, Domain) and within is not None:
+            raise InputError("one condition", "a Domain and `within` as well", "put the condition into the Domain")
         if lipschitz is not None and modulus is not None:
             raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
         if modulus is not None and not callable(modulus):
             raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or lipschitz")
-        if not _is_number(evaluation_error) or not 0 <= evaluation_error < math.inf:
+        if not is_number(evaluation_error) or not 0 <= evaluation_error < math.inf:
             raise InputError(
                 "evaluation_error, finite and ≥ 0", f"{evaluation_error!r}", "declare how far answers may be off"
             )
@@ -79,19 +81,20 @@ class Target:
             shape = self.data.sequence_shape(shape)
         if domain is None:
             raise InputError("a domain", "none", "give domain=[(low, high), …]")
-        self.domain = domain if isinstance(domain, Domain) else domain_of(domain, where)
+        self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
         self.formula: Formula | None = None
         self.function: Batched | None = None
-        if not _is_number(margin) or not 0 <= margin < math.inf:
+        if not is_number(margin) or not 0 <= margin < math.inf:
             raise InputError("margin, finite and ≥ 0", f"{margin!r}", "give the distance to keep from jumps")
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
+        self.symmetric = symmetric
         self._declared = (lipschitz, modulus)
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
         if isinstance(function, str):
             self.formula = parse(function, self.domain.names)
-            if self.domain.where is None:
+            if self.domain.within is None:
                 Derivation(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif self.data is not None:
             self.data.require_inside(self.domain)
@@ -232,24 +235,21 @@ class Target:
         return tuple(int(g) for g in given)
 
 
-def target_of(function: Any, domain: Any, about: Mapping[str, Any]) -> Target:
+Function = str | Callable[[Any], Any] | tuple[Any, Any] | Target  # as users give it
+
+
+def target_of(function: Any, domain: Any = None, **about: Any) -> Target:
     """A Target as given, or one made from a function, its domain and what else is known about it."""
-    if isinstance(function, Target):
-        if domain is not None or about:
-            raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
-        return function
-    if unknown := sorted(set(about) - OPTIONS):
-        raise InputError(f"options among {', '.join(sorted(OPTIONS))}", ", ".join(unknown), "correct the name")
-    return Target(function, domain, **about)
+    if not isinstance(function, Target):
+        return Target(function, domain, **about)
+    if domain is not None or not all(v is None or v is False or (is_number(v) and v == 0) for v in about.values()):
+        raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
+    return function
 
 
 def require_tolerance(tolerance: float) -> None:
-    if not _is_number(tolerance) or not 1e-290 < tolerance < 1e290:
+    if not is_number(tolerance) or not 1e-290 < tolerance < 1e290:
         raise InputError("a tolerance above 0 (1e-290 to 1e290)", f"{tolerance!r}", "give for instance 1e-3")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_shape(value: object) -> bool:

@@ -77,7 +77,7 @@ def material_of(
         return _given(function, domain, about, recipe, samples)
     if recipe.loss == "cross_entropy":
         raise InputError("samples (X, labels) for loss='cross_entropy'", "a function", "use loss='mse' or 'sup'")
-    target = target_of(function, domain, about)
+    target = target_of(function, domain, **about)
     if target.data is not None:
         raise InputError("samples as (X, Y)", "a Target made of samples", "pass (X, Y) itself")
     n, d = target.shape

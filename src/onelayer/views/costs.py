@@ -2,11 +2,14 @@
 
 import html
 import math
+from typing import cast, get_args
 
 from ..approximation import Approximation
 from ..common.errors import InputError
 from ..common.table import Table, at_most
 from ..construction.plan import Plan
+from ..construction.representative.layer import plan_representative
+from ..layer.assemble import Layout
 
 
 def size_table(approximation: Approximation) -> Table:
@@ -38,24 +41,26 @@ def size_table(approximation: Approximation) -> Table:
 
 def plan_table(approximation: Approximation) -> str:
     """The plan beside what was built, as HTML: the plan that was followed, or what the paper's own construction would need."""
-    plan, followed = approximation.plan, True
+    plan, title = plan_followed(approximation), "The plan, made before building"
     if plan is None:
-        followed = False
-        target, tolerance = approximation.target, approximation.certificate.tolerance
-        if target is None or target.formula is None or target.domain.where is not None:
+        target, title = approximation.target, "Beside the paper's own construction, planned but not built"
+        if target is None or target.formula is None or target.domain.within is not None:
             return ""
-        from ..construction.representative.construction import plan_representative
-
         try:
-            plan = plan_representative(target, tolerance, None, "token")
+            plan = plan_representative(target, approximation.certificate.tolerance)
         except InputError as refusal:
             return (
                 f'<p class="note">The paper\'s own construction is out of reach: {html.escape(_refused(refusal))}</p>'
             )
-    title = (
-        "The plan, made before building" if followed else "Beside the paper's own construction, planned but not built"
-    )
     return _beside(approximation, plan, title)._repr_html_()
+
+
+def plan_followed(approximation: Approximation) -> Plan | None:
+    """The plan of a representative layer, made again from its target and tolerance; None for other methods."""
+    target, facts = approximation.target, approximation.facts
+    if target is None or facts.method != "representative" or facts.layout not in get_args(Layout):
+        return None
+    return plan_representative(target, approximation.certificate.tolerance, layout=cast(Layout, facts.layout))
 
 
 def _refused(refusal: InputError) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from ..approximation import Approximation
 from ..target.domain import Domain
-from ..target.margin import asked
+from ..target.margin import in_scope
 from ..target.target import Target
 
 LINE, SQUARE = 801, 61  # points along a drawn variable
@@ -92,7 +92,7 @@ def scene(approximation: Approximation, drawn: tuple[int, ...], moved: tuple[int
         f = np.full((len(x), shown), np.nan)
         f[inside] = approximation.target.values(x[inside])[:, :shown]
         f[~np.isfinite(f)] = np.nan
-    claimed = inside if approximation.target is None else asked(approximation.target, x)
+    claimed = inside if approximation.target is None else in_scope(approximation.target, x)
     shape = (*grid[0].shape, shown)
     f = None if f is None else f.reshape(shape)
     return Scene(drawn, axes, moved, stops, T.reshape(shape), f, claimed.reshape(grid[0].shape))

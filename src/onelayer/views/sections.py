@@ -27,9 +27,9 @@ SLIDERS = 12  # variables with a slider at the movable point
 def facts(approximation: Approximation) -> str:
     c = approximation.certificate
     bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
-    share = c.evidence.get("relative")
+    share = c.evidence.relative
     rows = [
-        (f"{c.tolerance:.4g}", f"tolerance: {share['share']:g} of the least |f|" if share else "tolerance asked for"),
+        (f"{c.tolerance:.4g}", f"tolerance: {share.share:g} of the least |f|" if share else "tolerance asked for"),
         (bound, "bound, proved if f is as declared" if words.declared(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),

@@ -58,11 +58,11 @@ def _points(approximation: Approximation) -> str:
 
 def _share(certificate: Certificate) -> str:
     """What a certified bound means as a share of |f|, if that was asked for."""
-    about = certificate.evidence.get("relative")
+    about = certificate.evidence.relative
     if not about:
         return ""
-    how = "proved" if about["known"] == "proved" else "by the declared modulus"
-    return f" It is at most {about['share']:g}·|f(x)|, since |f| ≥ {at_least(about['least'], 6)} ({how})."
+    how = "proved" if about.known == "proved" else "by the declared modulus"
+    return f" It is at most {about.share:g}·|f(x)|, since |f| ≥ {at_least(about.least, 6)} ({how})."
 
 
 def band(approximation: Approximation) -> str:
@@ -72,7 +72,7 @@ def band(approximation: Approximation) -> str:
     if not math.isfinite(c.bound) or kind == "samples":
         return ""
     whole = (
-        approximation.domain.where is None
+        approximation.domain.within is None
         and not c.margin
         and (c.method != "lemma" or c.domain == str(approximation.domain))
     )
@@ -83,7 +83,7 @@ def band(approximation: Approximation) -> str:
 
 def method(certificate: Certificate) -> str:
     """How the bound was proved."""
-    lemma = certificate.evidence.get("lemma")
+    lemma = certificate.evidence.lemma
     return HOW[certificate.method] + (f" The lemma: {lemma}." if lemma else "")
 
 
@@ -105,7 +105,7 @@ def recheck(approximation: Approximation) -> str:
             " prover, reads weights and formula from the folder, and proves the bound in ball arithmetic."
             + (
                 " It does not prove the lower bound of |f| again."
-                if "relative" in approximation.certificate.evidence
+                if approximation.certificate.evidence.relative
                 else ""
             )
         )
@@ -113,8 +113,8 @@ def recheck(approximation: Approximation) -> str:
         "formula": "there is no proved bound within the tolerance",
         "callable": "the target is a Python callable, which a folder does not hold",
         "data": "the samples are not kept in the folder",
-        "gallery": "it does not know the lemma of this entry; the page docs/gallery.md proves it",
-        "samples": "it does not know the lemma of memorised samples; the page docs/memorize.md proves it",
+        "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
+        "samples": "it does not know the lemma of memorised samples; the page docs/build/memorize.md proves it",
     }.get(kind, "the target is not stored")
     return f"The independent checker has nothing to check here: {reason}."
 
@@ -122,7 +122,7 @@ def recheck(approximation: Approximation) -> str:
 def evidence_table(certificate: Certificate) -> Table:
     """The numbers of the proof."""
     table = Table("Evidence", ("", "value"))
-    for name, value in certificate.evidence.items():
+    for name, value in certificate.evidence.as_json().items():
         if name != "lemma":
             table.rows.extend(_rows(str(name), value))
     return table

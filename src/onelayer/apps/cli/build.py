@@ -35,11 +35,10 @@ def build(
         bool, typer.Option("--symmetric", help="No positional codes, for a symmetric target.")
     ] = False,
     lipschitz: given.Lipschitz = None,
-    where: given.Where = None,
+    within: given.Within = None,
     margin: given.Margin = 0.0,
     shape: given.Shape = None,
     output_shape: given.OutputShape = None,
-    share: given.Share = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
     device: given.Device = "cpu",
     seconds: given.FitSeconds = 300.0,
@@ -52,19 +51,30 @@ def build(
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
-    target = given.target_of(formula, domain, eps, lipschitz, where, shape, output_shape, margin)
+    target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape, margin, symmetric)
     folder = usable(out)
     import onelayer as ol
 
     paper = method is given.Method.representative and not symmetric
     talk = not (json or quiet)
     if paper and talk:
-        print(ol.plan(target, eps, relative=relative, method=method.value, layout=layout.value, share=share))
-    wishes: dict[str, Any] = {"method": method.value, "construction": construction.value, "layout": layout.value}
-    wishes |= {"units": units, "hinges": hinges, "symmetric": symmetric, "share": share, "seed": seed}
-    wishes |= {"dtype": dtype.value, "device": device, "seconds": seconds, "relative": relative}
+        print(ol.plan(target, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
     with progress_bar(not quiet) as progress:
-        approximation = ol.build(target, tolerance=eps, progress=progress, **wishes)
+        approximation = ol.build(
+            target,
+            tolerance=eps,
+            relative=relative,
+            method=method.value,
+            construction=construction.value,
+            layout=layout.value,
+            units=units,
+            hinges=hinges,
+            dtype=dtype.value,
+            device=device,
+            seed=seed,
+            seconds=seconds,
+            progress=progress,
+        )
         folder = approximation.save(folder)
         if report:
             approximation.report(folder / "report.html")
@@ -78,7 +88,9 @@ def build(
 
 def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, Any]:
     """What was built, for JSON."""
-    about = asdict(approximation.facts)
+    from ...views.costs import plan_followed
+
+    about, plan = asdict(approximation.facts), plan_followed(approximation)
     about["heads"] = [{"kind": kind, "count": count} for kind, count in approximation.facts.heads]
     return {
         **({"folder": str(folder)} if folder is not None else {}),
@@ -86,7 +98,7 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
         "target": approximation.target.text if approximation.target else None,
         "parameters": approximation.parameters,
         **about,
-        "plan": approximation.plan.as_json() if approximation.plan else None,
+        "plan": plan.as_json() if plan else None,
         "certificate": approximation.certificate.as_json(),
     }
 

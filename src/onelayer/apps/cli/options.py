@@ -66,14 +66,11 @@ Relative = Annotated[
 ]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
 DtypeChoice = Annotated[Dtype, typer.Option(help="Of the weights; a certificate speaks of this arithmetic alone.")]
-Share = Annotated[
-    float | None, typer.Option(help="Share of the tolerance that goes to the sharpness (representative), in (0, 1).")
-]
 Lipschitz = Annotated[
     str | None,
     typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; believed, and listed as assumed."),
 ]
-Where = Annotated[str | None, typer.Option(metavar="CONDITION", help='Part of the box, such as "x1**2 + x2**2 <= 1".')]
+Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Part of the box, such as "x1**2 + x2**2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="The variables as a sequence of n tokens of d numbers.")]
 OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="The outputs as a sequence.")]
 Margin = Annotated[
@@ -90,18 +87,19 @@ def target_of(
     domain: str,
     eps: float,
     lipschitz: str | None,
-    where: str | None,
+    within: str | None,
     shape: str | None,
     output_shape: str | None,
     margin: float = 0.0,
+    symmetric: bool = False,
 ) -> "Target":
     """The target that the options write down, and a look at the tolerance; bad text is refused before torch is imported."""
-    about: dict[str, Any] = {"margin": margin}
+    about: dict[str, Any] = {"margin": margin, "symmetric": symmetric}
     if lipschitz is not None:
         constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
         about["lipschitz"] = constants[0] if len(constants) == 1 else constants
-    if where is not None:
-        about["where"] = where
+    if within is not None:
+        about["within"] = within
     if shape is not None:
         about["shape"] = sizes(shape, "--shape")
         if len(about["shape"]) != 2:
@@ -114,7 +112,7 @@ def target_of(
     if isinstance(sides, dict):
         parse(formula, tuple(sides))
     elif len(sides) == 1:
-        sides *= _variables(parse(formula), where, about.get("shape"))
+        sides *= _variables(parse(formula), within, about.get("shape"))
     else:
         parse(formula, tuple(f"x{j + 1}" for j in range(len(sides))))
     from ...target.target import Target, require_tolerance
@@ -153,9 +151,9 @@ def _constant(text: str, what: str) -> float:
     return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
 
 
-def _variables(formula: "Formula", where: str | None, shape: tuple[int, int] | None) -> int:
+def _variables(formula: "Formula", within: str | None, shape: tuple[int, int] | None) -> int:
     """How many sides one interval stands for: the largest index in sight, or the size of the sequence."""
     from ...formula import parse_condition
 
-    condition = parse_condition(where).dimension if where is not None else 0
+    condition = parse_condition(within).dimension if within is not None else 0
     return max(1, formula.dimension, condition, math.prod(shape) if shape else 0)

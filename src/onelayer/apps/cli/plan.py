@@ -16,21 +16,20 @@ def plan(
     method: Annotated[given.Method | None, typer.Option(help="One method; all of them if left out.")] = None,
     layout: given.LayoutChoice = given.Layout.token,
     lipschitz: given.Lipschitz = None,
-    where: given.Where = None,
+    within: given.Within = None,
     shape: given.Shape = None,
     output_shape: given.OutputShape = None,
-    share: given.Share = None,
     json: given.Json = False,
 ) -> int:
     """Forecast units, parameters, bytes, operations and the bound; nothing is built or written.
 
     Exit status: 0, or 2 where the input is bad or the method asked for does not fit in memory.
     """
-    target = given.target_of(formula, domain, eps, lipschitz, where, shape, output_shape)
+    target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape)
     import onelayer as ol
 
     chosen = method.value if method else None
-    found = ol.plan(target, eps, relative=relative, method=chosen, layout=layout.value, share=share)
+    found = ol.plan(target, tolerance=eps, relative=relative, method=chosen, layout=layout.value)
     if json:
         print_json(found.as_json())
     else:

@@ -6,8 +6,8 @@ from numbers import Real
 from typing import Any, get_args
 
 from ...common.errors import InputError
+from ...construction.request import Construction, Method
 from ...formula import Formula, parse
-from ...pipeline import Construction, Method
 from ...target.domain import MOST_VARIABLES, Domain, domain_of
 from ...target.sides import Sides, read_domain
 from .limits import Limits

@@ -9,10 +9,9 @@ import numpy as np
 import torch
 
 from ...common.errors import InputError
-from ...construction.representative.construction import plan_representative
+from ...construction.representative.layer import plan_representative
 from ...experiments.compare import layer_size
 from ...pipeline import build
-from ...proof.boxes import covering
 from ...target.target import Target
 from ...training.run import Run
 from ...training.train import prepared
@@ -69,7 +68,7 @@ def build_job(wish: Wish, limits: Limits, emit: Emit) -> None:
         }
     )
     emit({"event": "folder", "zip": base64.b64encode(folder_of(approximation)).decode()})
-    boxes = covering(approximation)
+    boxes = approximation.covering()
     emit({"event": "covering", "covering": None if boxes is None else boxes.record(BOXES)})
 
 

@@ -15,7 +15,7 @@ from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame, Outputs, assemble
 from ...layer.assemble.frame import blank, write_identity
 from ...layer.heads import MASKED
-from ...layer.layer import scalar_layer
+from ...layer.layer import gate_layer
 from ...layer.reading import Reading, form_of_model
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
@@ -49,7 +49,7 @@ def affine(
         dtype,
         **given,
     )
-    layer = scalar_layer(torch.from_numpy(b), n, linear=torch.from_numpy(A.T.copy()))
+    layer = gate_layer(torch.from_numpy(b), n, linear=torch.from_numpy(A.T.copy()))
     plain = Frame((0.0,) * n, (1.0,) * n)
     model = assemble(layer, plain, Outputs(1, m, (0,))).to(it.arithmetic.dtype)
     X = max(map(abs, it.ends))

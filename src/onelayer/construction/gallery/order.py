@@ -16,7 +16,7 @@ from ...approximation import Approximation
 from ...common.errors import InputError
 from ...layer.assemble import Outputs, assemble
 from ...layer.heads import Maxima
-from ...layer.layer import scalar_layer
+from ...layer.layer import gate_layer
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
 from .causal import causal
@@ -180,5 +180,5 @@ def _scalar(it: Entry, f: Combination, beta: float, reads: bool) -> SingleLayerT
         sets, factors = sets[~single], factors[~single]
     sharpness = torch.full((len(sets),), -beta if f.lowest else beta, dtype=torch.float64)
     maxima = Maxima(sharpness, torch.zeros(len(sets), it.n, dtype=torch.float64), sets)
-    layer = scalar_layer(bias, it.n, maxima=(maxima, factors), linear=linear)
+    layer = gate_layer(bias, it.n, maxima=(maxima, factors), linear=linear)
     return assemble(layer, it.frame, Outputs(1, len(bias), (0,)))

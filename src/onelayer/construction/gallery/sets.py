@@ -1,10 +1,15 @@
 """Functions of a set: the order of the inputs does not matter, and the layer has no positional codes to tell them apart."""
 
+import time
 from dataclasses import replace
 
 from ...approximation import Approximation
+from ...layer.assemble import assemble
+from ...proof.decision import decide
 from ...target.target import Target, require_tolerance
-from ..symmetric import require_symmetric, symmetric_approximation
+from ..methods import facts_of
+from ..request import Request
+from ..symmetric import symmetric_layer
 from .entry import Ends, require_length
 
 STORY = (
@@ -25,6 +30,9 @@ def deep_set(
     require_length(n)
     require_tolerance(tolerance)
     target = Target(formula, [domain] * n)
-    require_symmetric(target)
-    found = symmetric_approximation(target, tolerance)
-    return replace(found, facts=replace(found.facts, story=STORY))
+    started, request = time.perf_counter(), Request(target, tolerance)
+    found = symmetric_layer(request)
+    model = assemble(found.layer, found.frame, request.outputs)
+    certificate = decide(model, request.claim)
+    facts = replace(facts_of(found, request, time.perf_counter() - started), story=STORY)
+    return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape)

@@ -21,7 +21,7 @@ from ...formula.affine import Affine, flat
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame
 from ...layer.heads import Gates, Hinges, Maxima, shortfall
-from ...layer.layer import ScalarLayer, VectorLayer, scalar_layer, vector_layer
+from ...layer.layer import Layer, gate_layer, memory_layer
 from .split import Kink, Split, halves
 
 
@@ -29,7 +29,7 @@ from .split import Kink, Split, halves
 class KinkLayer:
     """A layer for the affine part and the kinks; as a real function it is off by at most `error`, but for rounding."""
 
-    layer: ScalarLayer | VectorLayer
+    layer: Layer
     frame: Frame
     error: float
 
@@ -67,10 +67,10 @@ def kink_layer(kinks: Split, allowance: float, arithmetic: Arithmetic) -> KinkLa
     bias = _tensor([line.constant for line in lines], m)
     hinges = _hinges(kinks, D, m)
     if kinks.construction == "memory":
-        return KinkLayer(vector_layer(bias, D, linear=linear, hinges=hinges), frame, max(error))
+        return KinkLayer(memory_layer(bias, D, linear=linear, hinges=hinges), frame, max(error))
     gates = _gates([head for head in heads if head.anchored], D, m)
     maxima = _maxima([head for head in heads if not head.anchored], D, m)
-    return KinkLayer(scalar_layer(bias, D, gates, maxima, linear, hinges), frame, max(error))
+    return KinkLayer(gate_layer(bias, D, gates, maxima, linear, hinges), frame, max(error))
 
 
 def normalised(form: Affine, frame: Frame) -> Affine:

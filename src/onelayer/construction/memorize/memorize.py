@@ -3,7 +3,7 @@
     samples → normalisation → projection to one number → polygon through N samples, N − 1 ReLUs → model → residual, proved
 
 "Exactly" means up to a residual that is proved for every stored sample, rounding included; labels are right if it is below ½.
-Nothing is claimed between the samples or elsewhere (`docs/memorize.md`).
+Nothing is claimed between the samples or elsewhere (`docs/build/memorize.md`).
 """
 
 import time

@@ -15,23 +15,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...common.budget import Budget
 from ...common.errors import InputError
 from ...layer.assemble import outputs_of
-from ...layer.assemble.gates import scalar_config
-from ...layer.assemble.memory import vector_config
+from ...layer.assemble.gates import gate_config
+from ...layer.assemble.memory import memory_config
 from ...layer.centring import balanced
-from ...layer.layer import ScalarLayer, VectorLayer
-from ...proof.analytic.part import MOST_COORDINATES
-from ...target.margin import asked
+from ...layer.layer import GateLayer, Layer
+from ...proof.analytic.summand import MOST_COORDINATES
+from ...target.margin import in_scope
 from ...target.target import Target
-from ..group_samples import GroupFit
-from ..kinks.remainder import Rest, rests_of
-from ..parts import Part, combined, config_of, rounding_per_value, splittings
-from ..request import Wishes
+from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value, splittings
+from ..group_samples import GroupSamples
+from ..kinks.remainder import Remainder, remainders_of
+from ..request import Request
 from ..solved.values import Solution
 from .families import family_of
 from .fit import Fit
-from .search import Effort, Search
+from .search import UnitSearch
 
 GOAL = 0.9  # of the tolerance, on the pool: the certificate needs the rest
 SINGLE = 0.25  # of the tolerance, for rounding in float32
@@ -46,7 +47,6 @@ LEFT = 0.1  # of the goal that is left for the rest, at least: sharper kinks can
 POOL = 16_000  # points on which a part is seen to be affine
 CLEARLY = 5  # samples for every coefficient of an affine part
 AFFINE = 1e-3  # of the goal: a part so close to affine needs no units
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,17 @@ class Polished:
     `rest` is what is polished: the target itself, or what its kinks leave of it.
     """
 
-    target: Target
-    wishes: Wishes
+    request: Request
     family: str
-    rest: Rest
-    sources: list[GroupFit]
-    effort: Effort
-    progress: Progress | None = None
-    searches: dict[tuple[int, ...], Search] = field(default_factory=dict)
-    parts: dict[tuple[int, ...], Part] = field(default_factory=dict)
+    rest: Remainder
+    sources: list[GroupSamples]
+    budget: Budget
+    searches: dict[tuple[int, ...], UnitSearch] = field(default_factory=dict)
+    parts: dict[tuple[int, ...], FittedGroup] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Target:
+        return self.request.target
 
     @property
     def observed(self) -> float:
@@ -81,15 +83,15 @@ class Polished:
 
     @property
     def goal(self) -> float:
-        return (GOAL - SINGLE * (self.wishes.arithmetic == "float32")) * self.wishes.tolerance
+        return (GOAL - SINGLE * (self.request.single)) * self.request.fit_tolerance
 
     @property
-    def layer(self) -> ScalarLayer | VectorLayer:
+    def layer(self) -> Layer:
         layer = self.rest.completed(
             combined(self.rest.target, [self.parts[g] for g in sorted(self.parts)], self.family)
         )
-        single = self.wishes.arithmetic == "float32" and not self.rest.kinks
-        return balanced(layer) if single and isinstance(layer, ScalarLayer) and len(layer.gates) else layer
+        single = self.request.single and not self.rest.kinks
+        return balanced(layer) if single and isinstance(layer, GateLayer) and len(layer.gates) else layer
 
     @property
     def parameters(self) -> int:
@@ -105,7 +107,7 @@ class Polished:
             try:
                 part = affine_part(source, share)
             except KeyboardInterrupt:
-                self.effort.interrupted.set()  # from now on every search ends with its first guess
+                self.budget.interrupted.set()  # from now on every search ends with its first guess
                 part = None
             if part is None:
                 part = self._found(self._search(source, share, max(most, 1), position), position)
@@ -114,26 +116,26 @@ class Polished:
             goal -= min(part.solution.observed, share)
         return self
 
-    def _search(self, source: GroupFit, share: float, most: int, position: int) -> Search:
+    def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        family, effort = family_of(self.family, d), self.effort.part(1 / (groups - position))
-        search = Search(family, source, share, self._cap(groups, d), effort, most, device=self.wishes.device)
+        family, budget = family_of(self.family, d), self.budget.share(1 / (groups - position))
+        search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
         search.probe = groups == 1 and most < MOST_UNITS
         search.report = self._report(search, position, groups)
         return search
 
-    def _found(self, search: Search, position: int) -> Part:
+    def _found(self, search: UnitSearch, position: int) -> FittedGroup:
         """The part that a search leads to; if units are given, each group has its share of them."""
-        group, given, groups = search.source.group, self.wishes.units, len(self.sources)
+        group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
         if given is None:
             return self._part(group, search.run())
         return self._part(group, search.fixed(given // groups + (position < given % groups)))
 
-    def _part(self, group: tuple[int, ...], fit: Fit) -> Part:
+    def _part(self, group: tuple[int, ...], fit: Fit) -> FittedGroup:
         family = self.searches[group].family
         heads = family.heads(fit.theta.cpu(), group, self.target.dimension)
-        return Part(group, heads, Solution(fit.coefficients.cpu(), fit.observed, fit.total))
+        return FittedGroup(group, heads, Solution(fit.coefficients.cpu(), fit.observed, fit.total))
 
     def _cap(self, groups: int, d: int) -> Callable[[float, int], float]:
         """Σ|c| that leaves rounding its share, but not so little that nothing can be made of it.
@@ -141,10 +143,10 @@ class Polished:
         Rounding is in proportion to what heads can contribute: for gates that is Σ|c|, for the tokens of one head the span
         of their values, which is about 4/M of their Σ|c|.
         """
-        tolerance = SINGLE * self.wishes.tolerance / groups
+        tolerance = SINGLE * self.request.fit_tolerance / groups
 
         def cap(spread: float, units: int) -> float:
-            rounding = rounding_per_value(self.wishes.arithmetic, self.family, units, groups, d)
+            rounding = rounding_per_value(self.request.arithmetic, self.family, units, groups, d)
             if not rounding:
                 return CAP * spread
             span = max(tolerance / rounding, LEAST * spread)
@@ -152,18 +154,18 @@ class Polished:
 
         return cap
 
-    def _report(self, search: Search, position: int, groups: int) -> Callable[[str], None]:
+    def _report(self, search: UnitSearch, position: int, groups: int) -> Callable[[str], None]:
         def report(stage: str) -> None:
-            if self.progress:
-                self.progress(f"{stage} ({self.family})", (position + search.done) / groups)
+            if self.request.progress:
+                self.request.progress(f"{stage} ({self.family})", (position + search.done) / groups)
 
         return report
 
     def renew(self) -> None:
         """Time of its own for what proofs and fresh points send back, unless the user has had enough."""
-        self.effort = Effort(AFTERWARDS * self.wishes.seconds, interrupted=self.effort.interrupted)
+        self.budget = Budget(AFTERWARDS * self.request.seconds, interrupted=self.budget.interrupted)
         for search in self.searches.values():
-            search.effort = self.effort
+            search.budget = self.budget
 
     def resume(self, boxes: list[Box]) -> None:
         """Once more, with points of boxes in which the error may be too large; data cannot be asked there."""
@@ -171,9 +173,9 @@ class Polished:
             return
         for position, source in enumerate(self.sources):
             group = source.group
-            drawn = [_points_in(self.target, group, box, self.wishes.seed) for box in boxes]
+            drawn = [_points_in(self.target, group, box, self.request.seed) for box in boxes]
             points = np.concatenate([p for p in drawn if p is not None] or [np.zeros((0, self.target.dimension))])
-            inside = points[asked(self.target, points)]
+            inside = points[in_scope(self.target, points)]
             if not len(inside):
                 continue
             hat, values = source.normalised(inside)[:, list(group)], source.values(inside)
@@ -202,7 +204,7 @@ def _points_in(target: Target, group: tuple[int, ...], box: Box, seed: int) -> n
     return points
 
 
-def affine_part(source: GroupFit, goal: float) -> Part | None:
+def affine_part(source: GroupSamples, goal: float) -> FittedGroup | None:
     """The part without units, if f is affine there (nearly: within a thousandth of the goal); data must tell clearly."""
     points, values = source.sample(POOL, 99 + source.seed)
     own = points[:, list(source.group)]
@@ -211,7 +213,7 @@ def affine_part(source: GroupFit, goal: float) -> Part | None:
     c = torch.linalg.lstsq(torch.cat([torch.ones_like(own[:, :1]), own], dim=1), values).solution
     error = _affine_error(c, own, values)
     return (
-        Part(source.group, None, Solution(c, error, float(c.abs().sum(dim=0).max())))
+        FittedGroup(source.group, None, Solution(c, error, float(c.abs().sum(dim=0).max())))
         if error <= AFFINE * goal
         else None
     )
@@ -221,49 +223,45 @@ def _affine_error(c: Tensor, x: Tensor, values: Tensor) -> float:
     return float((c[0] + x @ c[1:] - values).abs().max())
 
 
-def polished(
-    target: Target, wishes: Wishes, effort: Effort | None = None, progress: Progress | None = None
-) -> list[Polished]:
+def polished(request: Request, budget: Budget | None = None) -> list[Polished]:
     """The families that were polished, the one to prefer first: within the goal with fewer parameters, else less error."""
-    effort = effort or Effort(wishes.seconds)
+    budget = budget or Budget(request.seconds)
     found: list[Polished] = []
-    rests = rests_of(target, wishes)
+    rests = remainders_of(request)
     for family, rest in rests.items():
-        for sources in _ways(rest, wishes):
-            if found and effort.over():
+        for sources in _ways(rest, request):
+            if found and budget.over():
                 break
             met = [p for p in found if p.observed <= p.goal]
-            most = _affordable(target, family, sources, min(p.parameters for p in met)) if met else MOST_UNITS
+            most = _affordable(request.target, family, sources, min(p.parameters for p in met)) if met else MOST_UNITS
             wide = max((len(s.group) for s in sources), default=0) > MOST_COORDINATES
-            own = effort.part(FIRST_SHARE if family == "memory" and len(rests) > 1 else 1.0)
+            own = budget.share(FIRST_SHARE if family == "memory" and len(rests) > 1 else 1.0)
             if most and not (found and wide):
-                found.append(Polished(target, wishes, family, rest, sources, own, progress).run(most))
+                found.append(Polished(request, family, rest, sources, own).run(most))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
 
 
-def _ways(rest: Rest, wishes: Wishes) -> list[list[GroupFit]]:
+def _ways(rest: Remainder, request: Request) -> list[list[GroupSamples]]:
     """The ways to split the rest into groups; those with a unit for each where units are given."""
     if rest.nothing:
         return [[]]
-    ways = splittings(rest.target, wishes.seed, rest.ratios)
-    if wishes.units is None:
+    ways = splittings(rest.target, request.seed, rest.ratios)
+    if request.units is None:
         return ways
-    found = [way for way in ways if len(way) <= wishes.units]
+    found = [way for way in ways if len(way) <= request.units]
     if not found:
-        raise InputError(f"units={wishes.units}", f"{len(ways[-1])} groups of coordinates", "ask for a unit per group")
+        raise InputError(f"units={request.units}", f"{len(ways[-1])} groups of coordinates", "ask for a unit per group")
     return found
 
 
-def _affordable(target: Target, family: str, sources: list[GroupFit], parameters: int) -> int:
+def _affordable(target: Target, family: str, sources: list[GroupSamples], parameters: int) -> int:
     """How many units take fewer parameters than that."""
 
     def size(units: int) -> int:
         if family == "gates":
-            return scalar_config(
-                target.dimension, outputs_of(target), "token", units=units, plain=False
-            ).parameter_count
+            return gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False).parameter_count
         groups = [len(source.group) for source in sources]
-        return vector_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
+        return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
 
     one, two = size(1), size(2)
     return min(max(0, 1 + (parameters - 1 - one) // (two - one)), MOST_UNITS)

@@ -4,23 +4,21 @@ Before a proof is tried the layer is looked at on fresh points: if one of them s
 around it go back into the samples. If the proof fails, the boxes that decided it do.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from ...layer.assemble import Frame
-from ...layer.layer import ScalarLayer, VectorLayer
+from ...common.budget import Budget
+from ...layer.layer import Layer
 from ...proof.certificate import Certificate
 from ...proof.observation import observe
+from ..request import Certify
 from .layer import Box, Polished
 
 LOOKS = 3  # times that fresh points may send a layer back
 ROUNDS = 3  # times that a certificate may
 AROUND = 0.01  # of the sides: how far around a bad point new samples lie
-
-Layer = ScalarLayer | VectorLayer
 
 
 @dataclass(frozen=True)
@@ -32,11 +30,11 @@ class Refined:
     source: Polished
 
 
-def refined(candidates: list[Polished], certify: Callable[[Layer, Frame], Certificate]) -> Refined:
+def refined(candidates: list[Polished], certify: Certify) -> Refined:
     """The first candidate that is certified, after as many rounds as that needs; else the one with the smallest bound."""
     found: list[Refined] = []
     for candidate in candidates:
-        if found and candidate.observed > candidate.wishes.tolerance:
+        if found and candidate.observed > candidate.request.fit_tolerance:
             break  # it cannot do better than what was not certified
         candidate.renew()
         for turn in range(ROUNDS + 1):
@@ -44,24 +42,37 @@ def refined(candidates: list[Polished], certify: Callable[[Layer, Frame], Certif
                 try:
                     _look(candidate)
                 except KeyboardInterrupt:
-                    candidate.effort.interrupted.set()
+                    candidate.budget.interrupted.set()
             layer = candidate.layer
-            certificate = certify(layer, candidate.rest.frame)
+            certificate = _certified(candidate, layer, certify)
             found.append(Refined(layer, certificate, candidate))
             if certificate.verdict == "CERTIFIED":
                 return found[-1]
             boxes = _boxes(certificate)
-            hopeless = candidate.observed > candidate.wishes.tolerance or not np.isfinite(certificate.bound)
-            if turn == ROUNDS or hopeless or candidate.target.data is not None or candidate.effort.over() or not boxes:
+            hopeless = candidate.observed > candidate.request.fit_tolerance or not np.isfinite(certificate.bound)
+            if turn == ROUNDS or hopeless or candidate.target.data is not None or candidate.budget.over() or not boxes:
                 break
             try:
                 candidate.resume(boxes)
             except KeyboardInterrupt:
-                candidate.effort.interrupted.set()
+                candidate.budget.interrupted.set()
                 break
-        if candidate.effort.interrupted.is_set():
+        if candidate.budget.interrupted.is_set():
             break
     return min(found, key=lambda r: (r.certificate.bound, r.certificate.observed))
+
+
+def _certified(candidate: Polished, layer: Layer, certify: Certify) -> Certificate:
+    """The certificate of the candidate's layer; after an interrupt only what was observed."""
+    request, frame = candidate.request, candidate.rest.frame
+    try:
+        certificate = certify(request, layer, frame, Budget())
+    except KeyboardInterrupt:
+        candidate.budget.interrupted.set()
+        return certify(replace(request, progress=None), layer, frame, Budget(seconds=1e-9))
+    if certificate.evidence.interrupted:
+        candidate.budget.interrupted.set()
+    return certificate
 
 
 def _look(candidate: Polished) -> None:
@@ -73,9 +84,9 @@ def _look(candidate: Polished) -> None:
         def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
             return np.asarray(layer(candidate.rest.frame(torch.from_numpy(x))))
 
-        seen = observe(answer, target, candidate.wishes.seed + 1 + look)
-        limit = 0.5 * (candidate.goal + candidate.wishes.tolerance)
-        if seen.largest <= limit or candidate.effort.over():
+        seen = observe(answer, target, candidate.request.seed + 1 + look)
+        limit = 0.5 * (candidate.goal + candidate.request.fit_tolerance)
+        if seen.largest <= limit or candidate.budget.over():
             return
         reach, whole = AROUND * target.domain.sides, tuple(range(target.dimension))
         low, high = (np.clip(seen.worst + s * reach, target.domain.lower, target.domain.upper) for s in (-1, 1))
@@ -84,7 +95,5 @@ def _look(candidate: Polished) -> None:
 
 def _boxes(certificate: Certificate) -> list[Box]:
     """The boxes that a failed proof names."""
-    return [
-        Box(tuple(b["coordinates"]), np.array(b["lower"]), np.array(b["upper"]))
-        for b in certificate.evidence.get("worst boxes", [])
-    ]
+    worst = certificate.evidence.worst_boxes or ()
+    return [Box(b.coordinates, np.array(b.lower), np.array(b.upper)) for b in worst]

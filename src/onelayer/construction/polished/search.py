@@ -8,18 +8,18 @@ by splitting units.
 
 import math
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Event, Lock
+from threading import Lock
 
 import torch
 from torch import Tensor
 
+from ...common.budget import Budget
 from ...common.machine import one_thread
-from ..group_samples import GroupFit
+from ..group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, Limits, Samples, errors_at, polish, sharpen
 
@@ -39,31 +39,14 @@ STALLED, SHARPER, SHARPEST = 0.5, 10.0, 1e6  # where more units bring less than 
 
 
 @dataclass
-class Effort:
-    """When to stop: a moment in time, or an interrupt from the keyboard."""
-
-    seconds: float
-    started: float = field(default_factory=time.perf_counter)
-    interrupted: Event = field(default_factory=Event)
-
-    def over(self) -> bool:
-        return self.interrupted.is_set() or time.perf_counter() - self.started > self.seconds
-
-    def part(self, fraction: float) -> "Effort":
-        """A share of the time that is left, with the same interrupt."""
-        left = max(self.seconds - (time.perf_counter() - self.started), 0.0)
-        return Effort(fraction * left, interrupted=self.interrupted)
-
-
-@dataclass
-class Search:
+class UnitSearch:
     """One group of coordinates, one family; `goal` is the error to reach on the pool, `most` the largest size allowed."""
 
     family: Family
-    source: GroupFit
+    source: GroupSamples
     goal: float
     cap: Callable[[float, int], float]  # Σ|c| for a range of f and so many units
-    effort: Effort
+    budget: Budget
     most: int
     exactly: bool = False  # no other number of units, and the best that it can do
     probe: bool = False  # whether to look at the largest size first, and leave it at that if it fails
@@ -121,7 +104,7 @@ class Search:
             with one_thread():
                 work()
         except KeyboardInterrupt:
-            self.effort.interrupted.set()
+            self.budget.interrupted.set()
         if self.best is None:
             theta, samples, _ = self._start(min(self.most, FIRST[self.family.name][0]), 0)
             self._note(self._judged(polish(self.family, theta, samples, self._limits(len(theta), theta), 0)))
@@ -138,7 +121,7 @@ class Search:
         def work() -> None:
             fit = self._polished(before.theta)
             self._note(fit)
-            if fit.observed > goal and not self.exactly and not self.effort.over():
+            if fit.observed > goal and not self.exactly and not self.budget.over():
                 self._grow(math.ceil(1.08 * before.units))
                 self._shrink()
 
@@ -170,7 +153,7 @@ class Search:
     def _limits(self, units: int, theta: Tensor) -> Limits:
         reach = max(self.reach, 2 * float(theta.abs().max()))
         enough = 0.0 if self.exactly else 0.5 * self.goal
-        return Limits(self.cap(self.spread, units), reach, enough, self.effort.over)
+        return Limits(self.cap(self.spread, units), reach, enough, self.budget.over)
 
     def _start(self, units: int, seed: int) -> tuple[Tensor, Samples, float]:
         """The arrangement with the best least-squares fit."""
@@ -178,7 +161,7 @@ class Search:
         samples = self.samples(units, width, seed)
         found: list[tuple[float, Tensor]] = []
         for arrangement in ARRANGEMENTS[self.family.name]:
-            if found and self.effort.over():
+            if found and self.budget.over():
                 break
             theta = self.family.start(units, arrangement, self.source.seed + seed).to(self.device)
             found.append((polish(self.family, theta, samples, self._limits(units, theta), 0).fitted, theta))
@@ -212,7 +195,7 @@ class Search:
     def _all(self, tasks: Sequence[Callable[[], Fit]], units: int) -> list[Fit]:
         """The results of tasks with so many units, at the same time where that is worth it."""
         small = self._freedom(units, len(self.source.group) + 1) < WORTH
-        return [task() for task in tasks] if small else in_parallel(tasks, self.effort)
+        return [task() for task in tasks] if small else in_parallel(tasks, self.budget)
 
     def _note(self, fit: Fit) -> None:
         """Keep it if it is smaller and within the goal, or nearer to the goal."""
@@ -228,13 +211,13 @@ class Search:
     def _grow(self, least: int = 0) -> None:
         d = len(self.source.group)
         units = min(self.most, least or FIRST[self.family.name][min(d, 4) - 1])
-        while units < self.most and self._start(units, 0)[2] > ROUGH * self.spread and not self.effort.over():
+        while units < self.most and self._start(units, 0)[2] > ROUGH * self.spread and not self.budget.over():
             units = min(self.most, math.ceil(1.5 * units))
         history: list[tuple[int, float]] = []
         while True:
             fit = self._attempt(units)
             history.append((units, fit.observed))
-            if fit.observed <= self.goal or units >= self.most or self.effort.over():
+            if fit.observed <= self.goal or units >= self.most or self.budget.over():
                 return
             if len(history) > 1 and fit.observed > STALLED * history[-2][1]:
                 self.reach = min(SHARPER * self.reach, SHARPEST)  # perhaps the heads must be sharper
@@ -244,14 +227,14 @@ class Search:
         """Prune what matters least and polish again; then fresh starts of smaller sizes, as long as one succeeds."""
         while self.best is not None and self.best.observed <= self.goal and self.best.units > 1:
             self._prune()
-            if self.effort.over() or not self._smaller():
+            if self.budget.over() or not self._smaller():
                 return
 
     def _prune(self) -> None:
         """Two numbers of units at a time are taken out, those that matter least; the larger that does no harm counts."""
         assert self.best is not None
         fraction = PRUNED
-        while not self.effort.over() and self.best.units > 1:
+        while not self.budget.over() and self.best.units > 1:
             fit, gone = self.best, min(max(1, int(fraction * self.best.units)), self.best.units - 1)
             samples = self.samples(fit.units, fit.theta.shape[1], 0)
             weights = self.family.weights(fit.theta, samples.points)
@@ -289,7 +272,7 @@ def next_size(history: Sequence[tuple[int, float]], goal: float) -> int:
     return math.ceil(units * min(max(factor, 1.2), 2.0))
 
 
-def in_parallel(tasks: Sequence[Callable[[], Fit]], effort: Effort) -> list[Fit]:
+def in_parallel(tasks: Sequence[Callable[[], Fit]], budget: Budget) -> list[Fit]:
     """The results in order; tasks run at the same time, one thread each. After an interrupt they end with what they have."""
     cores = min(len(tasks), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     if cores <= 1:
@@ -299,5 +282,5 @@ def in_parallel(tasks: Sequence[Callable[[], Fit]], effort: Effort) -> list[Fit]
         try:
             return [future.result() for future in futures]
         except KeyboardInterrupt:
-            effort.interrupted.set()
+            budget.interrupted.set()
             return [future.result() for future in futures]

@@ -5,21 +5,21 @@ import math
 from ...common.table import at_most
 from ..forecast import continued
 from .refine import Refined
-from .search import Search
+from .search import UnitSearch
 
 UNBELIEVABLE = 10**5  # units: an estimate beyond it only says that the error no longer falls
 
 
-def told(found: Refined) -> tuple[str, ...]:
+def explain_failure(found: Refined) -> tuple[str, ...]:
     """Notes for the report; none if all is well."""
     source, certificate = found.source, found.certificate
     notes = []
-    if source.effort.interrupted.is_set():
+    if source.budget.interrupted.is_set():
         notes.append("interrupted: this is the best layer so far")
     if certificate.verdict == "CERTIFIED":
         return tuple(notes)
     tolerance = certificate.tolerance
-    rounding = float(certificate.evidence.get("rounding", 0.0))
+    rounding = certificate.evidence.rounding or 0.0
     if rounding > tolerance / 2:
         notes.append(
             f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}: so small a tolerance cannot be proved"
@@ -53,7 +53,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names if len(names) <= 5 else [*names[:2], "…", names[-1]])
 
 
-def _needed(search: Search, names: str) -> str:
+def _needed(search: UnitSearch, names: str) -> str:
     """Where one group's search ended, and what the errors so far suggest."""
     assert search.best is not None
     units, data = search.best.units, search.source.target.data
@@ -71,7 +71,7 @@ def _needed(search: Search, names: str) -> str:
     return f"{reached}; the errors so far suggest about {needed:,} units (an estimate): give it more `seconds`"
 
 
-def units_needed(search: Search) -> int | None:
+def units_needed(search: UnitSearch) -> int | None:
     """An estimate from the sizes that were tried, as `plan` makes it; None if too few were."""
     seen = sorted((units, error) for units, error in search.tried.items() if 0 < error < math.inf)
     if len(seen) < 3:

@@ -7,23 +7,22 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
             + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 
+from ...common.outward import UP_FEW as UP
+from ...common.outward import U
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble.gates import bound_of_outputs
-from ...layer.layer import ScalarLayer
-from ...layer.rounding.plain import U64
-from ...proof.certificate import Certificate
+from ...layer.layer import GateLayer
+from ...proof.certificate import Certificate, Evidence
 from ...target.target import Target
 from ..plan import Plan
-from .construction import theorem_rounding
-
-UP = 1 + 1e-12
+from .layer import theorem_rounding
 
 
-def certify_theorem(target: Target, plan: Plan, layer: ScalarLayer, values_error: float) -> Certificate:
+def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: float) -> Certificate:
     """The certificate of a representative layer built after `plan`, nothing observed yet."""
     M = plan.units
     deltas = layer.gate_values[:, 0]
-    total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U64)
+    total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U)
     wide = bound_of_outputs(layer) if plan.config.residual else 0.0
     rounding = theorem_rounding(target, plan.counts, plan.sharpness, 0.0, (total, total, values_error), wide)
     terms = {"a priori": plan.bound} | rounding
@@ -47,12 +46,12 @@ def certify_theorem(target: Target, plan: Plan, layer: ScalarLayer, values_error
         method="theorem",
         domain=str(target.domain),
         assumptions=tuple(assumptions),
-        evidence={
-            "cells": list(plan.counts),
-            "sharpness": plan.sharpness,
-            "modulus": str(modulus),
-            "lipschitz": modulus.lipschitz,
-            "terms": terms,
-            "total": total,
-        },
+        evidence=Evidence(
+            cells=plan.counts,
+            sharpness=plan.sharpness,
+            modulus=str(modulus),
+            lipschitz=modulus.lipschitz,
+            terms=terms,
+            total=total,
+        ),
     )

@@ -11,20 +11,19 @@ import torch
 from torch import Tensor
 
 from ...layer.heads import Hinges, Memory
-from ...layer.layer import ScalarLayer, VectorLayer
-from ...target.target import Target
-from ..group_samples import GroupFit, base_of
-from ..request import Wishes
+from ...layer.layer import GateLayer, Layer
+from ..group_samples import GroupSamples, base_of
+from ..request import Request
 from .values import Problem, solve
 
 
-def corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) -> ScalarLayer | VectorLayer:
+def corrected(layer: Layer, request: Request) -> Layer:
     """The layer with hinges, all values solved anew together, if that lowers the error observed on a pool."""
-    D = target.dimension
-    fit = GroupFit(target, tuple(range(D)), wishes.seed)
-    hinges = spread_hinges(wishes.hinges, D, wishes.seed)
+    target, D = request.target, request.target.dimension
+    fit = GroupSamples(target, tuple(range(D)), request.seed)
+    hinges = spread_hinges(request.hinges, D, request.seed)
     base = base_of(target)
-    pool, pool_values = fit.sample(16_000, 99 + wishes.seed)
+    pool, pool_values = fit.sample(16_000, 99 + request.seed)
 
     def features(x: Tensor) -> Tensor:
         one = torch.ones(len(x), 1, dtype=x.dtype)
@@ -32,7 +31,7 @@ def corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) 
 
     K = features(pool[:1]).shape[1]
     fit.require_samples(K)
-    points, values = fit.sample(max(2000, int(2.5 * K)), 7 + wishes.seed)
+    points, values = fit.sample(max(2000, int(2.5 * K)), 7 + request.seed)
     solution = solve(Problem(features, points, values + base, pool, pool_values + base))
     before = float((pool_values + base - layer(pool)).abs().max())
     if solution.observed >= before:
@@ -41,16 +40,16 @@ def corrected(target: Target, layer: ScalarLayer | VectorLayer, wishes: Wishes) 
     return replace(_with_values(layer, old), hinges=hinges, hinge_values=hinge_values, bias=bias[0])
 
 
-def _old_features(layer: ScalarLayer | VectorLayer, x: Tensor) -> Tensor:
+def _old_features(layer: Layer, x: Tensor) -> Tensor:
     """What the layer's heads offer; one weight of each memory head is redundant (they sum to 1) and left out."""
-    if isinstance(layer, ScalarLayer):
+    if isinstance(layer, GateLayer):
         return layer.gates.features(x, full=True)
     return torch.cat([x, layer.memory.features(x)[:, ~_first_of_group(layer.memory)]], dim=1)
 
 
-def _with_values(layer: ScalarLayer | VectorLayer, c: Tensor) -> ScalarLayer | VectorLayer:
+def _with_values(layer: Layer, c: Tensor) -> Layer:
     """The layer with new values, in the order of `_old_features`."""
-    if isinstance(layer, ScalarLayer):
+    if isinstance(layer, GateLayer):
         slots = torch.zeros_like(layer.gate_values)
         slots[layer.gates.slots(full=True)] = c
         return replace(layer, gate_values=slots)

@@ -5,7 +5,7 @@
     c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
 
 The certificate covers our own evaluation. An export reports the largest difference from that which was observed, and a bound
-where one is proved (`docs/export.md`).
+where one is proved (`docs/run/export.md`).
 """
 
 from dataclasses import asdict, dataclass

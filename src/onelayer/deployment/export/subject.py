@@ -20,7 +20,7 @@ from ...common.errors import InputError
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer
-from ...target.margin import asked
+from ...target.margin import in_scope
 from ...target.points import uniform_points
 from ..folder import load
 
@@ -138,7 +138,7 @@ class Subject:
         x = a.domain.points(uniform_points(count, self.dimension, seed).numpy())
         x = np.rint(x) if a.vocabulary is not None else x
         x = a.domain.representable(x, self.arithmetic.name == "float32")
-        return x[asked(a.target, x)] if a.target is not None else x
+        return x[in_scope(a.target, x)] if a.target is not None else x
 
     def measure(self, answer: Answer, x: np.ndarray) -> Measured:
         """The exported layer compared with our own at the points x; values that are not finite are refused."""

@@ -60,7 +60,7 @@ def compare_peers(
     seed: int = 0,
 ) -> list[Row]:
     """Every peer at a budget of parameters, with so many seconds each."""
-    target = target_of(function, domain, {})
+    target = target_of(function, domain)
     return [run(peer, target, parameters, seconds, seed) for peer in PEERS]
 
 

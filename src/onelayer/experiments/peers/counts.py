@@ -51,7 +51,7 @@ def chebyshev_counts(f: "str | Callable[[Any], Any] | Target", domain: Sides | N
 
     Sizes are found by bisection, which takes for granted that errors do not rise with size.
     """
-    target = target_of(f, domain, {})
+    target = target_of(f, domain)
     found = [_counts(_parts(target, output, error), target.dimension, error) for output in range(target.outputs)]
     return Counts(*(None if None in entry else sum(entry) for entry in zip(*found, strict=True)))
 

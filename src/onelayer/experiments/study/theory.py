@@ -1,8 +1,8 @@
 """What theory predicts of a rate, by name, for targets of D variables.
 
-    lipschitz      the theorem's lattice (docs/theorem.md, 3): M = ∏ ⌈D L_j / (2(1 − η)ε)⌉ heads, so M ~ ε^(−D)
+    lipschitz      the theorem's lattice (docs/theory/theorem.md, 3): M = ∏ ⌈D L_j / (2(1 − η)ε)⌉ heads, so M ~ ε^(−D)
     second-order   smooth targets, values that are free: an error of order h², so M grows no faster than ε^(−D/2)
-    analytic       analytic targets: error ~ exp(−c M^(1/D)) for some c > 0 (docs/polished.md)
+    analytic       analytic targets: error ~ exp(−c M^(1/D)) for some c > 0 (docs/build/polished.md)
     additive       a sum over D variables is built one variable at a time, each within ε/D: M = D m(ε/D) with m(ε) between
                    constant and ε^(−1/2) (second-order for one variable), so that M ~ D^b with b between 1 and 3/2
     apart          and is proved one variable at a time: boxes ~ D

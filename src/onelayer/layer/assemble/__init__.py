@@ -1,22 +1,41 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
-`scalar` assembles the sequence form, a token per coordinate; `vector` the one-token form. Both write into the same
-Module that stock weights or training would fill, and nothing else: what the model computes is Eq. (5)–(8) and its FFN.
+`gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `symmetric` the form without
+positional codes. All write into the same Module that stock weights or training would fill, and nothing else: what the model
+computes is Eq. (5)–(8) and its FFN.
 """
 
 from ...model.transformer import SingleLayerTransformer
-from ..layer import ScalarLayer, VectorLayer
+from ..layer import Layer, MemoryLayer
+from ..symmetric import SymmetricLayer
 from .frame import Frame, Layout, Outputs, frame_of, outputs_of
-from .gates import assemble_scalar
-from .memory import assemble_vector
+from .gates import assemble_gates
+from .memory import assemble_memory
+from .symmetric import assemble_symmetric
 
-__all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of", "outputs_of"]
+__all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of", "head_kinds", "outputs_of"]
 
 
 def assemble(
-    layer: ScalarLayer | VectorLayer, frame: Frame, outputs: Outputs, layout: Layout = "token"
+    layer: Layer | SymmetricLayer, frame: Frame, outputs: Outputs, layout: Layout = "token"
 ) -> SingleLayerTransformer:
     """The Transformer whose T is `layer` after the normalisation of `frame`."""
-    if isinstance(layer, VectorLayer):
-        return assemble_vector(layer, frame)
-    return assemble_scalar(layer, frame, outputs, layout)
+    if isinstance(layer, SymmetricLayer):
+        return assemble_symmetric(layer, frame)
+    if isinstance(layer, MemoryLayer):
+        return assemble_memory(layer, frame)
+    return assemble_gates(layer, frame, outputs, layout)
+
+
+def head_kinds(layer: Layer | SymmetricLayer, outputs: Outputs, layout: Layout) -> tuple[tuple[str, int], ...]:
+    """The heads in the order of the model, as (kind, count)."""
+    if isinstance(layer, SymmetricLayer):
+        gates = int(layer.heads.anchored.sum())
+        kinds = [("symmetric mean", layer.units - gates), ("symmetric gate", gates)]
+    elif isinstance(layer, MemoryLayer):
+        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", len(layer.reads))]
+    else:
+        kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", len(layer.reads))]
+        if layout == "heads":
+            kinds = [*kinds, ("constant", 1)] * outputs.places
+    return tuple((kind, count) for kind, count in kinds if count)

@@ -17,7 +17,7 @@ from ...common.errors import InputError
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..heads import MASKED
-from ..layer import ScalarLayer
+from ..layer import GateLayer
 from .frame import Frame, Layout, Outputs, blank, write_hinges, write_identity
 
 X = 0  # the coordinate that holds x_j
@@ -27,7 +27,7 @@ EDGE = (
 )  # |x̂| on the domain; far from 0 rounding may add more, which the 55 between exp(−745) = 0 and 800 covers
 
 
-def scalar_config(
+def gate_config(
     dimension: int, outputs: Outputs, layout: Layout, *, units: int, reads: int = 0, hinges: int = 0, plain: bool
 ) -> LayerConfig:
     """The shape of the Transformer for so many units, reads and hinges; `plain` gates have a value on the anchor only."""
@@ -52,7 +52,7 @@ def scalar_config(
     )
 
 
-def assemble_scalar(layer: ScalarLayer, frame: Frame, outputs: Outputs, layout: Layout) -> SingleLayerTransformer:
+def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Layout) -> SingleLayerTransformer:
     D, m = layer.dimension, layer.outputs
     if layout != "token" and len(layer.hinges):
         raise InputError("hinges in the FFN", f"layout={layout!r}", "use layout='token', which leaves the FFN free")
@@ -61,7 +61,7 @@ def assemble_scalar(layer: ScalarLayer, frame: Frame, outputs: Outputs, layout: 
         raise InputError(f"layout={layout!r}, an output at a token of its own", found, "use layout='token'")
     plain = not layer.gate_values[:, 1:].any()
     reads = layer.reads
-    config = scalar_config(
+    config = gate_config(
         D, outputs, layout, units=layer.units, reads=len(reads), hinges=len(layer.hinges), plain=bool(plain)
     )
     d_v, before = config.d_v, 1 + D + FLAGS[layout]
@@ -95,7 +95,7 @@ def assemble_scalar(layer: ScalarLayer, frame: Frame, outputs: Outputs, layout: 
     return model
 
 
-def _keys(layer: ScalarLayer, reads: list[int], constant: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _keys(layer: GateLayer, reads: list[int], constant: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Keys of all heads over (x, codes, anchor), and bounds on the largest kept score: at least `lowest`, at most `highest`.
 
     A key's weight on x is shared by all tokens, masked ones included: hence the |β|·EDGE in their offsets.
@@ -128,7 +128,7 @@ def _keys(layer: ScalarLayer, reads: list[int], constant: bool) -> tuple[Tensor,
     return keys, lowest, highest
 
 
-def _values(layer: ScalarLayer, reads: list[int], d_v: int, constant: bool) -> tuple[Tensor, Tensor]:
+def _values(layer: GateLayer, reads: list[int], d_v: int, constant: bool) -> tuple[Tensor, Tensor]:
     """(values over (x, codes, anchor) [head, D + 2, d_v], W^O [head, d_v, outputs]) of all heads.
 
     A plain gate is worth 1 on the anchor and its row of W^O holds the values. With full values the values stand in W^V:
@@ -160,7 +160,7 @@ def _values(layer: ScalarLayer, reads: list[int], d_v: int, constant: bool) -> t
 
 def _write_place(
     model: SingleLayerTransformer,
-    layer: ScalarLayer,
+    layer: GateLayer,
     outputs: Outputs,
     place: int,
     keyed: tuple[Tensor, Tensor, Tensor],
@@ -181,7 +181,7 @@ def _write_place(
     model.W_O[mine.start * c.d_v : mine.stop * c.d_v, : outputs.width] = out.flatten(0, 1)
 
 
-def _write_selection(model: SingleLayerTransformer, layer: ScalarLayer, outputs: Outputs, at: int) -> None:
+def _write_selection(model: SingleLayerTransformer, layer: GateLayer, outputs: Outputs, at: int) -> None:
     """Layout "wide": u_q = relu(z_q + 2B·code_q − B), y = Σ_q u_q − B, for |z_q| ≤ B; the bias is added to z_q."""
     B, width = bound_of_outputs(layer), outputs.width
     y = at + layer.outputs
@@ -196,7 +196,7 @@ def _write_selection(model: SingleLayerTransformer, layer: ScalarLayer, outputs:
     model.W_R[y : y + width] = torch.eye(width, dtype=torch.float64)
 
 
-def bound_of_outputs(layer: ScalarLayer) -> float:
+def bound_of_outputs(layer: GateLayer) -> float:
     """B ≥ |T(x)| on the domain: each head is at most its largest value, a read at most ½, a maximum at most ½ + max|b|."""
     v = layer.gate_values.abs()
     tokens = v[:, 1:-1].amax(dim=1) if layer.dimension else v[:, 0]

@@ -13,13 +13,13 @@ import torch
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..heads import MASKED
-from ..layer import VectorLayer
+from ..layer import MemoryLayer
 from .frame import Frame, blank, power_of_4, write_hinges, write_identity
 
 EDGE = 0.5 + 1e-9  # |x̂_j| on the domain, rounding of the normalisation included
 
 
-def vector_config(
+def memory_config(
     dimension: int, outputs: int, tokens: int, groups: list[int], *, ridges: int = 0, reads: int = 0, hinges: int = 0
 ) -> LayerConfig:
     """The shape of the Transformer; `groups` are the sizes of the groups of coordinates."""
@@ -40,11 +40,11 @@ def vector_config(
     )
 
 
-def assemble_vector(layer: VectorLayer, frame: Frame) -> SingleLayerTransformer:
+def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
     D, m, G = layer.dimension, layer.outputs, layer.memory.groups
     M, R, H = len(layer.memory), len(layer.ridges), len(layer.hinges)
     members = [layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).nonzero().flatten() for g in range(G)]
-    config = vector_config(D, m, M, [len(c) for c in members], ridges=R, reads=len(layer.reads), hinges=H)
+    config = memory_config(D, m, M, [len(c) for c in members], ridges=R, reads=len(layer.reads), hinges=H)
     d_k, d_v = config.d_k, config.d_v
     data, bias, flag = D, D + 1, D + 2
     anchor, value = flag + G, flag + G + bool(R)

@@ -11,10 +11,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ...common.budget import Budget
 from ...common.machine import one_thread
+from ..certificate import DecidingBox
 from .enclosure import COARSE, FINE, Ranges, enclosed
-from .part import Budget, Part
 from .subdivision import halved, measured, tiling, within_reach
+from .summand import Summand
 from .tiles import Tiles
 
 ALONG_EDGES = 4  # boxes per side, at least, where a condition cuts the box
@@ -52,7 +54,7 @@ class Bounded:
 class Cover:
     """Bounded boxes that cover a part; none if nothing is proved."""
 
-    part: Part
+    summand: Summand
     goal: float
     boxes: Bounded | None
     least: np.ndarray  # smallest and largest g seen at a node in the domain, [out]
@@ -62,18 +64,18 @@ class Cover:
     def range(self) -> tuple[np.ndarray, np.ndarray]:
         """Proved: low ≤ g ≤ high on the whole part, per output."""
         if self.boxes is None:
-            m = len(self.part.form.bias)
+            m = len(self.summand.form.bias)
             return np.full(m, -np.inf), np.full(m, np.inf)
         return self.boxes.low.min(axis=0), self.boxes.high.max(axis=0)
 
     @property
-    def worst(self) -> dict[str, list[float] | list[int]]:
-        """The box that decides: its coordinates, lower and upper ends."""
+    def worst(self) -> DecidingBox | None:
+        """The box that decides."""
         if self.boxes is None:
-            return {}
+            return None
         at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
         lower, upper = self.boxes.tiles.boxes[at].tolist()
-        return {"coordinates": list(self.part.group), "lower": lower, "upper": upper}
+        return DecidingBox(self.summand.group, tuple(lower), tuple(upper))
 
     def refine(self, budget: Budget, alone: bool) -> bool:
         """One step on the boxes that decide; False when nothing is left to do.
@@ -81,7 +83,7 @@ class Cover:
         Both ends of every output decide if other parts are added to this one; if it is `alone`, only the largest |g| does.
         """
         boxes = self.boxes
-        if boxes is None or budget.spent(len(boxes)):
+        if boxes is None or budget.over(len(boxes)):
             return False
         scores, seen = np.concatenate([boxes.high, -boxes.low], axis=1), np.concatenate([self.most, -self.least])
         enough = seen + CLOSE * np.tile(np.maximum(self.most - self.least, 0.0), 2)
@@ -93,7 +95,7 @@ class Cover:
         some = some[excess[some] > 0]
         if not len(some):
             return False
-        with one_thread(self.part.tokens < SMALL):
+        with one_thread(self.summand.tokens < SMALL):
             self._bound_finely(boxes, some[~boxes.across[some]])
             if boxes.across[some].any():
                 self._halve(boxes, some[boxes.across[some]])
@@ -104,22 +106,22 @@ class Cover:
         degrees = boxes.tiles[some].degrees(self.goal / 10)
         for p in np.unique(degrees).tolist():
             own = some[degrees == p]
-            found = enclosed(self.part, boxes.tiles[own], p, FINE)
+            found = enclosed(self.summand, boxes.tiles[own], p, FINE)
             boxes.low[own] = np.maximum(boxes.low[own], found.low)
             boxes.high[own] = np.minimum(boxes.high[own], found.high)
             boxes.degrees[own], boxes.done[own] = p, True
 
     def _halve(self, boxes: Bounded, some: np.ndarray) -> None:
-        lower, upper = self.part.sides
+        lower, upper = self.summand.sides
         widths = (boxes.tiles.boxes[some, 1] - boxes.tiles.boxes[some, 0]) / (upper - lower)
         halves = halved(boxes.tiles.boxes[some], widths.argmax(axis=1))
-        parents, truths = np.concatenate([some, some]), self.part.truths(halves)
+        parents, truths = np.concatenate([some, some]), self.summand.truths(halves)
         halves, parents, truths = halves[truths != -1], parents[truths != -1], truths[truths != -1]
         kept = np.ones(len(boxes), dtype=bool)
         kept[some] = False
         rest = boxes[kept]
         if len(halves):
-            found = bounded(self.part, measured(self.part, halves), truths, self.goal)
+            found = bounded(self.summand, measured(self.summand, halves), truths, self.goal)
             assert found is not None
             own, seen = found
             # what holds on a box holds on its halves
@@ -134,21 +136,21 @@ class Cover:
 
 
 def bounded(
-    part: Part, tiles: Tiles, truths: np.ndarray, goal: float, progress: Callable[[float], bool] | None = None
+    summand: Summand, tiles: Tiles, truths: np.ndarray, goal: float, progress: Callable[[float], bool] | None = None
 ) -> tuple[Bounded, tuple[np.ndarray, np.ndarray]] | None:
     """The tiles, coarsely bounded, and the smallest and largest g seen; None if `progress(fraction)` says stop."""
     degrees = tiles.degrees(goal)
-    m = len(part.form.bias)
+    m = len(summand.form.bias)
     ranges = Ranges(*(np.full((len(tiles), m), end) for end in (-np.inf, np.inf, np.inf, -np.inf)))
-    work, total = 0.0, float(((degrees + 1.0) ** part.dimension).sum())
+    work, total = 0.0, float(((degrees + 1.0) ** summand.dimension).sum())
     for p in np.unique(degrees).tolist():
         own = np.flatnonzero(degrees == p)
-        rows = max(1, min(NODES, WEIGHTS // max(part.tokens, 1)) // (p + 1) ** part.dimension)
+        rows = max(1, min(NODES, WEIGHTS // max(summand.tokens, 1)) // (p + 1) ** summand.dimension)
         for some in np.array_split(own, -(-len(own) // rows)):
-            found = enclosed(part, tiles[some], p, COARSE)
+            found = enclosed(summand, tiles[some], p, COARSE)
             for f in fields(Ranges):
                 getattr(ranges, f.name)[some] = getattr(found, f.name)
-            work += len(some) * (p + 1.0) ** part.dimension
+            work += len(some) * (p + 1.0) ** summand.dimension
             if progress and progress(work / total):
                 return None
     done = np.zeros(len(tiles), dtype=bool)
@@ -156,20 +158,20 @@ def bounded(
     return Bounded(tiles, degrees, ranges.low, ranges.high, done, truths == 0), seen
 
 
-def cover(part: Part, goal: float, budget: Budget, report: Callable[[float], None]) -> Cover:
+def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float], None]) -> Cover:
     """Every box of a tiling, coarsely bounded."""
-    m = len(part.form.bias)
-    nothing = Cover(part, goal, None, np.zeros(m), np.zeros(m))
+    m = len(summand.form.bias)
+    nothing = Cover(summand, goal, None, np.zeros(m), np.zeros(m))
 
     def stop(fraction: float) -> bool:
         report(fraction)
         used = budget.elapsed - before
-        return budget.spent(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
+        return budget.over(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
 
-    with one_thread(part.tokens < SMALL):
-        tiles = tiling(part, budget.spent, 1 if part.target.domain.where is None else ALONG_EDGES)
+    with one_thread(summand.tokens < SMALL):
+        tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else ALONG_EDGES)
         if tiles is None:
             return nothing
-        tiles, before = within_reach(part, tiles, goal, budget.spent), budget.elapsed
-        found = bounded(part, tiles, part.truths(tiles.boxes), goal, stop)
-    return nothing if found is None else Cover(part, goal, found[0], *found[1])
+        tiles, before = within_reach(summand, tiles, goal, budget.over), budget.elapsed
+        found = bounded(summand, tiles, summand.truths(tiles.boxes), goal, stop)
+    return nothing if found is None else Cover(summand, goal, found[0], *found[1])

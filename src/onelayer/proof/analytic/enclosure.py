@@ -16,7 +16,7 @@ import torch
 from ...formula.float_bounds import evaluate_bounded_on_grids
 from . import chebyshev
 from .grid import Grids, on_grids
-from .part import Part
+from .summand import Summand
 from .tiles import Tiles
 
 AT_ONCE = 2**22  # numbers held at a time
@@ -45,16 +45,16 @@ class Ranges:
     most: np.ndarray
 
 
-def enclosed(part: Part, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
+def enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
     """The ranges of g on boxes that are interpolated at degree p."""
-    rows = max(1, AT_ONCE // ((p + 1) ** part.dimension * (len(part.form.bias) + part.dimension) * 4))
-    found = [_enclosed(part, tiles[i : i + rows], p, fineness) for i in range(0, len(tiles), rows)]
+    rows = max(1, AT_ONCE // ((p + 1) ** summand.dimension * (len(summand.form.bias) + summand.dimension) * 4))
+    found = [_enclosed(summand, tiles[i : i + rows], p, fineness) for i in range(0, len(tiles), rows)]
     return Ranges(*(np.concatenate([getattr(r, name) for r in found]) for name in ("low", "high", "least", "most")))
 
 
-def _enclosed(part: Part, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
-    D, m, boxes = part.dimension, len(part.form.bias), len(tiles)
-    g, nodal, inside = _nodal_values(part, tiles, p)
+def _enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
+    D, m, boxes = summand.dimension, len(summand.form.bias), len(tiles)
+    g, nodal, inside = _nodal_values(summand, tiles, p)
     size = np.abs(g).max(axis=1)
     with np.errstate(invalid="ignore", over="ignore"):
         a = chebyshev.along(chebyshev.coefficients(p), g.reshape(boxes, *(p + 1,) * D, m), D)
@@ -69,29 +69,29 @@ def _enclosed(part: Part, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
     return Ranges(np.where(good, low, -np.inf), np.where(good, high, np.inf), least, most)
 
 
-def _nodal_values(part: Part, tiles: Tiles, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(g at the nodes [box, node, out], a bound on its error [box, out], which nodes lie in the domain [box, node])."""
     boxes = tiles.boxes
     t = chebyshev.nodes(p)
     middle, half = (boxes[:, 0] + boxes[:, 1]) / 2, (boxes[:, 1] - boxes[:, 0]) / 2
     axes = np.clip(middle[:, :, None] + half[:, :, None] * t, boxes[:, 0, :, None], boxes[:, 1, :, None])
-    f, f_error = evaluate_bounded_on_grids(part.formula, axes)
-    shift, scale = part.normalisation
+    f, f_error = evaluate_bounded_on_grids(summand.formula, axes)
+    shift, scale = summand.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
-    T, rounding = on_grids(part.form, grids, part.edge, part.device)
+    T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)
     with np.errstate(invalid="ignore"):
-        return T.numpy() - f, f_error.max(axis=1) + rounding.numpy(), _inside(part, axes)
+        return T.numpy() - f, f_error.max(axis=1) + rounding.numpy(), _inside(summand, axes)
 
 
-def _inside(part: Part, axes: np.ndarray) -> np.ndarray:
+def _inside(summand: Summand, axes: np.ndarray) -> np.ndarray:
     """Which points of the grids lie in the domain, [box, node]."""
     boxes, D, n = axes.shape
-    if part.target.domain.where is None:
+    if summand.target.domain.within is None:
         return np.ones((boxes, n**D), dtype=bool)
     index = np.meshgrid(*([np.arange(n)] * D), indexing="ij")
     x = np.stack([axes[:, j, index[j].reshape(-1)] for j in range(D)], axis=-1)
-    return part.target.domain.contains(x.reshape(-1, D)).reshape(boxes, n**D)
+    return summand.target.domain.contains(x.reshape(-1, D)).reshape(boxes, n**D)
 
 
 def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> tuple[np.ndarray, np.ndarray]:

@@ -15,11 +15,12 @@ tried after it where they are small enough.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
+from ...common.budget import Budget
+from ...common.progress import Progress
 from ...common.table import at_most
 from ...formula.additive import components, links_of, maximal, parts_of
 from ...formula.float_bounds import ULPS
@@ -29,31 +30,20 @@ from ...layer.form import Form
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...target.target import Target
 from ..boxes import Covering, Patch, largest
+from ..certificate import Evidence
+from ..claim import Claim, Proof
 from .cover import Cover, cover
-from .part import MOST_COORDINATES, Budget, Part
+from .summand import MOST_COORDINATES, Summand
 
 SHARE = 0.01  # of the tolerance, for truncation
 ROUNDING = 0.01  # of the tolerance: rounding is not bounded more closely than that
-Progress = Callable[[str, float], None]
-
-
-@dataclass(frozen=True)
-class Proof:
-    """A bound on sup |T − f|, rounding of the deployed model included, and how it was found."""
-
-    bound: float
-    evidence: dict[str, object]
-    assumptions: tuple[str, ...]
-    covering: Covering | None = field(default=None, compare=False, repr=False)  # the boxes, where there are any
 
 
 def prove(
     form: Form,
-    target: Target,
     frame: Frame,
-    tolerance: float,
+    claim: Claim,
     budget: Budget | None = None,
-    progress: Progress | None = None,
     truncation: float | None = None,
     how: Deployment | None = None,
     deployed: np.ndarray | None = None,
@@ -61,11 +51,12 @@ def prove(
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
     `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
-    degrees, not the boxes. `progress` gets a stage and the fraction done; once a bound holds the stage names it. An
-    interrupt from the keyboard then ends the refinement, and the bound so far is returned; before that it is raised.
-    `how` the model is deployed, if not in float64 with one summand per head and coordinate, the output just read.
-    `deployed`: its rounding per output, where that is known already (as where `form` is a part of the model only).
+    degrees, not the boxes. Once a bound holds, the stage that `progress` gets names it; an interrupt from the keyboard
+    then ends the refinement, and the bound so far is returned. Before that it is raised.
+    `how` says how the model is evaluated, by default in float64 with one summand per head and coordinate, the output just
+    read; `deployed` is its rounding per output, where that is known already (as where `form` is only a part of the model).
     """
+    target, tolerance = claim.target, claim.tolerance
     if target.formula is None or not form.is_finite():
         return None
     budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
@@ -73,53 +64,51 @@ def prove(
     for groups in _splittings(form, target):
         if max(map(len, groups)) <= MOST_COORDINATES and (best is None or not _settled(best, tolerance)):
             goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
-            found = _prove(form, target, frame, groups, goal, tolerance, budget, progress, how, deployed)
+            found = _prove(form, frame, claim, groups, goal, budget, how, deployed)
             best = found if best is None or found.bound < best.bound else best
     return best
 
 
 def _settled(proof: Proof, tolerance: float) -> bool:
-    """Whether nothing more is to be tried."""
-    return proof.bound <= tolerance or "interrupted" in proof.evidence
+    """Whether there is nothing more to try."""
+    return proof.bound <= tolerance or bool(proof.evidence.interrupted)
 
 
 def _prove(
     form: Form,
-    target: Target,
     frame: Frame,
+    claim: Claim,
     groups: list[tuple[int, ...]],
     goal: float,
-    tolerance: float,
     budget: Budget,
-    progress: Progress | None,
     how: Deployment,
     deployed: np.ndarray | None,
 ) -> Proof:
     """The proof with g split into these groups, truncation up to `goal` in each."""
+    target, progress = claim.target, claim.progress
     assert target.formula is not None
     covers: list[Cover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
-        part = Part(own, formula, target, frame, group, budget.device)
-        covers.append(cover(part, goal, budget, _share(progress, position, len(groups))))
+        summand = Summand(own, formula, target, frame, group, claim.device)
+        covers.append(cover(summand, goal, budget, _share(progress, position, len(groups))))
     if deployed is None:
-        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * tolerance).numpy()
-    interrupted, on_gpu = False, torch.device(budget.device).type != "cpu"
+        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * claim.tolerance).numpy()
+    interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
     try:
         _refine(covers, budget, progress, deployed)
     except KeyboardInterrupt:  # every box is bounded: what was found so far holds
         interrupted = True
-    evidence: dict[str, object] = {
-        "groups": [list(group) for group in groups],
-        "boxes": [0 if c.boxes is None else len(c.boxes) for c in covers],
-        "degrees": [0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers],
-        "ellipses": [1.0 if c.boxes is None else float(c.boxes.tiles.rho.min()) for c in covers],
-        "truncation": goal * len(groups),
-        "worst boxes": [c.worst for c in covers if c.boxes is not None],
-        "rounding": float(deployed.max()),
-    }
-    if interrupted:
-        evidence["interrupted"] = True
+    evidence = Evidence(
+        groups=tuple(groups),
+        boxes=tuple(0 if c.boxes is None else len(c.boxes) for c in covers),
+        degrees=tuple(0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers),
+        ellipses=tuple(1.0 if c.boxes is None else float(c.boxes.tiles.rho.min()) for c in covers),
+        truncation=goal * len(groups),
+        worst_boxes=tuple(c.worst for c in covers if c.worst is not None),
+        rounding=float(deployed.max()),
+        interrupted=interrupted,
+    )
     assumptions = (
         *how.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
@@ -133,7 +122,7 @@ def _prove(
 def _covering(covers: list[Cover], deployed: np.ndarray, target: Target, bound: float) -> Covering | None:
     """The boxes of the covers; None if there are none for some part."""
     patches = [
-        Patch(c.part.group, c.boxes.tiles.boxes[:, 0], c.boxes.tiles.boxes[:, 1], c.boxes.low, c.boxes.high)
+        Patch(c.summand.group, c.boxes.tiles.boxes[:, 0], c.boxes.tiles.boxes[:, 1], c.boxes.low, c.boxes.high)
         for c in covers
         if c.boxes is not None
     ]
@@ -149,7 +138,7 @@ def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
 def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
     """Ways to write g as a sum over groups of coordinates: overlapping groups, as small as can be; then disjoint ones."""
     assert target.formula is not None
-    if target.domain.where is not None:
+    if target.domain.within is not None:
         return [[tuple(range(target.dimension))]]
     links = [*form.links(), *links_of(target.formula)]
     small, apart = maximal(links) or [(0,)], components(links) or [(0,)]

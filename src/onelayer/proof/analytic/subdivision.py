@@ -15,8 +15,8 @@ import torch
 from flint import acb, arb
 
 from ...formula import enclose_complex
-from .part import Part
 from .strip import Ellipses, largest
+from .summand import Summand
 from .tiles import DEGREES, Tiles
 
 NOMINAL = {1: 1e-10, 2: 1e-9, 3: 1e-7, 4: 1e-6}
@@ -31,94 +31,96 @@ AT_ONCE, NUMBERS = 512, 2**22  # boxes measured at a time, numbers held
 UP = 1 + 1e-9
 
 
-def tiling(part: Part, spent: Callable[[int], bool], least: int) -> Tiles | None:
+def tiling(summand: Summand, over: Callable[[int], bool], least: int) -> Tiles | None:
     """Good boxes that cover the part, `least` per side at the least; None if there are too many or they get too small."""
-    pending = _first(part, least)
-    lower, upper = part.sides
-    nominal = NOMINAL[part.dimension] * part.size
+    pending = _first(summand, least)
+    lower, upper = summand.sides
+    nominal = NOMINAL[summand.dimension] * summand.size
     good: list[Tiles] = []
-    rows = _rows(part)
+    rows = _rows(summand)
     while len(pending):
-        if spent(sum(map(len, good)) + len(pending)):
+        if over(sum(map(len, good)) + len(pending)):
             return None
         now, later = pending[:rows], pending[rows:]
-        now = now[part.truths(now) != -1]
+        now = now[summand.truths(now) != -1]
         pending = later
         if not len(now):
             continue
-        tiles = measured(part, now)
+        tiles = measured(summand, now)
         asked = _asked(tiles.rho, tiles.sizes.max(axis=2), nominal)
-        fine = (asked.max(axis=1) <= DEGREE[part.dimension]) & (tiles.sizes.max(axis=(1, 2)) <= GROWTH * part.size)
+        fine = (asked.max(axis=1) <= DEGREE[summand.dimension]) & (
+            tiles.sizes.max(axis=(1, 2)) <= GROWTH * summand.size
+        )
         if fine.any():
             good.append(tiles[fine])
         bad, asked = now[~fine], asked[~fine]
         width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
-        calm = (width * part.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
-        small = width.max(axis=1) < SMALLEST[min(part.dimension, 2)]
+        calm = (width * summand.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
+        small = width.max(axis=1) < SMALLEST[min(summand.dimension, 2)]
         hopeless = np.isinf(asked).any(axis=1) & calm & small
         if hopeless.any() or (width.max(axis=1) < THINNEST).any():
             return None
-        preference = np.where(np.isinf(asked), 1e6 * width * (1 + part.phases), asked)
+        preference = np.where(np.isinf(asked), 1e6 * width * (1 + summand.phases), asked)
         pending = np.concatenate([halved(bad, preference.argmax(axis=1)), later])
     return Tiles.joined(good) if good else None
 
 
-def within_reach(part: Part, tiles: Tiles, goal: float, spent: Callable[[int], bool]) -> Tiles:
+def within_reach(summand: Summand, tiles: Tiles, goal: float, over: Callable[[int], bool]) -> Tiles:
     """Boxes on which even the highest degree misses the goal are halved, as long as that can help.
 
     Seldom: where the layer is so much larger than the formula that the layout did not look at the latter. Nothing finer
     than rounding at the size of the layer is aimed at.
     """
-    goal, highest, rows = max(goal, 1e-15 * part.size), DEGREES[part.dimension][-1], _rows(part)
-    lower, upper = part.sides
+    goal, highest, rows = max(goal, 1e-15 * summand.size), DEGREES[summand.dimension][-1], _rows(summand)
+    lower, upper = summand.sides
     good: list[Tiles] = []
     while len(tiles):
         width = (tiles.boxes[:, 1] - tiles.boxes[:, 0]) / (upper - lower)
         missed = (tiles.truncation(highest).max(axis=1) > goal) & (width.max(axis=1) > SMALLEST[1])
         good.append(tiles[~missed])
-        if not missed.any() or spent(sum(map(len, good)) + 2 * int(missed.sum())):
+        if not missed.any() or over(sum(map(len, good)) + 2 * int(missed.sum())):
             good.append(tiles[missed])
             break
         bad = tiles[missed]
         asked = _asked(bad.rho, bad.sizes.max(axis=2), goal)
         halves = halved(bad.boxes, asked.argmax(axis=1))
-        halves = halves[part.truths(halves) != -1]
-        pieces = [measured(part, halves[i : i + rows]) for i in range(0, len(halves), rows)]
+        halves = halves[summand.truths(halves) != -1]
+        pieces = [measured(summand, halves[i : i + rows]) for i in range(0, len(halves), rows)]
         tiles = Tiles.joined(pieces) if pieces else bad[:0]
     return Tiles.joined(good)
 
 
-def _rows(part: Part) -> int:
+def _rows(summand: Summand) -> int:
     """How many boxes to measure at a time."""
-    return max(8, min(AT_ONCE, NUMBERS // (len(RHOS) * max(1, part.tokens) * len(part.form.bias))))
+    return max(8, min(AT_ONCE, NUMBERS // (len(RHOS) * max(1, summand.tokens) * len(summand.form.bias))))
 
 
-def measured(part: Part, boxes: np.ndarray) -> Tiles:
+def measured(summand: Summand, boxes: np.ndarray) -> Tiles:
     """The boxes with the ellipses that ask for the lowest degree at the nominal accuracy, and the sizes there."""
-    nominal = NOMINAL[part.dimension] * part.size
-    P, ladder = DEGREE[part.dimension], np.array(RHOS)[:, None, None]
+    nominal = NOMINAL[summand.dimension] * summand.size
+    P, ladder = DEGREE[summand.dimension], np.array(RHOS)[:, None, None]
     every = np.repeat(RHOS, len(boxes))
-    layer = _layer_sizes(part, np.tile(boxes, (len(RHOS), 1, 1)), every, closely=False)
+    layer = _layer_sizes(summand, np.tile(boxes, (len(RHOS), 1, 1)), every, closely=False)
     layer = layer.reshape(len(RHOS), len(boxes), *layer.shape[1:])  # [ρ, box, side, out]
     wide = (_asked(ladder, layer.max(axis=3), nominal).min(axis=0) > P).any(axis=1)
     for place in CLOSELY:  # from narrow ellipses to wide ones, as long as there is a bound at all
         if wide.any():
-            layer[place, wide] = _layer_sizes(part, boxes[wide], np.full(wide.sum(), RHOS[place]), closely=True)
+            layer[place, wide] = _layer_sizes(summand, boxes[wide], np.full(wide.sum(), RHOS[place]), closely=True)
             wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
     asked = _asked(ladder, layer.max(axis=3), nominal)
     best = asked.argmin(axis=0)
     own, rho = _taken(layer, best), np.array(RHOS)[best]
-    formula = _formula_sizes(part, boxes, rho)
+    formula = _formula_sizes(summand, boxes, rho)
     missed = (_asked(rho, (own + formula).max(axis=2), nominal) > P) & (asked.min(axis=0) <= P)
     if missed.any():  # the formula does not reach that far: the narrowest ellipse that would do for the layer
         narrow = np.where(missed, (asked <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
             own[rows], rho[rows] = _taken(layer[:, rows], narrow[rows]), np.array(RHOS)[narrow[rows]]
-            formula[rows] = _formula_sizes(part, boxes[rows], rho[rows])
+            formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows])
     half = (boxes[:, 1] - boxes[:, 0])[:, :, None] / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = part.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
+        slopes = summand.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
     sizes, slopes = (np.where(np.isnan(t), np.inf, t) for t in (own + formula, slopes))
     return Tiles(boxes, rho, sizes, slopes)
 
@@ -133,13 +135,13 @@ def _asked(rho: np.ndarray, sizes: np.ndarray, nominal: float) -> np.ndarray:
         return np.maximum(np.log(4 * sizes / (nominal * (rho - 1))) / np.log(rho), 0.0)
 
 
-def _first(part: Part, least: int) -> np.ndarray:
+def _first(summand: Summand, least: int) -> np.ndarray:
     """A coarse tiling whose halves of halves fit the sharpest head: boxes [box, 2, D] with shared float faces."""
-    D = part.dimension
+    D = summand.dimension
     rho = (8 / NOMINAL[D]) ** (1 / DEGREE[D])
-    needed = np.ceil(part.phases * (rho - 1 / rho) / 2 / (4 * PHASE)).clip(1, 1e15)
+    needed = np.ceil(summand.phases * (rho - 1 / rho) / 2 / (4 * PHASE)).clip(1, 1e15)
     counts = [max(least, math.ceil(n / 2 ** max(0, math.floor(math.log2(n)) - 1))) for n in needed.tolist()]
-    lower, upper = part.sides
+    lower, upper = summand.sides
     axes = []
     for a, b, n in zip(lower, upper, counts, strict=True):
         cuts = np.clip(np.concatenate([[a], a + (b - a) * np.arange(1, n) / n, [b]]), a, b)
@@ -158,19 +160,19 @@ def halved(boxes: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return np.concatenate([left, right])
 
 
-def _layer_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray, closely: bool) -> np.ndarray:
+def _layer_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, closely: bool) -> np.ndarray:
     """[box, coordinate, out]: |T| on the ellipses, a trifle enlarged for the rounding of the normalisation."""
-    shift, scale = part.normalisation
+    shift, scale = summand.normalisation
     centres = (boxes.mean(axis=1) - shift) * scale
-    slack = 1e-14 * (1 + part.reach)
+    slack = 1e-14 * (1 + summand.reach)
     halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * (1 + 1e-12) + slack
     ellipses = Ellipses(*(torch.from_numpy(t) for t in (centres, halves, rho[:, None])))
-    return largest(part.form, ellipses, closely).numpy()
+    return largest(summand.form, ellipses, closely).numpy()
 
 
-def _formula_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray:
+def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray:
     """[box, coordinate, out]: |f| on the rectangle around each ellipse, by complex balls; ∞ where not proved analytic."""
-    D, m = part.dimension, len(part.formula.outputs)
+    D, m = summand.dimension, len(summand.formula.outputs)
     found = np.full((len(boxes), D, m), np.inf)
     real, across = (rho + 1 / rho) / 2 * UP, (rho - 1 / rho) / 2 * UP
     for b, box in enumerate(boxes):
@@ -178,7 +180,7 @@ def _formula_sizes(part: Part, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray
         balls = [acb(arb(c, h)) for c, h in zip(middle.tolist(), half.tolist(), strict=True)]
         for i in range(D):
             own = acb(arb(float(middle[i]), float(half[i] * real[b, i])), arb(0, float(half[i] * across[b, i])))
-            for o, value in enumerate(enclose_complex(part.formula, [*balls[:i], own, *balls[i + 1 :]])):
+            for o, value in enumerate(enclose_complex(summand.formula, [*balls[:i], own, *balls[i + 1 :]])):
                 size = float(value.abs_upper()) if value.is_finite() else math.inf
                 found[b, i, o] = size * UP if math.isfinite(size) else math.inf
     return found

@@ -12,12 +12,13 @@ are proved to lie on different sides: they belong to the surroundings of every x
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...common.budget import Budget
 from ...common.machine import one_thread
+from ...common.progress import Progress
 from ...common.table import at_most
 from ...formula.float_bounds import ULPS
 from ...formula.rewriting import plain
@@ -25,12 +26,12 @@ from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
 from ...formula.taylor.series import UP, Space
 from ...formula.tree import Where, postorder, variables
-from ...layer.arithmetic import FLOAT64, Arithmetic
+from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.transformer import SingleLayerTransformer
 from ...target.target import Target
-from ..analytic.part import Budget
-from ..analytic.prove import Proof
 from ..boxes import Covering, Patch
+from ..certificate import DecidingBox, Evidence
+from ..claim import Claim, Proof
 from .frontier import Frontier, halved, smear
 from .transformer import Network, Value
 
@@ -42,37 +43,34 @@ MOST_COORDINATES = 12
 CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
 
 
-def prove(
-    model: SingleLayerTransformer,
-    target: Target,
-    tolerance: float,
-    observed: float,
-    *,
-    places: tuple[int, ...] | None = None,
-    arithmetic: Arithmetic = FLOAT64,
-    budget: Budget | None = None,
-    progress: Callable[[str, float], None] | None = None,
-) -> Proof | None:
+def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget | None = None) -> Proof | None:
     """A bound on sup |T − f|; None where nothing can be said: no declared modulus, weights not finite, many coordinates."""
+    target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
     if target.dimension > MOST_COORDINATES or (target.formula is None and target.modulus.kind == "estimated"):
         return None
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
-    search = Search.of(model, target, places, arithmetic)
-    budget = budget or Budget()
+    search = BranchAndBound.of(model, target, claim.places, arithmetic)
     with one_thread(True):
-        cover, boxes, interrupted = search.run(tolerance, observed, budget, progress)
+        cover, boxes, interrupted = search.run(claim.tolerance, observed, budget or Budget(), claim.progress)
     bound = float(cover.bound.max()) * UP if len(cover) else math.inf  # everything proved outside: nothing is claimed
-    evidence: dict[str, object] = {"boxes": boxes, "left": len(cover), "dropped at jumps": search.dropped, "order": 3}
-    if len(cover):
-        at, whole = int(cover.bound.argmax()), list(range(target.dimension))
-        worst = {"coordinates": whole, "lower": cover.lower[at].tolist(), "upper": cover.upper[at].tolist()}
-        evidence["worst boxes"] = [worst]
-    if interrupted:
-        evidence["interrupted"] = True
     bound = bound if math.isfinite(bound) else math.inf
+    evidence = Evidence(
+        boxes=boxes,
+        left=len(cover),
+        dropped_at_jumps=search.dropped,
+        order=3,
+        worst_boxes=(_worst(cover),) if len(cover) else None,
+        interrupted=interrupted or None,
+    )
     covering = _covering(cover, target, bound) if len(cover) else None
     return Proof(bound, evidence, _assumptions(model, target, arithmetic), covering)
+
+
+def _worst(cover: Frontier) -> DecidingBox:
+    """The box with the largest bound."""
+    at, D = int(cover.bound.argmax()), cover.lower.shape[1]
+    return DecidingBox(tuple(range(D)), tuple(cover.lower[at].tolist()), tuple(cover.upper[at].tolist()))
 
 
 def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
@@ -101,7 +99,7 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
     return tuple(told)
 
 
-class Search:
+class BranchAndBound:
     """Branch and bound for one function on Taylor models and one target."""
 
     def __init__(self, network: Callable[[Space], Value], target: Target, columns: Sequence[int], numbers: int) -> None:
@@ -114,16 +112,15 @@ class Search:
 
     @classmethod
     def of(
-        cls, model: SingleLayerTransformer, target: Target, places: tuple[int, ...] | None, arithmetic: Arithmetic
-    ) -> "Search":
+        cls, model: SingleLayerTransformer, target: Target, places: tuple[int, ...], arithmetic: Arithmetic
+    ) -> "BranchAndBound":
         c = model.config
-        rows = tuple(range(c.places)) if places is None else places
-        columns = [r * c.features_out + o for r in rows for o in range(c.features_out)]
+        columns = [r * c.features_out + o for r in places for o in range(c.features_out)]
         widest = max(c.d_k, c.d_v) * c.all_tokens * c.heads * (c.read_rows.stop - c.read_rows.start)
         return cls(Network(model, arithmetic), target, columns, widest + c.all_tokens * (c.d_model + c.ffn_width))
 
     def run(
-        self, tolerance: float, observed: float, budget: Budget, progress: Callable[[str, float], None] | None
+        self, tolerance: float, observed: float, budget: Budget, progress: Progress | None
     ) -> tuple[Frontier, int, bool]:
         """(cover, boxes evaluated, whether interrupted)."""
         lower, upper = (np.array([end]) for end in (self.target.domain.lower, self.target.domain.upper))
@@ -132,17 +129,16 @@ class Search:
         try:
             while len(cover):
                 bound = float(cover.bound.max())
-                elapsed = time.perf_counter() - budget.started
                 if bound <= tolerance and within is None:
                     within = boxes
                 if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
                     break
                 if bound <= AMPLE * tolerance:
                     break
-                if budget.spent(boxes) or (within is not None and boxes > FURTHER * within + MORE):
+                if budget.over(boxes) or (within is not None and boxes > FURTHER * within + MORE):
                     break
                 if progress:
-                    progress(f"certifying, bound {at_most(bound, 3)}", min(1.0, elapsed / budget.seconds))
+                    progress(f"certifying, bound {at_most(bound, 3)}", min(1.0, budget.elapsed / budget.seconds))
                 goal = tolerance if observed <= tolerance < bound else ENOUGH * observed
                 worst = np.flatnonzero((cover.bound >= bound / 4) & (cover.bound > goal) & cover.divisible)
                 worst = worst[np.argsort(-cover.bound[worst])[: self.at_once]]
@@ -169,7 +165,7 @@ class Search:
         return cover
 
     def _batch(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
-        where = self.target.domain.where
+        where = self.target.domain.within
         if where is not None:
             keep = ~condition_on(Space(lower, upper), where).no
             lower, upper, known = lower[keep], upper[keep], known[keep]

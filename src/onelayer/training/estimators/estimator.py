@@ -22,7 +22,7 @@ from ...common.errors import InputError
 from ...construction.lemma import Known
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import frame_of
-from ...layer.assemble.memory import assemble_vector
+from ...layer.assemble.memory import assemble_memory
 from ...layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ...model.history import History
 from ...model.transformer import SingleLayerTransformer
@@ -166,7 +166,7 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
         if self.method == "polished":
             fitted = moved(rows, fitted, self.units, self.alpha, seed)
         layer = layer_of(fitted, rows)
-        model = assemble_vector(layer, frame_of(rows.hull)).to(arithmetic.dtype).eval()
+        model = assemble_memory(layer, frame_of(rows.hull)).to(arithmetic.dtype).eval()
         kinds = (("ridge", len(layer.ridges)), ("read", len(layer.reads)))
         facts = Facts(
             method=self.method,

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from ...layer.assemble import frame_of
 from ...layer.heads import Ridges
-from ...layer.layer import VectorLayer, vector_layer
+from ...layer.layer import MemoryLayer, memory_layer
 from .rows import Rows, carried
 
 SHRINKAGES = np.logspace(
@@ -142,7 +142,7 @@ def clearly_less(errors: Float[np.ndarray, " sample"], others: Float[np.ndarray,
     return bool(difference.sum() > math.sqrt(len(difference)) * difference.std())
 
 
-def layer_of(fitted: Fitted, rows: Rows) -> VectorLayer:
+def layer_of(fitted: Fitted, rows: Rows) -> MemoryLayer:
     """The layer in normalised coordinates of the samples' box, and in units of the answers."""
     frame = frame_of(rows.hull)
     mean, spread = rows.answer_units
@@ -152,7 +152,7 @@ def layer_of(fitted: Fitted, rows: Rows) -> VectorLayer:
     bias = mean + spread * (fitted.bias + constant)
     values = spread * fitted.gating.factor * fitted.values[D:]
     ridges = Ridges(torch.from_numpy(directions), torch.from_numpy(fitted.gating.offsets + offsets))
-    return vector_layer(
+    return memory_layer(
         torch.from_numpy(bias),
         D,
         ridges=(ridges, torch.from_numpy(values)) if len(ridges) else None,

@@ -26,7 +26,7 @@ def target_of(formula: str, domain: str, margin: float = 0.0) -> Target:
 
 def boxes_of(certificate: Certificate) -> int:
     """How many boxes the proof looked at; 0 for the theorem's, which looks at none."""
-    found = certificate.evidence.get("boxes", 0)
+    found = certificate.evidence.boxes or 0
     return int(sum(found)) if isinstance(found, list | tuple) else int(found)
 
 

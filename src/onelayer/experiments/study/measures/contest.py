@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from ....common.errors import InputError
-from ....construction.representative.construction import plan_representative
+from ....construction.representative.layer import plan_representative
 from ....pipeline import build
 from ....training.train import train
 from ...compare import layer_size

@@ -1,0 +1,32 @@
+"""Budget: how long work may take, and how many boxes a proof may look at."""
+
+import time
+from dataclasses import dataclass, field
+from threading import Event
+
+
+@dataclass
+class Budget:
+    """Seconds from the moment it is made, and boxes; an interrupt from the keyboard ends it early."""
+
+    seconds: float = 60.0
+    boxes: int = 200_000
+    interrupted: Event = field(default_factory=Event)
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds that remain, at least 0."""
+        return max(self.seconds - self.elapsed, 0.0)
+
+    def over(self, boxes: int = 0) -> bool:
+        """Whether the time is up, or this many boxes are too many."""
+        return self.interrupted.is_set() or boxes > self.boxes or self.elapsed > self.seconds
+
+    def share(self, fraction: float) -> "Budget":
+        """A budget of this fraction of the seconds that remain; the interrupt is shared."""
+        return Budget(fraction * self.left, self.boxes, self.interrupted)

@@ -1,0 +1,71 @@
+"""Checks of options: names that exist, whole numbers, seeds, seconds, and words that must be one of a few."""
+
+import difflib
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import ParamSpec, TypeVar
+
+from .errors import InputError
+
+LARGEST_SEED = 2**32 - 1
+OTHER_NAMES = {"eps": "tolerance", "epsilon": "tolerance", "where": "within", "L": "lipschitz", "time": "seconds"}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def known_options(function: Callable[P, R]) -> Callable[P, R]:
+    """The function; an option that it does not have is answered with the nearest one that it has."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        for name in options:
+            if name not in names:
+                raise InputError(
+                    f"an option of {function.__qualname__.removesuffix('.__init__')}", name, _nearest(name, names)
+                )
+        return function(*args, **options)
+
+    return checked
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    near = [n for n in [OTHER_NAMES.get(name, ""), *difflib.get_close_matches(name, names, n=1)] if n in names]
+    return f"did you mean {near[0]}?" if near else f"use one of {', '.join(n for n in names if n != 'self')}"
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number; True and False are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def require_whole(name: str, value: object, low: int, high: int) -> None:
+    """`value` is a whole number from `low` to `high`."""
+    if not (is_whole(value) and low <= int(value) <= high):  # type: ignore[call-overload]
+        raise InputError(f"{name}, a whole number from {low} to {high}", f"{value!r}", "give such a number")
+
+
+def require_seed(seed: object) -> None:
+    require_whole("seed", seed, 0, LARGEST_SEED)
+
+
+def require_seconds(seconds: object, purpose: str) -> None:
+    """`seconds` is a finite number above 0; `purpose` says what may take that long."""
+    if not (is_number(seconds) and 0 < float(seconds) < math.inf):  # type: ignore[arg-type]
+        raise InputError("seconds, finite and above 0", f"{seconds!r}", f"give the time that {purpose} may take")
+
+
+def require_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """`value` is one of the choices."""
+    choices = tuple(choices)
+    if value not in choices:
+        raise InputError(f"{name}, one of {', '.join(choices)}", f"{value!r}", "choose one of these")

@@ -1,0 +1,125 @@
+"""Parts: what was fitted group by group, and the one layer that they make up together."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from ..formula.additive import links_of, maximal, parts_of
+from ..layer.arithmetic import FLOAT32, Arithmetic
+from ..layer.assemble import Layout, outputs_of
+from ..layer.assemble.gates import gate_config
+from ..layer.assemble.memory import memory_config
+from ..layer.form import form_of
+from ..layer.heads import Gates, Memory, joined
+from ..layer.layer import Layer, MemoryLayer, gate_layer, memory_layer
+from ..layer.rounding.deployed import Deployment, deployed_rounding
+from ..model.config import LayerConfig
+from ..target.groups import groups_of
+from ..target.target import Target
+from .group_samples import GroupSamples, base_of
+from .solved.values import Solution
+
+
+@dataclass(frozen=True)
+class FittedGroup:
+    """A group of coordinates with its heads and coefficients: of 1; of x, but for gates; of the heads' features.
+
+    Without heads the part is affine. Weights sum to 1, so every softmax has one feature less than tokens.
+    """
+
+    group: tuple[int, ...]
+    heads: Gates | Memory | None
+    solution: Solution
+
+    @property
+    def units(self) -> int:
+        return len(self.heads) if self.heads is not None else 0
+
+
+def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
+    """The groups of coordinates that may be fitted one at a time; at least one."""
+    whole = tuple(range(target.dimension))
+    return [whole] if target.domain.within or target.margin else groups_of(target) or [whole[:1]]
+
+
+def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupSamples]]:
+    """Ways to fit f group by group: over disjoint groups; before that, if a formula's terms show them, over overlapping ones."""
+    apart = groups_to_fit(target)
+    found = [[GroupSamples(target, group, seed, None, ratios) for group in apart]]
+    if target.formula is None or target.domain.within or target.margin:
+        return found
+    small = maximal(links_of(target.formula)) or apart
+    if small != apart:
+        parts = parts_of(target.formula, small)
+        found.insert(
+            0, [GroupSamples(target, group, seed, part, ratios) for group, part in zip(small, parts, strict=True)]
+        )
+    return found
+
+
+def combined(target: Target, parts: list[FittedGroup], family: str) -> Layer:
+    """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
+    D, m = target.dimension, target.outputs
+    bias = sum((part.solution.coefficients[0] for part in parts), start=base_of(target))
+    linear = torch.zeros(D, m, dtype=torch.float64)
+    banks, gate_values, memories, token_values = [], [], [], []
+    for part in parts:
+        c, size = part.solution.coefficients[1:], len(part.group)
+        if isinstance(part.heads, Gates):
+            slots = torch.zeros(len(part.heads), D + 2, m, dtype=torch.float64)
+            slots[part.heads.slots(full=True)] = c
+            banks.append(part.heads)
+            gate_values.append(slots)
+            continue
+        linear[list(part.group)] += c[:size]
+        if part.heads is not None:
+            values = torch.cat([torch.zeros(1, m, dtype=torch.float64), c[size:]])
+            middle = (values.amax(dim=0) + values.amin(dim=0)) / 2  # values around 0 round less
+            bias = bias + middle
+            memories.append(part.heads)
+            token_values.append(values - middle)
+    if family == "gates":
+        return gate_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
+    if not memories:
+        return memory_layer(bias, D, linear=linear)
+    tokens = Memory(
+        torch.cat([t.keys for t in memories]),
+        torch.cat([t.biases for t in memories]),
+        torch.cat([torch.full((len(t),), g) for g, t in enumerate(memories)]),
+    )
+    return memory_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)
+
+
+def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerConfig:
+    """The shape of the Transformer that the layer will be."""
+    if isinstance(layer, MemoryLayer):
+        keyed = layer.memory.keys.ne(0)
+        sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
+        return memory_config(
+            layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
+        )
+    plain = not layer.gate_values[:, 1:].any()
+    counts = {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
+    return gate_config(layer.dimension, outputs_of(target), layout, **counts, plain=bool(plain))
+
+
+def single_rounding(layer: Layer, enough: float) -> float:
+    """What rounding can do to the layer in float32, proved for its float64 numbers; infinite with hinges."""
+    form = form_of(layer)
+    if form is None:
+        return math.inf
+    edge = torch.full((layer.dimension,), 0.5 + 1e-6, dtype=torch.float64)
+    how = Deployment(FLOAT32, form.heads + layer.dimension, 1)
+    return float(deployed_rounding(form, -edge, edge, how, max(enough, 0.0)).max())
+
+
+def rounding_per_value(arithmetic: Arithmetic, family: str, units: int, groups: int, dimension: int) -> float:
+    """Of float32, about, per unit of Σ|c|: a contribution within ±|c|/2 of n heads with T tokens is off by u|c|(n + 2T + 9)/2.
+
+    Nothing in float64, where it is far below any tolerance that can be met.
+    """
+    if arithmetic is not FLOAT32:
+        return 0.0
+    heads, tokens = (groups, 1) if family == "memory" else (units * groups, dimension + 1)
+    return FLOAT32.u * (heads + 2 * tokens + 9) / 2

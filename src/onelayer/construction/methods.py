@@ -1,0 +1,71 @@
+"""The methods by name: each turns a request into a layer, heads and values, and how the result is described."""
+
+from collections.abc import Callable
+
+from ..approximation import Facts
+from ..layer.arithmetic import FLOAT64
+from ..layer.assemble import head_kinds
+from ..layer.layer import MemoryLayer
+from ..layer.magnitudes import amplitude_of, largest_score_of, total_of
+from ..layer.symmetric import SymmetricLayer
+from ..target.envelope import notes_of
+from .polished.layer import polished
+from .polished.refine import refined
+from .polished.why_not import explain_failure
+from .representative.layer import plan_representative, representative_layer
+from .representative.theorem import certify_theorem
+from .request import Certify, Found, Request
+from .solved.layer import solved_layer
+from .symmetric import symmetric_layer
+
+
+def _polished(request: Request, certify: Certify) -> Found:
+    """The fewest units that are certified: the proof may send a layer back."""
+    best = refined(polished(request), certify)
+    return Found(best.layer, best.source.rest.frame, best.certificate, notes=explain_failure(best))
+
+
+def _solved(request: Request, certify: Certify) -> Found:
+    return Found(solved_layer(request), request.frame)
+
+
+def _representative(request: Request, certify: Certify) -> Found:
+    """The paper's construction; the theorem speaks of float64."""
+    target = request.target
+    plan = plan_representative(target, request.tolerance, layout=request.layout)
+    layer, values_error = representative_layer(target, plan, request.progress)
+    proved = certify_theorem(target, plan, layer, values_error) if request.arithmetic is FLOAT64 else None
+    return Found(layer, request.frame, proved=proved)
+
+
+METHODS: dict[str, Callable[[Request, Certify], Found]] = {
+    "polished": _polished,
+    "solved": _solved,
+    "representative": _representative,
+    "symmetric": symmetric_layer,  # whatever was asked for, if the target is declared symmetric
+}
+
+
+def facts_of(found: Found, request: Request, seconds: float) -> Facts:
+    """How the approximation came about, for its folder and its report."""
+    layer, notes = found.layer, (*notes_of(request.target.left_open, request.tolerance), *found.notes)
+    if request.relative:
+        notes = (f"relative tolerance: {request.relative}", *notes)
+    method, construction, amplitude, largest_score = "solved", "symmetric", 0.0, 0.0
+    if not isinstance(layer, SymmetricLayer):
+        method, construction = request.method, "memory" if isinstance(layer, MemoryLayer) else "gates"
+        amplitude, largest_score = amplitude_of(layer), largest_score_of(layer)
+    return Facts(
+        method=method,
+        construction=construction,
+        layout=request.layout,
+        heads=head_kinds(layer, request.outputs, request.layout),
+        units=layer.units,
+        total=total_of(layer),
+        amplitude=amplitude,
+        largest_score=largest_score,
+        seconds=seconds,
+        seed=request.seed,
+        places=request.places,
+        notes=notes,
+    )

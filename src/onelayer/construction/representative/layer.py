@@ -1,0 +1,225 @@
+"""method="representative": the paper's construction, planned from the tolerance alone.
+
+The repaired theorem. With n_j cells along coordinate j and sharpness β, T(x) = E[f_pc(x − Z/β)], where Z has logistic
+marginals, E|Z_j| = 2 ln 2 and P(|Z_j| > t) = 2/(1 + e^t). With Lipschitz constants L_j per side,
+
+    sup |T − f| ≤ Σ_j L_j (1/(2 n_j) + 2 ln 2/β);
+
+with a modulus ω in the normalised maximum norm and n cells along every side,
+
+    sup |T − f| ≤ E ω(1/(2n) + ‖Z‖/β) ≤ E ω(1/(2n) + R/β),   P(R > t) = min(1, 2D/(1 + e^t)).
+
+A share η of the tolerance goes to the sharpness, the rest to the cells: η = 1/(D+1) makes heads × sharpness smallest.
+"""
+
+import math
+import os
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from ...common.errors import InputError
+from ...common.outward import UP_FEW as UP
+from ...common.outward import U
+from ...common.progress import Progress
+from ...layer.assemble import Layout, outputs_of
+from ...layer.assemble.gates import gate_config
+from ...layer.layer import GateLayer, gate_layer
+from ...layer.rounding.plain import GateRounding
+from ...target.samples import require_function
+from ...target.target import Target
+from ..plan import Plan
+from .lattice import Lattice
+
+LN4 = 2 * math.log(2)
+MOST_HEADS = 10**7
+SPARE = 1e-6  # of the tolerance, left for rounding
+EVALUATED_AT_ONCE = 4096
+
+
+def reach_of(target: Target) -> float:
+    """How many sides away from 0 the box reaches: what normalising costs in rounding."""
+    ends = zip(target.domain.lower, target.domain.upper, target.domain.sides, strict=True)
+    return max(max(abs(a), abs(b)) / float(s) for a, b, s in ends)
+
+
+def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:
+    """Cells, sharpness and size from the tolerance alone, with the proved a-priori bound."""
+    require_function(target.data, "method='representative'")
+    D = target.dimension
+    eta = 1 / (D + 1) if share is None else share
+    if not 0 < eta < 1:
+        raise InputError(
+            "a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out"
+        )
+    geometry = 8 * U * (1 + reach_of(target))  # cells and representatives as floats place them
+    reserve = SPARE * tolerance  # for rounding
+    for _ in range(8):
+        counts, sharpness, bound, step = _sizes(target, (tolerance - reserve), eta, geometry)
+        units = math.prod(counts)
+        if units > MOST_HEADS:
+            raise InputError(*_too_large(target, tolerance, units, None))
+        rounding = sum(theorem_rounding(target, counts, sharpness, step).values())
+        if bound + rounding <= tolerance:
+            break
+        reserve = 1.1 * rounding + SPARE * tolerance
+        if not reserve < tolerance / 2:
+            raise InputError(
+                f"tolerance {tolerance:g}",
+                f"rounding alone may cost {rounding:.2g} (the box reaches {reach_of(target):.2g} sides away from 0)",
+                "use a larger tolerance, or shift the variables toward 0",
+            )
+    config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
+    modulus = target.modulus
+    plan = Plan(
+        "representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus)
+    )
+    if 5 * plan.bytes > memory_bytes():
+        raise InputError(*_too_large(target, tolerance, units, plan.bytes))
+    return plan
+
+
+def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tuple[int, ...], float, float, float]:
+    """(cells, sharpness, bound, most that f differs between neighbouring cells) with bound ≤ goal."""
+    D, modulus = target.dimension, target.modulus
+    if modulus.lipschitz is not None:
+        per_side = [L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True)]
+        counts = _counts(per_side, (1 - eta) * goal)
+        cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP
+        if not cells < goal:
+            raise InputError(
+                f"cells for a bound of {goal:.3g}", f"{cells:.3g} from the cells alone", "a larger tolerance"
+            )
+        sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP
+        bound = (cells + LN4 * sum(per_side) / sharpness) * UP
+        return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP
+    assert modulus.omega is not None
+    n = _cells_for(modulus.omega, (1 - eta) * goal, geometry, goal)
+    sharpness = _sharpness_for(modulus.omega, 0.5 / n + geometry, D, goal)
+    return (n,) * D, sharpness, expected_modulus(modulus.omega, 0.5 / n + geometry, sharpness, D), modulus.omega(1 / n)
+
+
+def theorem_rounding(
+    target: Target,
+    counts: tuple[int, ...],
+    sharpness: float,
+    step: float,
+    known: tuple[float, float, float] | None = None,
+    wide: float = 0.0,
+) -> dict[str, float]:
+    """What floating point adds to the theorem's bound, term by term.
+
+    Beforehand, with values y_k − f(centre) of size at most R: Σ|Δ_k| ≤ R + M·2^(D−1)·`step`, `step` the most that f differs
+    between neighbouring cells. Afterwards the numbers are `known`: (Σ|Δ_k|, max |y_k − f(centre)|, error of the values).
+    """
+    D, M = target.dimension, math.prod(counts)
+    centre = abs(target.centre).max()
+    if known is None:
+        modulus = target.modulus
+        if modulus.lipschitz is not None:
+            R = sum(L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True))
+        else:
+            assert modulus.omega is not None
+            R = modulus.omega(1.0)
+        total, largest, error = R + M * 2.0 ** (D - 1) * step, R, 4 * U * (centre + R) + target.evaluation_error
+    else:
+        total, largest, error = known
+    gates = GateRounding(D, reach_of(target))
+    return {
+        "values": error * UP,
+        "differences": M * D * 2.0**D * U * largest * 1.01 + M * D * 2.0**-1073,
+        # in the layout "heads" the bias f(centre) is one more summand of the dot product over the heads
+        "evaluation": gates.layer(sharpness, total, M, largest + centre) + 1.01 * (M + 1) * U * centre + M * 2.0**-1073,
+        "selection": 8 * U * wide,
+    }
+
+
+def _counts(per_side: list[float], goal: float) -> tuple[int, ...]:
+    """Cells per coordinate with Σ_j L_j/(2 n_j) ≤ goal and a small product: equal shares, then what rounding up gained."""
+    active = [L for L in per_side if L > 0]
+    counts = [max(1, math.ceil(min(len(active) * L / (2 * goal), 1e300))) if L > 0 else 1 for L in per_side]
+    if max(counts) > MOST_HEADS:  # refused anyway
+        return tuple(counts)
+    while True:  # take cells away where that shrinks the product most, as long as the sum allows
+        spent = sum(L * 0.5 / n for L, n in zip(per_side, counts, strict=True))
+        fewer = [
+            j
+            for j, (L, n) in enumerate(zip(per_side, counts, strict=True))
+            if n > 1 and spent + L * 0.5 / (n - 1) - L * 0.5 / n <= goal
+        ]
+        if not fewer:
+            return tuple(counts)
+        counts[min(fewer, key=lambda j: counts[j])] -= 1
+
+
+def _cells_for(omega: Callable[[float], float], goal: float, geometry: float, tolerance: float) -> int:
+    """The least n (up to a few percent) with ω(1/(2n) + geometry) ≤ goal."""
+    n = 1
+    while omega(0.5 / n + geometry) > goal:
+        n = max(n + 1, math.ceil(n * 1.05))
+        if n > MOST_HEADS:
+            raise InputError(
+                f"cells on which f varies by at most {goal:.3g}",
+                f"none proved down to 1/{MOST_HEADS:,} of a side (f may jump)",
+                f"a tolerance above {tolerance:g}, or a continuous target",
+            )
+    return n
+
+
+def _sharpness_for(omega: Callable[[float], float], cell: float, dimension: int, goal: float) -> float:
+    sharpness = 1.0
+    while expected_modulus(omega, cell, sharpness, dimension) > goal:
+        sharpness *= 1.25
+        if sharpness > 1e13:
+            raise InputError("a sharpness that reaches the tolerance", "none up to 1e13", "a larger tolerance")
+    return sharpness
+
+
+def expected_modulus(omega: Callable[[float], float], cell: float, sharpness: float, dimension: int) -> float:
+    """An upper bound on E ω(cell + R/β): on each slice of probability, ω at the slice's far end; ω(1) beyond the last."""
+    ratio, p, total = 0.8, 1.0, 0.0
+    while p > 1e-9:
+        tail = p * ratio
+        t = math.log(2 * dimension / tail - 1) * UP
+        total += (p - tail) * omega(min(cell + t / sharpness, 1.0))
+        p = tail
+    return (total + p * omega(1.0)) * UP
+
+
+def representative_layer(target: Target, plan: Plan, progress: Progress | None = None) -> tuple[GateLayer, float]:
+    """One gate per cell, values from f at the cells' centres; and a bound on the error of those values."""
+    lattice = Lattice(plan.counts)
+    values, error = np.empty((lattice.cells, target.outputs)), 0.0
+    for start in range(0, lattice.cells, EVALUATED_AT_ONCE):
+        stop = min(start + EVALUATED_AT_ONCE, lattice.cells)
+        points = target.domain.points(lattice.representatives(start, stop))
+        values[start:stop], found = target.nearest(points)
+        error = max(error, found)
+        if progress:
+            progress("representatives", stop / lattice.cells)
+    values -= target.centre  # the bias: large offsets of f then cost no rounding
+    error += U * float(np.abs(values).max())
+    deltas = torch.from_numpy(lattice.differences(values))
+    slots = torch.zeros(lattice.cells, target.dimension + 2, target.outputs, dtype=torch.float64)
+    slots[:, 0] = deltas
+    bias = torch.from_numpy(target.centre.copy())
+    return gate_layer(bias, target.dimension, (lattice.gates(plan.sharpness), slots)), error
+
+
+def memory_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _too_large(target: Target, tolerance: float, units: int, size: int | None) -> tuple[str, str, str]:
+    D = target.dimension
+    fits = memory_bytes() / (5 * 8 * 4 * (D + 3))  # heads whose weights and working copies fit
+    feasible = 1.1 * math.exp(math.log(tolerance) + (math.log(units) - math.log(min(fits, MOST_HEADS))) / D)
+    heads = f"{units:,}" if units < 10**15 else f"some 10^{math.log10(units):.0f}"
+    needs = f"{heads} heads" + (f", {size / 1e9:.3g} GB of weights" if size else "")
+    return (
+        f"method='representative' at tolerance {tolerance:g}",
+        f"it needs {needs}; this machine has {memory_bytes() / 1e9:.3g} GB",
+        f"method='solved', which needs far fewer heads, or a tolerance of about {feasible:.2g}",
+    )

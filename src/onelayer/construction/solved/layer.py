@@ -1,0 +1,205 @@
+"""method="solved": fixed heads, values by convex optimisation, as many units as the tolerance needs.
+
+An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the rest at the centre) − f(centre)
+with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
+third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
+`hinges` adds feed-forward units that look at x through read heads and correct what the heads cannot do well (kinks).
+
+In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
+u|c|(n + 2T + 9)/2, n heads of T tokens (`layer.rounding.deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
+family of heads counts as within the tolerance only if observed error and proved rounding together are.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ...common.budget import Budget
+from ...common.errors import InputError
+from ...layer.centring import balanced
+from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
+from ...layer.layer import GateLayer, Layer
+from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
+from ..group_samples import GroupSamples
+from ..request import Request
+from .corrected import corrected
+from .values import solve
+
+STEPS = (1.0, 1.5, 2.0)  # β·step of lattice gates
+SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narrowness and padding of memory tokens
+MOST_FEATURES = 4000
+MOST_UNITS = 1500
+GOAL = 0.9  # of the tolerance, on the pool
+SINGLE = 0.25  # of the tolerance, for rounding in float32
+CAP = 1e3  # ranges of f that Σ|c| of gates may reach
+LEAST = 10  # ranges of f that Σ|c| may always reach
+Arrangement = tuple[float, float]
+
+
+def solved_layer(request: Request) -> Layer:
+    """The layer with the fewest parameters that was observed within the tolerance; else the one with the least error."""
+    target, tolerance = request.target, request.fit_tolerance
+    families: tuple[str, ...] = ("gates", "memory") if request.construction == "auto" else (request.construction,)
+    if request.layout != "token":
+        families = ("gates",)
+    found = []
+    for family in families:
+        parts = _fit_groups(request, family)
+        observed = sum(part.solution.observed for part in parts)
+        layer = combined(target, parts, family)
+        if request.hinges:
+            layer = corrected(layer, request)
+        if request.single:
+            layer = balanced(layer) if isinstance(layer, GateLayer) else layer
+            observed += single_rounding(layer, tolerance - observed)
+        missed = not observed <= tolerance
+        found.append((missed, observed if missed else config_of(target, layer).parameter_count, layer))
+    return min(found, key=lambda entry: entry[:2])[2]
+
+
+def _fit_groups(request: Request, family: str) -> list[FittedGroup]:
+    groups = groups_to_fit(request.target)
+    if request.units is not None and len(groups) > request.units:
+        raise InputError(f"units={request.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
+    parts = []
+    for i, group in enumerate(groups):
+        parts.append(_fit(GroupSamples(request.target, group, request.seed), request, family, len(groups)))
+        if request.progress:
+            request.progress(f"solving ({family})", (i + 1) / len(groups))
+    return parts
+
+
+def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+    """1, and what the heads offer: full values for gates; weights and x itself (a read) for memory tokens."""
+
+    def features(x: Tensor) -> Tensor:
+        one = torch.ones_like(x[:, :1])
+        if isinstance(heads, Gates):
+            return torch.cat([one, heads.to(x.device).features(x, full=True)], dim=1)
+        own = x[:, list(group)]
+        if heads is None:
+            return torch.cat([one, own], dim=1)
+        return torch.cat([one, own, heads.to(x.device).features(x)[:, 1:]], dim=1)  # weights sum to 1: one is redundant
+
+    return features
+
+
+def cap_of(heads: Gates | Memory | None) -> float:
+    """Ranges of f that Σ|c| may reach: for the tokens of one head what counts is the span of their values, about 4/M of it."""
+    return CAP * max(1.0, len(heads) / 4) if isinstance(heads, Memory) else CAP
+
+
+ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
+    "gates": tuple((step, 0.0) for step in STEPS),
+    "memory": SCATTERS,
+}
+
+
+def quick_fits(
+    fit: GroupSamples,
+    family: str,
+    units: int,
+    pool: tuple[Tensor, Tensor],
+    arrangements: Sequence[Arrangement],
+    most: float = math.inf,
+    device: str = "cpu",
+) -> list[tuple[Arrangement, FittedGroup]]:
+    """One least-squares solution for each arrangement of so many units, the best first."""
+    d, D = len(fit.group), fit.target.dimension
+    found: list[tuple[Arrangement, FittedGroup]] = []
+    for first, second in arrangements:
+        heads: Gates | Memory
+        if family == "memory":
+            heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
+        else:
+            heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
+        problem = fit.problem(features_of(heads, fit.group), pool)
+        solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device)
+        found.append(((first, second), FittedGroup(fit.group, heads, solution)))
+    return sorted(found, key=lambda pair: pair[1].solution.observed)
+
+
+def _fit(fit: GroupSamples, request: Request, family: str, groups: int) -> FittedGroup:
+    """The smallest part whose observed error is within its share of the tolerance, or the best one found."""
+    d = len(fit.group)
+    pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
+    some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
+    each = 1 if family == "memory" else d + 2  # features per unit
+    most = max(1, min(MOST_UNITS, fit.most_features(MOST_FEATURES) // each))
+    smallest = 2 if family == "memory" or d == 1 else 3**d
+    smallest = max(1, fit.most_features(each * smallest) // each)
+    spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
+    single = request.single
+
+    def rounding(units: int) -> float:
+        return rounding_per_value(request.arithmetic, family, units, groups, d)
+
+    # what float32 can do at best: to aim lower would only add heads, and rounding
+    tolerance = max(request.fit_tolerance / groups, LEAST * spread * rounding(smallest) / SINGLE * single)
+    goal = (GOAL - SINGLE * single) * tolerance
+
+    def limit(units: int) -> float:
+        """Σ|c| of this group that leaves rounding its share, but not so little that nothing can be made of it."""
+        return max(SINGLE * tolerance / rounding(units), LEAST * spread) if single else math.inf
+
+    def first_fit(units: int) -> FittedGroup:
+        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units), request.device)[
+            0
+        ][1]
+        problem, cap = fit.problem(features_of(part.heads, fit.group), pool), cap_of(part.heads)
+        once = solve(problem, cap=cap, most=limit(units), exchanges=0, reweightings=0, device=request.device)
+        return replace(part, solution=once)
+
+    def refined(part: FittedGroup) -> FittedGroup:
+        problem = fit.problem(features_of(part.heads, fit.group), pool)
+        better = solve(problem, cap=cap_of(part.heads), most=limit(part.units), device=request.device)
+        return replace(part, solution=better) if better.observed < part.solution.observed else part
+
+    def attempt(units: int) -> FittedGroup:
+        part = first_fit(units)
+        return refined(part) if goal < part.solution.observed <= 3 * goal else part
+
+    if request.units is not None:
+        fit.require_samples(each * (request.units // groups) + (d if family == "memory" else 1))
+        return refined(first_fit(request.units // groups))
+    return refined(_grow(attempt, smallest, most, goal, Budget(request.seconds / groups)))
+
+
+def _grow(attempt: Callable[[int], FittedGroup], smallest: int, most: int, goal: float, budget: Budget) -> FittedGroup:
+    """Units growing by a third until the goal is met, then the smallest success between the last two sizes."""
+    best, failed, units = attempt(smallest), 0, smallest
+    history = [best.solution.observed]
+    while best.solution.observed > goal and units < most and not _stuck(history) and not budget.over():
+        far = best.solution.observed > 30 * goal
+        failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
+        tried = attempt(units)
+        history.append(tried.solution.observed)
+        best = min(best, tried, key=lambda part: part.solution.observed)
+        if tried.solution.observed <= goal:
+            best = tried
+            break
+    while best.solution.observed <= goal and units - failed > max(1, units // 16) and not budget.over():
+        middle = (units + failed) // 2
+        tried = attempt(middle)
+        if tried.solution.observed <= goal:
+            best, units = tried, middle
+        else:
+            failed = middle
+    return best
+
+
+def _stuck(history: list[float]) -> bool:
+    """Five sizes in a row brought less than a tenth: a jump, noise, or the floor of rounding."""
+    return len(history) > 8 and min(history[-5:]) > 0.9 * min(history[:-5])
+
+
+def _lattice_counts(units: int, d: int) -> list[int]:
+    """Nearly equal counts per axis with product at most `units`."""
+    counts = [max(1, math.floor(units ** (1 / d) + 1e-9))] * d
+    for axis in range(d):
+        if math.prod(counts) // counts[axis] * (counts[axis] + 1) <= units:
+            counts[axis] += 1
+    return counts

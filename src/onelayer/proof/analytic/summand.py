@@ -1,0 +1,105 @@
+"""One summand of g = T − f: the heads, the terms of the formula and the part of the domain in one group of coordinates."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from ...common.outward import UP
+from ...formula import Formula, holds, interval
+from ...formula.numeric import evaluate
+from ...layer.assemble import Frame
+from ...layer.form import Form
+from ...target.target import Target
+
+MOST_COORDINATES = 4  # in one group
+PROBES = 200  # points at which the size of f is looked at, to choose boxes
+
+
+@dataclass(frozen=True)
+class Summand:
+    """T and f restricted to the coordinates of one group."""
+
+    form: Form
+    formula: Formula
+    target: Target
+    frame: Frame
+    group: tuple[int, ...]
+    device: str = "cpu"  # where T is evaluated on grids
+
+    @property
+    def dimension(self) -> int:
+        return len(self.group)
+
+    @property
+    def tokens(self) -> int:
+        return sum(block.biases.numel() for block in self.form.blocks)
+
+    @property
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """(lower, upper) ends of the box."""
+        pick = list(self.group)
+        return np.array(self.target.domain.lower)[pick], np.array(self.target.domain.upper)[pick]
+
+    @property
+    def normalisation(self) -> tuple[np.ndarray, np.ndarray]:
+        """(shift, scale) of every coordinate."""
+        shift, scale = (np.array([t[j] for j in self.group]) for t in (self.frame.shift, self.frame.scale))
+        return shift, scale
+
+    @cached_property
+    def edge(self) -> float:
+        """max |x̂_i| on the box."""
+        shift, scale = self.normalisation
+        return float(np.abs((np.stack(self.sides) - shift) * scale).max()) * UP + 1e-300
+
+    @cached_property
+    def reach(self) -> float:
+        """max |x_i|·scale_i: what rounding of x means in normalised coordinates."""
+        return float((np.abs(np.stack(self.sides)) * self.normalisation[1]).max()) * UP
+
+    @cached_property
+    def phases(self) -> Float[np.ndarray, " coordinate"]:
+        """How far the keys of the sharpest head spread along every side."""
+        lower, upper = self.sides
+        return self.form.spreads.numpy() * (upper - lower) * self.normalisation[1]
+
+    @cached_property
+    def size(self) -> float:
+        """About max |T| + max |f|, by which boxes are chosen; not used in proofs."""
+        total = float(self.form.bias.abs().max() + self.form.linear.abs().sum())
+        for block in self.form.blocks:
+            reach = (block.values.abs() + block.slopes.abs().sum(dim=2)).masked_fill(~block.there[..., None], 0.0)
+            total += float(reach.amax(dim=1).sum(dim=0).max())
+        lower, upper = self.sides
+        some = lower + (upper - lower) * np.random.default_rng(0).random((PROBES, self.dimension))
+        with np.errstate(all="ignore"):
+            seen = np.abs(np.asarray(evaluate(self.formula, some), dtype=np.float64))
+        return max(total + float(np.nanmax(np.where(np.isfinite(seen), seen, 0.0))), 1e-300)
+
+    @cached_property
+    def slopes(self) -> Float[np.ndarray, "coordinate out"]:
+        """Bounds on |∂T/∂x_i| on the real box.
+
+        A head's slope is the average of its values' slopes plus the covariance, under its weights, of values and keys, and
+        a covariance is at most a quarter of the product of the two ranges.
+        """
+        total = self.form.linear.abs()
+        for block in self.form.blocks:
+            hidden = ~block.there[..., None]
+            swing = block.slopes.abs().sum(dim=2) * self.edge
+            high = (block.values + swing).masked_fill(hidden, -torch.inf).amax(dim=1)
+            low = (block.values - swing).masked_fill(hidden, torch.inf).amin(dim=1)
+            own = block.slopes.abs().masked_fill(hidden[..., None], 0.0).amax(dim=1)
+            total = total + own.sum(dim=0) + torch.einsum("hi,ho->io", block.key_spreads(), high - low) / 4
+        return total.numpy() * self.normalisation[1][:, None] * UP
+
+    def truths(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Int[np.ndarray, " box"]:
+        """The domain's condition on every box: 1 proved, −1 refuted, 0 undecided."""
+        where = self.target.domain.within
+        if where is None:
+            return np.ones(len(boxes), dtype=np.int64)
+        found = [holds(where, [interval(a, b) for a, b in box.T.tolist()]) for box in boxes]
+        return np.array([0 if truth is None else 1 if truth else -1 for truth in found], dtype=np.int64)
