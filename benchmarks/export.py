@@ -20,7 +20,6 @@ WAYS: list[dict[str, str]] = [
     {"to": "torch", "norm": "post"},
     {"to": "torch", "norm": "pre"},
     {"to": "c"},
-    {"to": "safetensors"},
 ]
 
 

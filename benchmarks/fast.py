@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 import onelayer as ol
-from onelayer.deployment.attention.linear import Factored
-from onelayer.deployment.attention.sparse import Sparse
+from onelayer.deployment.attention.linear import LinearAttention
+from onelayer.deployment.attention.sparse import SparseAttention
 from onelayer.layer.arithmetic import FLOAT64
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
@@ -97,7 +97,7 @@ def gates_table() -> str:
     model = assemble(layer, frame_of(target.domain), outputs_of(target))
     reading = form_of_model(model)
     assert reading is not None
-    fast = Factored(reading.form, reading.frame)
+    fast = LinearAttention(reading.form, reading.frame)
     x = torch.from_numpy(np.random.default_rng(0).random((20_000, 2)))
     some, hat = x[:2000], x.numpy() - 0.5
     attention, tokens = stock(layer)
@@ -130,14 +130,14 @@ def memory_table() -> str:
     form = form_of(layer)
     assert form is not None
     x = torch.from_numpy(np.random.default_rng(0).random((100_000, 2))) - 0.5
-    dense = Factored(form, frame_of(ol.Target("x1", [(-0.5, 0.5)] * 2).domain))
+    dense = LinearAttention(form, frame_of(ol.Target("x1", [(-0.5, 0.5)] * 2).domain))
     none = (Hinges(torch.zeros(0, 2).double(), torch.zeros(0).double()), torch.zeros(0, 1).double())
     slow, rows = best(lambda: dense(x), 1), []
     exact = dense(x)
     for remainder in (1e-4, 1e-8):
-        sparse = Sparse(form, none, Deployment(FLOAT64, 3, 3), remainder, 64)
+        sparse = SparseAttention(form, none, Deployment(FLOAT64, 3, 3), remainder, 64)
         found = sparse(x)
-        quick, (_, cells) = best(lambda s=sparse: s(x), 3), sparse.parts[0]
+        quick, (_, cells) = best(lambda s=sparse: s(x), 3), sparse.cells[0]
         left = np.mean([cell.tokens for cell in cells.made.values()])
         off = float((found - exact).abs().max())
         rows.append([f"{remainder:g}", f"{len(cells.made):,}", f"{left:.0f}", f"{slow / quick:.1f}", f"{off:.1e}"])

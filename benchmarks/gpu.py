@@ -19,7 +19,7 @@ import onelayer as ol
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
 from onelayer.deployment.attention.kernels import summands
-from onelayer.deployment.attention.linear import Plan
+from onelayer.deployment.attention.linear import CompiledForm
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.form import Form, form_of
 from onelayer.layer.heads import Gates, scattered_memory
@@ -93,11 +93,11 @@ def evaluation() -> str:
     for name, form, count in forms():
         for dtype in (torch.float32, torch.float64):
             own = rounded(form, dtype)
-            plan, x = Plan.of(own, dtype).to("cuda"), points.to(dtype).cuda()
-            seconds, slow = best(lambda p=plan, x=x: p(x)), best(lambda f=own, x=x: eager(f, x), 3)
+            compiled, x = CompiledForm.of(own, dtype).to("cuda"), points.to(dtype).cuda()
+            seconds, slow = best(lambda p=compiled, x=x: p(x)), best(lambda f=own, x=x: eager(f, x), 3)
             some = x[: 2**14]
             exact = torch.cat([own(part) for part in some.double().cpu().split(2**10)])
-            off = float((plan(some).cpu().double() - exact).abs().max())
+            off = float((compiled(some).cpu().double() - exact).abs().max())
             how = Deployment(arithmetic_of(dtype), summands(own.heads, dtype) + 2, 3)
             proved = float(deployed_rounding(own, -edge, edge, how).max())
             speed = [f"{count * POINTS / t:.2e}" for t in (seconds, slow)]
@@ -139,8 +139,8 @@ def solving() -> str:
             assert form is not None
             hat = torch.rand(2**16, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
             values = torch.from_numpy(target(target.domain.points((hat + 0.5).numpy())))
-            plan = Plan.of(form, torch.float64).to("cuda")
-            off = float((plan(hat.cuda()).cpu() - values).abs().max())
+            compiled = CompiledForm.of(form, torch.float64).to("cuda")
+            off = float((compiled(hat.cuda()).cpu() - values).abs().max())
             rows.append([f"{units:,}", device, f"{seconds:.1f}", f"{off:.2g}", f"{total:.3g}"])
     return markdown(["Gauss, 4-D: memory tokens", "device", "seconds", "observed error", "Σ|c|"], rows)
 

@@ -387,7 +387,7 @@ def test_an_old_output_survives_a_failure(run, folder, monkeypatch):
     assert Path("out.csv").read_text() == "old"
     assert sorted(os.listdir()) == [".out.csv.part", "in.csv", "out.csv"]
     status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
-    assert (status, err) == (0, "note: going on after 1 point of an earlier run\n")
+    assert (status, err) == (0, "note: resuming after 1 point of an earlier run\n")
     assert Path("out.csv").read_text().startswith("0,0,")
     assert sorted(os.listdir()) == ["in.csv", "out.csv"]
 

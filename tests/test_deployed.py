@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from exact import exact_form, within
-from onelayer.deployment.attention.linear import Factored
+from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.heads import Maxima, shortfall
 from onelayer.layer.layer import gate_layer
@@ -71,7 +71,7 @@ def answers(model, places, reading, points, dtype):
     x = torch.from_numpy(points).to(dtype)
     with torch.no_grad():
         own = model(x.reshape(len(x), model.config.tokens, -1))[:, list(places)].flatten(1)
-    return own.double(), Factored(reading.form, reading.frame)(x).double()
+    return own.double(), LinearAttention(reading.form, reading.frame)(x).double()
 
 
 @settings(max_examples=30)
@@ -191,7 +191,7 @@ def test_tables_are_within_the_bound(counts, step, size, seed, arithmetic):
     D = len(counts)
     model, places, _ = built(loud(lattice_layer(counts, step, seed=seed), size, seed), "token", 1, D, (0.0, 1.0))
     reading = form_of_model(model.to(arithmetic.dtype), places)
-    assert Factored(reading.form, reading.frame).plans[arithmetic.dtype].tables
+    assert LinearAttention(reading.form, reading.frame).compiled[arithmetic.dtype].shared
     edge = torch.full((D,), 0.5, dtype=torch.float64)
     bound = deployed_rounding(reading.form, -edge, edge, deployment(reading, arithmetic))
     points = np.random.default_rng(seed).random((400, D)).astype(np.float32).astype(np.float64)

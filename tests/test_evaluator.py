@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from onelayer import InputError
-from onelayer.deployment.attention.sparse import Cells, Sparse
+from onelayer.deployment.attention.sparse import Cells, SparseAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Hinges, scattered_memory
@@ -46,7 +46,7 @@ def test_nothing_that_matters_is_dropped(kind, seed, sharp, remainder, single):
         cast = [Block(*(t.float().double() for t in (b.keys, b.biases, b.values, b.slopes))) for b in form.blocks]
         form = Form(form.bias.float().double(), form.linear.float().double(), tuple(cast))
     how = Deployment(arithmetic, form.heads + D, 3)
-    sparse = Sparse(form, no_hinges(D, m), how, remainder, 0)
+    sparse = SparseAttention(form, no_hinges(D, m), how, remainder, 0)
     x = points(300, D, seed).to(arithmetic.dtype)
     edge = torch.full((D,), 0.5, dtype=torch.float64)
     own = Boxes(torch.zeros(1, D).double(), edge[None])
@@ -71,13 +71,13 @@ def test_most_is_dropped(name):
     cells = Cells(form, 1e-6, torch.float64, Deployment(FLOAT64, form.heads + 2, 3))
     cells(points(500, 2))
     tokens = sum(b.biases.numel() for b in form.blocks)
-    assert cells.counts > 1
+    assert cells.per_side > 1
     assert sum(c.tokens for c in cells.made.values()) / len(cells.made) < tokens / 2
 
 
 def test_a_remainder_below_rounding_keeps_everything():
     form = form_of(lattice_layer((12, 12), 40.0))
-    cells = Cells(form, 1e-30, torch.float64, Deployment(FLOAT64, form.heads + 2, 3), counts=4)
+    cells = Cells(form, 1e-30, torch.float64, Deployment(FLOAT64, form.heads + 2, 3), per_side=4)
     assert cells.cell(5).tokens == sum(b.biases.numel() for b in form.blocks)
 
 

@@ -1,4 +1,4 @@
-"""What all exports share: bad input, names that are taken, writing all or nothing, the command line, safetensors."""
+"""What all exports share: bad input, names that are taken, writing all or nothing, the command line."""
 
 import json
 import os
@@ -16,8 +16,9 @@ import onelayer as ol
 from cases import plain_config, random_model
 from exporting import wrapped
 from onelayer.apps.cli import main
+from onelayer.common import atomic
 from onelayer.common.errors import InputError
-from onelayer.deployment.export import FILES, place
+from onelayer.deployment.export import FILES
 from onelayer.target.domain import domain_of
 from page import placed
 
@@ -66,7 +67,7 @@ def test_the_command_writes_and_says_how_close(run, product, to, dtype):
 @pytest.mark.parametrize("to", FORMATS)
 def test_what_is_there_is_left_alone_or_replaced_if_asked(product, to, tmp_path):
     first = ol.export(product, tmp_path / "e", to=to, points=10)
-    with pytest.raises(InputError, match="something of that name"):
+    with pytest.raises(InputError, match="something with that name"):
         ol.export(product, tmp_path / "e", to=to, points=10)
     again = ol.export(product, tmp_path / "e", to=to, points=10, force=True)
     assert again == first
@@ -84,8 +85,8 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
     def broken(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(place.os, "replace", broken)
-    monkeypatch.setattr(place, "move", broken)
+    monkeypatch.setattr(atomic.os, "replace", broken)
+    monkeypatch.setattr(atomic, "move", broken)
     with pytest.raises(OSError, match="no space"):
         ol.export(product, tmp_path / "e", to=to, points=10)
     assert list(tmp_path.iterdir()) == []
@@ -100,7 +101,7 @@ def test_the_page_has_every_format():
 def test_the_figures_of_the_page(product, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(figures, "POINTS", 50)
     rows = figures.rows("x·p", ol.load(product), tmp_path)
-    assert [row[1] for row in rows] == ["onnx", "torch, post-norm", "torch, pre-norm", "c", "safetensors"]
+    assert [row[1] for row in rows] == ["onnx", "torch, post-norm", "torch, pre-norm", "c"]
     assert all(float(row[3]) <= 0.01 and float(row[4]) < 1e-9 for row in rows)
 
 
@@ -136,7 +137,7 @@ def test_float32_that_cannot_hold_the_weights(tmp_path):
 def test_a_missed_tolerance_is_said(product, tmp_path):
     approximation = ol.load(product)
     strict = replace(approximation, certificate=replace(approximation.certificate, tolerance=1e-9))
-    found = ol.export(strict, tmp_path / "e", to="safetensors", dtype="float32", points=500)
+    found = ol.export(strict, tmp_path / "e", to="onnx", dtype="float32", points=500)
     assert found.error > 1e-9
     assert "build with a smaller one" in str(found)
 
@@ -144,21 +145,19 @@ def test_a_missed_tolerance_is_said(product, tmp_path):
 def test_points_lie_where_the_target_asks(tmp_path):
     approximation = wrapped(random_model(plain_config(features_in=1, tokens=2)))
     approximation = replace(approximation, domain=domain_of([(0, 1)] * 2, "x1**2 + x2**2 <= 1"))
-    found = ol.export(approximation, tmp_path / "e", to="safetensors", points=1000)
+    found = ol.export(approximation, tmp_path / "e", to="onnx", points=1000)
     assert 700 < found.points < 870
 
 
-def test_safetensors_holds_everything(product, tmp_path):
-    """A model made from the file alone answers as ours."""
-    ol.export(product, tmp_path / "w", to="safetensors", points=10)
-    with safe_open(tmp_path / "w", framework="pt") as file:
+def test_the_model_folder_holds_the_bare_weights(product):
+    """A model made from model.safetensors alone answers as ours."""
+    with safe_open(product / "model.safetensors", framework="pt") as file:
         about = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     model = ol.SingleLayerTransformer(ol.LayerConfig(**json.loads(about["config"])))
     model.load_state_dict(tensors)
     approximation = ol.load(product)
-    assert about["target"] == "x*p"
     x = torch.rand(20, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     y = model(x.reshape(20, *approximation.shape[::-1]) if model.config.tokens == 1 else x.reshape(20, 2, 1))
-    y = y[:, json.loads(about["places"])].reshape(20)
+    y = y[:, json.loads(about["facts"])["places"]].reshape(20)
     assert np.array_equal(y.detach().numpy(), approximation(x.numpy()))

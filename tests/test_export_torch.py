@@ -153,7 +153,7 @@ def test_what_no_stock_layer_can_be_is_refused(tmp_path, as_user):
         with pytest.raises(InputError, match=words):
             ol.export(wrapped(random_model(plain_config(**changes))), tmp_path / "m", to="torch", norm=asked)
 
-    refused("post-norm of its own", "pre", norm="post")
+    refused("post-norm itself", "pre", norm="post")
     refused("without residuals", norm="pre", residual=False)
     refused("2 heads of widths 3 and 2", norm="pre")
     refused("500 heads, which make d_model", heads=500, d_k=20)

@@ -6,7 +6,7 @@ import torch
 
 import onelayer as ol
 from onelayer.deployment.attention.kernels import summands
-from onelayer.deployment.attention.linear import Factored
+from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.assemble import frame_of
 from onelayer.layer.form import form_of
@@ -41,7 +41,7 @@ def test_kernels_are_within_the_proved_term(kind, dtype):
         tuple(type(b)(*(t.to(dtype).double() for t in (b.keys, b.biases, b.values, b.slopes))) for b in form.blocks),
     )
     x = torch.from_numpy(np.random.default_rng(0).random((20_000, 2)) - 0.5).to(dtype)
-    fast = Factored(stored, frame_of(ol.Target("x1", BOX).domain), device="cuda")
+    fast = LinearAttention(stored, frame_of(ol.Target("x1", BOX).domain), device="cuda")
     edge = torch.full((2,), 0.5, dtype=torch.float64)
     how = Deployment(arithmetic_of(dtype), summands(stored.heads, dtype) + 2, 3)
     rounding = float(deployed_rounding(stored, -edge, edge, how).max())

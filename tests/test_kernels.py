@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from onelayer.deployment.attention import kernels
-from onelayer.deployment.attention.averages import Averages
-from onelayer.deployment.attention.shared_keys import table_of
+from onelayer.deployment.attention.averages import SoftmaxAverages
+from onelayer.deployment.attention.shared_keys import shared_keys_of
 from onelayer.layer.form import Block
 
 pytest.importorskip("triton", reason="Triton is not installed")
@@ -39,15 +39,15 @@ def points(count, D, dtype):
     ("heads", "D", "m", "full"), [(1, 1, 1, False), (70, 2, 1, False), (70, 2, 2, True), (9, 4, 1, True)]
 )
 @pytest.mark.parametrize("paired", [False, True])
-def test_tables(dtype, heads, D, m, full, paired):
+def test_shared_keys(dtype, heads, D, m, full, paired):
     block = gate_block(heads, D, m, full=full)
-    table, x = table_of(block, dtype), points(150, D, dtype)
-    assert table.constant == (not full)
-    assert table.paired
-    E = torch.exp(x[:, table.coordinates] * table.keys)
-    given = (t.to(DEVICE) for t in (E, *table.factors(x, E)))
-    torch.testing.assert_close(kernels.quotients(*given, paired).cpu(), table(x), rtol=0, atol=CLOSE[dtype] * heads)
-    torch.testing.assert_close(table(x), block(x.double()).to(dtype), rtol=0, atol=CLOSE[dtype] * heads)
+    shared, x = shared_keys_of(block, dtype), points(150, D, dtype)
+    assert shared.constant == (not full)
+    assert shared.paired
+    E = torch.exp(x[:, shared.coordinates] * shared.keys)
+    given = (t.to(DEVICE) for t in (E, *shared.factors(x, E)))
+    torch.testing.assert_close(kernels.quotients(*given, paired).cpu(), shared(x), rtol=0, atol=CLOSE[dtype] * heads)
+    torch.testing.assert_close(shared(x), block(x.double()).to(dtype), rtol=0, atol=CLOSE[dtype] * heads)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -60,7 +60,7 @@ def test_averages(dtype, heads, T, D, m, sloped):
     biases[:, 1:][drawn(heads, T - 1, seed=2) > 1] = -torch.inf
     slopes = drawn(heads, T, D, m, seed=4) * sloped
     block = Block(drawn(heads, T, D, size=20.0), biases, drawn(heads, T, m, seed=3), slopes)
-    own, x = Averages.of(block, dtype), points(70, D, dtype)
+    own, x = SoftmaxAverages.of(block, dtype), points(70, D, dtype)
     there = own.to(DEVICE)
     y = kernels.averages(x.to(DEVICE), there.keys, there.biases, there.values, there.slopes).cpu()
     torch.testing.assert_close(y, own(x), rtol=0, atol=CLOSE[dtype] * heads)
@@ -70,18 +70,18 @@ def test_averages(dtype, heads, T, D, m, sloped):
 @pytest.mark.parametrize("beta", [30.0, 160.0])
 def test_denominators_whose_products_overflow_are_not_paired(beta):
     """e^80 fits into float32, its square does not; e^15 and its square do."""
-    table = table_of(gate_block(6, 1, 1, beta, full=False), torch.float32)
-    assert table.paired == (beta < 100)
+    shared = shared_keys_of(gate_block(6, 1, 1, beta, full=False), torch.float32)
+    assert shared.paired == (beta < 100)
     x = torch.linspace(-0.5, 0.5, 101)[:, None]
-    E = torch.exp(x[:, table.coordinates] * table.keys)
-    given = (t.to(DEVICE) for t in (E, *table.factors(x, E)))
-    torch.testing.assert_close(kernels.quotients(*given, table.paired).cpu(), table(x), rtol=0, atol=1e-5)
+    E = torch.exp(x[:, shared.coordinates] * shared.keys)
+    given = (t.to(DEVICE) for t in (E, *shared.factors(x, E)))
+    torch.testing.assert_close(kernels.quotients(*given, shared.paired).cpu(), shared(x), rtol=0, atol=1e-5)
 
 
 def test_few_points_and_many_heads_are_shared_by_programs():
-    table, x = table_of(gate_block(700, 2, 1, full=False), torch.float64), points(5, 2, torch.float64)
+    shared, x = shared_keys_of(gate_block(700, 2, 1, full=False), torch.float64), points(5, 2, torch.float64)
     assert kernels._splits(x, 700) > 1
-    E = torch.exp(x[:, table.coordinates] * table.keys)
-    given = [t.to(DEVICE) for t in (E, *table.factors(x, E))]
-    torch.testing.assert_close(kernels.quotients(*given, True).cpu(), table(x), rtol=0, atol=1e-11)
+    E = torch.exp(x[:, shared.coordinates] * shared.keys)
+    given = [t.to(DEVICE) for t in (E, *shared.factors(x, E))]
+    torch.testing.assert_close(kernels.quotients(*given, True).cpu(), shared(x), rtol=0, atol=1e-11)
     assert kernels.quotients(given[0][:0], given[1], given[2][:0], given[3], True).shape == (0, 1)

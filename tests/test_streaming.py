@@ -1,4 +1,4 @@
-"""Points of files, evaluated batch by batch: what is written, refused and carried along; killed, it goes on to the same bytes."""
+"""Points of files, evaluated batch by batch: what is written, refused and copied; killed runs resume to the same bytes."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from onelayer.apps.cli import main
 from onelayer.deployment.files import streaming
-from onelayer.deployment.files.values import Values
+from onelayer.deployment.files.partial import PartialValues
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -219,7 +219,7 @@ def test_hinges_are_left_to_the_model():
     assert (kinked.fast()(x) == kinked(x)).all()
 
 
-# ---- killed and gone on with
+# ---- killed and resumed
 
 
 def started(folder, *arguments):
@@ -250,11 +250,11 @@ def test_killed_half_way(product, run, suffix, number):
     assert not Path(f"out.{suffix}").exists()
     if number == signal.SIGINT:
         assert err.startswith("interrupted after ")
-        assert err.endswith(" points; the same command goes on from there\n")
+        assert err.endswith(" points; run the same command to resume\n")
         assert err.count("\n") == 1
     status, _, err = run("eval", "product", *arguments)
     assert status == 0
-    assert err.startswith("note: going on after ")
+    assert err.startswith("note: resuming after ")
     assert sorted(os.listdir()) == [f"in.{suffix}", f"out.{suffix}", "product"]
     before = Path(f"out.{suffix}").read_bytes()
     Path(f"out.{suffix}").unlink()
@@ -317,11 +317,11 @@ def test_whatever_a_kill_leaves(product, whole, step, lost, cut, flip):
 @pytest.mark.parametrize("line", [b"9" * 17 + b" 0\n", b"9" * 5000 + b" 0\n", b"7 0\n", b"-1 0\n", b"x\n"])
 def test_a_journal_that_claims_too_much(line):
     """A batch that is not there does not count, and nothing as large is asked for."""
-    with Values(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
+    with PartialValues(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
         values.append(np.ones((3, 1)))
     with Path("part/journal").open("ab") as file:
         file.write(line)
-    with Values(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
+    with PartialValues(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
         assert values.rows == [3]
         assert (next(values.batches()) == 1).all()
 
@@ -333,7 +333,7 @@ def test_an_interrupt_says_how_far_it_came(product, small):
         if text == "200 points":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="after 200 points; the same command goes on"):
+    with pytest.raises(KeyboardInterrupt, match="after 200 points; run the same command to resume"):
         product.evaluate(x, "out.parquet", progress=progress)
     seen = []
     assert product.evaluate(x, "out.parquet", progress=lambda text, fraction: seen.append((text, fraction))) == 5 * ROWS
@@ -345,11 +345,11 @@ def test_an_interrupt_says_how_far_it_came(product, small):
 def test_another_purpose_starts_afresh(product, waves):
     x = write("in.parquet", points(5 * ROWS))
     told = []
-    again = {"tell": told.append, "source": x, "output": Path("out.parquet")}
+    again = {"notify": told.append, "source": x, "output": Path("out.parquet")}
 
     def kill():
         with pytest.raises(Killed):
-            streaming.evaluate_file(product.fast(), **again | {"tell": None}, progress=killer(2))
+            streaming.evaluate_file(product.fast(), **again | {"notify": None}, progress=killer(2))
 
     kill()
     streaming.evaluate_file(product.fast(), **again)
@@ -361,10 +361,10 @@ def test_another_purpose_starts_afresh(product, waves):
     kill()
     write("in.parquet", points(5 * ROWS), waves.domain.names)
     streaming.evaluate_file(waves.fast(), **again)
-    assert told[0] == "going on after 300 points of an earlier run"
-    afresh = "values of an earlier run were for other {}: started afresh"
+    assert told[0] == "resuming after 300 points of an earlier run"
+    afresh = "an earlier run differs in {}: starting over"
     assert told[1:3] == [afresh.format("points outside"), afresh.format("input")]
-    assert told[3].startswith(afresh.format("input, layer, domain")[:60])
+    assert told[3].startswith(afresh.format("input, layer, domain")[:46])
     assert np.abs(read("out.parquet") - waves(points(5 * ROWS))).max() <= 1e-12
 
 
@@ -392,7 +392,7 @@ def test_points_too_large_for_float32(run):
 def test_one_at_a_time(product):
     x = write("in.npy", points(3))
     with (
-        Values(Path(".out.npy.part"), {}, np.dtype(float), 1),
+        PartialValues(Path(".out.npy.part"), {}, np.dtype(float), 1),
         pytest.raises(ol.InputError, match=r"out\.npy\.part in use"),
     ):
         product.evaluate(x, "out.npy")
@@ -470,7 +470,7 @@ def test_files_that_are_none(product, run, monkeypatch):
         refused(run("eval", "product", "--input", name), "--output", f"out.{suffix}")
     content = write("in.npy", points(9)).read_bytes()
     Path("in.npy").write_bytes(content[:-8])
-    refused(run("eval", "product", "--input", "in.npy", "--output", "out.npy"), "ends before")
+    refused(run("eval", "product", "--input", "in.npy", "--output", "out.npy"), "ends too early")
     write("in.parquet", points(9))
     refused(run("eval", "product", "--input", "in.parquet", "--output", "out.csv"), "call it out.parquet")
     refused(run("eval", "product", "--input", "in.npy", "--output", "out.parquet"), "call it out.npy")

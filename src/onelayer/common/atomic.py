@@ -38,13 +38,13 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
         raise
 
 
-def written(path: Path, text: str) -> Path:
-    """Write a text file, complete or absent; its folder is made if need be."""
+def written(path: Path, content: str | bytes) -> Path:
+    """Write a file, complete or absent; its folder is made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.chmod(fresh, 0o666 & ~umask())
         os.replace(fresh, path)
     except BaseException:

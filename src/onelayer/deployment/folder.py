@@ -1,11 +1,11 @@
 """The model folder: weights, target and certificate on disk, without pickle.
 
-    model.safetensors   the weights; the configuration and how they came about in the metadata
+    model.safetensors   the weights; in the metadata the configuration, and facts about how the layer was found
     target.json         formula, or a description of a callable or of data; domain as text and as floats, shapes
     certificate.json    the certificate, SHA-256 of the two other files, versions, and a digest over target and certificate
 
-Writing is atomic: everything goes to a fresh folder beside the destination, which is then renamed. Loading checks the
-digests and reads numbers and text only.
+Writing is atomic: everything goes into a fresh folder beside the destination, which is then renamed. Loading checks the
+digests and reads only numbers and text.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors"
 
 
 def save(approximation: Approximation, folder: Path) -> Path:
-    """Write the folder; an earlier model folder of that name is replaced, anything else is left alone."""
+    """Write the folder; an earlier model folder with that name is replaced, anything else is refused."""
     folder = Path(folder).absolute()
     require_free(folder)
     approximation.require_unchanged()
@@ -69,7 +69,7 @@ def load(folder: str | Path) -> Approximation:
             target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape, margin=margin)
         certificate = Certificate.from_json(record)
     except InputError:
-        raise  # it says what is wrong
+        raise  # already says what is wrong
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
@@ -96,7 +96,7 @@ def _require_sense(about: dict[str, Any], model: SingleLayerTransformer, facts: 
 
 
 def require_free(folder: Path) -> None:
-    """Nothing is at the destination, or an earlier model folder (which may be replaced)."""
+    """Nothing is at the destination, or only an earlier model folder, which may be replaced."""
     if folder.is_symlink() or (folder.exists() and not all((folder / name).is_file() for name in FILES)):
         raise InputError(f"a new folder {folder.name}", "something else has that name", "choose another name")
 
@@ -149,15 +149,15 @@ def _target_record(approximation: Approximation) -> dict[str, Any]:
 
 
 def _domain(about: dict[str, Any]) -> Domain:
-    """The domain with the very floats that were certified."""
+    """The domain, with exactly the floats that were certified."""
     sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
-    most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to be searched
+    most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to search
     box = domain_of(sides, about["within"], most)
     return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.within)
 
 
 def _verify(folder: Path, record: dict[str, Any]) -> None:
-    """The digests of the record fit the files and the record itself."""
+    """The digests in the record match the files and the record itself."""
     claimed = dict(record)
     digest = claimed.pop("digest", None)
     if record.get("schema") != SCHEMA:

@@ -103,7 +103,7 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
 
 def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.Outside, json: bool) -> int:
     """Evaluate all points of a file; without an output they are printed as CSV or JSON."""
-    from ...deployment.files.points import kind_of
+    from ...deployment.files.formats import kind_of
     from ...deployment.files.streaming import Streaming, added_names, evaluate_file
 
     if output is None:
@@ -126,9 +126,9 @@ def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.O
 
 def _print(work: "Streaming", json: bool) -> None:
     """Points and values, once all of them are there."""
-    with work.passing() as values:
+    with work.temporary() as values:
         if not json:
-            for _ in work.written(values, sys.stdout):
+            for _ in work.write_to(values, sys.stdout):
                 pass
             return
         m = work.outputs

@@ -14,7 +14,6 @@ class Format(StrEnum):
     onnx = "onnx"
     torch = "torch"
     c = "c"
-    safetensors = "safetensors"
 
 
 class Norm(StrEnum):
@@ -24,7 +23,7 @@ class Norm(StrEnum):
 
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
-    to: Annotated[Format, typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, or the bare weights.")],
+    to: Annotated[Format, typer.Option(help="ONNX, a stock PyTorch encoder layer, or C99 source.")],
     out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Of the export; that of the layer by default.")] = None,
     norm: Annotated[

@@ -1,1 +1,1 @@
-"""The same layer with linear, sparse or adaptive attention, on the CPU or a GPU."""
+"""The same layer with linear, sparse or adaptive attention, on a CPU or a GPU."""

@@ -1,17 +1,17 @@
-"""Fused GPU kernels (Triton): the heads of a layer evaluated in registers, nothing per head written to memory.
+"""Fused GPU kernels (Triton): heads are evaluated in registers, and nothing per head is written to memory.
 
-    quotients   Σ_h (N C)_h/(E G)_h: a table of gates (`tables`), one reciprocal per head or, where products of two
-                denominators cannot overflow, per two heads: a/p + b/q = (aq + bp)/(pq)
-    averages    Σ_h Σ_t w_ht v_ht, w_h = softmax_t: gates of any keys (`averages`), and memory tokens in two passes, the
+    quotients   Σ_h (N C)_h/(E G)_h: gates that share their keys (`shared_keys`), one reciprocal per head or, where products
+                of two denominators cannot overflow, per two heads: a/p + b/q = (aq + bp)/(pq)
+    averages    Σ_h Σ_t w_ht v_ht, w_h = softmax_t: gates with any keys (`averages`), and memory tokens in two passes, the
                 largest score first
 
 A program holds a tile of points × heads (or tokens); a layer with few points is split over several programs whose sums are
-added in a fixed order, so that answers are the same in every run. Exponentials are those of CUDA's library (within 2 units in the
-last place), reciprocals in float32 the card's own (within 1): `EXTRA` roundings per head cover what this adds to the
-bounds of `certify/deployed`.
+added in a fixed order, so that every run gives the same answers. Exponentials are those of CUDA's library (within 2 units in
+the last place), reciprocals in float32 the card's own (within 1): `EXTRA` roundings per head cover what this adds to the
+bounds of `layer/rounding/deployed`.
 
 Without Triton, or off the GPU, torch evaluates the same expressions (`serve` says which). With TRITON_INTERPRET=1 in the
-environment the kernels take tensors of the CPU, slowly: the tests do that.
+environment the kernels run on CPU tensors, slowly: the tests do that.
 """
 
 import os
@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
-FEW = 16  # tokens per head up to which all of them are held at once
+HELD_TOKENS = 16  # heads with at most this many tokens are held whole
 TILES = {torch.float32: (128, 64), torch.float64: (64, 8)}  # points × heads: the fastest of some thirty on an H200
-PROGRAMS = 512  # at least so many at a time keep a card busy
+BUSY_PROGRAMS = 512  # programs at a time that keep a card busy
 
 
 @cache
@@ -45,7 +45,7 @@ def interpreted() -> bool:
 
 
 def serve(x: Tensor) -> bool:
-    """Whether the kernels evaluate points of this kind: on a GPU, without gradients, where Triton is installed."""
+    """Whether the kernels can evaluate these points: on a GPU, without gradients, where Triton is installed."""
     return x.is_cuda and not (torch.is_grad_enabled() and x.requires_grad) and _triton() is not None
 
 
@@ -59,9 +59,9 @@ def quotients(E: Tensor, G: Tensor, N: Tensor, C: Tensor, paired: bool) -> Tenso
 
 
 def averages(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None) -> Tensor:
-    """Σ_h of softmax averages [batch, out]; shapes as in `averages.Averages`."""
+    """Σ_h of softmax averages [batch, out]; shapes as in `averages.SoftmaxAverages`."""
     T, H = biases.shape
-    if T <= FEW:
+    if T <= HELD_TOKENS:
         return _triton().gates(x, keys, biases, values, slopes, _splits(x, H))
     parts = [_triton().memory(x, keys[:, :, h], biases[:, h], values[:, h]) for h in range(H)] if slopes is None else []
     if parts:
@@ -72,9 +72,9 @@ def averages(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Te
 
 
 def summands(heads: int, dtype: torch.dtype) -> int:
-    """How often, at most, a term of the sum over so many heads is rounded on a GPU: a tile adds up its columns one by one.
+    """How often, at most, a term of the sum over this many heads is rounded on a GPU: a tile adds up its columns one by one.
 
-    Every column of a tile sums heads/H of them, H columns make a sum, and at most heads/(4H) programs share a point.
+    Each column of a tile sums heads/H of them, the H columns are summed, and at most heads/(4H) programs share a point.
     """
     if _triton() is None:
         return heads
@@ -85,4 +85,4 @@ def summands(heads: int, dtype: torch.dtype) -> int:
 def _splits(x: Tensor, heads: int) -> int:
     """Programs that share the heads of one tile of points."""
     P, H = TILES[x.dtype]
-    return max(1, min(PROGRAMS // -(-max(len(x), 1) // P), heads // (4 * H)))
+    return max(1, min(BUSY_PROGRAMS // -(-max(len(x), 1) // P), heads // (4 * H)))

@@ -1,11 +1,8 @@
-"""Fast evaluation of a form: the same function, other attention.
+"""Linear attention: the same function as a form, evaluated faster.
 
-    linear     gates that share their sharpness without an exponential per head (`tables`): exact
-    softmax    everything else, averaged head by head (`averages`); so is every point outside the box that tables are for
-    sparse     only the tokens that matter where the point is (`cells`): adds a proved remainder
-    adaptive   likewise, and heads with one token left are not evaluated at all
-
-`certify/deployed` bounds the rounding of the first two. On a GPU the kernels of `kernels` do the work.
+Heads that share their keys need no exponential each (`shared_keys`); all others are softmax averages, head by head (`averages`),
+and so is every head at points outside the box |x̂| ≤ EDGE. Both are exact; `layer/rounding/deployed` bounds their rounding.
+On a GPU `kernels` evaluates both.
 """
 
 from dataclasses import dataclass
@@ -18,68 +15,68 @@ from ...common.errors import InputError
 from ...layer.assemble import Frame
 from ...layer.form import Block, Form
 from ...layer.heads import Hinges
-from .averages import Averages
-from .shared_keys import EDGE, Table, tables_of
+from .averages import SoftmaxAverages
+from .shared_keys import EDGE, SharedKeys, split_by_keys
 
 CHUNK = 2**17  # numbers held at a time: they fit into a cache
-ON_GPU = 2**22  # points at a time: kernels hold nothing per head
+ROWS = 2**22  # points at a time: GPU kernels hold nothing per head
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Tables for the heads that have them, averages for the others, in one dtype."""
+class CompiledForm:
+    """A form in one dtype: heads that share their keys, and averages for the others."""
 
     bias: Tensor
     linear: Tensor
-    tables: tuple[Table, ...]
-    others: tuple[Averages, ...]
-    kinks: tuple[Tensor, ...] = ()  # directions, offsets and values of hinges
+    shared: tuple[SharedKeys, ...]
+    averages: tuple[SoftmaxAverages, ...]
+    hinges: tuple[Tensor, ...] = ()  # directions, offsets and values
 
     @classmethod
     def of(
         cls, form: Form, dtype: torch.dtype, linear: bool = True, hinges: tuple[Hinges, Tensor] | None = None
-    ) -> "Plan":
-        """The plan for a form; without tables unless `linear`."""
-        tables: list[Table] = []
+    ) -> "CompiledForm":
+        """The form, with shared keys only if `linear`."""
+        shared: list[SharedKeys] = []
         others: list[Block] = []
         for block in form.blocks:
-            found, rest = tables_of(block, dtype) if linear else ([], block)
-            tables += found
-            others += [rest] if rest is not None else []
-        kinks: tuple[Tensor, ...] = ()
+            found, other = split_by_keys(block, dtype) if linear else ([], block)
+            shared += found
+            others += [other] if other is not None else []
+        units: tuple[Tensor, ...] = ()
         if hinges is not None and len(hinges[0]):
-            kinks = tuple(t.to(dtype) for t in (hinges[0].directions.T, hinges[0].offsets, hinges[1]))
-        averages = tuple(Averages.of(block, dtype) for block in others)
-        return cls(form.bias.to(dtype), form.linear.to(dtype), tuple(tables), averages, kinks)
+            units = tuple(t.to(dtype) for t in (hinges[0].directions.T, hinges[0].offsets, hinges[1]))
+        averages = tuple(SoftmaxAverages.of(block, dtype) for block in others)
+        return cls(form.bias.to(dtype), form.linear.to(dtype), tuple(shared), averages, units)
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         y = torch.addmm(self.bias, x, self.linear)
         for part in self.parts:
             y += part(x)
-        if self.kinks:
-            directions, offsets, values = self.kinks
+        if self.hinges:
+            directions, offsets, values = self.hinges
             y += torch.relu(torch.addmm(offsets, x, directions)) @ values
         return y
 
-    def to(self, device: str | torch.device) -> "Plan":
+    def to(self, device: str | torch.device) -> "CompiledForm":
         """The same on another device."""
-        tables, others = tuple(t.to(device) for t in self.tables), tuple(a.to(device) for a in self.others)
-        kinks = tuple(t.to(device) for t in self.kinks)
-        return Plan(self.bias.to(device), self.linear.to(device), tables, others, kinks)
+        shared, averages = tuple(s.to(device) for s in self.shared), tuple(a.to(device) for a in self.averages)
+        hinges = tuple(t.to(device) for t in self.hinges)
+        return CompiledForm(self.bias.to(device), self.linear.to(device), shared, averages, hinges)
 
     @property
-    def parts(self) -> list[Table | Averages]:
-        return [*self.tables, *self.others]
+    def parts(self) -> list[SharedKeys | SoftmaxAverages]:
+        return [*self.shared, *self.averages]
 
     @property
     def width(self) -> int:
-        """Numbers per point on the way, at most."""
-        hinges = self.kinks[1].numel() if self.kinks else 0
+        """Intermediate numbers per point, at most."""
+        hinges = self.hinges[1].numel() if self.hinges else 0
         return max([1, hinges, *(part.width for part in self.parts)])
 
 
-class Factored:
-    """T, callable on points [batch, D] in float64 or float32; form and frame as `certify.reading` gives them."""
+class LinearAttention:
+    """T, callable on points [batch, D] in float64 or float32; form and frame are those of `layer/reading`."""
 
     def __init__(
         self,
@@ -90,18 +87,18 @@ class Factored:
     ) -> None:
         self.form, self.frame = form, frame
         dtypes = (torch.float64, torch.float32)
-        self.plans = {dtype: Plan.of(form, dtype, hinges=hinges).to(device) for dtype in dtypes}
-        self.plain = {dtype: Plan.of(form, dtype, False, hinges).to(device) for dtype in dtypes}
+        self.compiled = {dtype: CompiledForm.of(form, dtype, hinges=hinges).to(device) for dtype in dtypes}
+        self.fallback = {dtype: CompiledForm.of(form, dtype, False, hinges).to(device) for dtype in dtypes}
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         """T(x), in chunks that bound the memory."""
-        if x.dtype not in self.plans:
+        if x.dtype not in self.compiled:
             raise InputError("float64 or float32 points", f"{x.dtype}", "convert them")
-        parts = [self._values(self.frame(part)) for part in x.split(ON_GPU)]
+        parts = [self._values(self.frame(part)) for part in x.split(ROWS)]
         return torch.cat(parts) if parts else x.new_zeros(0, len(self.form.bias))
 
     def _values(self, x: Tensor) -> Tensor:
         inside = bool(len(x)) and bool(x.abs().max() <= EDGE)
-        plan = (self.plans if inside else self.plain)[x.dtype]
-        rows = len(x) if x.is_cuda else max(1, CHUNK // plan.width)
-        return torch.cat([plan(part) for part in x.split(max(rows, 1))])
+        compiled = (self.compiled if inside else self.fallback)[x.dtype]
+        rows = len(x) if x.is_cuda else max(1, CHUNK // compiled.width)
+        return torch.cat([compiled(part) for part in x.split(max(rows, 1))])

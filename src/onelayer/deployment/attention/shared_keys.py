@@ -1,6 +1,6 @@
-"""Tables: heads that share their keys, without an exponential per head (exact linear attention).
+"""Heads that share their keys, evaluated without an exponential per head (exact linear attention).
 
-Where every key looks at one coordinate, e^(k x_i + b) = e^(k x_i)·e^b. Gates of one sharpness share the few numbers
+Where every key reads one coordinate, e^(k x_i + b) = e^(k x_i)·e^b. Gates of one sharpness share the few numbers
 e^(k x_i) of a point, e^b is stored, and all denominators and numerators are products of small matrices:
 
     Σ_h z_h = Σ_h (X C)_h/(X G)_h,    X = (e^(k x_i), 1),  G = e^b,  C = e^b·value.
@@ -20,22 +20,22 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.form import Block
 from . import kernels
 
-EDGE = 0.51  # |x̂| up to which the tables serve
-FEW = 4  # heads of one sharpness from which a table pays
+EDGE = 0.51  # |x̂| up to which shared keys and cells are used
+FEWEST_HEADS = 4  # heads of one sharpness from which sharing pays off
 
 
 @dataclass(frozen=True)
-class Table:
+class SharedKeys:
     """Heads that share their keys: exponents key_u·x_(coordinate_u), denominators and numerators as matrices."""
 
     coordinates: Tensor  # [u]
     keys: Tensor  # [u]
     G: Tensor  # [u + 1, head], the row of the 1 last
     C: Tensor  # [u + 1, head·out]
-    moving: Tensor  # [p]: rows of X that are multiplied with …
-    by: Tensor  # [p]: … these coordinates,
+    slope_rows: Tensor  # [p]: rows of X that are multiplied by …
+    slope_coordinates: Tensor  # [p]: … these coordinates,
     S: Tensor  # [p, head·out]: for values with slopes
-    constant: bool  # whether all numerators are
+    constant: bool  # whether all numerators are constant
     paired: bool  # whether the product of two denominators cannot overflow, and is at least 1
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
@@ -46,21 +46,21 @@ class Table:
         if self.constant:
             return below.reciprocal_() @ self.C[-1].reshape(below.shape[1], -1)
         total = torch.addmm(self.C[-1], E, self.C[:-1])
-        if len(self.moving):
-            total.addmm_(self.moved(x, E), self.S)
+        if len(self.slope_rows):
+            total.addmm_(self.slope_products(x, E), self.S)
         return (total.reshape(len(x), below.shape[1], -1) / below[..., None]).sum(dim=1)
 
-    def moved(self, x: Tensor, E: Tensor) -> Float[Tensor, "batch p"]:
-        """The products of exponentials (or 1) and coordinates that slopes are multiplied with."""
-        return torch.nn.functional.pad(E, (0, 1), value=1.0)[:, self.moving] * x[:, self.by]
+    def slope_products(self, x: Tensor, E: Tensor) -> Float[Tensor, "batch p"]:
+        """The products of exponentials (or 1) and coordinates that slopes are multiplied by."""
+        return torch.nn.functional.pad(E, (0, 1), value=1.0)[:, self.slope_rows] * x[:, self.slope_coordinates]
 
     def factors(self, x: Tensor, E: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(denominators' matrix, columns of the numerators, their matrix), the constant row last in both."""
         if self.constant:
             return self.G, E[:, :0], self.C[-1:]
-        return self.G, torch.cat([E, self.moved(x, E)], dim=1), torch.cat([self.C[:-1], self.S, self.C[-1:]])
+        return self.G, torch.cat([E, self.slope_products(x, E)], dim=1), torch.cat([self.C[:-1], self.S, self.C[-1:]])
 
-    def to(self, device: str | torch.device) -> "Table":
+    def to(self, device: str | torch.device) -> "SharedKeys":
         """The same on another device."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}
         moved: dict[str, Any] = {name: t.to(device) for name, t in own.items() if isinstance(t, Tensor)}
@@ -68,12 +68,12 @@ class Table:
 
     @property
     def width(self) -> int:
-        """Numbers per point on the way."""
+        """Intermediate numbers per point."""
         return self.G.shape[1] + (0 if self.constant else self.C.shape[1])
 
 
-def tables_of(block: Block, dtype: torch.dtype) -> tuple[list[Table], Block | None]:
-    """(a table for every set of keys that enough heads share, the block of the other heads or None)."""
+def split_by_keys(block: Block, dtype: torch.dtype) -> tuple[list[SharedKeys], Block | None]:
+    """(the heads of every set of keys that enough of them share, the block of the other heads or None)."""
     there = block.there
     keys = block.keys.masked_fill(~there[..., None], 0.0)
     exponent = keys.abs().sum(dim=-1) * EDGE + block.biases.masked_fill(~there, 0.0).abs() + _orders(block)
@@ -85,9 +85,9 @@ def tables_of(block: Block, dtype: torch.dtype) -> tuple[list[Table], Block | No
     left = torch.ones(len(there), dtype=torch.bool)
     found = []
     for heads in sets.values():
-        if len(heads) >= FEW:
+        if len(heads) >= FEWEST_HEADS:
             left[heads] = False
-            found.append(table_of(picked(block, torch.tensor(heads)), dtype))
+            found.append(shared_keys_of(picked(block, torch.tensor(heads)), dtype))
     return found, picked(block, left.nonzero().flatten()) if left.any() else None
 
 
@@ -99,13 +99,13 @@ def _orders(block: Block) -> Float[Tensor, "head token"]:
     return orders.masked_fill(~block.there, 0.0)
 
 
-def table_of(block: Block, dtype: torch.dtype) -> Table:
-    """The table of heads that share their keys."""
+def shared_keys_of(block: Block, dtype: torch.dtype) -> SharedKeys:
+    """Heads that all share their keys, as matrices."""
     there = block.there
     H, T, D = block.keys.shape
     m = block.values.shape[-1]
     keys = block.keys.masked_fill(~there[..., None], 0.0)
-    at = keys.abs().argmax(dim=-1)  # the coordinate a token looks at
+    at = keys.abs().argmax(dim=-1)  # the coordinate that a token's key reads
     key = keys.gather(-1, at[..., None])[..., 0]
     pairs = torch.stack([at.to(torch.float64), key], dim=-1)[key.ne(0)].unique(dim=0)  # [u, 2]
     u = len(pairs)
@@ -124,15 +124,17 @@ def table_of(block: Block, dtype: torch.dtype) -> Table:
         e[..., None, None] * block.slopes,
         accumulate=True,
     )
-    moving, by = S.ne(0).any(dim=3).any(dim=2).nonzero().T
-    constant = not len(moving) and not C[:-1].any()
+    rows, coordinates = S.ne(0).any(dim=3).any(dim=2).nonzero().T
+    constant = not len(rows) and not C[:-1].any()
     far = torch.exp(pairs[:, 1].abs() * EDGE)
-    most, least = far @ G[:-1] + G[-1], G[:-1].T @ (1 / far) + G[-1]  # of the denominators of every head
-    above = most * far.max() * max(float(C.abs().max()), float(S.abs().max()), 1.0) if len(far) else most
+    high, low = far @ G[:-1] + G[-1], G[:-1].T @ (1 / far) + G[-1]  # of each head's denominator
+    above = high * far.max() * max(float(C.abs().max()), float(S.abs().max()), 1.0) if len(far) else high
     safe = math.sqrt(arithmetic_of(dtype).overflow) / 16
-    paired = bool((above < safe).all()) and bool((least >= 1).all())  # what underflows on the way stays that small
-    G, C, S = (t.to(dtype) for t in (G, C.flatten(1), S[moving, by].flatten(1)))
-    return Table(pairs[:, 0].to(torch.int64), pairs[:, 1].to(dtype), G, C, moving, by, S, constant, paired)
+    paired = bool((above < safe).all()) and bool(
+        (low >= 1).all()
+    )  # intermediate results that underflow stay that small
+    G, C, S = (t.to(dtype) for t in (G, C.flatten(1), S[rows, coordinates].flatten(1)))
+    return SharedKeys(pairs[:, 0].to(torch.int64), pairs[:, 1].to(dtype), G, C, rows, coordinates, S, constant, paired)
 
 
 def picked(block: Block, heads: Tensor) -> Block:

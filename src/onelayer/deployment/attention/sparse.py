@@ -1,18 +1,18 @@
-"""Cells: of every head only the tokens that matter near a point, and only the heads that are undecided there.
+"""Sparse and adaptive attention: of every head only the tokens that matter near a point, cell by cell.
 
 The box |x̂| ≤ edge is cut into equal cells. On a cell with centre c and half-widths r Jensen's inequality bounds every
-weight of a head (`certify/deployed`): with k̄ = Σ_t w_t(c) keys_t,
+weight of a head (`layer/rounding/deployed`): with k̄ = Σ_t w_t(c) keys_t,
 
     w_t(x) ≤ W_t = w_t(c) e^(Σ_i |keys_ti − k̄_i| r_i).
 
-Leaving out tokens of total weight m moves a head's average by m |its average over them − its average over the rest|, at most
-Σ_dropped W_t · span, where span is the range of the head's values on the cell. In every cell tokens go, the cheapest first,
-as long as all of this stays within half of the `remainder`; the heaviest token of a head stays. A head with one token left is
-affine and joins the cell's affine part: saturated gates cost nothing (adaptive computation), and a head of ten thousand
-memory tokens is left with the few hundred that it can see (sparse attention).
+Dropping tokens of total weight m moves a head's average by m |its average over them − its average over the others|, at most
+Σ_dropped W_t · span, where span is the range of the head's values on the cell. In each cell tokens are dropped, the cheapest
+first, as long as the sum of all this stays within half of the `remainder`; the heaviest token of a head stays. A head with one
+token left is affine and joins the cell's affine part: saturated gates cost nothing (adaptive computation), and a head of ten
+thousand memory tokens keeps only the few hundred near the point (sparse attention).
 
-Rounding of what is left is bounded by `box_rounding`; a cell where that exceeds the other half keeps all its tokens. Cells are
-made when first visited. Points outside the box are evaluated in full.
+`box_rounding` bounds the rounding of the reduced form; a cell where that exceeds the other half keeps all its tokens. Cells are
+made when first visited. `evaluator` leaves points outside the box to the model.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,25 +26,25 @@ from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
 from ...layer.heads import Hinges
 from ...layer.rounding.deployed import Boxes, Deployment, box_rounding, deployed_rounding
-from .averages import Averages
-from .linear import CHUNK, Plan
+from .averages import SoftmaxAverages
+from .linear import CHUNK, CompiledForm
+from .shared_keys import EDGE
 
-EDGE = 0.51  # |x̂| up to which cells reach
 UP = 1 + 1e-6
-MOST = 2**20  # cells at most
-TRIES = 6  # cells that are looked at to choose how fine they are
-CALL = 2e4  # evaluating one cell costs as much as so many tokens at one point
-BATCH = 2**17  # points that are thought to come at a time
-SLACK = 1e-6  # cells overlap by so much: rounding may take a point to its neighbour
+MOST_CELLS = 2**20
+TRIED_CELLS = 6  # sample by which the number of cells per side is chosen
+CALL_COST = 2e4  # evaluating one cell costs as much as this many tokens at one point
+EXPECTED_BATCH = 2**17  # points per call, for which the number of cells is chosen
+OVERLAP = 1e-6  # of neighbouring cells: rounding may move a point into the next one
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is left of a form on one cell, in one dtype."""
+    """The reduced form of one cell, in one dtype."""
 
     bias: Float[Tensor, " out"]
     linear: Float[Tensor, "coordinate out"]
-    heads: tuple[Averages, ...]
+    heads: tuple[SoftmaxAverages, ...]
     tokens: int
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
@@ -56,26 +56,26 @@ class Cell:
 
 @dataclass
 class Cells:
-    """One group's form, cell by cell; each answer is within `remainder` of the real function, rounding included."""
+    """One group's form, cell by cell; answers of reduced cells are within `remainder` of the real function, rounding included."""
 
     form: Form
     remainder: float
     dtype: torch.dtype
     how: Deployment
-    counts: int = 0  # cells along every side
+    per_side: int = 0  # cells along each side
     made: dict[int, Cell] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.counts = self.counts or self._fineness()
+        self.per_side = self.per_side or self._fineness()
 
     @property
     def dimension(self) -> int:
         return self.form.dimension
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
-        """Values at points of the box, sorted by cell on the way."""
-        at = ((x.double() + EDGE) * (self.counts / (2 * EDGE))).long().clamp_(0, self.counts - 1)
-        number = (at * self.counts ** torch.arange(self.dimension)).sum(dim=1)
+        """Values at points of the box, evaluated cell by cell."""
+        at = ((x.double() + EDGE) * (self.per_side / (2 * EDGE))).long().clamp_(0, self.per_side - 1)
+        number = (at * self.per_side ** torch.arange(self.dimension)).sum(dim=1)
         number, order = number.sort(stable=True)
         cells, sizes = number.unique_consecutive(return_counts=True)
         given = x[order].split(sizes.tolist())
@@ -83,23 +83,23 @@ class Cells:
         return torch.empty_like(y).index_copy_(0, order, y)
 
     def cell(self, number: int) -> Cell:
-        """The cell of that number, made if it was not visited before."""
+        """The cell with this number, made at the first visit."""
         if number not in self.made:
-            self.made[number] = self._cell(self._box(number, self.counts))
+            self.made[number] = self._cell(self._box(number, self.per_side))
         return self.made[number]
 
-    def _box(self, number: int, counts: int) -> Boxes:
-        """[1, coordinate]: the cell of that number."""
-        at = (number // counts ** torch.arange(self.dimension)) % counts
-        half = EDGE / counts
+    def _box(self, number: int, per_side: int) -> Boxes:
+        """[1, coordinate]: the cell with this number."""
+        at = (number // per_side ** torch.arange(self.dimension)) % per_side
+        half = EDGE / per_side
         centre = -EDGE + (2 * at.double() + 1) * half
-        return Boxes(centre[None], torch.full((1, self.dimension), half * UP + SLACK, dtype=torch.float64))
+        return Boxes(centre[None], torch.full((1, self.dimension), half * UP + OVERLAP, dtype=torch.float64))
 
     def _cell(self, box: Boxes) -> Cell:
         reduced, folded = self._reduced(box)
         rounding = float(box_rounding(reduced, box, self.how).max()) + self._folding(reduced, folded)
         form = reduced if rounding <= self.remainder / 2 else self.form
-        heads = tuple(Averages.of(block, self.dtype) for block in form.blocks)
+        heads = tuple(SoftmaxAverages.of(block, self.dtype) for block in form.blocks)
         tokens = sum(block.biases.numel() for block in form.blocks)
         return Cell(form.bias.to(self.dtype), form.linear.to(self.dtype), heads, tokens)
 
@@ -124,78 +124,78 @@ class Cells:
         return Form(bias, linear, tuple(blocks)), folded
 
     def _kept(self, box: Boxes) -> list[Tensor]:
-        """[head, token] for every block: what stays."""
-        costs, stay = [], []
+        """[head, token] for every block: the tokens that are kept."""
+        costs, masks = [], []
         for block in self.form.blocks:
             weights, span = _weights(block, box)
             costs.append((weights * span[:, None]).masked_fill(~block.there, 0.0).flatten())
-            best = torch.zeros_like(block.there)
-            best[torch.arange(len(best)), weights.masked_fill(~block.there, -1.0).argmax(dim=1)] = True
-            stay.append((best.flatten(), block.there.flatten()))
+            heaviest = torch.zeros_like(block.there)
+            heaviest[torch.arange(len(heaviest)), weights.masked_fill(~block.there, -1.0).argmax(dim=1)] = True
+            masks.append((heaviest.flatten(), block.there.flatten()))
         if not costs:
             return []
-        every = torch.cat(costs).masked_fill(torch.cat([s[0] for s in stay]), torch.inf)
+        every = torch.cat(costs).masked_fill(torch.cat([mask for mask, _ in masks]), torch.inf)
         order = every.argsort()
-        gone = torch.zeros_like(every, dtype=torch.bool)
-        gone[order] = every[order].cumsum(dim=0) * UP <= self.remainder / 2
+        dropped = torch.zeros_like(every, dtype=torch.bool)
+        dropped[order] = every[order].cumsum(dim=0) * UP <= self.remainder / 2
         sizes = [len(c) for c in costs]
         return [
             (there & ~out).reshape(block.biases.shape)
-            for block, out, (_, there) in zip(self.form.blocks, gone.split(sizes), stay, strict=True)
+            for block, out, (_, there) in zip(self.form.blocks, dropped.split(sizes), masks, strict=True)
         ]
 
     def _fineness(self) -> int:
-        """Cells along a side: halved until a point is no longer cheaper, tried on a few cells."""
+        """Cells along each side: doubled until a point gets no cheaper, judged by a few random cells."""
         tokens = sum(block.biases.numel() for block in self.form.blocks)
-        best, counts = (float(tokens), 1), 2
+        best, per_side = (float(tokens), 1), 2
         generator = torch.Generator().manual_seed(0)
-        while counts**self.dimension <= MOST:
-            numbers = torch.randint(counts**self.dimension, (TRIES,), generator=generator).tolist()
-            left = [sum(int(k.sum()) for k in self._kept(self._box(n, counts))) for n in numbers]
-            cost = sum(left) / len(left) + CALL * counts**self.dimension / BATCH
+        while (cells := per_side**self.dimension) <= MOST_CELLS:
+            numbers = torch.randint(cells, (TRIED_CELLS,), generator=generator).tolist()
+            kept = [sum(int(k.sum()) for k in self._kept(self._box(n, per_side))) for n in numbers]
+            cost = sum(kept) / len(kept) + CALL_COST * cells / EXPECTED_BATCH
             if cost < best[0]:
-                best = (cost, counts)
-            elif counts > 8 * best[1]:
+                best = (cost, per_side)
+            elif per_side > 8 * best[1]:
                 break
-            counts *= 2
+            per_side *= 2
         return best[1]
 
 
-class Sparse:
+class SparseAttention:
     """A form whose heads of at least `many` tokens are evaluated cell by cell; x is normalised, |x̂| ≤ EDGE.
 
-    Each answer is within `remainder` of the real function, rounding of cells included; the other heads, and cells that
-    could not be made smaller, round as they do anyway (`rounding`).
+    Each answer is within `remainder` of the real function, rounding of reduced cells included; the other heads, and cells that
+    could not be reduced, add their usual rounding (`rounding`).
     """
 
     def __init__(self, form: Form, hinges: tuple[Hinges, Tensor], how: Deployment, remainder: float, many: int) -> None:
         local = tuple(block for block in form.blocks if block.biases.shape[1] >= many)
         others = tuple(block for block in form.blocks if block.biases.shape[1] < many)
-        self.rest = Form(form.bias, form.linear, others)
+        self.others = Form(form.bias, form.linear, others)
         self.local = Form(torch.zeros_like(form.bias), torch.zeros_like(form.linear), local)
         groups = maximal(self.local.links()) if local else []
-        self.how = replace(how, summands=how.summands + len(groups) + 2)  # the groups are added up, too
+        self.how = replace(how, summands=how.summands + len(groups) + 2)  # the groups are summed too
         dtype = how.arithmetic.dtype
-        self.plan = Plan.of(self.rest, dtype, hinges=hinges)
+        self.compiled = CompiledForm.of(self.others, dtype, hinges=hinges)
         split = zip(groups, self.local.split(groups), strict=True) if groups else ()
-        self.parts = [(list(group), Cells(part, remainder / len(groups), dtype, self.how)) for group, part in split]
+        self.cells = [(list(group), Cells(part, remainder / len(groups), dtype, self.how)) for group, part in split]
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
-        rows = max(1, CHUNK // self.plan.width)
-        y = torch.cat([self.plan(part) for part in x.split(rows)])
-        for group, part in self.parts:
-            y += part(x[:, group])
+        rows = max(1, CHUNK // self.compiled.width)
+        y = torch.cat([self.compiled(part) for part in x.split(rows)])
+        for group, cells in self.cells:
+            y += cells(x[:, group])
         return y
 
     def rounding(self, lower: Tensor, upper: Tensor, enough: float = 0.0) -> float:
-        """Of the heads that are evaluated in full, at most; not looked at more closely once it is `enough`."""
-        forms = (self.rest, self.local)
-        rest, local = (deployed_rounding(form, lower, upper, self.how, enough / 2) for form in forms)
-        return float((rest + local).max())
+        """A bound on the rounding of heads that are evaluated in full; not refined once it is at most `enough`."""
+        forms = (self.others, self.local)
+        others, local = (deployed_rounding(form, lower, upper, self.how, enough / 2) for form in forms)
+        return float((others + local).max())
 
 
 def _weights(block: Block, box: Boxes) -> tuple[Float[Tensor, "head token"], Float[Tensor, " head"]]:
-    """(bounds on every weight, on the range of the values of every head) on one box."""
+    """(bounds on every weight, bounds on the range of each head's values) on one box."""
     c, r = box.centres[0], box.halves[0]
     there = block.there
     keys = block.keys.masked_fill(~there[..., None], 0.0)

@@ -13,7 +13,7 @@ from .kernels import TILES, interpreted
 @triton.jit
 @no_type_check
 def _inverse(a, FAST: tl.constexpr):
-    """1/a; in float32 on a GPU by the card's own instruction, within one unit in the last place."""
+    """1/a; in float32 on a GPU by the card's own instruction, which is within one unit in the last place."""
     if FAST:
         return tl.inline_asm_elementwise(
             "rcp.approx.ftz.f32 $0, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=1
@@ -25,7 +25,7 @@ def _inverse(a, FAST: tl.constexpr):
 @triton.jit
 @no_type_check
 def _exponential(a, LIBRARY: tl.constexpr):
-    """e^a within two units in the last place; Triton's own float32 exp is not that accurate."""
+    """e^a within two units in the last place; Triton's float32 exp is less accurate."""
     if LIBRARY:
         return tl.extra.cuda.libdevice.exp(a)
     else:
@@ -35,7 +35,7 @@ def _exponential(a, LIBRARY: tl.constexpr):
 @triton.jit
 @no_type_check
 def _denominator(E, G, p, points, h, heads, u: tl.constexpr, e0, e1, e2):
-    """(E G)_ph for a tile; the first three columns are at hand."""
+    """(E G)_ph for a tile; the first three columns of E are passed in."""
     d = tl.load(G + u * heads + h)[None, :]
     if u > 0:
         d = e0[:, None] * tl.load(G + h)[None, :] + d
@@ -113,7 +113,7 @@ def _gates(
     X, K, b, V, S, Y, points, heads, span,
     T: tl.constexpr, D: tl.constexpr, SLOPED: tl.constexpr, LIBRARY: tl.constexpr, P: tl.constexpr, H: tl.constexpr,
 ):  # fmt: skip
-    """Y[split, out, point]: heads of few tokens, the scores computed twice instead of kept."""
+    """Y[split, out, point]: heads of few tokens; scores are computed twice rather than stored."""
     p = tl.program_id(0) * P + tl.arange(0, P)
     split, out = tl.program_id(1), tl.program_id(2)
     total = tl.zeros([P, H], Y.dtype.element_ty)
@@ -144,7 +144,7 @@ def _memory(
     X, K, b, V, Y, points, tokens,
     D: tl.constexpr, LIBRARY: tl.constexpr, P: tl.constexpr, T: tl.constexpr,
 ):  # fmt: skip
-    """Y[out, point]: one head of many tokens, the largest score in a first pass."""
+    """Y[out, point]: one head of many tokens; a first pass finds the largest score."""
     p = tl.program_id(0) * P + tl.arange(0, P)
     out = tl.program_id(1)
     top = tl.full([P, T], -float("inf"), Y.dtype.element_ty)
@@ -171,7 +171,7 @@ def quotients(E: Tensor, G: Tensor, N: Tensor, C: Tensor, paired: bool, splits: 
     P, H = TILES[E.dtype]
     span = -(-heads // (splits * 2 * H)) * 2 * H
     size = splits * span
-    G = torch.cat([_padded(G[:-1], size, 0.0), _padded(G[-1:], size, 1.0)])  # heads that are not there: 0/1
+    G = torch.cat([_padded(G[:-1], size, 0.0), _padded(G[-1:], size, 1.0)])  # padding heads are 0/1
     C = _padded(C.permute(2, 0, 1), size, 0.0)
     Y = E.new_empty(splits, m, B)
     fast = E.dtype == torch.float32 and not interpreted()

@@ -1,44 +1,34 @@
-"""Layers for other programs: ONNX, stock PyTorch, C, safetensors. One file per format.
+"""Layers for other programs: ONNX, stock PyTorch, C. One module per format.
 
-    onnx          one file, x → y, dynamic batch; run by ONNX Runtime before it is written
-    torch         a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
-    c             one C99 file with the weights in it; compiled and run before it is written, where there is a compiler
-    safetensors   the weights, and the configuration in the metadata
+    onnx    one file, x → y, dynamic batch; run by ONNX Runtime before it is written
+    torch   a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
+    c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
 
-The certificate speaks of our own evaluation. What is said of an exported file is how far it was seen to be from that, and a bound
+The certificate covers our own evaluation. An export reports the largest difference from that which was observed, and a bound
 where one is proved (`docs/run/export.md`).
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from ...approximation import Approximation
 from ...common.errors import InputError
 from ...common.table import Table
-from . import c, onnx, safetensors, torch
+from . import c, onnx, torch
 from .place import require_place, write
 from .subject import Made, Subject, at_most, subject_of
 
-Format = Literal["onnx", "torch", "c", "safetensors"]
-Norm = Literal["post", "pre"]
-FILES: dict[str, tuple[str, ...]] = {
-    "onnx": ("model.onnx",),
-    "torch": torch.FILES,
-    "c": ("onelayer.c",),
-    "safetensors": ("model.safetensors",),
-}
+Format = Literal["onnx", "torch", "c"]
+FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
 
 
 @dataclass(frozen=True)
 class Exported:
     """What was written, and how close it is to our own layer.
 
-    `difference` is the largest one seen at so many `points` (None: nothing could run the file here), `error` the largest
-    distance from the target seen there (None: the target is not at hand). `bound` is proved; `bound_of` says of what.
+    `difference` is the largest one observed at this many `points` (None: nothing here could run the file), `error` the largest
+    distance from the target observed there (None: the target is not known). `bound` is proved; `bound_of` says of what.
     """
 
     to: Format
@@ -58,14 +48,11 @@ class Exported:
         return asdict(self) | {"path": str(self.path)}
 
     def table(self) -> Table:
-        nothing = "not measured"
+        difference = "not measured" if self.difference is None else f"{self.difference:.3g} from our own layer"
         rows: list[tuple[object, ...]] = [
             ("format", f"{self.to}, {self.dtype}"),
             ("size", f"{self.size:,} bytes"),
-            (
-                "observed difference",
-                nothing if self.difference is None else f"{self.difference:.3g} from our own layer",
-            ),
+            ("observed difference", difference),
             *([] if self.error is None else [("observed error", f"{self.error:.3g} (tolerance {self.tolerance:.4g})")]),
             *([] if self.difference is None else [("points", f"{self.points:,} random points of the domain")]),
             *([] if self.bound is None else [("bound (proved)", f"{at_most(self.bound)}: {self.bound_of}")]),
@@ -86,15 +73,15 @@ def export(
     *,
     to: Format,
     dtype: Literal["float64", "float32"] | None = None,
-    norm: Norm | None = None,
+    norm: torch.Norm | None = None,
     points: int = 10_000,
     seed: int = 0,
     force: bool = False,
 ) -> Exported:
-    """Write a layer, or that of a model folder, in another format, once it has been compared with our own at random points.
+    """Write a layer, given itself or as a model folder, in another format, after comparing the two at random points.
 
-    `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, behind the
-    sublayers ("post", the default) or before them. Something at `path` is refused; `force` replaces an earlier export.
+    `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
+    sublayers ("post", the default) or before them ("pre"). An existing `path` is refused; `force` replaces an earlier export.
     """
     if to not in FILES:
         raise InputError(f"to, one of {', '.join(FILES)}", f"{to!r}", "choose one of these")
@@ -107,16 +94,9 @@ def export(
     place = require_place(path, FILES[to], force)
     subject = subject_of(layer, dtype)
     x = subject.points(points, seed)
-    made = torch.make(subject, x, norm) if to == "torch" else _MAKE[to](subject, x)
+    made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)
     write(place, made.files)
     return _exported(to, place, subject, made)
-
-
-_MAKE: dict[str, Callable[[Subject, np.ndarray], Made]] = {
-    "onnx": onnx.make,
-    "c": c.make,
-    "safetensors": safetensors.make,
-}
 
 
 def _exported(to: Format, place: Path, subject: Subject, made: Made) -> Exported:

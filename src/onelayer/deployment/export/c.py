@@ -1,8 +1,8 @@
-"""C: one file of C99 that needs math.h alone, with the weights in it as hexadecimal floats, which are exact.
+"""C: one file of C99 that needs only math.h, with the weights as hexadecimal floats, which are exact.
 
 A constructed layer is written as the sum of softmax averages that its weights amount to (`c_form`), any other layer step by step
-(`c_layer`). Where there is a C compiler the file is compiled and run before it is written; where it is a sum of softmax averages
-its distance from our own layer is proved too, rounding included.
+(`c_layer`). If there is a C compiler, the file is compiled and run before it is written; if it is a sum of softmax averages, its
+distance from our own layer is bounded too, rounding included.
 """
 
 import shutil
@@ -17,8 +17,11 @@ from . import c_form, c_layer
 from .subject import Bound, Made, Measured, Subject, at_most
 
 UP = 1 + 1e-15  # the rounding of one sum
-MOST_NUMBERS = 2**22  # in the source: some 100 MB of text
-DIGITS = {"float64": ("double", "", "%lf", "%.17g"), "float32": ("float", "f", "%f", "%.9g")}
+MOST_NUMBERS = 2**22  # in the source: about 100 MB of text
+NUMBERS = {
+    "float64": {"real": "double", "suffix": "", "scan": "%lf", "show": "%.17g"},
+    "float32": {"real": "float", "suffix": "f", "scan": "%f", "show": "%.9g"},
+}
 
 
 def make(subject: Subject, x: np.ndarray) -> Made:
@@ -34,14 +37,14 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     with tempfile.TemporaryDirectory() as folder:
         program = _compiled(_file(subject, body, None, bound), Path(folder))
         if program is None:
-            notes = ("there is no C compiler here that works: not compiled, not measured",)
+            notes = ("no C compiler works here: not compiled, not measured",)
         else:
             measured = subject.measure(lambda points: _answers(program, points, subject), x)
     return Made({"onelayer.c": _file(subject, body, measured, bound).encode()}, measured, bound, notes)
 
 
 def _compiled(text: str, folder: Path) -> Path | None:
-    """The program that the file's own main makes; None without a compiler that works."""
+    """The program, with the main function in the file; None without a working compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return None
@@ -58,36 +61,29 @@ def _answers(program: Path, points: np.ndarray, subject: Subject) -> np.ndarray:
 
 
 def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound | None) -> str:
-    real, suffix, scan, show = DIGITS[subject.arithmetic.name]
     about = subject.about() | (measured.words() if measured else {})
     c = subject.approximation.certificate
     if bound is not None:
         about["proved"] = str(bound)
         if subject.same and c.verdict == "CERTIFIED":
-            about["in all"] = (
-                f"an error of at most {at_most((c.bound + bound.value) * UP)} on the domain, by the certificate"
-            )
-    told = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
-    return (
-        HEADER.format(
-            told=told, real=real, suffix=suffix, scan=scan, show=show, inputs=subject.dimension, outputs=subject.outputs
-        )
-        + body
-        + FOOTER
-    )
+            total = at_most((c.bound + bound.value) * UP)
+            about["in all"] = f"an error of at most {total} on the domain, by the certificate"
+    lines = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
+    sizes = {"inputs": subject.dimension, "outputs": subject.outputs}
+    return HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name]) + body + FOOTER
 
 
 def _commented(text: str) -> str:
-    """Text that may stand in a comment: ASCII, no end or beginning of a comment in it."""
+    """Text that is safe in a comment: ASCII, without comment marks or trigraphs."""
     plain = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
     return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").replace("??", "? ?")
 
 
 HEADER = """/* A single-layer Transformer.
 
-{told}
+{about}
 
-   onelayer(x, y) answers one point, onelayer_batch(count, x, y) several; numbers stand in row order.
+   onelayer(x, y) evaluates one point, onelayer_batch(count, x, y) several; numbers are in row order.
    cc -std=c99 -O2 -c onelayer.c                           for use in a program: link with -lm
    cc -std=c99 -O2 -DONELAYER_MAIN onelayer.c -lm -o run   ./run reads points from stdin and prints the answers
    Do not use -ffast-math. */

@@ -1,8 +1,8 @@
-"""A constructed layer in C: bias + x̂·linear + Σ of softmax averages + hinges, as its weights are read (`certify.reading`).
+"""A constructed layer in C: bias + x̂·linear + Σ of softmax averages + hinges, as `layer/reading` finds it in the weights.
 
-Masked tokens are left out, and a head is a few numbers. The sum is evaluated as `fast.softmax_average` does it, whose rounding
-`certify.deployed` bounds for sums in any order: both our own layer and the file are within R of the real function, and so
-within 2R of each other.
+Masked tokens are left out, and a head is a few numbers. The sum is evaluated as in `attention/averages`, and
+`layer/rounding/deployed` bounds its rounding for sums in any order: both our own layer and the file are within R of the real
+function, and so within 2R of each other.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from ...proof.decision import deployment, fits
 from .c_text import MOST_STACK, array
 from .subject import Bound, Subject
 
-SMALL = 0.005  # of the tolerance: no closer bound is looked for
+NEGLIGIBLE = 0.005  # share of the tolerance: a bound this small is not refined
 
 
 def reading_of(subject: Subject) -> Reading | None:
@@ -31,14 +31,14 @@ def reading_of(subject: Subject) -> Reading | None:
 
 
 def rounding(subject: Subject, reading: Reading) -> Bound | None:
-    """2R, where both evaluations are covered: the weights of our own layer, no hinges, values with one slope at most."""
+    """2R, where R covers both evaluations: the weights of our own layer, no hinges, values with at most one slope."""
     slopes = all(int(block.slopes.ne(0).sum(dim=2).max()) <= 1 for block in reading.form.blocks)
     if not subject.same or len(reading.hinges) or not slopes:
         return None
     low, high = (t.flatten() for t in subject.reach)
     form, how = reading.form, deployment(reading, subject.arithmetic)
-    how = replace(how, summands=max(how.summands, form.heads + form.dimension + 1))  # of the file, too
-    enough = SMALL * subject.approximation.certificate.tolerance
+    how = replace(how, summands=max(how.summands, form.heads + form.dimension + 1))  # of the file too
+    enough = NEGLIGIBLE * subject.approximation.certificate.tolerance
     found = 2 * float(deployed_rounding(form, low, high, how, enough).max())
     of = f"any difference on the domain, rounding included, for {', '.join(subject.arithmetic.assumptions)}"
     return Bound(found, of) if np.isfinite(found) else None
@@ -46,7 +46,7 @@ def rounding(subject: Subject, reading: Reading) -> Bound | None:
 
 def source(subject: Subject, reading: Reading) -> str:
     suffix = "f" if subject.arithmetic.name == "float32" else ""
-    form, frame, D, m = reading.form, reading.frame, subject.dimension, subject.outputs
+    form, frame = reading.form, reading.frame
     arrays = [("SHIFT", np.array(frame.shift)), ("SCALE", np.array(frame.scale)), ("BIAS", form.bias.numpy())]
     lines = ["for (int i = 0; i < INPUTS; i++)", "    z[i] = (x[i] - SHIFT[i]) * SCALE[i];"]
     lines += ["for (int o = 0; o < OUTPUTS; o++)", "    y[o] = BIAS[o];"]
@@ -60,7 +60,7 @@ def source(subject: Subject, reading: Reading) -> str:
             found = f"a head of {block.biases.shape[1]:,} tokens"
             raise InputError("a layer that needs at most 4 MB of stack in C", found, "export it as onnx")
         arrays += _numbers(i, block)
-        functions.append(_average(i, block, D, m))
+        functions.append(_average(i, block))
         lines.append(f"average_{i}(z, y);")
     if len(reading.hinges):
         arrays += [("DIRECTIONS", reading.hinges.directions.numpy()), ("OFFSETS", reading.hinges.offsets.numpy())]
@@ -79,8 +79,8 @@ def _numbers(i: int, block: Block) -> list[tuple[str, np.ndarray]]:
     return [(name, t.numpy()) for name, t in found]
 
 
-def _average(i: int, block: Block, D: int, m: int) -> str:
-    """Heads with so many tokens each; values are constants, or affine in z."""
+def _average(i: int, block: Block) -> str:
+    """Heads with the same number of tokens; values are constants, or affine in z."""
     heads, tokens = block.biases.shape
     value = f"VALUES_{i}[(h * {tokens} + t) * OUTPUTS + o]"
     move = ""

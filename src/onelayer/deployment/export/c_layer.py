@@ -160,7 +160,7 @@ static void feed_forward(const real *h, real *f)
 
 
 def _answer(c: LayerConfig) -> str:
-    """One point: the sublayers at every row that is read, then the read-out of every row or of their mean."""
+    """One point: the sublayers at every row that is read, then the read-out of each row or of their mean."""
     pre, post = c.norm == "pre", c.norm == "post"
     steps, rows = ["real e[ALL][MODEL], a[ALL][MODEL], f[MODEL];", "embed(x, e);"], []
     if pre:

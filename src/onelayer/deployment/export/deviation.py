@@ -1,6 +1,6 @@
-"""How far LayerNorm moves a layer that was written for it (`layernorm`), in exact arithmetic.
+"""How far LayerNorm moves a layer that `layernorm` rewrote for it, in exact arithmetic.
 
-A LayerNorm multiplies a stream z by ρ, |ρ − 1| ≤ δ. Absolute values are followed through all the steps (`sizes`):
+A LayerNorm multiplies a stream z by ρ, |ρ − 1| ≤ δ. Absolute values are followed through all the steps (`activation_bounds`):
 
     post-norm   h moves by δ|h|, the FFN by slope·δ|h||W_1||W_2|, and the second LayerNorm adds δ of everything
     pre-norm    scores are multiplied by two factors and move by (2δ + δ²)|score|, values by δ|value|. If scores of tokens that
@@ -11,8 +11,8 @@ import math
 
 from flint import arb
 
+from .activation_bounds import UP, activation_bounds, largest_norm
 from .layernorm import EPS, Doubled
-from .sizes import UP, largest, sizes
 from .subject import Subject
 
 SLOPE = {"relu": 1.0, "gelu": 1.13, "silu": 1.1}  # the largest slopes: 1, 1.1290, 1.0999
@@ -20,12 +20,12 @@ SLOPE = {"relu": 1.0, "gelu": 1.13, "silu": 1.1}  # the largest slopes: 1, 1.129
 
 def deviation(subject: Subject, found: Doubled) -> float:
     """A bound on |T' − T| over the domain, with the stored gain; the largest over the outputs, ∞ if scores move too far."""
-    c, s = subject.model.config, sizes(subject)
+    c, s = subject.model.config, activation_bounds(subject)
     w = {name: t.detach().double().abs() for name, t in subject.model.state_dict().items()}
-    delta = _delta(found, largest(subject, s, found.config.norm))
+    delta = _delta(found, largest_norm(subject, s, found.config.norm))
     slope = SLOPE[c.activation]
     if found.config.norm == "post":
-        moved = delta * s.stream  # behind the first LayerNorm
+        moved = delta * s.stream  # after the first LayerNorm
         fed = slope * (moved @ w["W_1"]) @ w["W_2"]
         y = fed + delta * (s.fed + fed)
         y = y + moved + delta * (s.stream + moved) if c.residual else y
@@ -33,7 +33,7 @@ def deviation(subject: Subject, found: Doubled) -> float:
         twice = 2 * delta + delta**2
         if twice * s.score > 0.1 or twice * s.masked > 1:
             return math.inf
-        weights = math.expm1(2 * twice * s.score) + 20 * s.lost  # Σ|w' − w|: 6 times the lost weight, and room
+        weights = math.expm1(2 * twice * s.score) + 20 * s.lost  # Σ|w' − w|: 6 times the lost weight, and slack
         a = (weights + delta) * s.attended
         fed = slope * ((a + delta * (s.stream + a)) @ w["W_1"]) @ w["W_2"]
         y = a + fed if c.residual else fed

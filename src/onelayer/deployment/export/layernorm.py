@@ -1,13 +1,13 @@
-"""A layer without LayerNorm as one with it, and how far LayerNorm moves it.
+"""A layer without LayerNorm, rewritten so that LayerNorm hardly moves it.
 
-Every coordinate z_i of the stream is written twice, as z_i and −z_i, and two more hold C and −C. The mean is 0, and LayerNorm
+Every coordinate z_i of the stream is stored twice, as z_i and −z_i, and two more hold C and −C. The mean is 0, and LayerNorm
 with the gain g = √(2C²/n + eps), n = d_model, multiplies everything by
 
     ρ = g/√(2(C² + |z|²)/n + eps),    1 − |z|²/2C² ≤ ρ ≤ 1    (up to the rounding of g).
 
-All that reads the stream reads (z_i − (−z_i))/2. In floating point the computed mean is off by about uC: this moves z_i and −z_i
-alike and drops out. So C may be as large as |z|u^(−1/2), where |z|²/2C² is as small as rounding (reading z_i alone, C ≈
-|z|u^(−1/3) would be best). A sublayer without a residual writes into coordinates that nothing has written before.
+Whatever reads the stream reads (z_i − (−z_i))/2. In floating point the computed mean is off by about uC: this moves z_i and −z_i
+alike and cancels. So C may be as large as |z|u^(−1/2), where |z|²/2C² is as small as rounding (if only z_i were read, C ≈
+|z|u^(−1/3) would be best). A sublayer without a residual writes to coordinates that nothing has written before.
 
 `deviation` bounds |T' − T| in exact arithmetic.
 """
@@ -22,11 +22,11 @@ from torch import Tensor
 from ...common.errors import InputError
 from ...layer.assemble.frame import power_of_4
 from ...model.config import LayerConfig, Norm
-from .sizes import largest, sizes
+from .activation_bounds import activation_bounds, largest_norm
 from .subject import Subject
 
-EPS = 1e-5  # the stock layer's own
-MOST_NUMBERS = 2**25  # of the stock layer: 256 MB in float64
+EPS = 1e-5  # the stock layer's default
+MOST_NUMBERS = 2**25  # in the stock layer: 256 MB in float64
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     if numbers > MOST_NUMBERS:
         found = f"{c.heads:,} heads, which make d_model = {n:,} and {numbers:,} numbers"
         raise InputError(f"a stock layer of at most {MOST_NUMBERS:,} numbers", found, "export it as onnx or c")
-    size = largest(subject, sizes(subject), norm)
+    size = largest_norm(subject, activation_bounds(subject), norm)
     C = 2.0 ** math.ceil(math.log2(max(size, 1e-3) / math.sqrt(subject.arithmetic.u)))
     if not n * C * C < subject.arithmetic.overflow:
         asked = f"numbers whose squares {subject.arithmetic.name} holds beside LayerNorm"
@@ -91,13 +91,13 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
 
 
 def _coordinates(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Where the embedding, attention and the FFN write, as matrices [model, Z] of zeros and ones; unread coordinates nowhere."""
-    asked = torch.stack([(w[f"W_{k}"] != 0).any(dim=2).any(dim=0) for k in "QKV"]).any(dim=0)
-    seen, read = (w["W_1"] != 0).any(dim=1), (w["W_R"] != 0).any(dim=1)
+    """Where the embedding, attention and the FFN write, as 0-1 matrices [model, Z] without coordinates that nothing reads."""
+    by_attention = torch.stack([(w[f"W_{k}"] != 0).any(dim=2).any(dim=0) for k in "QKV"]).any(dim=0)
+    by_ffn, by_readout = (w["W_1"] != 0).any(dim=1), (w["W_R"] != 0).any(dim=1)
     if c.residual:
-        eye = _chosen(asked | seen | read, w["W_E"].dtype)
+        eye = _chosen(by_attention | by_ffn | by_readout, w["W_E"].dtype)
         return eye, eye, eye
-    parts = [_chosen(used, w["W_E"].dtype) for used in (asked, seen, read)]
+    parts = [_chosen(used, w["W_E"].dtype) for used in (by_attention, by_ffn, by_readout)]
     ends = [0, *torch.tensor([p.shape[1] for p in parts]).cumsum(0).tolist()]
     pads = [(start, ends[-1] - stop) for start, stop in itertools.pairwise(ends)]
     first, second, third = (torch.nn.functional.pad(p, pad) for p, pad in zip(parts, pads, strict=True))

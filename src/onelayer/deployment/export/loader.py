@@ -4,7 +4,7 @@
     y = load()(x)  # x [batch, variables] → y [batch] or [batch, outputs…]
 
 Needs torch and safetensors, nothing else. All numbers are in model.safetensors beside this file; its metadata say what the
-layer computes, on which domain, and how far it was seen to be from the layer it was exported from.
+layer computes, on which domain, and the largest observed difference from the layer it was exported from.
 """
 
 import json
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 ACTIVATION: dict[str, Any] = {"relu": "relu", "gelu": "gelu", "silu": nn.functional.silu}
 
 
-class Layer(nn.Module):
+class ExportedLayer(nn.Module):
     """x̂ = (x − shift)·scale → embedding and codes, special tokens → stock encoder layer → read-out at some rows."""
 
     shift: Tensor
@@ -59,17 +59,17 @@ class Layer(nn.Module):
         return y[:, about["places"]].reshape(len(x), *about["shape"])
 
 
-def load(folder: str | Path = Path(__file__).parent) -> Layer:
-    """The layer of a folder, ready to answer."""
+def load(folder: str | Path = Path(__file__).parent) -> ExportedLayer:
+    """The layer of a folder, in evaluation mode."""
     with safe_open(Path(folder) / "model.safetensors", framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
         about = json.loads(file.metadata()["layer"])
     return filled(about, tensors)
 
 
-def filled(about: dict[str, Any], tensors: dict[str, Tensor]) -> Layer:
-    """The layer with the given numbers; no random ones are drawn."""
+def filled(about: dict[str, Any], tensors: dict[str, Tensor]) -> ExportedLayer:
+    """The layer with the given numbers; no random numbers are drawn."""
     with torch.device("meta"):
-        layer = Layer(about)
+        layer = ExportedLayer(about)
     layer.load_state_dict(tensors, assign=True)
     return layer.eval()

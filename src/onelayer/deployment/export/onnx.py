@@ -1,11 +1,11 @@
-"""ONNX: the graph of Eq. (5)–(8), the FFN and the read-out, written operator by operator.
+"""ONNX: the graph of Eq. (5)–(8), the FFN and the read-out, operator by operator.
 
 Every operator is one that ONNX Runtime has for float64 on a CPU: MatMul, Add, Sub, Mul, ReduceSum, Softmax, Relu, Sigmoid (SiLU),
-Erf (GELU, float32 alone), ReduceMean, Sqrt and Div (LayerNorm), and what moves numbers about. Input "x", output "y", any batch.
-The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
+Erf (GELU, only in float32), ReduceMean, Sqrt and Div (LayerNorm), and those that only move numbers. Input "x", output "y", any
+batch. The graph is run by ONNX Runtime before it is written; its rounding is measured, not bounded.
 
-ONNX Runtime merges a product with a single constant into a neighbouring MatMul, and keeps that constant as float32, in float64
-graphs too (an error of 1e-8). So no single constant is multiplied: 1/√d_k is in W^Q, and a scale of one number in W^E.
+ONNX Runtime merges a product with a scalar constant into a neighbouring MatMul, and keeps that constant as float32 even in
+float64 graphs (an error of 1e-8). So the graph multiplies by no scalar: 1/√d_k is in W^Q, and a scale of one number in W^E.
 """
 
 import math
@@ -17,9 +17,9 @@ from ...common.errors import InputError
 from ...model.config import LayerConfig
 from .subject import Made, Subject
 
-OPSET, IR = 18, 8  # of 2022: old enough for most runtimes
-MOST_BYTES = 2**31 - 2**20  # of one protocol buffer
-FEW = 16  # tokens times d_v
+OPSET, IR = 18, 8  # from 2022: old enough for most runtimes
+MOST_BYTES = 2**31 - 2**20  # in one protocol buffer
+SMALL_PRODUCT = 16  # tokens times d_v up to which Eq. (6) and (7) are one product and sum
 CHUNK = 2**22  # attention weights held at a time when measuring
 
 
@@ -28,7 +28,7 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     onnx, runtime = _packages()
     c, name = subject.model.config, subject.arithmetic.name
     if c.activation == "gelu" and name == "float64":
-        raise InputError("a GELU layer as ONNX in float64", "ONNX Runtime has Erf in float32 alone", "dtype='float32'")
+        raise InputError("a GELU layer as ONNX in float64", "ONNX Runtime has Erf only in float32", "dtype='float32'")
     if subject.model.parameter_count * subject.model.W_E.element_size() > MOST_BYTES:
         raise InputError("weights of at most 2 GB", f"{subject.model.parameter_count:,} numbers", "use another format")
     graph = _Graph(subject)
@@ -36,7 +36,7 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     model = graph.model(onnx)
     onnx.checker.check_model(model, full_check=True)
     options = runtime.SessionOptions()
-    options.log_severity_level = 3  # errors alone
+    options.log_severity_level = 3  # errors only
     session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     rows = max(1, CHUNK // (c.heads * c.all_tokens * c.all_tokens))
 
@@ -45,8 +45,8 @@ def make(subject: Subject, x: np.ndarray) -> Made:
         return np.concatenate(parts).reshape(len(points), -1) if parts else np.zeros((0, subject.outputs))
 
     measured = subject.measure(answer, x)
-    told = subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
-    onnx.helper.set_model_props(model, told)
+    metadata = subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
+    onnx.helper.set_model_props(model, metadata)
     return Made({"model.onnx": model.SerializeToString()}, measured)
 
 
@@ -61,7 +61,7 @@ def _packages() -> tuple[Any, Any]:
 
 
 class _Graph:
-    """Nodes and constants, in the order of evaluation; a tensor is known by its name."""
+    """Nodes and constants, in the order of evaluation; tensors are referred to by name."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -112,23 +112,23 @@ class _Graph:
             return e, e
         return self.node("Slice", e, self.whole(rows.start), self.whole(rows.stop), self.whole(1)), e
 
-    def sublayers(self, asking: str, e: str) -> str:
+    def sublayers(self, queries: str, e: str) -> str:
         """Attention and FFN with residuals and LayerNorm, as in `SingleLayerTransformer`."""
         c = self.c
-        a = self.attend(self.norm(asking, 1), self.norm(e, 1)) if c.norm == "pre" else self.attend(asking, e)
-        h = self.node("Add", asking, a) if c.residual else a
+        a = self.attend(self.norm(queries, 1), self.norm(e, 1)) if c.norm == "pre" else self.attend(queries, e)
+        h = self.node("Add", queries, a) if c.residual else a
         h = self.norm(h, 1) if c.norm == "post" else h
         f = self.feed_forward(self.norm(h, 2) if c.norm == "pre" else h)
         y = self.node("Add", h, f) if c.residual else f
         return self.norm(y, 2) if c.norm == "post" else y
 
-    def attend(self, asking: str, e: str) -> str:
+    def attend(self, queries: str, e: str) -> str:
         c = self.c
-        q, k, v = self.project(asking, "Q", c.d_k), self.project(e, "K", c.d_k), self.project(e, "V", c.d_v)
+        q, k, v = self.project(queries, "Q", c.d_k), self.project(e, "K", c.d_k), self.project(e, "V", c.d_v)
         k = self.node("Transpose", k, perm=[0, 1, 3, 2])
         scores = self.node("Mul" if c.d_k == 1 else "MatMul", q, k)
         alpha = self.node("Softmax", scores, axis=-1)  # Eq. (5)
-        if c.all_tokens * c.d_v <= FEW:  # one large product and sum is quicker than many small matrices
+        if c.all_tokens * c.d_v <= SMALL_PRODUCT:  # quicker than many small matrix products
             alpha, v = self.node("Unsqueeze", alpha, self.whole(4)), self.node("Unsqueeze", v, self.whole(2))
             z = self.node("ReduceSum", self.node("Mul", alpha, v), self.whole(3), keepdims=0)  # Eq. (6) and (7)
         else:

@@ -1,7 +1,7 @@
-"""What every format starts from: the layer in the dtype asked for, points of its domain, and the comparison with it.
+"""What every format starts from: the layer in the requested dtype, points of its domain, and the comparison with it.
 
-An exported layer answers what the approximation answers: x [batch, D] in, in the order of the variables, and y of shape
-[batch] out, or [batch, *output_shape] for several outputs. Token numbers stand in x as they are.
+An exported layer takes and returns what the approximation does: x [batch, D], in the order of the variables, and y of shape
+[batch], or [batch, *output_shape] for several outputs. Token numbers are passed in x as they are.
 """
 
 import copy
@@ -29,14 +29,14 @@ Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] in the exported dtype 
 
 @dataclass(frozen=True)
 class Measured:
-    """The largest difference from our own model that was seen, and the largest error against the target where it is known."""
+    """The largest observed difference from our own model, and the largest observed error where the target is known."""
 
     points: int
     difference: float
     error: float | None
 
     def words(self) -> dict[str, str]:
-        """For the files."""
+        """As metadata."""
         found = {"difference": f"{self.difference:.3g} observed at {self.points} points, from the layer in onelayer"}
         return found if self.error is None else found | {"error": f"{self.error:.3g} observed at the same points"}
 
@@ -54,7 +54,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Made:
-    """Files in memory, by name; what was measured of them (None: nothing could run them here), and what is proved."""
+    """Files in memory, by name; what was measured (None: nothing here could run them), and what is proved."""
 
     files: dict[str, bytes]
     measured: Measured | None
@@ -115,7 +115,7 @@ class Subject:
         return low.reshape(c.tokens, c.features_in), high.reshape(c.tokens, c.features_in)
 
     def about(self) -> dict[str, str]:
-        """What the layer is, in words, for the files."""
+        """What the layer is, in words, as metadata."""
         a, c = self.approximation, self.approximation.certificate
         bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         names = ", ".join(a.domain.names) if self.dimension <= 16 else f"{a.domain.names[0]}, …, {a.domain.names[-1]}"
@@ -141,13 +141,13 @@ class Subject:
         return x[in_scope(a.target, x)] if a.target is not None else x
 
     def measure(self, answer: Answer, x: np.ndarray) -> Measured:
-        """The exported layer beside our own at the points x; answers that are no numbers are refused."""
+        """The exported layer compared with our own at the points x; values that are not finite are refused."""
         own = np.asarray(self.approximation(x), dtype=np.float64).reshape(len(x), -1)
         found = np.asarray(answer(x.astype(self.arithmetic.name)), dtype=np.float64).reshape(len(x), -1)
         if np.isfinite(own).all() and not np.isfinite(found).all():
             name = self.arithmetic.name
             change = "export in float64" if name == "float32" else "choose another format, or a smaller domain"
-            raise InputError(f"a layer that can be evaluated in {name}", "answers that are not finite", change)
+            raise InputError(f"a layer that can be evaluated in {name}", "values that are not finite", change)
         difference = float(np.abs(found - own).max(initial=0.0))
         target = self.approximation.target
         if target is None or target.data is not None or not len(x):
@@ -161,7 +161,7 @@ def at_most(bound: float) -> str:
 
 
 def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
-    """The layer of a folder, or a given one, in `dtype` (its own, if None)."""
+    """The given layer, or that of a folder, in `dtype` (its own, if None)."""
     if not isinstance(layer, Approximation | str | Path):
         raise InputError(
             "an Approximation or a model folder", type(layer).__name__, "pass what `build` returned or wrote"

@@ -1,7 +1,7 @@
 """Stock PyTorch: an nn.TransformerEncoderLayer with linear embedding and read-out, as safetensors and a short loader.
 
 The stock layer has residuals, LayerNorm, and d_k = d_v = d_model/heads. A layer that has all of these (or whose heads fit into
-wider ones) is copied as it is. One without LayerNorm is written so that LayerNorm cannot harm it (`layernorm`).
+wider ones) is copied as it is. One without LayerNorm is rewritten so that LayerNorm hardly moves it (`layernorm`).
 """
 
 import json
@@ -25,7 +25,7 @@ from .subject import Bound, Made, Subject
 Norm = Literal["post", "pre"]
 FILES = ("layer.py", "model.safetensors")
 CHUNK = 2**22  # numbers held at a time when measuring
-WORK = 2**34  # products spent on measuring: wide stock layers are asked at fewer points
+WORK = 2**34  # products spent on measuring: wide stock layers are measured at fewer points
 
 
 def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
@@ -35,9 +35,9 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     if c.norm == "none":
         found = doubled(subject, norm or "post")
         about, tensors = _shaped(subject, found.config), _stock(found.config, found.weights)
-        loss, size = deviation(subject, found), f"constants ±C in the stream, C = {found.constant:.4g}"
-        bound = Bound(loss, "what LayerNorm changes in exact arithmetic; rounding is measured alone")
-        notes = (f"{found.config.norm}-norm, {size}",)
+        of = "what LayerNorm changes in exact arithmetic; rounding is only measured"
+        bound = Bound(deviation(subject, found), of)
+        notes = (f"{found.config.norm}-norm, constants ±C in the stream, C = {found.constant:.4g}",)
     else:
         _require_own(c, norm)
         about, tensors, bound = _shaped(subject, c), _stock(c, weights), None
@@ -53,18 +53,18 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     x = x[:: max(1, math.ceil(len(x) * cost / WORK))]
     measured = subject.measure(answer, x)
     with torch.no_grad():  # the path that torch takes for inference
-        fast = subject.measure(answer, x)
-    measured = max(measured, fast, key=lambda seen: (seen.difference, seen.error or 0.0))
-    told = subject.about() | measured.words() | {"layer": json.dumps(about)}
-    told |= {"layernorm": str(bound)} if bound else {}
-    files = {FILES[0]: Path(loader.__file__).read_bytes(), FILES[1]: save(tensors, metadata=told)}
+        inference = subject.measure(answer, x)
+    measured = max(measured, inference, key=lambda seen: (seen.difference, seen.error or 0.0))
+    metadata = subject.about() | measured.words() | {"layer": json.dumps(about)}
+    metadata |= {"layernorm": str(bound)} if bound else {}
+    files = {FILES[0]: Path(loader.__file__).read_bytes(), FILES[1]: save(tensors, metadata=metadata)}
     return Made(files, measured, bound, notes)
 
 
 def _require_own(c: LayerConfig, norm: Norm | None) -> None:
-    """A layer with LayerNorm is stock already, or cannot become so."""
+    """A layer with LayerNorm can be copied into a stock layer."""
     if norm not in (None, c.norm):
-        raise InputError(f"norm={norm!r}", f"a layer with {c.norm}-norm of its own", "leave norm out")
+        raise InputError(f"norm={norm!r}", f"a layer that has {c.norm}-norm itself", "leave norm out")
     if not c.residual:
         raise InputError("a stock encoder layer", "LayerNorm without residuals", "train it with residuals")
     if _width(c) is None:
@@ -73,7 +73,7 @@ def _require_own(c: LayerConfig, norm: Norm | None) -> None:
 
 
 def _width(c: LayerConfig) -> int | None:
-    """The least width of stock heads that holds ours: it divides d_model and leaves enough heads.
+    """The smallest width of stock heads that holds ours: it divides d_model and leaves enough heads.
 
     Widths that are d_k times a power of 4 come first: they change 1/√d_k by a power of two.
     """
@@ -82,7 +82,7 @@ def _width(c: LayerConfig) -> int | None:
 
 
 def _shaped(subject: Subject, c: LayerConfig) -> dict[str, Any]:
-    """What the loader must know."""
+    """What the loader needs to know."""
     width = _width(c)
     if width is None:
         raise InputError("heads that fit into d_model", f"d_model = {c.d_model}", "export it as onnx or c")
@@ -109,7 +109,7 @@ def _shaped(subject: Subject, c: LayerConfig) -> dict[str, Any]:
 def _stock(c: LayerConfig, w: dict[str, Tensor]) -> dict[str, Tensor]:
     """Our weights under the stock layer's names: matrices transposed, heads padded to one width and to one number."""
     width = _width(c)
-    assert width is not None  # `_shaped` has looked
+    assert width is not None  # `_shaped` has checked
     m, h, dtype = c.d_model, c.d_model // width, w["W_E"].dtype
 
     def padded(matrix: Tensor, count: int) -> Tensor:
@@ -118,9 +118,9 @@ def _stock(c: LayerConfig, w: dict[str, Tensor]) -> dict[str, Tensor]:
         wide[: c.heads, ..., :count] = matrix
         return wide
 
-    undone = math.sqrt(width / c.d_k)  # stock scores are divided by √width; a power of two for powers of 4
+    rescale = math.sqrt(width / c.d_k)  # stock scores are divided by √width; a power of two for powers of 4
     parts, biases = [], []
-    for which, count, factor in (("Q", c.d_k, undone), ("K", c.d_k, 1.0), ("V", c.d_v, 1.0)):
+    for which, count, factor in (("Q", c.d_k, rescale), ("K", c.d_k, 1.0), ("V", c.d_v, 1.0)):
         parts.append(padded(w[f"W_{which}"] * factor, count).transpose(1, 2).reshape(m, m))
         own = w.get(f"b_{which}", torch.zeros(c.heads, count, dtype=dtype))
         biases.append(padded(own * factor, count).reshape(m))

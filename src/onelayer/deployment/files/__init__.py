@@ -1,1 +1,1 @@
-"""Files of points, read and written a batch of rows at a time, and values that wait on disk until they are complete."""
+"""Files of points, read and written a batch of rows at a time, with values kept on disk until they are complete."""

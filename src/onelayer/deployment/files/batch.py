@@ -1,4 +1,4 @@
-"""A batch of points, and columns that are added to a file."""
+"""A batch of points, and columns to add to a file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from ...common.errors import InputError
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive points of a file, and how much of the file lies behind them."""
+    """Consecutive points of a file."""
 
     x: Float[np.ndarray, "point coordinate"]
     first: int  # points before this batch
-    fraction: float
-    lines: tuple[int, ...] | None = None  # where the points stand, in a file that has lines
+    fraction: float  # of the file that has been read
+    lines: tuple[int, ...] | None = None  # line numbers of the points, in a text file
 
     def __len__(self) -> int:
         return len(self.x)
 
     def where(self, i: int) -> str:
-        """What the i-th point is called in a complaint; rows are counted from 0, as they are in arrays."""
+        """Names the i-th point in an error message; rows are counted from 0, as in arrays."""
         return f"row {self.first + i}" if self.lines is None else f"line {self.lines[i]}"
 
 
 @dataclass(frozen=True)
-class Added:
-    """Columns that are added to a file: names, types, and one array per name, batch by batch."""
+class AddedColumns:
+    """Columns to add to a file: names, types, and one array per name, batch by batch."""
 
     names: tuple[str, ...]
     dtypes: tuple[np.dtype, ...]
@@ -36,7 +36,7 @@ class Added:
 
 
 def require_finite(name: str, names: Sequence[str], batch: Batch) -> Batch:
-    """The batch, of finite numbers alone."""
+    """The batch, once all its numbers are finite."""
     finite = np.isfinite(batch.x)
     if not finite.all():
         row, column = (int(i) for i in np.argwhere(~finite)[0])

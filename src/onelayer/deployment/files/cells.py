@@ -1,4 +1,4 @@
-"""Cells of CSV files as they are written, with line numbers; names and cells in a line of text."""
+"""Cells of CSV files as text, with line numbers; names and cells for error messages."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ def opened(path: Path) -> TextIO:
 
 
 def cells_in(file: TextIO, name: str) -> Iterator[tuple[int, list[str]]]:
-    """(line number, cells) of every line that is not blank, of a file that was opened."""
+    """(line number, cells) of every line that is not blank, of an open file."""
     reader = csv.reader(file, strict=True)
     try:
         for cells in reader:
@@ -34,7 +34,7 @@ def cells_in(file: TextIO, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def number_of(cell: str) -> float | None:
-    """The number that a cell holds; None if it holds none."""
+    """The number in a cell; None if there is none."""
     try:
         return float(cell)
     except ValueError:
@@ -42,20 +42,20 @@ def number_of(cell: str) -> float | None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names in a line, shortened when there are many."""
+    """The names in one line, shortened if there are many."""
     return ", ".join(names) if len(names) <= 8 else f"{names[0]}, {names[1]}, …, {names[-1]}"
 
 
 def short(cells: Sequence[str]) -> str:
-    """Cells as written, cut where they are long."""
+    """Cells as written, cut if they are long."""
     shown = repr(",".join(cells))
     return shown if len(shown) <= 60 else shown[:59] + "…"
 
 
 def require_names(asked: str, header: Sequence[str], names: Sequence[str], added: Sequence[str], at: str = "") -> None:
-    """The header, which stands `at` some place, has every variable once and no column that will be added."""
+    """The header (found `at` some line) has every variable once and none of the columns to be added."""
     if missing := [name for name in names if name not in header]:
-        raise InputError(asked, f"no column {missing[0]}{at}: {short(header)}", "correct the names of the columns")
+        raise InputError(asked, f"no column {missing[0]}{at}: {short(header)}", "correct the column names")
     if twice := [name for name in names if list(header).count(name) > 1]:
         raise InputError(asked, f"{twice[0]} twice{at}", "give every column its own name")
     if taken := [name for name in added if name in header]:

@@ -1,6 +1,6 @@
-"""Points in CSV files. The first row is a header if some cell of it is no number; it must name every variable.
+"""Points in CSV files. The first row is a header if any of its cells is not a number; it must name every variable.
 
-Without a header the columns are the variables in order. Other columns under a header are carried along as written.
+Without a header the columns are the variables in order. Other columns under a header are copied as written.
 """
 
 import csv
@@ -13,7 +13,7 @@ from typing import TextIO
 import numpy as np
 
 from ...common.errors import InputError
-from .batch import Added, Batch
+from .batch import AddedColumns, Batch
 from .cells import cells_in, listed, number_of, opened, require_names, short
 
 
@@ -43,11 +43,11 @@ class CsvPoints:
                 pass
             while taken := list(islice(cells, rows)):
                 x = self._points(taken)
-                read = min(1.0, file.buffer.tell() / size)  # a little ahead of what was taken
+                read = min(1.0, file.buffer.tell() / size)  # the reader buffers a little ahead
                 yield Batch(x, skip, read, tuple(line for line, _ in taken))
                 skip += len(taken)
 
-    def write(self, stream: TextIO, added: Added, rows: int) -> Iterator[float]:
+    def write(self, stream: TextIO, added: AddedColumns, rows: int) -> Iterator[float]:
         writer = csv.writer(stream, lineterminator="\n")
         size = max(1, self.path.stat().st_size)
         if self.header:
@@ -61,7 +61,7 @@ class CsvPoints:
                 yield min(1.0, file.buffer.tell() / size)
 
     def _rows(self, file: TextIO) -> Iterator[tuple[int, list[str]]]:
-        """(line number, cells) of every point, as many cells as there are columns."""
+        """(line number, cells) of every point, checked to have one cell per column."""
         cells = cells_in(file, self.path.name)
         if self.header:
             next(cells, None)
@@ -72,7 +72,7 @@ class CsvPoints:
             yield line, row
 
     def _points(self, taken: list[tuple[int, list[str]]]) -> np.ndarray:
-        """The points of some lines, all numbers finite."""
+        """The points of some lines, once all numbers are finite."""
         D = len(self.columns)
         try:
             numbers = (float(row[column]) for _, row in taken for column in self.columns)

@@ -1,6 +1,6 @@
-"""Points in NumPy files: an array [N, D], or any [N, …] with D numbers per point; what is written are the values alone.
+"""Points in NumPy files: an array [N, D], or any [N, …] with D numbers per point; only the values are written.
 
-Batches are read with plain reads: pages of a mapped file would count as memory of the process.
+Batches are read with plain reads: the pages of a memory-mapped file would count as memory of the process.
 """
 
 import math
@@ -37,7 +37,7 @@ class NumpyPoints:
             raise InputError(wanted, f"shape {list(shape)}", f"one row per point, {D} numbers each, in C order")
         self.count, self.width = int(shape[0]), D
         if path.stat().st_size < self.start + self.count * D * self.dtype.itemsize:
-            raise InputError(f"{self.count:,} points in {path.name}", "a file that ends before", "write it again")
+            raise InputError(f"{self.count:,} points in {path.name}", "a file that ends too early", "write it again")
 
     def batches(self, rows: int, skip: int = 0) -> Iterator[Batch]:
         with self.path.open("rb") as file:
@@ -61,7 +61,7 @@ class NumpyPoints:
 def write_array(
     stream: BinaryIO, batches: Iterator[np.ndarray], dtype: np.dtype, shape: tuple[int, ...]
 ) -> Iterator[float]:
-    """Write batches of numbers as one array; yields the fraction done."""
+    """Write batches of numbers as one array, yielding the fraction done."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
     rows = 0

@@ -1,7 +1,7 @@
-"""Points in Parquet files: columns named as the variables, floats or integers; other columns are carried along.
+"""Points in Parquet files: columns named after the variables, floats or integers; other columns are copied.
 
-Row groups may be of any size: a column of a group is read through a buffer, never whole, and what comes out is cut anew into
-batches of the size asked for. So neither the values nor the row groups written depend on how the file was cut before.
+Row groups may be of any size: columns are read through a buffer, never whole, and cut into batches of the requested size. So
+neither the values nor the row groups written depend on the row groups of the input.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...common.errors import InputError
-from .batch import Added, Batch, require_finite
+from .batch import AddedColumns, Batch, require_finite
 from .cells import listed, require_names
 
-BUFFER = 2**20  # bytes of a column that are read at a time
+BUFFER = 2**20  # bytes of a column read at a time
 
 
 class ParquetPoints:
@@ -26,7 +26,7 @@ class ParquetPoints:
         from pyarrow import parquet, types
 
         self.path, self.names = path, names
-        with complaints(path):
+        with arrow_errors(path):
             file = parquet.ParquetFile(path)
         self.schema, self.count = file.schema_arrow, file.metadata.num_rows
         groups = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
@@ -53,7 +53,7 @@ class ParquetPoints:
             yield require_finite(self.path.name, self.names, Batch(x, skip, (skip + len(x)) / self.count))
             skip += len(x)
 
-    def write(self, stream: Any, added: Added, rows: int) -> Iterator[float]:
+    def write(self, stream: Any, added: AddedColumns, rows: int) -> Iterator[float]:
         import pyarrow
         from pyarrow import parquet
 
@@ -69,13 +69,13 @@ class ParquetPoints:
                 yield written / self.count
 
     def _repetitive(self) -> list[str]:
-        """Columns whose values may well repeat; real numbers seldom do, and looking for it costs time."""
+        """Columns whose values may repeat; real numbers seldom do, and looking for repeats takes time."""
         from pyarrow import types
 
         return [field.name for field in self.schema if not types.is_floating(field.type)]
 
     def _tables(self, rows: int, skip: int, columns: list[str] | None) -> Iterator[Any]:
-        """The rows after the first `skip` as tables of `rows` rows, the last one shorter."""
+        """The rows after the first `skip`, in tables of `rows` rows; the last may be shorter."""
         import pyarrow
         from pyarrow import parquet
 
@@ -85,7 +85,7 @@ class ParquetPoints:
         skip -= self.starts[groups[0]]
         held: list[Any] = []
         number = 0
-        with complaints(self.path), parquet.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False) as file:
+        with arrow_errors(self.path), parquet.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False) as file:
             for part in file.iter_batches(batch_size=rows, row_groups=groups, columns=columns):
                 cut = min(skip, part.num_rows)
                 skip -= cut
@@ -101,7 +101,7 @@ class ParquetPoints:
 
 
 def require_pyarrow() -> None:
-    """pyarrow is there."""
+    """pyarrow is installed."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -110,8 +110,8 @@ def require_pyarrow() -> None:
 
 
 @contextmanager
-def complaints(path: Path) -> Iterator[None]:
-    """What pyarrow says of a file that is no Parquet, in one line."""
+def arrow_errors(path: Path) -> Iterator[None]:
+    """Turns pyarrow's errors about a file into one line."""
     from pyarrow import ArrowException
 
     try:

@@ -1,6 +1,6 @@
-"""How large the numbers of a layer can become on its domain: absolute values, and scores with their signs.
+"""How large the activations of a layer can become on its domain: absolute values, and scores with their signs.
 
-All are float64 sums, inflated by far more than they round.
+All are float64 sums, inflated by far more than their rounding.
 """
 
 import math
@@ -14,24 +14,24 @@ from ...model.config import Norm
 from .subject import Subject
 
 UP = 1 + 1e-9
-APART = 60.0  # a score that much below another has a weight of at most e^−60 ≈ 1e-26
+APART = 60.0  # a score this far below another has a weight of at most e^−60 ≈ 1e-26
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ActivationBounds:
     """Bounds on absolute values over the domain."""
 
     tokens: Float[Tensor, "token model"]
     attended: Float[Tensor, " model"]
     stream: Float[Tensor, "row model"]  # what the FFN sees
     fed: Float[Tensor, "row model"]  # what the FFN adds
-    score: float  # of tokens that may have a weight
+    score: float  # of tokens whose weight is not negligible
     masked: float  # of all tokens
-    lost: float  # the weight of all others, at most
+    lost: float  # the total weight of the other tokens, at most
 
 
-def sizes(subject: Subject) -> Sizes:
-    """Absolute values through all the steps, for x̂ as on the domain."""
+def activation_bounds(subject: Subject) -> ActivationBounds:
+    """Absolute values followed through all the steps, for every x̂ of the domain."""
     c = subject.model.config
     w = {name: t.detach().double() for name, t in subject.model.state_dict().items()}
     low, high = subject.reach
@@ -46,15 +46,15 @@ def sizes(subject: Subject) -> Sizes:
     rows = e[c.read_rows]
     stream = (rows + a if c.residual else a.expand_as(rows)) * UP
     fed = ((stream @ w["W_1"].abs() + w["b_1"].abs()) @ w["W_2"].abs() + w["b_2"].abs()) * UP
-    return Sizes(e, a, stream, fed, *_scores(subject, w, centre, radius))
+    return ActivationBounds(e, a, stream, fed, *_scores(subject, w, centre, radius))
 
 
 def _scores(
     subject: Subject, w: dict[str, Tensor], centre: Float[Tensor, "token model"], radius: Float[Tensor, "token model"]
 ) -> tuple[float, float, float]:
-    """(|score| of tokens that may have a weight, of all tokens, weight of the others), over all heads and rows that are read.
+    """(|score| of tokens whose weight is not negligible, of all tokens, weight of the others), over all heads and rows read.
 
-    With biases q = eW + b, a factor of e is none of the score: then Σ(|eW| + |b|)_w (|e'W'| + |b'|)_w stands for |score|,
+    With biases q = eW + b, a factor of e is no factor of the score: then Σ(|eW| + |b|)_w (|e'W'| + |b'|)_w stands for |score|,
     since eW and b may cancel in q and yet a factor moves eW.
     """
     c = subject.model.config
@@ -63,8 +63,8 @@ def _scores(
     def projected(t: slice, which: str) -> tuple[Tensor, Tensor, Tensor]:
         """Centres, radii and |eW| + |b|, [token, head, width]."""
         matrix, bias = w[f"W_{which}"], w.get(f"b_{which}", zero)
-        rest = radius[t] + 1e-12 * centre[t].abs()
-        plain, off = torch.einsum("tm,hmw->thw", centre[t], matrix), torch.einsum("tm,hmw->thw", rest, matrix.abs())
+        spread = radius[t] + 1e-12 * centre[t].abs()
+        plain, off = torch.einsum("tm,hmw->thw", centre[t], matrix), torch.einsum("tm,hmw->thw", spread, matrix.abs())
         off = off + 1e-12 * bias.abs()
         return plain + bias, off, plain.abs() + bias.abs() + off
 
@@ -80,10 +80,10 @@ def _scores(
     return float(size[kept].max()), float(size.max()), lost
 
 
-def largest(subject: Subject, s: Sizes, norm: Norm) -> float:
+def largest_norm(subject: Subject, s: ActivationBounds, norm: Norm) -> float:
     """A bound on |z| wherever a LayerNorm reads the stream z."""
     rows = s.tokens[subject.model.config.read_rows]
-    stream = rows + s.attended  # at the same coordinate or apart: the sum of squares is no more than this one's
+    stream = rows + s.attended  # at the same coordinates or others: the sum of squares is at most this one's
     if norm == "post":
         most = (stream + s.fed).square().sum(dim=1)
     else:

@@ -1,8 +1,8 @@
-"""Values: what was computed so far, on disk, so that a computation that was killed goes on where it stopped.
+"""The values computed so far, on disk, so that a run that was killed resumes where it stopped.
 
-A folder beside the output holds the numbers of all finished batches one after the other (`values`) and a `journal`: its first
-line says what the values are made for, every other line how many rows a batch has and the checksum of its bytes. A batch counts
-once both are there and fit; what comes after is cut off. The output is written there too (`whole`) before it is renamed.
+A folder beside the output holds the numbers of all finished batches in order (`values`) and a `journal`: its first line says what
+the values are for, each other line how many rows a batch has and the checksum of its bytes. A batch counts if both are present
+and agree; anything after the last such batch is cut off. The output is also written there (`whole`) before it is renamed.
 """
 
 import json
@@ -22,7 +22,7 @@ from ...common.errors import InputError
 Purpose = dict[str, str | int]
 
 
-class Values:
+class PartialValues:
     """Values of shape [point, out] in a folder, appended batch by batch."""
 
     def __init__(self, folder: Path, purpose: Purpose, dtype: np.dtype, outputs: int) -> None:
@@ -32,13 +32,15 @@ class Values:
         folder.mkdir(exist_ok=True)
         self._journal = (folder / "journal").open("a+b")
         self._numbers = (folder / "values").open("a+b")
-        if not _locked(self._journal.fileno()):
+        if not _lock(self._journal.fileno()):
             self.close()
-            raise InputError("an output that nobody else is writing", f"{folder.name} in use", "wait for the other run")
+            raise InputError(
+                "an output that no other run is writing", f"{folder.name} in use", "wait for the other run"
+            )
         self.differs = self._recover()
 
     def append(self, y: Shaped[np.ndarray, "point out"]) -> None:
-        """One more batch: first the numbers, then the line that makes them count. A kill leaves both or it does not count."""
+        """Add a batch: first its numbers, then its line in the journal, without which they do not count."""
         content = np.ascontiguousarray(y, dtype=self.dtype).tobytes()
         self._numbers.write(content)
         self._numbers.flush()
@@ -56,14 +58,14 @@ class Values:
         self.close()
         for name in ("values", "whole", "journal"):
             (self.folder / name).unlink(missing_ok=True)
-        with suppress(OSError):  # somebody else's file in it
+        with suppress(OSError):  # there is some other file in it
             self.folder.rmdir()
 
     def close(self) -> None:
         self._journal.close()
         self._numbers.close()
 
-    def __enter__(self) -> "Values":
+    def __enter__(self) -> "PartialValues":
         return self
 
     def __exit__(
@@ -72,15 +74,15 @@ class Values:
         self.close()
 
     def _recover(self) -> list[str]:
-        """Take up the batches of an earlier run for the same purpose; else start afresh, and say in what it differs."""
+        """Recover the batches of an earlier run for the same purpose; otherwise start over and return what differs."""
         self._journal.seek(0)
         lines = self._journal.read().splitlines(keepends=True)
-        purpose, known = self.purpose, _purpose(lines[0]) if lines else None
-        if known != purpose:
+        purpose, earlier = self.purpose, _purpose(lines[0]) if lines else None
+        if earlier != purpose:
             self._cut(0, 0)
             self._journal.write(json.dumps(purpose, sort_keys=True).encode() + b"\n")
             self._journal.flush()
-            return [] if known is None else [key for key in purpose if known.get(key) != purpose[key]]
+            return [] if earlier is None else [key for key in purpose if earlier.get(key) != purpose[key]]
         whole, size = len(lines[0]), 0
         held = self._numbers.seek(0, os.SEEK_END)
         self._numbers.seek(0)
@@ -108,7 +110,7 @@ class Values:
 
 
 def _purpose(line: bytes) -> Any:
-    """The first line of a journal; None if it is none."""
+    """The first line of a journal; None if it is incomplete or no JSON object."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -117,14 +119,14 @@ def _purpose(line: bytes) -> Any:
 
 
 def _entry(line: bytes) -> tuple[int, int]:
-    """(rows, checksum) of a line; (0, 0) of one that was cut off."""
+    """(rows, checksum) of a line; (0, 0) if it is incomplete or malformed."""
     parts = line.split()
     whole = line.endswith(b"\n") and len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts)
     return (int(parts[0]), int(parts[1])) if whole else (0, 0)
 
 
-def _locked(file: int) -> bool:
-    """Whether nobody else has this file; the lock ends with the process. Systems without such locks do without."""
+def _lock(file: int) -> bool:
+    """Lock the file; whether that worked. The lock ends with the process; systems without such locks do without."""
     try:
         import fcntl
     except ImportError:
