@@ -14,7 +14,7 @@ import torch
 import onelayer as ol
 from hunting import deployed, proved_error
 from onelayer.common.budget import Budget
-from onelayer.proof.boxes import UP
+from onelayer.common.outward import UP
 from onelayer.proof.claim import Claim
 from onelayer.proof.decision import prove_by
 

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ..common.outward import UP, U
 from .expression import Formula
 from .numeric import ArrayAlgebra
 from .tape import Algebra
 
-U = 2.0**-53
 ULPS = 8
-FUNCTION = ULPS * 2.0**-52
+FUNCTION = ULPS * 2 * U
 SMALLEST = 2.0**-1070  # 16 times the smallest number: covers every underflow of one operation
-INFLATION = 1 + 1e-9  # for the rounding of the error arithmetic itself
 
 Pair = tuple[Any, Any]  # values and errors
 SLOPES = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "atan": 1.0, "erf": 1.13, "sigmoid": 0.25, "abs": 1.0}
@@ -110,7 +109,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
     def comparison(self, relation: str, left: Pair, right: Pair) -> Pair:
         truth = self.plain.comparison(relation, left[0], right[0])
         exact = np.equal(left[1], 0) & np.equal(right[1], 0)
-        return truth, exact | (np.abs(left[0] - right[0]) > (left[1] + right[1]) * INFLATION)
+        return truth, exact | (np.abs(left[0] - right[0]) > (left[1] + right[1]) * UP)
 
     def conjunction(self, parts: Sequence[Pair]) -> Pair:
         return reduce(np.logical_and, [t for t, _ in parts]), reduce(np.logical_and, [s for _, s in parts])
@@ -201,6 +200,6 @@ def evaluate_bounded_on_grids(
 
 def _stacked(pairs: list[Pair], shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     values = np.stack([np.broadcast_to(v, shape) for v, _ in pairs], axis=-1).astype(np.float64)
-    errors = np.stack([np.broadcast_to(e, shape) for _, e in pairs], axis=-1) * INFLATION
+    errors = np.stack([np.broadcast_to(e, shape) for _, e in pairs], axis=-1) * UP
     good = np.isfinite(values) & np.isfinite(errors)
     return values, np.where(good, errors, np.inf)

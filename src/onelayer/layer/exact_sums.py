@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..common.outward import UP, U
 from ..model.config import LayerConfig
 
-U = 2.0**-53
-UP = 1 + 1e-9
 ROUNDED = 1e-4  # of all terms of a unit: far more than rounding can change, in either arithmetic
 SMALLEST = 2.0**-1022  # below this a product may be rounded more than once; nothing we read is so small
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from ..common.outward import UP, U
 from ..model.config import LayerConfig
 from ..model.transformer import SingleLayerTransformer
 from .assemble import Frame
@@ -32,8 +33,7 @@ EDGE = 0.5 + 1e-9
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
 SMALLEST = {torch.float64: 2.0**-1022, torch.float32: 2.0**-126}
 LARGEST_QUERY = 2.0**64
-UNIT = {torch.float64: 2.0**-53, torch.float32: 2.0**-24}
-UP = 1 + 1e-9
+UNIT = {torch.float64: U, torch.float32: 2.0**-24}
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ..common.errors import InputError
+from ..common.outward import UP_FEW, U
 from .domain import Domain
 from .samples import Data
 
 MOST_SAMPLES = 50_000  # every pair of samples is compared
 AT_ONCE = 2**19  # distances held at a time
-U = 2.0**-53
-UP = 1 + 1e-12  # for the rounding of a few positive terms
 TINY = 1e-300  # covers every underflow
 LOOKED_AT = 2_000  # random points of the domain
 LEAST = 0.25  # of the tolerance, that is always left to T
@@ -59,7 +58,7 @@ class Envelope:
             lower -= roundings * (np.abs(lower) + largest) + TINY
             upper += roundings * (np.abs(upper) + largest) + TINY
             values = lower + (upper - lower) / 2
-            radius = np.maximum(np.abs(upper - values), np.abs(values - lower)) * UP + TINY
+            radius = np.maximum(np.abs(upper - values), np.abs(values - lower)) * UP_FEW + TINY
         return values, np.where(np.isfinite(radius), radius, np.inf)
 
     def require_consistent(self) -> None:
@@ -67,7 +66,7 @@ class Envelope:
         worst, pair = 0.0, (0, 0)
         for at, d in self._distances(self.data.x):
             for o in range(self.low.shape[1]):
-                excess = self.low[at, o, None] - self.high[None, :, o] - d * UP
+                excess = self.low[at, o, None] - self.high[None, :, o] - d * UP_FEW
                 most = int(excess.argmax())
                 if excess.flat[most] > worst:
                     worst, pair = float(excess.flat[most]), (at.start + most // len(self.data), most % len(self.data))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ..common.errors import InputError
+from ..common.outward import UP_FEW
 from ..formula import Formula
 from ..formula.additive import parts_of
 from .envelope import slopes_of
@@ -79,8 +80,8 @@ def _derived(target: "Target", formula: Formula) -> Modulus:
                 constants[j] = L
     if not rough:
         return Modulus("derived", tuple(constants))
-    smooth = sum(L * float(s) for L, s in zip(constants, sides, strict=True)) * (1 + 1e-12)
-    return Modulus("derived", omega=lambda r: (smooth * r + sum(d.omega(r) for d in rough)) * (1 + 1e-12))
+    smooth = sum(L * float(s) for L, s in zip(constants, sides, strict=True)) * UP_FEW
+    return Modulus("derived", omega=lambda r: (smooth * r + sum(d.omega(r) for d in rough)) * UP_FEW)
 
 
 def _checked(omega: Callable[[float], float], r: float) -> float:

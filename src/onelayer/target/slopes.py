@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..common.errors import InputError
+from ..common.outward import UP_FEW
 from ..formula import Formula, Interval, enclose, evaluate, gradient, interval
 from ..formula.additive import terms_of
 
@@ -104,7 +105,7 @@ class Derivation:
                 else math.inf
                 for row in partials
             ]
-            return min(self._spread(around), _up(max(slopes) * (1 + 1e-12)))
+            return min(self._spread(around), _up(max(slopes) * UP_FEW))
 
         for found in best_first(oscillation, self._used, self.dimension):
             bound, box = found

@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 
+from ..common.outward import UP_FEW
 from ..formula import Formula, Interval, enclose, gradient, holds
 from .domain import Domain
 from .slopes import CLOSE, Box, Derivation, best_first
 from .target import Target
 
 MOST_VALUES = 20_000  # of a callable, asked for
-SLACK = 1 + 1e-12  # covers the rounding of sums of a few hundred positive terms
 
 
 def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
@@ -42,7 +42,7 @@ def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
         least = math.inf
         for value, row, ball in zip(*gradient(formula, sides), at_centre, strict=True):
             falls = ball.is_finite() and all(p.is_finite() for p in row)
-            fall = sum(p.magnitude() * r for p, r in zip(row, reach, strict=True)) * SLACK if falls else math.inf
+            fall = sum(p.magnitude() * r for p, r in zip(row, reach, strict=True)) * UP_FEW if falls else math.inf
             centred = math.nextafter(_off_zero(ball) - fall, -math.inf) if math.isfinite(fall) else 0.0
             least = min(least, max(_off_zero(value), centred))
         return -least
@@ -77,7 +77,7 @@ def least_by_modulus(target: Target) -> tuple[float, float]:
         if not np.isfinite(values).all():
             target(x)  # says where
         asked += len(x)
-        reach = ((high - low) / 2 * sides + off) * SLACK
+        reach = ((high - low) / 2 * sides + off) * UP_FEW
         size = np.nextafter(np.nextafter(np.abs(values) - radius, -np.inf).min(axis=1) - _fall(target, reach), -np.inf)
         seen = min(seen, float(np.abs(values).min()))
         signs |= np.stack([(values - radius > 0).any(axis=0), (values + radius < 0).any(axis=0)])
@@ -95,9 +95,9 @@ def _fall(target: Target, reach: np.ndarray) -> np.ndarray:
     """How much f can fall within `reach` of a point, per coordinate, by the declared modulus."""
     modulus = target.modulus
     if modulus.lipschitz is not None:
-        return reach @ np.array(modulus.lipschitz) * SLACK
+        return reach @ np.array(modulus.lipschitz) * UP_FEW
     assert modulus.omega is not None
-    r = (reach / target.domain.sides).max(axis=1) * SLACK
+    r = (reach / target.domain.sides).max(axis=1) * UP_FEW
     known = {float(v): modulus.omega(float(v)) for v in np.unique(r)}
     return np.array([known[float(v)] for v in r])
 

@@ -11,6 +11,7 @@ import torch
 
 from ...approximation import Approximation
 from ...common.errors import InputError
+from ...common.outward import UP_MANY
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame, Outputs, assemble
 from ...layer.assemble.frame import blank, write_identity
@@ -22,8 +23,6 @@ from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
 from .entry import Ends, Entry, Function, entry
 from .routing import ASSUMES, route
-
-UP = 1 + 1e-6
 
 
 def affine(
@@ -51,7 +50,7 @@ def affine(
         stored = np.abs(reading.form.linear.numpy() - A.T).sum(axis=0) * X + np.abs(reading.form.bias.numpy() - b)
         lemma = Lemma(
             "the read-heads copy the numbers exactly (all other scores are 800 lower); the sum over them is rounded",
-            {"stored weights": float(stored.max()) * UP, "rounding": _sum_rounding(reading, size, it.arithmetic)},
+            {"stored weights": float(stored.max()) * UP_MANY, "rounding": _sum_rounding(reading, size, it.arithmetic)},
             ASSUMES,
         )
     heads = len(layer.reads)
@@ -93,7 +92,9 @@ def mean(
         a = it.arithmetic
         weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
         rounding = weights + _sum_rounding(reading, np.full(1, reach), a)
-        lemma = Lemma("all scores are equal, so that all weights are 1/n up to rounding", {"rounding": rounding * UP})
+        lemma = Lemma(
+            "all scores are equal, so that all weights are 1/n up to rounding", {"rounding": rounding * UP_MANY}
+        )
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
     return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
 
@@ -120,10 +121,10 @@ def clip(
     )
     lemma = None
     if it.holds(4 * size):
-        rounding = (8 * it.arithmetic.u * size + 16 * it.arithmetic.smallest) * UP
+        rounding = (8 * it.arithmetic.u * size + 16 * it.arithmetic.smallest) * UP_MANY
         lemma = Lemma(
             "every position reads its own number exactly; x + relu(low − x) − relu(x − high) is rounded",
-            {"stored weights": stored * UP, "rounding": rounding},
+            {"stored weights": stored * UP_MANY, "rounding": rounding},
             ASSUMES,
         )
     story = (
@@ -157,7 +158,7 @@ def _sum_rounding(reading: Reading, size: np.ndarray, a: Arithmetic) -> float:
     """Rounding of sums, in any order, whose terms are at most `size` in all, per output; the largest."""
     terms = (reading.summands + reading.steps + 4) * a.u
     beside = 2 * reading.steps * a.u * reading.passed.numpy() + 2 * terms * reading.constants.numpy()
-    return float((terms / (1 - terms) * size + beside + reading.error.numpy()).max()) * UP
+    return float((terms / (1 - terms) * size + beside + reading.error.numpy()).max()) * UP_MANY
 
 
 def _is_mean(reading: Reading, n: int) -> bool:

@@ -30,13 +30,13 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, ctx
 
+from ...common.outward import UP_MANY
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.heads import shortfall
 from ...layer.reading import GAP, Reading, form_of_model
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
 
-UP = 1 + 1e-6
 BITS = 400  # of the alternating sum R_n, whose terms grow like 2^n
 
 
@@ -69,7 +69,7 @@ def expected_range(n: int) -> float:
 def any_shortfall(sets: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Σ_S |c_S| W((|S|−1)/e), per output: the bound for any combination."""
     short = np.array([shortfall(int(size)) for size in sets.sum(axis=1)])
-    return np.asarray(np.abs(factors).T @ short * UP)
+    return np.asarray(np.abs(factors).T @ short * UP_MANY)
 
 
 def prove_maxima(
@@ -101,7 +101,7 @@ def prove_maxima(
     if not (same and exact) or turned:
         return None
     rounding = _rounding(reading, f, span, abs(beta), arithmetic)
-    short = float((f.short * span / abs(beta)).max()) * UP
+    short = float((f.short * span / abs(beta)).max()) * UP_MANY
     return Lemma(
         "smooth maxima of one sharpness: short of the exact ones as the Plackett–Luce law of the order says, or each by"
         " W((|S|−1)/e)/β; scores are exact (the sharpness is a power of two), the rest of the rounding is relative",
@@ -146,5 +146,5 @@ def _rounding(reading: Reading, f: Combination, span: float, beta: float, a: Ari
     terms = (reading.summands + reading.steps + 4) * u
     beside = 2 * reading.steps * u * reading.passed.numpy() + 2 * terms * reading.constants.numpy()
     moved = 2 * u * reading.edge * span * f.lipschitz  # x̂ is off by u|x − shift|, scaling is exact
-    found = (heads @ factors + terms / (1 - terms) * total * UP + beside + reading.error.numpy() + moved) * UP
+    found = (heads @ factors + terms / (1 - terms) * total * UP_MANY + beside + reading.error.numpy() + moved) * UP_MANY
     return np.asarray(found if terms < 0.1 and (total < a.overflow / 8).all() else np.full_like(found, np.inf))

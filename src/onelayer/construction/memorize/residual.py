@@ -23,11 +23,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from ...common.outward import UP_MANY
 from ...layer.arithmetic import FLOAT64, Arithmetic, arithmetic_of
 from ...model.transformer import SingleLayerTransformer
 from .interpolation import Interpolation, interpolation_of
-
-SLACK = 1 + 1e-6  # float64 sums of up to 2^31 positive numbers, and what is made of them here, lose less
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +39,13 @@ class Residual:
 
     @property
     def total(self) -> Float[np.ndarray, " sample"]:
-        return (self.interpolation + self.projection + self.rounding) * SLACK
+        return (self.interpolation + self.projection + self.rounding) * UP_MANY
 
     def worst(self) -> dict[str, float]:
         """The terms at the worst sample."""
         i = int(self.total.argmax())
         names = ("interpolation", "projection", "rounding")
-        return {name: float(getattr(self, name)[i]) * SLACK for name in names}
+        return {name: float(getattr(self, name)[i]) * UP_MANY for name in names}
 
 
 def residual_of(
@@ -68,7 +67,7 @@ def residual_of(
     right, left = signs > 0, signs < 0
     G_right, K_right = _amplitude(knots[right], np.abs(values[right]), high)
     G_left, K_left = _amplitude(-knots[left][::-1], np.abs(values[left][::-1]), -low)
-    G, K = (G_right + G_left + np.abs(f.base)) * SLACK, (K_right + K_left)[:, None]
+    G, K = (G_right + G_left + np.abs(f.base)) * UP_MANY, (K_right + K_left)[:, None]
     rounding = gamma(K + 2, arithmetic.u) * G
     rounding = rounding + 2 * arithmetic.smallest * (np.abs(values).sum(axis=0) + K + 1)
     reach = np.abs(t) + delta + np.abs(knots).max(initial=0.0)  # of what enters a ReLU
@@ -85,10 +84,10 @@ def projections(
     u, (n, d) = f.directions.ravel(), f.directions.shape
     z = hat @ u
     t = z.astype(np.float32).astype(np.float64) if arithmetic.dtype == torch.float32 else z
-    M = (np.abs(hat) @ np.abs(u)) * SLACK
+    M = (np.abs(hat) @ np.abs(u)) * UP_MANY
     flushed = np.abs(u) @ (np.array(f.frame.scale) + 1) + n * d + n  # numbers that may underflow
     gammas = gamma(np.array(d + n), arithmetic.u) + gamma(np.array(n * d), FLOAT64.u)
-    delta = (gammas * M + np.abs(t - z) + 4 * arithmetic.smallest * flushed) * SLACK
+    delta = (gammas * M + np.abs(t - z) + 4 * arithmetic.smallest * flushed) * UP_MANY
     return t, delta, float(max(M.max(initial=0.0), np.abs(hat).max(initial=0.0), np.abs(u).max(initial=0.0)))
 
 
@@ -129,7 +128,7 @@ def _largest(
 def _amplitude(
     knots: Float[np.ndarray, " unit"], sizes: Float[np.ndarray, "unit out"], at: Float[np.ndarray, " sample"]
 ) -> tuple[Float[np.ndarray, "sample out"], Int[np.ndarray, " sample"]]:
-    """(Σ sizes·relu(at − knot), how many of these ReLUs are above 0), up to SLACK, for sorted knots."""
+    """(Σ sizes·relu(at − knot), how many of these ReLUs are above 0), up to UP_MANY, for sorted knots."""
     active = np.searchsorted(knots, at)
     if not len(knots):
         return np.zeros((len(at), sizes.shape[1])), active

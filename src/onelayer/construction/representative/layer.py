@@ -20,8 +20,7 @@ import numpy as np
 import torch
 
 from ...common.errors import InputError
-from ...common.outward import UP_FEW as UP
-from ...common.outward import U
+from ...common.outward import UP_FEW, U
 from ...common.progress import Progress
 from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import gate_config
@@ -86,14 +85,14 @@ def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tu
     if modulus.lipschitz is not None:
         per_side = [L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True)]
         counts = _counts(per_side, (1 - eta) * goal)
-        cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP
+        cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP_FEW
         if not cells < goal:
             raise InputError(
                 f"cells for a bound of {goal:.3g}", f"{cells:.3g} from the cells alone", "a larger tolerance"
             )
-        sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP
-        bound = (cells + LN4 * sum(per_side) / sharpness) * UP
-        return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP
+        sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP_FEW
+        bound = (cells + LN4 * sum(per_side) / sharpness) * UP_FEW
+        return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP_FEW
     assert modulus.omega is not None
     n = _cells_for(modulus.omega, (1 - eta) * goal, geometry, goal)
     sharpness = _sharpness_for(modulus.omega, 0.5 / n + geometry, D, goal)
@@ -127,7 +126,7 @@ def theorem_rounding(
         total, largest, error = known
     gates = GateRounding(D, reach_of(target))
     return {
-        "values": error * UP,
+        "values": error * UP_FEW,
         "differences": M * D * 2.0**D * U * largest * 1.01 + M * D * 2.0**-1073,
         # in the layout "heads" the bias f(centre) is one more summand of the dot product over the heads
         "evaluation": gates.layer(sharpness, total, M, largest + centre) + 1.01 * (M + 1) * U * centre + M * 2.0**-1073,
@@ -181,10 +180,10 @@ def expected_modulus(omega: Callable[[float], float], cell: float, sharpness: fl
     ratio, p, total = 0.8, 1.0, 0.0
     while p > 1e-9:
         tail = p * ratio
-        t = math.log(2 * dimension / tail - 1) * UP
+        t = math.log(2 * dimension / tail - 1) * UP_FEW
         total += (p - tail) * omega(min(cell + t / sharpness, 1.0))
         p = tail
-    return (total + p * omega(1.0)) * UP
+    return (total + p * omega(1.0)) * UP_FEW
 
 
 def representative_layer(target: Target, plan: Plan, progress: Progress | None = None) -> tuple[GateLayer, float]:

@@ -7,8 +7,7 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
             + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 
-from ...common.outward import UP_FEW as UP
-from ...common.outward import U
+from ...common.outward import UP_FEW, U
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble.gates import bound_of_outputs
 from ...layer.layer import GateLayer
@@ -40,7 +39,7 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
         assumptions.append("nothing is proved: the modulus was estimated by sampling")
     return Certificate(
         tolerance=plan.tolerance,
-        bound=sum(terms.values()) * UP if proved else float("inf"),
+        bound=sum(terms.values()) * UP_FEW if proved else float("inf"),
         observed=0.0,
         observed_points=0,
         method="theorem",

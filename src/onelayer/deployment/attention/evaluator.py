@@ -23,6 +23,7 @@ from torch import Tensor
 from ...approximation import Approximation, Attention, Outside
 from ...common.errors import InputError
 from ...common.machine import device_of
+from ...common.outward import UP_FEW
 from ...layer.arithmetic import arithmetic_of
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
@@ -114,7 +115,7 @@ class Evaluator:
         covered = self.attention == "softmax" or (self.attention == "linear" and c.method == "analytic")
         if covered and self.device.type == "cpu":
             return c.bound
-        return (c.bound + 2 * self.rounding + self.remainder) * (1 + 1e-12)
+        return (c.bound + 2 * self.rounding + self.remainder) * UP_FEW
 
 
 def evaluator(

@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import UP_MANY
 from ...formula.additive import maximal
 from ...layer.arithmetic import FLOAT64
 from ...layer.form import Block, Form
@@ -30,7 +31,6 @@ from .averages import SoftmaxAverages
 from .linear import CHUNK, CompiledForm
 from .shared_keys import EDGE
 
-UP = 1 + 1e-6
 MOST_CELLS = 2**20
 TRIED_CELLS = 6  # sample by which the number of cells per side is chosen
 CALL_COST = 2e4  # evaluating one cell costs as much as this many tokens at one point
@@ -93,7 +93,7 @@ class Cells:
         at = (number // per_side ** torch.arange(self.dimension)) % per_side
         half = EDGE / per_side
         centre = -EDGE + (2 * at.double() + 1) * half
-        return Boxes(centre[None], torch.full((1, self.dimension), half * UP + OVERLAP, dtype=torch.float64))
+        return Boxes(centre[None], torch.full((1, self.dimension), half * UP_MANY + OVERLAP, dtype=torch.float64))
 
     def _cell(self, box: Boxes) -> Cell:
         reduced, folded = self._reduced(box)
@@ -137,7 +137,7 @@ class Cells:
         every = torch.cat(costs).masked_fill(torch.cat([mask for mask, _ in masks]), torch.inf)
         order = every.argsort()
         dropped = torch.zeros_like(every, dtype=torch.bool)
-        dropped[order] = every[order].cumsum(dim=0) * UP <= self.remainder / 2
+        dropped[order] = every[order].cumsum(dim=0) * UP_MANY <= self.remainder / 2
         sizes = [len(c) for c in costs]
         return [
             (there & ~out).reshape(block.biases.shape)
@@ -207,11 +207,11 @@ def _weights(block: Block, box: Boxes) -> tuple[Float[Tensor, "head token"], Flo
     # rounding of scores, and with them of k̄, a sum over the tokens, in float64
     size = (keys.abs() @ (c.abs() + r) + biases.abs()).amax(dim=1, keepdim=True)
     own = (len(c) + keys.shape[1] + 8) * FLOAT64.u * (1 + size)
-    grow = grow * UP + 4 * own * (1 + grow.amax(dim=1, keepdim=True))
-    weights = ((log_w + grow).clamp_max(0.0).exp() * UP).masked_fill(~there, 0.0)
+    grow = grow * UP_MANY + 4 * own * (1 + grow.amax(dim=1, keepdim=True))
+    weights = ((log_w + grow).clamp_max(0.0).exp() * UP_MANY).masked_fill(~there, 0.0)
     swing = torch.einsum("htdo,d->hto", block.slopes.abs(), r)
     value = block.values + torch.einsum("htdo,d->hto", block.slopes, c)
     high = (value + swing).masked_fill(~there[..., None], -torch.inf).amax(dim=1)
     low = (value - swing).masked_fill(~there[..., None], torch.inf).amin(dim=1)
-    span = (high - low).amax(dim=1) * UP + 1e-14 * torch.maximum(high.abs(), low.abs()).amax(dim=1)
+    span = (high - low).amax(dim=1) * UP_MANY + 1e-14 * torch.maximum(high.abs(), low.abs()).amax(dim=1)
     return torch.where(own.flatten() < 1e-3, weights.T, 1.0).T.masked_fill(~there, 0.0), span

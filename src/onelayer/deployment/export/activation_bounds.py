@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import UP
 from ...model.config import Norm
 from .subject import Subject
 
-UP = 1 + 1e-9
 APART = 60.0  # a score this far below another has a weight of at most e^−60 ≈ 1e-26
 
 

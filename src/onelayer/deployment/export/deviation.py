@@ -11,7 +11,8 @@ import math
 
 from flint import arb
 
-from .activation_bounds import UP, activation_bounds, largest_norm
+from ...common.outward import UP
+from .activation_bounds import activation_bounds, largest_norm
 from .layernorm import EPS, Doubled
 from .subject import Subject
 

@@ -11,10 +11,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...common.outward import U
 from ..float_bounds import ULPS
 from .series import TINY
 
-LIBRARY = ULPS * 2.0**-52
+LIBRARY = ULPS * 2 * U
 Bounds: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 

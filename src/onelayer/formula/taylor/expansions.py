@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...common.outward import UP
 from .bounds import LIBRARY, erf, expit, same_branch
 from .series import TINY
 
@@ -25,7 +26,7 @@ def farthest(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _checked(fourth: np.ndarray, good: np.ndarray | bool) -> np.ndarray:
-    return np.where(good, fourth * (1 + 1e-9) + TINY, np.inf)
+    return np.where(good, fourth * UP + TINY, np.inf)
 
 
 def _exp(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:

@@ -12,11 +12,12 @@ from functools import reduce
 
 import numpy as np
 
+from ...common.outward import UP_FEW, U
 from .. import Condition
 from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum
-from .series import TINY, UP, Space, Taylor
+from .series import TINY, Space, Taylor
 
 
 @dataclass
@@ -51,7 +52,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     def number(self, value: Fraction) -> Enclosed:
         v = float(value)
-        return self._constant(v, 0.0 if Fraction(v) == value else 2.0**-52 * abs(v) + TINY)
+        return self._constant(v, 0.0 if Fraction(v) == value else 2 * U * abs(v) + TINY)
 
     def constant(self, name: str) -> Enclosed:
         return self._constant(np.pi if name == "pi" else np.e, 4e-16)
@@ -70,7 +71,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
     def _plus(self, a: Enclosed, b: Enclosed) -> Enclosed:
         with np.errstate(all="ignore"):
             low, high = a.low + b.low, a.high + b.high
-            low, high = low - 2.0**-52 * np.abs(low), high + 2.0**-52 * np.abs(high)
+            low, high = low - 2 * U * np.abs(low), high + 2 * U * np.abs(high)
         return self._tight(a.model + b.model, low, high)
 
     def negation(self, operand: Enclosed) -> Enclosed:
@@ -83,7 +84,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         with np.errstate(all="ignore"):
             ends = np.stack([x * y for x in (a.low, a.high) for y in (b.low, b.high)])
             low, high = ends.min(axis=0), ends.max(axis=0)  # NaN from 0·∞ stays NaN and is dropped
-            low, high = low - 2.0**-52 * np.abs(low) - TINY, high + 2.0**-52 * np.abs(high) + TINY
+            low, high = low - 2 * U * np.abs(low) - TINY, high + 2 * U * np.abs(high) + TINY
             same = ((a.low >= 0) & (b.low >= 0)) | ((a.high <= 0) & (b.high <= 0))
             low = np.where(same, np.maximum(low, 0.0), low)
         for one, other in ((a.model, b.model), (b.model, a.model)):
@@ -104,9 +105,9 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             return result
         with np.errstate(all="ignore"):  # x^(q + d) = x^q e^(d log x); x^q |log x| ≤ 1/(e q) on [0, 1]
             logs = np.maximum(np.abs(np.log(base.low)), np.abs(np.log(base.high)))
-            off = np.expm1(logs * 2.0**-52 * abs(q) * UP) * np.maximum(np.abs(result.low), np.abs(result.high))
+            off = np.expm1(logs * 2 * U * abs(q) * UP_FEW) * np.maximum(np.abs(result.low), np.abs(result.high))
             from_0 = 2.0**-51 * (1 / np.e + q * np.abs(result.high) * np.maximum(np.log(base.high), 0.0))
-            off = np.where((base.low == 0) & (q > 0), from_0, off) * UP + TINY
+            off = np.where((base.low == 0) & (q > 0), from_0, off) * UP_FEW + TINY
             off = np.where(np.isfinite(off), off, np.inf)
         r = result.model.r + off
         return self._tight(Taylor(self.space, result.model.c, r, result.model.a), result.low - off, result.high + off)

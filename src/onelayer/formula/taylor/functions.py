@@ -7,9 +7,10 @@ Where the plain range of φ (`bounds`) is tighter than the remainder it takes ov
 
 import numpy as np
 
+from ...common.outward import UP_FEW, U
 from .bounds import BOUNDS, Bounds, power_bounds
 from .expansions import EXPANSIONS, SLIP, Expansion, farthest
-from .series import TINY, UP, Taylor, U
+from .series import TINY, Taylor
 
 
 def apply(name: str, u: Taylor, known: Bounds | None = None) -> Taylor:
@@ -58,7 +59,7 @@ def _composed(u: Taylor, expansion: Expansion) -> Taylor:
     swing = u.c.copy()
     swing[0] = 0.0
     away = Taylor(u.space, swing, u.r)
-    reach = (np.abs(swing).sum(axis=0) + u.r) * UP
+    reach = (np.abs(swing).sum(axis=0) + u.r) * UP_FEW
     y = away.times(a[3])
     for k in (2, 1, 0):
         y.c[0] += a[k]
@@ -67,5 +68,5 @@ def _composed(u: Taylor, expansion: Expansion) -> Taylor:
     slips, cut = np.zeros_like(reach), fourth + TINY
     for size in reversed(sizes):  # by Horner: a power of the reach alone may underflow
         slips, cut = slips * reach + size * SLIP + TINY, cut * reach
-    y.r = (y.r + slips + cut / 24) * UP + TINY
+    y.r = (y.r + slips + cut / 24) * UP_FEW + TINY
     return y

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .series import TINY, UP, Space, Taylor
+from ...common.outward import UP_FEW, U
+from .series import TINY, Space, Taylor
 
 TIE = 1e-9  # relative: an argument this little below the largest still counts as a contender
 FEW = 6  # up to this many kinks, every one is compared with every other
@@ -67,14 +68,14 @@ def maximum(arguments: list[Taylor]) -> Taylor:
         width = np.maximum(np.stack(above).max(axis=0), 0.0)
         linear.r = linear.r + 4e-16 * len(parts) * size  # Σλ = 1 up to rounding
         decided = weights.max(axis=0) == 1.0  # then the maximum is that argument, up to `width`
-        half = np.where(decided, 0.0, width / 2) * UP
+        half = np.where(decided, 0.0, width / 2) * UP_FEW
         lost = ~np.isfinite(width) | ~(linear.r + np.where(decided, width, 0.0) <= (high.max(axis=0) - floor) / 2)
         half = np.where(lost, 0.0, half)
         linear.r = linear.r + np.where(decided, width, TINY)
     if (half > 0).any():
         space.kinks.append(KinkSymbol(tuple(parts), weights, contends, half))
         linear.c[0] += half
-        linear.r = linear.r + 2.0**-52 * np.abs(linear.c[0])
+        linear.r = linear.r + 2 * U * np.abs(linear.c[0])
         linear.a[len(space.kinks) - 1] = (half > 0).astype(float)
     top = linear.choose(lost, space.between(floor, high.max(axis=0))) if lost.any() else linear
     for u, weight in zip(arguments, weights, strict=True):
@@ -102,7 +103,7 @@ def merged(g: Taylor, first: int = 0) -> Taylor:
             after = np.abs(joined) * g.space.kinks[k].half + np.abs(a[l]) * error
             better = after <= before * (1 + TIE)  # also if they only add up: a third one may cancel the sum
             slip = np.where(better, np.abs(a[l]) * error + 2.0**-51 * np.abs(joined) * g.space.kinks[k].half, 0.0)
-        a[k], r = np.where(better, joined, a[k]), (r + slip) * UP
+        a[k], r = np.where(better, joined, a[k]), (r + slip) * UP_FEW
         a[l] = np.where(better, 0.0, a[l])
     return Taylor(g.space, g.c, r, a)
 
@@ -133,7 +134,7 @@ def likeness(space: Space, k: int, l: int) -> tuple[np.ndarray, np.ndarray]:
             E = np.stack(off).max(axis=0)
             sizes = np.stack([np.where(c, u.size(), 0.0) for u, c in zip(du, contends, strict=True)])
             shares = (np.abs(weights - one.weights) * sizes).sum(axis=0) * s
-            e = (2 * E + shares + np.abs(two.half - s * one.half)) * UP + TINY
+            e = (2 * E + shares + np.abs(two.half - s * one.half)) * UP_FEW + TINY
             found = same & (s > 0) & (e < error)
             factor, error = np.where(found, s, factor), np.where(found, e, error)
     return factor, error

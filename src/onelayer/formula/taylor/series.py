@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...common.outward import UP_FEW, U
+
 if TYPE_CHECKING:
     from .kink import KinkSymbol
 
 ORDER = 3
-U = 2.0**-53
-UP = 1 + 1e-12  # for the rounding of the remainders' own arithmetic
 TINY = 1e-300  # covers every underflow of one operation
 
 
@@ -80,7 +80,7 @@ class Space:
     def __post_init__(self) -> None:
         self.centre = (self.lower + self.upper) / 2
         away = np.maximum(self.upper - self.centre, self.centre - self.lower)
-        self.half = np.nextafter(away * UP, np.inf)  # covers the box and a little more
+        self.half = np.nextafter(away * UP_FEW, np.inf)  # covers the box and a little more
 
     @property
     def boxes(self) -> int:
@@ -109,7 +109,7 @@ class Space:
         """Nothing but bounds."""
         with np.errstate(all="ignore"):
             middle = low + (high - low) / 2
-            radius = np.maximum(np.maximum(high - middle, middle - low), 0.0) * UP + TINY
+            radius = np.maximum(np.maximum(high - middle, middle - low), 0.0) * UP_FEW + TINY
         good = np.isfinite(middle) & np.isfinite(radius)
         return self.constant(np.where(good, middle, 0.0), np.where(good, radius, np.inf))
 
@@ -136,7 +136,7 @@ class Taylor:
         """The kinks counted as remainder."""
         if not self.a:
             return self
-        r = self.r + sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items()) * UP
+        r = self.r + sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items()) * UP_FEW
         return Taylor(self.space, self.c, r)
 
     def _wide(self, per_box: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ class Taylor:
             bottom = np.where(a < 2 * b, -a * (a / np.where(b > 0, 4 * b, 1.0)), b - a).sum(axis=0)
             rest = np.abs(c[m.mixed]).sum(axis=0) + flat.r
             sizes = np.abs(c).sum(axis=0)
-            slack = rest * UP + (len(m) + 8) * U * sizes + TINY
+            slack = rest * UP_FEW + (len(m) + 8) * U * sizes + TINY
             low, high = c[0] + bottom - slack, c[0] + top + slack
         good = np.isfinite(low) & np.isfinite(high)
         return np.where(good, low, -np.inf), np.where(good, high, np.inf)
@@ -175,7 +175,7 @@ class Taylor:
     def __add__(self, other: "Taylor") -> "Taylor":
         with np.errstate(all="ignore"):
             c = self.c + other.c
-            r = (self.r + other.r + 2 * U * np.abs(c).sum(axis=0)) * UP
+            r = (self.r + other.r + 2 * U * np.abs(c).sum(axis=0)) * UP_FEW
         a = dict(self.a)
         for k, v in other.a.items():
             a[k] = a[k] + v if k in a else v
@@ -191,7 +191,7 @@ class Taylor:
             size = np.abs(self.c).sum(axis=0)
             c, a = self.c * factor, {k: v * factor for k, v in self.a.items()}
             kinks = sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items())
-            r = (self.r * (np.abs(factor) + error) + (size + kinks) * (2 * U * np.abs(factor) + error)) * UP + TINY
+            r = (self.r * (np.abs(factor) + error) + (size + kinks) * (2 * U * np.abs(factor) + error)) * UP_FEW + TINY
         return Taylor(self.space, c, r, a)
 
     def __mul__(self, other: "Taylor") -> "Taylor":
@@ -205,7 +205,7 @@ class Taylor:
             A, B = one.norms(), two.norms()
             cut = sum(A[i] * B[j] for i in range(ORDER + 1) for j in range(ORDER + 1) if i + j > ORDER)
             a, b = sum(A), sum(B)
-            r = (cut + a * two.r + b * one.r + one.r * two.r + (len(m) + 4) * U * a * b) * UP + TINY
+            r = (cut + a * two.r + b * one.r + one.r * two.r + (len(m) + 4) * U * a * b) * UP_FEW + TINY
         return Taylor(self.space, c, np.where(np.isnan(r), np.inf, r))
 
     def linear(self, W: np.ndarray, bias: np.ndarray | float = 0.0, error: float = 0.0) -> "Taylor":
@@ -218,7 +218,7 @@ class Taylor:
             kinks = sum(np.abs(v) * self._wide(self.space.kinks[k].half) for k, v in self.a.items())
             relative = (len(W) + 4) * U + error
             r = (self.r + relative * (size + kinks + self.r)) @ np.abs(W)
-            r = (r + 2 * U * np.abs(c[0])) * UP + TINY * len(W)
+            r = (r + 2 * U * np.abs(c[0])) * UP_FEW + TINY * len(W)
         return Taylor(self.space, c, r, {k: v @ W for k, v in self.a.items()})
 
     def sum(self, axis: int) -> "Taylor":
@@ -226,7 +226,7 @@ class Taylor:
         n = self.shape[axis]
         with np.errstate(all="ignore"):
             c, size = self.c.sum(axis=axis), np.abs(self.c).sum(axis=0).sum(axis=axis)
-            r = (self.r.sum(axis=axis) + (n + 2) * U * size) * UP
+            r = (self.r.sum(axis=axis) + (n + 2) * U * size) * UP_FEW
             a = {k: v.sum(axis=axis) for k, v in self.a.items()}
             for k, v in self.a.items():
                 lost = (n + 2) * U * np.abs(v).sum(axis=axis)

@@ -36,12 +36,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import UP_FEW, UP_MANY
 from ...formula.additive import maximal
 from ..arithmetic import FLOAT64, Arithmetic
 from ..form import Block, Form
 from .proportional import VANISHED, maximum_rounding, proportion
 
-UP = 1 + 1e-6
 AT_ONCE = 2**21  # numbers held at a time
 WORK = 5 * 10**7  # numbers computed at most
 CLOSE = 0.7  # of the largest bound: boxes from here on are halved
@@ -66,7 +66,7 @@ class Boxes:
         halves[rows, axis] /= 2
         step = torch.zeros_like(halves)
         step[rows, axis] = halves[rows, axis]
-        return Boxes(torch.cat([self.centres - step, self.centres + step]), torch.cat([halves, halves]) * (1 + 1e-12))
+        return Boxes(torch.cat([self.centres - step, self.centres + step]), torch.cat([halves, halves]) * UP_FEW)
 
     def __getitem__(self, pick: Tensor) -> "Boxes":
         return Boxes(self.centres[pick], self.halves[pick])
@@ -95,11 +95,15 @@ def deployed_rounding(
     groups = maximal(form.links()) or [(0,)]
     for group, part in zip(groups, form.split(groups), strict=True):
         pick = list(group)
-        start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * (1 + 1e-12))[None, pick])
+        start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
         total = total + _largest(part, start, how, enough / len(groups))
     u = how.arithmetic.u
     beside = 2 * how.steps * u * how.passed + (how.summands + how.steps + 2) * u * how.constants + how.error
-    return (total + beside) * UP if max(how.passed, how.constants) < how.arithmetic.overflow / 8 else total + torch.inf
+    return (
+        (total + beside) * UP_MANY
+        if max(how.passed, how.constants) < how.arithmetic.overflow / 8
+        else total + torch.inf
+    )
 
 
 def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[Tensor, " out"]:
@@ -152,7 +156,7 @@ def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "b
         total = total + errors.sum(dim=1)
         sizes = sizes + contribution.sum(dim=1)
     terms = (how.summands + how.steps + form.dimension + len(form.blocks) + 2) * a.u
-    found = (total + terms / (1 - terms) * (sizes + total)) * UP if terms < 0.1 else total + torch.inf
+    found = (total + terms / (1 - terms) * (sizes + total)) * UP_MANY if terms < 0.1 else total + torch.inf
     found = torch.where(4 * (sizes + total) < a.overflow, found, torch.inf)
     return found.nan_to_num(nan=torch.inf, posinf=torch.inf)
 
@@ -171,8 +175,8 @@ def _head_rounding(
     apart = (keys - mean[:, :, None]).abs()  # [box, head, token, coordinate]
     grow = torch.einsum("bhtd,bd->bht", apart, r)
     own = 2 * sure.amax(dim=-1, keepdim=True) * (c.shape[1] + 4) * FLOAT64.u  # relative rounding of w, and so of k̄
-    grow = grow * UP + 2 * (own + 1e-14) * grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True)
-    W = (log_w + grow).clamp_max(0.0).exp() * UP
+    grow = grow * UP_MANY + 2 * (own + 1e-14) * grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True)
+    W = (log_w + grow).clamp_max(0.0).exp() * UP_MANY
     value = block.values + torch.einsum("bd,htdo->bhto", c, block.slopes)
     swing = torch.einsum("bd,htdo->bhto", r, block.slopes.abs())
     z = torch.einsum("bht,bhto->bho", w, value)
@@ -192,10 +196,10 @@ def _head_rounding(
         dim=-1, keepdim=True
     )
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
-    factored = (a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP
-    E = torch.maximum(_off((d + a.u * below) * UP, a.exp_error), _off(factored, 2 * a.exp_error + 3 * a.u)).masked_fill(
-        ~there, 0.0
-    )
+    factored = (a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP_MANY
+    E = torch.maximum(
+        _off((d + a.u * below) * UP_MANY, a.exp_error), _off(factored, 2 * a.exp_error + 3 * a.u)
+    ).masked_fill(~there, 0.0)
     share = (W * E).sum(dim=-1)[..., None]
     first = torch.einsum("bht,bhto->bho", W * E, dev + osc[:, :, None]) / (1 - share)
     first = torch.where(share < 0.5, first, torch.inf)
@@ -204,7 +208,7 @@ def _head_rounding(
     size = size.masked_fill(~there[None, :, :, None], 0.0)
     T = block.biases.shape[1]
     here, most = z.abs() + osc, size.amax(dim=2)
-    errors = first * UP + (T + 3) * a.u * here + (T + 6) * a.u * torch.einsum("bht,bhto->bho", W, size)
+    errors = first * UP_MANY + (T + 3) * a.u * here + (T + 6) * a.u * torch.einsum("bht,bhto->bho", W, size)
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
     trusted = own < 1e-7  # the scores here are float64, too
     # or, where values follow the scores, as a maximum: weights may be anything
@@ -219,7 +223,7 @@ def _head_rounding(
 def _off(exponent: Tensor, relative: float) -> Tensor:
     """e^exponent (1 + relative) − 1, rounded up."""
     grown = torch.expm1(exponent)
-    return (grown + relative * UP * (1 + grown)) * UP
+    return (grown + relative * UP_MANY * (1 + grown)) * UP_MANY
 
 
 def edges(lower: Tensor, upper: Tensor, shift: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:

@@ -27,11 +27,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import U
 from ..arithmetic import FLOAT64
 from ..form import Form
 
-U64 = FLOAT64.u
-EXP_ULPS = FLOAT64.exp_error / U64  # κ: exp is assumed within κ·u relative; torch and NumPy measure near 1.1
+EXP_ULPS = FLOAT64.exp_error / U  # κ: exp is assumed within κ·u relative; torch and NumPy measure near 1.1
 INFLATION = 1.01
 
 
@@ -45,20 +45,20 @@ class GateRounding:
     @property
     def normalisation(self) -> float:
         """e_x: shift is within u·|centre| of the centre, scale within 3u of 1/side, then two roundings."""
-        return U64 * (3 + 2 * self.reach) * INFLATION
+        return U * (3 + 2 * self.reach) * INFLATION
 
     def gate(self, sharpness: float) -> float:
         """|ΔF| of one gate; infinite where the products of errors are not negligible."""
-        score = abs(sharpness) * (self.normalisation + 2.75 * U64)
+        score = abs(sharpness) * (self.normalisation + 2.75 * U)
         if score > 1e-3:
             return math.inf
         D = self.dimension
-        return INFLATION * (score / 4 + U64 * (0.37 * (D + 1) + EXP_ULPS / 2 + D + 2))
+        return INFLATION * (score / 4 + U * (0.37 * (D + 1) + EXP_ULPS / 2 + D + 2))
 
     def layer(self, sharpness: float, total: float, heads: int, largest: float) -> float:
         """|ΔT| of Σ_k c_k F_k with Σ|c_k| = total, |T| ≤ largest."""
-        dot = heads * U64 / (1 - heads * U64)
-        return INFLATION * total * (self.gate(sharpness) + dot) + 2 * U64 * largest
+        dot = heads * U / (1 - heads * U)
+        return INFLATION * total * (self.gate(sharpness) + dot) + 2 * U * largest
 
 
 def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out"]:
@@ -75,14 +75,14 @@ def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out
     All products are then added up by one sum of so many `summands`: (summands + 6)u·ΣV. Slopes and the linear part move
     with x: e_x each. `deployed` has the closer bound for a model.
     """
-    e_x, D = 3 * U64 * edge, form.dimension
-    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64 * edge)
+    e_x, D = 3 * U * edge, form.dimension
+    total = form.bias.abs() * 4 * U + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U * edge)
     sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
     for block in form.blocks:
         there = block.there
         weight = block.keys.abs().sum(dim=-1)
         score = (weight * edge + block.biases.abs()).masked_fill(~there, 0.0).amax(dim=1)
-        d_s = weight.masked_fill(~there, 0.0).amax(dim=1) * e_x + (D + 3) * U64 * score
+        d_s = weight.masked_fill(~there, 0.0).amax(dim=1) * e_x + (D + 3) * U * score
         if float(d_s.max()) > 1e-3:
             return torch.full_like(form.bias, torch.inf)
         swing = block.slopes.abs().sum(dim=2)  # of a value per unit of x, [head, token, out]
@@ -91,8 +91,8 @@ def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out
         low = (block.values - edge * swing).masked_fill(hidden, torch.inf).amin(dim=1)
         size, spread = torch.maximum(high.abs(), low.abs()), high - low
         n = block.biases.shape[1]
-        relative = (d_s + FLOAT64.exp_error + U64 * math.log(max(n, 2)))[:, None]
-        by_head = relative * spread + (2 * n + 12) * U64 * size + swing.masked_fill(hidden, 0.0).amax(dim=1) * e_x
+        relative = (d_s + FLOAT64.exp_error + U * math.log(max(n, 2)))[:, None]
+        by_head = relative * spread + (2 * n + 12) * U * size + swing.masked_fill(hidden, 0.0).amax(dim=1) * e_x
         total = total + by_head.sum(dim=0)
         sizes = sizes + size.sum(dim=0)
-    return INFLATION * (total + (summands + 6) * U64 * sizes)
+    return INFLATION * (total + (summands + 6) * U * sizes)

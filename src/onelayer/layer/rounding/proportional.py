@@ -15,11 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import UP_MANY
 from ..arithmetic import FLOAT64
 from ..form import Block
 from ..heads import shortfall
 
-UP = 1 + 1e-6
 VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
 
 
@@ -36,7 +36,7 @@ class Proportion:
         """The largest deviation for |x̂| ≤ X."""
         if self.left.shape[1] < 2:
             return torch.zeros(len(X), *self.gamma.shape, dtype=X.dtype)
-        return (self.left + torch.einsum("bd,htdo->bhto", X, self.slopes)).amax(dim=2) * UP
+        return (self.left + torch.einsum("bd,htdo->bhto", X, self.slopes)).amax(dim=2) * UP_MANY
 
 
 def proportion(block: Block) -> Proportion:
@@ -62,7 +62,7 @@ def proportion(block: Block) -> Proportion:
     left = left + 4 * FLOAT64.u * (v.abs() + size * b.abs()[..., None])
     slopes = slopes + 4 * FLOAT64.u * (s.abs() + size[:, None] * k.abs()[..., None])
     counts = there.sum(dim=1).tolist()
-    short = torch.tensor([shortfall(max(n, 1)) for n in counts], dtype=torch.float64) * UP
+    short = torch.tensor([shortfall(max(n, 1)) for n in counts], dtype=torch.float64) * UP_MANY
     return Proportion(gamma, left, slopes, short)
 
 
@@ -71,4 +71,4 @@ def maximum_rounding(
 ) -> Float[Tensor, "box head out"]:
     """How far errors of the exponentials, e^(±d), can move a head for |x̂| ≤ X."""
     moved = line.short + 2 * d.amax(dim=-1)
-    return (moved[..., None] * line.gamma.abs() + 2 * line.uneven(X)) * UP
+    return (moved[..., None] * line.gamma.abs() + 2 * line.uneven(X)) * UP_MANY

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-U = 2.0**-53
+from ...common.outward import UP_FEW, U
 
 
 def cosine(numerator: np.ndarray, denominator: int) -> np.ndarray:
@@ -53,12 +53,12 @@ def along(matrix: np.ndarray, tensor: np.ndarray, dimension: int) -> np.ndarray:
 
 def lebesgue(p: int) -> float:
     """Λ_p ≤ 1 + (2/π) ln(p + 1)."""
-    return (1 + 2 / math.pi * math.log(p + 1)) * (1 + 1e-12)
+    return (1 + 2 / math.pi * math.log(p + 1)) * UP_FEW
 
 
 def enlargement(q: int, N: int, dimension: int) -> float:
     """A polynomial of degree q < N in each variable is at most this times its maximum at N^D points (Ehlich–Zeller)."""
-    return (1 / math.cos(q * math.pi / (2 * N)) * (1 + 1e-12)) ** dimension
+    return (1 / math.cos(q * math.pi / (2 * N)) * UP_FEW) ** dimension
 
 
 def rounding(p: int, dimension: int) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...common.outward import UP, U
 from ...formula.float_bounds import evaluate_bounded_on_grids
 from . import chebyshev
 from .grid import Grids, on_grids
@@ -20,7 +21,6 @@ from .summand import Summand
 from .tiles import Tiles
 
 AT_ONCE = 2**22  # numbers held at a time
-UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ran
     size = np.abs(g).max(axis=1)
     with np.errstate(invalid="ignore", over="ignore"):
         a = chebyshev.along(chebyshev.coefficients(p), g.reshape(boxes, *(p + 1,) * D, m), D)
-        nodal = nodal + 2.0**-52 * size
+        nodal = nodal + 2 * U * size
         slack = nodal * (chebyshev.lebesgue(p) * UP) ** D + chebyshev.rounding(p, D) * size
         slack = slack + tiles.truncation(p) + tiles.displacement(p)
         low, high = _polynomial_range(a, (g.max(axis=1) - g.min(axis=1)).max(axis=1), fineness)

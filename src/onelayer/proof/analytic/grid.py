@@ -28,8 +28,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import U
 from ...layer.form import Block, Form
-from ...layer.rounding.plain import EXP_ULPS, INFLATION, U64, form_rounding
+from ...layer.rounding.plain import EXP_ULPS, INFLATION, form_rounding
 
 LARGEST_EXPONENT = 300.0
 AT_ONCE = 2**22  # numbers held at a time
@@ -150,14 +151,14 @@ def _products(block: Block, grids: Grids) -> Float[Tensor, "box left right out"]
 
 def grid_rounding(form: Form, edge: float) -> Float[Tensor, " out"]:
     """|ΔT| of `on_grids` by matrix products, per output; ∞ if scores are too large."""
-    e_x, D = 3 * U64 * edge, form.dimension
-    total = form.bias.abs() * 4 * U64 + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U64 * edge)
+    e_x, D = 3 * U * edge, form.dimension
+    total = form.bias.abs() * 4 * U + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U * edge)
     sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
     for block in form.blocks:
         hidden = ~block.there
         S = (block.keys.abs().sum(dim=2) * edge + block.biases.abs()).masked_fill(hidden, 0.0).amax(dim=1)
         W = _relative_keys(block).abs().sum(dim=2).amax(dim=1)
-        relative = W * (e_x + 8 * U64 * edge) + (D + 3) * U64 * S + (EXP_ULPS + 1) * (D + 1) * U64
+        relative = W * (e_x + 8 * U * edge) + (D + 3) * U * S + (EXP_ULPS + 1) * (D + 1) * U
         if not float(relative.max()) <= 1e-3:
             return torch.full_like(form.bias, torch.inf)
         swing = block.slopes.abs().sum(dim=2)
@@ -166,6 +167,6 @@ def grid_rounding(form: Form, edge: float) -> Float[Tensor, " out"]:
         size = torch.maximum(high.abs(), low.abs())
         n = block.biases.shape[1]
         moved = swing.masked_fill(hidden[..., None], 0.0).amax(dim=1) * e_x
-        by_head = relative[:, None] * (high - low) + (2 * n + D + 16) * U64 * size + moved
+        by_head = relative[:, None] * (high - low) + (2 * n + D + 16) * U * size + moved
         total, sizes = total + by_head.sum(dim=0), sizes + size.sum(dim=0)
-    return INFLATION * (total + (form.heads + D + 8) * U64 * sizes)
+    return INFLATION * (total + (form.heads + D + 8) * U * sizes)

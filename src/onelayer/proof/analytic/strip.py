@@ -31,6 +31,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ...common.outward import UP, UP_FEW
 from ...layer.form import Block, Form
 
 KEPT = (3e-2, 1e-3, 1e-7)  # tokens below are negligible; tried one after the other
@@ -38,7 +39,6 @@ STEEP = 1.5  # θ from which nothing is claimed
 WIDE = 1.0  # θ up to which all tokens are kept
 ROOM = 0.02  # least cos θ − η
 AT_ONCE = 2**21  # numbers held at a time
-UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coo
 
 def _phi(theta: Tensor, eta: Tensor | float = 0.0) -> Tensor:
     """(1 + η)/(cos θ − η), or ∞."""
-    room = torch.cos((theta * (1 + 1e-12)).clamp_max(STEEP)) - eta * UP
-    return torch.where((theta < STEEP) & (room > ROOM), (1 + eta) / room, torch.inf) * (1 + 1e-12)
+    room = torch.cos((theta * UP_FEW).clamp_max(STEEP)) - eta * UP
+    return torch.where((theta < STEEP) & (room > ROOM), (1 + eta) / room, torch.inf) * UP_FEW
 
 
 def _with_negligible(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
@@ -135,8 +135,8 @@ def _with_negligible(block: Block, ellipses: Ellipses) -> Float[Tensor, "box hea
     edge = c.abs() + A
     size = torch.einsum("bd,htd->bht", edge, block.keys.abs()) + block.biases.abs().masked_fill(~there, 0.0)
     slack = 2e-15 * (c.shape[1] + 6) * size.amax(dim=2)[:, :, None]
-    common = scores - best[:, :, None] + torch.einsum("bhtd,bd->bht", apart, h) * (1 + 1e-12) + slack
-    exponent = common[..., None] + apart * (A - h)[:, None, None, :] * (1 + 1e-12)
+    common = scores - best[:, :, None] + torch.einsum("bhtd,bd->bht", apart, h) * UP_FEW + slack
+    exponent = common[..., None] + apart * (A - h)[:, None, None, :] * UP_FEW
     ratio = exponent.clamp_max(600.0).exp() * UP
     across, keys = ellipses.imaginary[:, None, :], block.keys.expand_as(ratio)
     found = torch.full_like(ratio[:, :, 0], torch.inf)

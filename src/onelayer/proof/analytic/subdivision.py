@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from flint import acb, arb
 
+from ...common.outward import UP, UP_FEW
 from ...formula import enclose_complex
 from .strip import Ellipses, largest
 from .summand import Summand
@@ -28,7 +29,6 @@ PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
 THINNEST = 2.0**-40  # of a side: nor are these, whatever fails
 AT_ONCE, NUMBERS = 512, 2**22  # boxes measured at a time, numbers held
-UP = 1 + 1e-9
 
 
 def tiling(summand: Summand, over: Callable[[int], bool], least: int) -> Tiles | None:
@@ -165,7 +165,7 @@ def _layer_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, closely: 
     shift, scale = summand.normalisation
     centres = (boxes.mean(axis=1) - shift) * scale
     slack = 1e-14 * (1 + summand.reach)
-    halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * (1 + 1e-12) + slack
+    halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * UP_FEW + slack
     ellipses = Ellipses(*(torch.from_numpy(t) for t in (centres, halves, rho[:, None])))
     return largest(summand.form, ellipses, closely).numpy()
 

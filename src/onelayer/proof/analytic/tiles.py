@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ...common.outward import UP, U
 from . import chebyshev
 
 DEGREES = {  # the ladder of degrees in use
@@ -12,7 +13,6 @@ DEGREES = {  # the ladder of degrees in use
     3: tuple(range(3, 41)),
     4: tuple(range(3, 27)),
 }
-UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Tiles:
         A node is off by at most 10u·max|x_i| in coordinate i, which moves a nodal value by that times the slope, and the
         interpolant by Λ^D times the sum.
         """
-        off = 10 * 2.0**-53 * np.abs(self.boxes).max(axis=1)
+        off = 10 * U * np.abs(self.boxes).max(axis=1)
         with np.errstate(invalid="ignore"):
             moved = (self.slopes * off[:, :, None]).sum(axis=1) * (chebyshev.lebesgue(p) * 1.1) ** off.shape[1]
         return np.where(np.isnan(moved), np.inf, moved) * UP

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...common.outward import UP, UP_FEW, UP_MANY, U
 from ...formula.taylor.functions import apply, power
 from ...formula.taylor.kink import maximum
-from ...formula.taylor.series import TINY, UP, Taylor, U
+from ...formula.taylor.series import TINY, Taylor
 from ...layer.arithmetic import Arithmetic
 from ...layer.heads import shortfall
 
@@ -57,10 +58,10 @@ def attended(
     base, moved = _differences(v, best)
     low, high = moved.range()
     behind = _behind(s, apart)
-    ceiling = np.where(own, 1.0, np.minimum(np.exp(behind) * UP + TINY, 1.0))[..., None]
+    ceiling = np.where(own, 1.0, np.minimum(np.exp(behind) * UP_FEW + TINY, 1.0))[..., None]
     with np.errstate(all="ignore"):
-        most = np.minimum((ceiling * np.maximum(high, 0)).sum(axis=3) * UP, np.maximum(high.max(axis=3), 0))
-        least = np.maximum((ceiling * np.minimum(low, 0)).sum(axis=3) * UP, np.minimum(low.min(axis=3), 0))
+        most = np.minimum((ceiling * np.maximum(high, 0)).sum(axis=3) * UP_FEW, np.maximum(high.max(axis=3), 0))
+        least = np.maximum((ceiling * np.minimum(low, 0)).sum(axis=3) * UP_FEW, np.minimum(low.min(axis=3), 0))
     z = ((e[..., None] * moved).sum(-2) * inverse[..., None]).best(least, most)
     z = base + z
     size, swing = np.maximum(np.abs(low), np.abs(high)), np.maximum(np.abs(least), np.abs(most))
@@ -120,7 +121,7 @@ class Proportion:
 
 def _proportion(counts: np.ndarray, apart: Taylor, moved: Taylor, ceiling: np.ndarray) -> Proportion:
     """The best γ of every head and column of values, in the sense of least squares."""
-    shortfalls = np.array([shortfall(n + 1) for n in range(counts.shape[-1])]) * (1 + 1e-9)
+    shortfalls = np.array([shortfall(n + 1) for n in range(counts.shape[-1])]) * UP
     kept = counts[..., None]
     with np.errstate(all="ignore"):
         short = shortfalls[kept.sum(axis=3) - 1]  # t₀ itself is always kept
@@ -142,7 +143,7 @@ def _as_maximum(z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: Prop
     """z, or γ max(s) + const where that leaves less; and where it does."""
     gamma, short, kept = line.gamma, line.short, line.kept
     with np.errstate(all="ignore"):
-        left = (np.abs(gamma) * short / 2 + line.uneven + line.dropped) * UP + TINY
+        left = (np.abs(gamma) * short / 2 + line.uneven + line.dropped) * UP_FEW + TINY
         useful = (left < z.r) & (gamma != 0)
     heads = np.argwhere(useful.any(axis=(0, 3))).tolist()
     if not heads or len(heads) > MOST_MAXIMA:
@@ -157,7 +158,7 @@ def _as_maximum(z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: Prop
             g = gamma[:, head, row, width]
             y = base[head, row, width] + over.times(g)
             y.c[0] -= g * short[:, head, row, 0] / 2
-            y.r = (y.r + left[:, head, row, width] + 4e-16 * np.abs(y.c[0])) * UP
+            y.r = (y.r + left[:, head, row, width] + 4e-16 * np.abs(y.c[0])) * UP_FEW
             here = useful[:, head, row, width]
             at_entry = (slice(None), head, row, width)
             z.c[(slice(None), *at_entry)] = np.where(here, y.c, z.c[(slice(None), *at_entry)])
@@ -208,12 +209,12 @@ def _rounding(
         reach = np.where(below, np.minimum(gaps, VANISHED), gaps)
         exponent = off + at_best + u * (reach + np.where(below, 0.0, largest)) + 2 * arithmetic.exp_error
         shift = u * np.maximum(over.max(axis=-1, keepdims=True), 0.0)  # t₀ need not be the largest
-        epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP, np.inf)
+        epsilon = np.where(exponent + shift < 0.1, np.expm1(exponent + shift) * UP_FEW, np.inf)
         epsilon = np.where(own, 0.0, epsilon)
         weighted = (ceiling * epsilon)[..., None]
         moves = (weighted * (size + away[..., None, :])).sum(axis=3)
         mass = np.abs(base.size()) + (ceiling[..., None] * size).sum(axis=3)
-        return moves * 1.12 * UP + _averaging(n, mass, base.size() + size.max(axis=3), v_off, arithmetic)
+        return moves * 1.12 * UP_FEW + _averaging(n, mass, base.size() + size.max(axis=3), v_off, arithmetic)
 
 
 def _rounding_of_maximum(
@@ -237,15 +238,15 @@ def _rounding_of_maximum(
     with np.errstate(all="ignore"):
         d = off + VANISHED * arithmetic.u + 1.01 * arithmetic.exp_error
         counts = np.where(line.kept, d, 0.0).max(axis=-1)[..., None]
-        grown = np.exp(2 * d.max(axis=-1))[..., None] * (1 + 1e-6)
+        grown = np.exp(2 * d.max(axis=-1))[..., None] * UP_MANY
         moves = np.abs(line.gamma) * 2 * counts + line.dropped * grown
         moves = moves + np.where(taken, 0.0, np.abs(line.gamma) * line.short + 2 * line.uneven + line.dropped)
         most = base.size() + size.max(axis=3)
-        return moves * UP + _averaging(n, most, most, v_off, arithmetic)
+        return moves * UP_FEW + _averaging(n, most, most, v_off, arithmetic)
 
 
 def _averaging(n: int, mass: np.ndarray, most: np.ndarray, v_off: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
     """What errors of the values, normaliser, division and the sum over n tokens cost; Σ_t w_t |v_t| ≤ mass, |v_t| ≤ most."""
     values = v_off.max(axis=2)[:, :, None, :]
     relative = (2 * n + 8) * arithmetic.u
-    return (relative * mass + values * (1 + relative)) * UP + 2 * n * arithmetic.smallest * (1 + most)
+    return (relative * mass + values * (1 + relative)) * UP_FEW + 2 * n * arithmetic.smallest * (1 + most)

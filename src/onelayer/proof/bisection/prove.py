@@ -18,13 +18,14 @@ import numpy as np
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
+from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...common.table import at_most
 from ...formula.float_bounds import ULPS
 from ...formula.rewriting import plain
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on
 from ...formula.taylor.kink import merged
-from ...formula.taylor.series import UP, Space
+from ...formula.taylor.series import Space
 from ...formula.tree import Where, postorder, variables
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.transformer import SingleLayerTransformer
@@ -53,7 +54,9 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
     search = BranchAndBound.of(model, target, claim.places, arithmetic)
     with one_thread(True):
         cover, boxes, interrupted = search.run(claim.tolerance, observed, budget or Budget(), claim.progress)
-    bound = float(cover.bound.max()) * UP if len(cover) else math.inf  # everything proved outside: nothing is claimed
+    bound = (
+        float(cover.bound.max()) * UP_FEW if len(cover) else math.inf
+    )  # everything proved outside: nothing is claimed
     bound = bound if math.isfinite(bound) else math.inf
     evidence = Evidence(
         boxes=boxes,
@@ -186,9 +189,9 @@ class BranchAndBound:
             g = merged(T - f.model, first)
             (low, high), (T_low, T_high) = g.range(), T.range()
             with np.errstate(all="ignore"):
-                low, high = np.fmax(low, (T_low - f.high) * UP), np.fmin(high, (T_high - f.low) * UP)
+                low, high = np.fmax(low, (T_low - f.high) * UP_FEW), np.fmin(high, (T_high - f.low) * UP_FEW)
                 size = np.maximum(np.abs(low), np.abs(high)) + answer.off[:, column]
-            bound = np.maximum(bound, np.where(np.isnan(size), np.inf, size * UP))
+            bound = np.maximum(bound, np.where(np.isnan(size), np.inf, size * UP_FEW))
             behind = np.maximum(behind, smear(g))
         sides = (upper - lower) / self.target.domain.sides
         weight = np.where(np.isfinite(behind), behind, 0.0) * (upper > lower).T
@@ -207,14 +210,14 @@ class BranchAndBound:
             swing = space.half @ np.array(t.modulus.lipschitz)
         else:
             assert t.modulus.omega is not None
-            swing = np.array([t.modulus.omega(float(r)) for r in (space.half / t.domain.sides).max(axis=1) * UP])
-        radius = (swing[:, None] + known) * UP
+            swing = np.array([t.modulus.omega(float(r)) for r in (space.half / t.domain.sides).max(axis=1) * UP_FEW])
+        radius = (swing[:, None] + known) * UP_FEW
         outputs = []
         for value, reach in zip(values.T, radius.T, strict=True):
             good = np.isfinite(value)
             off = np.where(good, reach, np.inf)
             middle = np.where(good, value, 0.0)
-            outputs.append(Enclosed(space.constant(middle, off), middle - off * UP, middle + off * UP))
+            outputs.append(Enclosed(space.constant(middle, off), middle - off * UP_FEW, middle + off * UP_FEW))
         return outputs
 
     def _at_jump(self, space: Space) -> np.ndarray:

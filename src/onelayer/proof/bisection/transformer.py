@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...common.outward import UP_FEW, U
 from ...formula.taylor.functions import apply, power
 from ...formula.taylor.kink import KinkSymbol
-from ...formula.taylor.series import TINY, UP, Space, Taylor, U, stack
+from ...formula.taylor.series import TINY, Space, Taylor, stack
 from ...layer.arithmetic import Arithmetic
 from ...model.transformer import SingleLayerTransformer
 from .attention import attended
@@ -86,7 +87,7 @@ class Network:
         u, terms = self.arithmetic.u, np.count_nonzero(W, axis=0) + 2  # a weight of 0 adds exactly nothing
         with np.errstate(all="ignore"):
             size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
-            off = (x.off @ np.abs(W) + (terms * u * 1.01 + error) * size) * UP + self.arithmetic.smallest * terms
+            off = (x.off @ np.abs(W) + (terms * u * 1.01 + error) * size) * UP_FEW + self.arithmetic.smallest * terms
         return Value(x.model.linear(W, bias, error), self._without_overflow(size, off))
 
     def _without_overflow(self, size: np.ndarray, off: np.ndarray) -> np.ndarray:
@@ -95,9 +96,9 @@ class Network:
 
     def plus(self, x: Value, y: Value) -> Value:
         model = x.model + y.model
-        off = (x.off + y.off) * UP
+        off = (x.off + y.off) * UP_FEW
         size = x.model.size() + y.model.size() + off
-        return Value(model, self._without_overflow(size, (off + self.arithmetic.u * size) * UP))
+        return Value(model, self._without_overflow(size, (off + self.arithmetic.u * size) * UP_FEW))
 
     def _embedding(self, space: Space) -> Value:
         """[box, token, d_model]: x̂ = (x − shift)·scale, x̂ W^E + b^E + p."""
@@ -108,7 +109,7 @@ class Network:
             x.c.reshape(len(x.c), space.boxes, c.tokens, c.features_in),
             x.r.reshape(space.boxes, c.tokens, c.features_in),
         )
-        hat = Value(x, 2.1 * u * x.size() * UP + self.arithmetic.smallest * np.abs(self.w.scale))
+        hat = Value(x, 2.1 * u * x.size() * UP_FEW + self.arithmetic.smallest * np.abs(self.w.scale))
         e = self.linear(hat, self.w.W_E, self.w.b_E)
         if c.code == "none":
             return e
@@ -181,7 +182,9 @@ class Network:
     def _through(self, u: Value, slope: float) -> np.ndarray:
         """A smooth activation: its steepest slope times the error of its argument, and its own (16 units of |u|)."""
         with np.errstate(all="ignore"):
-            return (slope * u.off + 16 * self.arithmetic.u * (u.model.size() + u.off)) * UP + self.arithmetic.smallest
+            return (
+                slope * u.off + 16 * self.arithmetic.u * (u.model.size() + u.off)
+            ) * UP_FEW + self.arithmetic.smallest
 
     def _hinged(self, h: Value, u: Value) -> Value:
         """W^2 relu(u) + b^2. Pairs relu(z) w − relu(−z) w are z w exactly; undecided units keep symbols."""
@@ -195,7 +198,7 @@ class Network:
             share, width = np.where(np.isfinite(width), share, 0.0), np.where(np.isfinite(width), width, np.inf)
         share[..., first], width[..., first] = 1.0, 0.0
         share[..., second], width[..., second] = 0.0, 0.0
-        half = width / 2 * UP
+        half = width / 2 * UP_FEW
         y = u.model.times(share)
         y.c[0] += np.where(np.isfinite(half), half, 0.0)
         y.r = y.r + 4e-16 * np.abs(y.c[0])
@@ -229,7 +232,7 @@ class Network:
         gain, offset = getattr(self.w, f"gain_{which}"), getattr(self.w, f"offset_{which}")
         flat = x.model.flat()
         centred = flat.linear(np.eye(m) - 1 / m, error=2.0**-51)
-        variance = (centred * centred).sum(-1).times(np.full(x.off.shape[:-1], 1 / m), 2.0**-52)
+        variance = (centred * centred).sum(-1).times(np.full(x.off.shape[:-1], 1 / m), 2 * U)
         low, high = variance.range()
         shifted = Taylor(variance.space, variance.c.copy(), variance.r.copy())
         shifted.c[0] += eps
@@ -243,7 +246,7 @@ class Network:
             apart = ((2 * away + x.off) * x.off).mean(axis=-1, keepdims=True)  # var(x + e) − var(x), about the old mean
             apart = apart + x.off.mean(axis=-1, keepdims=True) ** 2
             square = (size**2).mean(axis=-1, keepdims=True)
-            variance_off = (apart + 2 * (m + 4) * u * square) * UP + (m + 2) * self.arithmetic.smallest
+            variance_off = (apart + 2 * (m + 4) * u * square) * UP_FEW + (m + 2) * self.arithmetic.smallest
             relative = variance_off / (2 * least[..., None]) * 1.01 + 4 * u
             inverse = 1 / np.sqrt(least)[..., None]
             off = (x.off + mean_off + u * size) * inverse * (1 + relative) + away * inverse * relative
@@ -258,7 +261,7 @@ class Network:
         shift = space.constant(np.broadcast_to(offset, x.off.shape))
         with np.errstate(all="ignore"):
             size = (x.model.size() + x.off) * np.abs(gain) + np.abs(offset)
-            off = (x.off * np.abs(gain) + 3 * u * size) * UP + TINY + self.arithmetic.smallest
+            off = (x.off * np.abs(gain) + 3 * u * size) * UP_FEW + TINY + self.arithmetic.smallest
         return Value(x.model.times(wide) + shift, off)
 
 
