@@ -58,7 +58,7 @@ def _docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
 
 def _links(app: Any, page: str, source: list[str]) -> None:
     """Other files of the repository are downloads; the one that is a page itself has its place on the site."""
-    source[0] = source[0].replace("](../benchmarks/tracr.md)", "](tracr.md)")
+    source[0] = source[0].replace("](../benchmarks/data/tracr.md)", "](tracr.md)")
 
 
 def setup(app: Any) -> None:

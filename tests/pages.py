@@ -17,7 +17,7 @@ from pathlib import Path
 import onelayer
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (ROOT, ROOT / "docs", ROOT / "benchmarks")
+FOLDERS = (ROOT, ROOT / "docs", ROOT / "benchmarks" / "data")
 PAGES = {str(page.relative_to(ROOT)): page for folder in FOLDERS for page in sorted(folder.glob("*.md"))}
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>file|needs): (?P<value>\S+) -->\n\n?)?^```(?P<language>[^\n`]*)\n(?P<body>.*?)^```$",
