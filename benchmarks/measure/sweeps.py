@@ -9,6 +9,7 @@
 Pictures need kaleido (`pip install 'onelayer[figures]'`) and Chromium.
 """
 
+import os
 from pathlib import Path
 
 import onelayer as ol
@@ -19,8 +20,9 @@ from onelayer.experiments.study.sweep import sweep_of
 from onelayer.views.study_figure import study_figures
 from page import DOCS, options, page_of, placed
 
+PAGE = page_of("study.md")
 STUDIES = ("epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions")
-LEFT_OUT = ("formula", "domain", "error")  # columns that the stored tables lack: the sweep has them
+LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 
 
 def stored(name: str) -> Study:
@@ -53,8 +55,9 @@ def draw(study: Study, name: str) -> None:
 def section(study: Study, name: str) -> str:
     """The study's part of the page: pictures, rates beside theory, tables."""
     titles = [title for title, _ in study_figures(study)]
+    folder = os.path.relpath(DOCS / "studies", PAGE.parent)
     parts = [f"{study.sweep.about}", f"{study.summary()} (`docs/studies/{name}.csv`)."]
-    parts += [f"![{title}](studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
+    parts += [f"![{title}]({folder}/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
     for asked in study.sweep.rates:
         rates = [rate for rate in study.rates() if rate.asked is asked]
         if rates:
@@ -75,13 +78,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, help="number of processes")
     parser.add_argument("--out", type=Path, default=Path(), help="folder that holds the folders study-NAME")
     args = parser.parse_args()
-    page = page_of("study.md")
     for name in args.names or STUDIES:
         if not (args.page or args.draw):
             keep(ol.study(f"builtin:{name}", args.out / f"study-{name}", workers=args.workers), name)
         if not args.page:
             draw(stored(name), name)
-        page.write_text(placed(page.read_text(), f"study-{name}", section(stored(name), name)))
+        PAGE.write_text(placed(PAGE.read_text(), f"study-{name}", section(stored(name), name)))
         print(f"{name}: {stored(name).summary()}")
 
 
