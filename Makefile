@@ -1,8 +1,8 @@
-# A bare machine needs python3 and make; every target sets up .venv by itself (quick the second time: a stamp file).
+# A bare machine needs python3 and make. Every target sets up .venv with what it needs and no more; a stamp file in .venv for
+# each set of packages makes the second time quick.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.stamp
 # Two test processes, one thread each: small matrices, no fighting for cores.
 export OMP_NUM_THREADS ?= 1
 
@@ -12,14 +12,22 @@ export OMP_NUM_THREADS ?= 1
 help:
 	@echo "make setup | demo | test | test-all | check | format | bench | docs | figures | wheel | clean"
 
-setup: $(STAMP)
+setup: $(VENV)/.dev
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+
+# The package alone: all that the demo needs.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
-demo: setup
+# .venv/.dev, .venv/.docs: the extra of that name as well.
+$(VENV)/.%: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 test: setup
@@ -38,26 +46,26 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	$(BIN)/python benchmarks/forward.py
-	$(BIN)/python benchmarks/size.py --readme
-	$(BIN)/python benchmarks/certificates.py
-	$(BIN)/python benchmarks/fast.py --page
-	$(BIN)/python benchmarks/float32.py
-	$(BIN)/python benchmarks/estimators.py --page
-	$(BIN)/python benchmarks/export.py --page
+	$(BIN)/python benchmarks/measure/forward.py
+	$(BIN)/python benchmarks/measure/size.py --readme
+	$(BIN)/python benchmarks/measure/certificates.py
+	$(BIN)/python benchmarks/measure/fast.py --page
+	$(BIN)/python benchmarks/measure/float32.py
+	$(BIN)/python benchmarks/measure/estimators.py --page
+	$(BIN)/python benchmarks/measure/export.py --page
 
 # The site, docs/_build/html: every page afresh, and a warning is an error.
-docs: setup
+docs: $(VENV)/.docs
 	$(BIN)/python docs/commands.py
 	$(BIN)/python -m sphinx -q -E -a -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-wheel: setup
+wheel: | $(BIN)/python
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 figures: setup
-	$(BIN)/python benchmarks/figures.py
-	$(BIN)/python benchmarks/sweeps.py --draw
+	$(BIN)/python benchmarks/draw/figures.py
+	$(BIN)/python benchmarks/measure/sweeps.py --draw
 
 clean:
 	rm -rf $(VENV) dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

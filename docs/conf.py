@@ -57,8 +57,8 @@ def _docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
 
 
 def _links(app: Any, page: str, source: list[str]) -> None:
-    """Links to files of the repository become downloads; the one file that is also a page of the site is linked as a page."""
-    source[0] = source[0].replace("](../../benchmarks/tracr.md)", "](tracr.md)")
+    """Other files of the repository are downloads; the one that is a page itself has its place on the site."""
+    source[0] = source[0].replace("](../../benchmarks/data/tracr.md)", "](tracr.md)")
 
 
 def setup(app: Any) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import onelayer
 
 ROOT = Path(__file__).parent.parent
-PLACES = ("*.md", "docs/*.md", "docs/*/*.md", "benchmarks/*.md")
+PLACES = ("*.md", "docs/*.md", "docs/*/*.md", "benchmarks/*/*.md")
 PAGES = {str(page.relative_to(ROOT)): page for place in PLACES for page in sorted(ROOT.glob(place))}
 FENCE = re.compile(
     r"(?:^<!-- (?P<mark>file|needs): (?P<value>\S+) -->\n\n?)?^```(?P<language>[^\n`]*)\n(?P<body>.*?)^```$",

@@ -1,6 +1,8 @@
 """The benchmarks' own parts: named targets, peers on tiny budgets, Chebyshev counts against known values, the page."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 import onelayer as ol
 import peers
 import size
+import walk
 from chebyshev_counts import chebyshev_counts
 from onelayer.common.errors import InputError
 from onelayer.experiments.peers import (
@@ -24,8 +27,10 @@ from onelayer.experiments.peers import (
     transformer,
 )
 from onelayer.experiments.peers.task import FittedPeer, matches_budget, observed_error, samples_of
+from pages import ROOT, with_package
 from targets import TARGETS, named
 
+SCRIPTS = [path for path in sorted((ROOT / "benchmarks").rglob("*.py")) if "__main__" in path.read_text()]
 PARABOLA = ol.Target("x1**2 + 0.5*x1*x2", [(0, 1), (-1, 3)])
 
 
@@ -138,3 +143,35 @@ def test_tables_go_between_their_marks():
     written = size.PAGE.read_text()
     for mark in ("sizes", "peers"):
         assert size.placed(written, mark, "x") != written
+
+
+def test_changes_of_room():
+    entered = [("pipeline.py", "build"), ("target/domain.py", "a"), ("target/points.py", "b"), ("checker.py", "c")]
+    entered += [("pipeline.py", "build"), ("pipeline.py", "d")]
+    assert len(walk.changes(entered)) == 3
+    assert len(walk.changes(entered, walk.room_or_top)) == 2
+    assert walk.pairs_table(entered, 1).splitlines()[2:] == ["| pipeline.py → target | 1 | target/domain.py: a 1 |"]
+
+
+def test_a_walk_sees_the_second_run_alone():
+    calls = []
+
+    def run() -> None:
+        calls.append(PARABOLA.dimension)
+        if len(calls) == 1:
+            named("franke").target(np.zeros((1, 2)))
+
+    modules = {module for module, _ in walk.walk(run)}
+    assert calls == [2, 2]
+    assert modules == {"target/target.py", "target/domain.py"}
+    assert sys.getprofile() is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_every_script_runs_by_its_path(script):
+    """Shared modules are found without pytest's path."""
+    done = subprocess.run(
+        [sys.executable, script, "--help"], capture_output=True, text=True, check=False, env=with_package()
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,8 +1,11 @@
-"""`make demo` prints a table whose numbers are at rounding level."""
+"""`make demo` prints a table whose numbers are at rounding level, and installs what it needs and no more."""
+
+import subprocess
 
 import pytest
 
 import demo
+from pages import ROOT
 
 
 def test_model_reference_and_stock_agree():
@@ -11,6 +14,17 @@ def test_model_reference_and_stock_agree():
     for _, model, reference, dx, dtheta in table.rows:
         assert max(float(model), float(reference)) <= 1e-12
         assert max(float(dx), float(dtheta)) <= 1e-10
+
+
+@pytest.mark.parametrize(
+    ("target", "extras"), [("demo", ["."]), ("docs", [".", '".[docs]"']), ("test", [".", '".[dev]"'])]
+)
+def test_make_installs_what_a_target_needs(target, extras):
+    call = ["make", "--dry-run", "--always-make", "-C", str(ROOT), target]
+    planned = subprocess.run(call, capture_output=True, text=True, check=True).stdout.splitlines()
+    installs = [line for line in planned if " pip install " in line]
+    assert [line.split("--editable ")[1] for line in installs] == extras
+    assert all("--constraint constraints.txt" in line for line in installs)
 
 
 @pytest.mark.long

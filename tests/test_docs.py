@@ -127,8 +127,8 @@ def test_scripts_in_the_text_exist_and_take_their_options(page):
 
 
 def test_a_wrong_option_is_noticed():
-    assert not accepts("benchmarks/memorize.py", ["--nothing"])
-    assert accepts("benchmarks/memorize.py", ["digits"])
+    assert not accepts("benchmarks/measure/memorize.py", ["--nothing"])
+    assert accepts("benchmarks/measure/memorize.py", ["digits"])
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -88,8 +88,8 @@ def test_every_picture_in_docs_is_drawn_by_make_figures():
             assert link.split("/")[-1] in {*FIGURES, *studied}, (page.name, link)
     assert (FOLDER / "hero.png").stat().st_size < 300_000
     makefile = (ROOT / "Makefile").read_text()
-    assert "benchmarks/figures.py" in makefile
-    assert "benchmarks/sweeps.py --draw" in makefile
+    assert "benchmarks/draw/figures.py" in makefile
+    assert "benchmarks/measure/sweeps.py --draw" in makefile
 
 
 def test_choosing(capsys):

@@ -1,4 +1,4 @@
-"""No bound below the truth, with zero slack: the short version of `benchmarks/soundness.py`."""
+"""No bound below the truth, with zero slack: the short version of `benchmarks/measure/soundness.py`."""
 
 import math
 from dataclasses import replace

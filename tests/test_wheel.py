@@ -1,4 +1,4 @@
-"""A wheel builds, installs into an empty environment without the extras, and works there. Needs a package index."""
+"""A wheel builds, installs into an empty environment without the extras, and works there; so does the demo. Needs an index."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 
 @pytest.fixture
 def environment(wheel, tmp_path):
-    """bin of an environment that holds the wheel and what it needs; gone afterwards, for it is large."""
+    """bin of an environment that holds the wheel and what it needs; deleted afterwards, since it is large."""
     place = tmp_path / "environment"
     run(sys.executable, "-m", "venv", place)
     run(place / "bin" / "python", "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel)
@@ -70,6 +70,7 @@ for name in ol.__all__:
     assert run(onelayer, "check", "sinsum", cwd=tmp_path).startswith("VALID")
     assert abs(float(run(onelayer, "eval", "sinsum", "1.0", "2.0", cwd=tmp_path)) - math.sin(1) - math.sin(2)) < 1e-4
     assert "CERTIFIED" in run(onelayer, "gallery", "sort", "--n", "3", cwd=tmp_path)
+    assert "report.html" in run(python, ROOT / "examples" / "demo.py", cwd=tmp_path)
     command = [onelayer, "export", "sinsum", "--to", "onnx", "--out", "a.onnx"]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

@@ -1,6 +1,6 @@
 """The smallest tolerance at which a float32 model is CERTIFIED, per target: halving from 1e-2 until it fails.
 
-Beside it what was seen: the observed error at float32 points, and the part of the bound that is rounding.
+Beside it: the observed error at float32 points, and the part of the bound that is rounding.
 """
 
 import onelayer as ol

@@ -1,16 +1,15 @@
-"""The built-in studies and their place in docs/build/study.md.
+"""The built-in studies and their place in study.md.
 
-    python benchmarks/sweeps.py epsilon     runs a study (goes on with study-epsilon, if there is one), stores its table as
-                                            docs/studies/epsilon.csv, draws its pictures beside it and writes its part of the page
-    python benchmarks/sweeps.py             all of them, one after the other
-    python benchmarks/sweeps.py --draw      pictures and page from the stored tables: nothing is measured
-    python benchmarks/sweeps.py --page      the page alone, from the stored tables
+    python benchmarks/measure/sweeps.py epsilon    runs a study (or resumes it from study-epsilon), stores its table as
+                                                   docs/studies/epsilon.csv, draws its pictures, writes its part of the page
+    python benchmarks/measure/sweeps.py            all of them, one after the other
+    python benchmarks/measure/sweeps.py --draw     pictures and page from the stored tables: nothing is measured
+    python benchmarks/measure/sweeps.py --page     the page alone, from the stored tables
 
 Pictures need kaleido (`pip install 'onelayer[figures]'`) and Chromium.
 """
 
 import os
-import shutil
 from pathlib import Path
 
 import onelayer as ol
@@ -19,12 +18,11 @@ from onelayer.experiments.study import Study
 from onelayer.experiments.study.rates import rate_table
 from onelayer.experiments.study.sweep import sweep_of
 from onelayer.views.study_figure import study_figures
-from page import options, placed
+from page import DOCS, options, page_of, placed
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = page_of("study.md")
 STUDIES = ("epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions")
-LEFT_OUT = ("formula", "domain", "error")  # of the stored tables: the sweep knows them
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 
 
 def stored(name: str) -> Study:
@@ -33,7 +31,7 @@ def stored(name: str) -> Study:
 
 
 def keep(study: Study, name: str) -> Path:
-    """Store a study's table in the documentation, numbers to six digits."""
+    """Store a study's table in the documentation, with numbers to six digits."""
     rows = [{k: _short(v) for k, v in row.items() if k not in LEFT_OUT or (k == "error" and v)} for row in study.rows]
     return Study(study.sweep, tuple(rows)).csv(DOCS / "studies" / f"{name}.csv")
 
@@ -45,12 +43,10 @@ def _short(value: object) -> object:
 
 
 def draw(study: Study, name: str) -> None:
-    """The study's pictures, as SVG, the same from drawing to drawing."""
-    from figures import settled  # needs kaleido, as drawing does
+    """The study's pictures as SVG; an unchanged picture is the same file."""
+    from figures import find_browser, settled  # needs kaleido, as drawing does
 
-    found = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found:
-        os.environ["BROWSER_PATH"] = found
+    find_browser()
     for number, (_, figure) in enumerate(study_figures(study), start=1):
         drawn = figure.to_image(format="svg", width=900, height=440).decode()
         written(DOCS / "studies" / f"{name}-{number}.svg", settled(drawn))
@@ -59,10 +55,9 @@ def draw(study: Study, name: str) -> None:
 def section(study: Study, name: str) -> str:
     """The study's part of the page: pictures, rates beside theory, tables."""
     titles = [title for title, _ in study_figures(study)]
+    folder = os.path.relpath(DOCS / "studies", PAGE.parent)
     parts = [f"{study.sweep.about}", f"{study.summary()} (`docs/studies/{name}.csv`)."]
-    parts += [
-        f"![{title}](../studies/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)
-    ]
+    parts += [f"![{title}]({folder}/{name}-{number}.svg)\n\n*{title}.*" for number, title in enumerate(titles, start=1)]
     for spec in study.sweep.rates:
         rates = [rate for rate in study.rates() if rate.spec is spec]
         if rates:
@@ -77,19 +72,18 @@ def section(study: Study, name: str) -> str:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(STUDIES)}")
-    parser.add_argument("--page", action="store_true", help="write the page from the stored tables alone")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(STUDIES)}")
+    parser.add_argument("--page", action="store_true", help="only write the page, from the stored tables")
     parser.add_argument("--draw", action="store_true", help="draw pictures and write the page from the stored tables")
-    parser.add_argument("--workers", type=int, help="processes")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME")
-    asked = parser.parse_args()
-    page = DOCS / "build" / "study.md"
-    for name in asked.names or STUDIES:
-        if not (asked.page or asked.draw):
-            keep(ol.study(f"builtin:{name}", asked.out / f"study-{name}", workers=asked.workers), name)
-        if not asked.page:
+    parser.add_argument("--workers", type=int, help="number of processes")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder that holds the folders study-NAME")
+    args = parser.parse_args()
+    for name in args.names or STUDIES:
+        if not (args.page or args.draw):
+            keep(ol.study(f"builtin:{name}", args.out / f"study-{name}", workers=args.workers), name)
+        if not args.page:
             draw(stored(name), name)
-        page.write_text(placed(page.read_text(), f"study-{name}", section(stored(name), name)))
+        PAGE.write_text(placed(PAGE.read_text(), f"study-{name}", section(stored(name), name)))
         print(f"{name}: {stored(name).summary()}")
 
 

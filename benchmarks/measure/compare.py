@@ -1,12 +1,10 @@
-"""What construction buys over training: `python benchmarks/compare.py` compares on three targets and writes
-docs/build/training.md.
+"""What construction buys over training on three targets: `python benchmarks/measure/compare.py` writes training.md's tables.
 
-For every target: (a) all with as many parameters as the constructed layer; (b) how long construction takes to reach the best
-trained error, beside how long that training took; and the paper's experiment, error against heads and width, on the first
-target (`--growth`), which also writes a picture. Seconds are processor seconds on one thread.
+For every target: (a) everything with as many parameters as the constructed layer; (b) how long construction takes to reach
+the best trained error, beside how long that training took. `--growth` runs the paper's experiment, error against heads and
+width, on the first target, and also draws a picture. Seconds are processor seconds on one thread.
 """
 
-import argparse
 import math
 import time
 from pathlib import Path
@@ -16,10 +14,10 @@ import torch
 import onelayer as ol
 from onelayer.experiments.compare import Comparison, Entrant
 from onelayer.views.comparison import comparison_figure, write_page
-from page import markdown, placed
+from page import markdown, options, page_of, placed
 from targets import named
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "build" / "training.md"
+PAGE = page_of("training.md")
 TARGETS = (("sin-sum", 1e-6), ("franke", 1e-5), ("sine-of-product", 1e-5))
 GROWTH = (1, 2, 4, 8, 16)
 SAMPLES = (100, 300, 1000, 3000)
@@ -32,7 +30,7 @@ def descended(found: Comparison) -> list[Entrant]:
 
 
 def reached(name: str, error: float) -> tuple[float, float]:
-    """(processor seconds, observed error) of a construction that is asked for that error."""
+    """(processor seconds, observed error) of a construction with that error as its tolerance."""
     started = time.process_time()
     built = ol.build(named(name).target, tolerance=error)
     return time.process_time() - started, built.certificate.observed
@@ -72,33 +70,33 @@ def learned() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for everything that is trained")
-    parser.add_argument("--growth", action="store_true", help="the paper's experiment alone, and its picture")
-    parser.add_argument("--learn", action="store_true", help="what the default layer learns in 10,000 steps, alone")
+    parser = options(__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="at most this long for each training")
+    parser.add_argument("--growth", action="store_true", help="only the paper's experiment, and its picture")
+    parser.add_argument("--learn", action="store_true", help="only what the default layer learns in 10,000 steps")
     parser.add_argument("--plot", default="growth.html", metavar="HTML")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     page = PAGE.read_text()
-    if asked.learn:
+    if args.learn:
         text = learned()
         print(text)
         PAGE.write_text(placed(page, "learned", text))
         return
     torch.set_num_threads(1)
-    if asked.growth:
+    if args.growth:
         entry = named("sin-sum")
         found = ol.compare(
-            entry.target, None, 1e-4, seconds=asked.seconds, optimizers=("adam",), peers=False,
+            entry.target, None, 1e-4, seconds=args.seconds, optimizers=("adam",), peers=False,
             growth=GROWTH, samples=SAMPLES,
         )  # fmt: skip
         print(found)
-        write_page(comparison_figure(found), Path(asked.plot))
+        write_page(comparison_figure(found), Path(args.plot))
         page = placed(page, "growth", entrants_table(found.growth))
         PAGE.write_text(placed(page, "samples", entrants_table(found.samples)))
         return
     rows, texts = [], []
     for name, tolerance in TARGETS:
-        found = ol.compare(named(name).target, None, tolerance, seconds=asked.seconds)
+        found = ol.compare(named(name).target, None, tolerance, seconds=args.seconds)
         print(found, flush=True)
         rows.append(row(name, found))
         print("; ".join(rows[-1]), flush=True)

@@ -1,13 +1,12 @@
-"""Many points of a Parquet file through `onelayer eval`: peak memory, points per second, and a kill half-way.
+"""Many points of a Parquet file through `onelayer eval`: peak memory, points per second, and a kill halfway.
 
-The layer is that of sin x1 + sin x2 at 1e-6. The command runs as a process of its own on one thread; its peak memory is what
-Linux says of it while it runs. It runs once undisturbed, then again: killed (SIGKILL) once half of the values are there,
-and started anew. `--page` puts the table into docs/run/streaming.md.
+The layer is that of sin x1 + sin x2 at 1e-6. The command runs in a separate process on one thread; its peak memory is what
+Linux reports while it runs. It runs once undisturbed, then again: killed (SIGKILL) once half of the values are written, and
+restarted. `--page` writes the table into streaming.md.
 
-    python benchmarks/streaming.py --points 100000000 --page     some minutes, 6 GB of disk for a while
+    python benchmarks/measure/streaming.py --points 100000000 --page     takes minutes, and 6 GB of disk meanwhile
 """
 
-import argparse
 import hashlib
 import os
 import shutil
@@ -25,9 +24,9 @@ from pyarrow import parquet
 
 import onelayer as ol
 from onelayer.common.errors import InputError
-from page import markdown, placed
+from page import markdown, options, page_of, placed
 
-PAGE = Path(__file__).parent.parent / "docs" / "run" / "streaming.md"
+PAGE = page_of("streaming.md")
 AT_ONCE = 10**6  # points written at a time
 BYTES = 60  # of disk per point: input, values, two outputs
 COLUMNS = ("points", "peak memory, MB", "seconds", "points/s", "killed at", "second run, s", "same bytes")
@@ -44,7 +43,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Measured:
-    """An undisturbed run, one that was killed at some point, one that went on from there; whether the bytes are the same."""
+    """An undisturbed run, one that was killed, one that resumed from there; whether the bytes are the same."""
 
     points: int
     undisturbed: Run
@@ -62,7 +61,7 @@ class Measured:
 
 
 def measured(points: int, folder: Path) -> Measured:
-    """Three runs in a folder that has room."""
+    """Three runs in a folder with enough free disk."""
     if shutil.disk_usage(folder).free < BYTES * points + 10**8:
         raise InputError(f"{BYTES * points / 1e9:.1f} GB of disk", "less", "fewer --points, or another TMPDIR")
     ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-6).save(folder / "layer")
@@ -86,7 +85,7 @@ def write_points(points: int, path: Path) -> None:
 
 
 def evaluated(folder: Path, kill_at: int | None = None) -> tuple[Run, int]:
-    """One run of the command, killed once so many values are there; and how many there were then."""
+    """One run of the command, killed once `kill_at` values are written; and how many were written last."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     arguments = ["eval", "layer", "--input", "in.parquet", "--output", "out.parquet"]
     started = time.perf_counter()
@@ -105,9 +104,9 @@ def evaluated(folder: Path, kill_at: int | None = None) -> tuple[Run, int]:
 
 
 def high_water(pid: int) -> int:
-    """Peak memory of a running process so far, in bytes, as Linux tells it; 0 once it has ended.
+    """Peak memory of a running process so far, in bytes, as Linux reports it; 0 once it has ended.
 
-    What the system says at the end counts the process that started it as well, from before it became another program.
+    The figure the system gives at the end would include the parent's memory, from before the child became another program.
     """
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -122,15 +121,15 @@ def digest(path: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--points", type=int, default=5 * 10**6)
-    parser.add_argument("--page", action="store_true", help="write the table into docs/run/streaming.md")
-    options = parser.parse_args()
+    parser.add_argument("--page", action="store_true", help="write the table into streaming.md")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(options.points, Path(folder))
+        found = measured(args.points, Path(folder))
     table = markdown(COLUMNS, [found.row])
     print(table)
-    if options.page:
+    if args.page:
         PAGE.write_text(placed(PAGE.read_text(), "streaming", table))
     assert (found.undisturbed.status, found.second.status) == (0, 0)
 

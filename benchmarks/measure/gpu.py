@@ -1,14 +1,13 @@
-"""What a GPU does: `python benchmarks/gpu.py [--page]` on a machine with one; writes docs/run/benchmarks.md with the card's name.
+"""What a GPU adds: `python benchmarks/measure/gpu.py`, on a machine with one; `--page` writes benchmarks.md with the card's name.
 
     evaluation   8,192 gates in two variables at 2^20 points, and 10,000 memory tokens: fused kernels beside eager torch on the
                  same card, with the difference from float64 and the proved rounding
     solving      10,000 units in four variables, Σ|c| and what was observed
     building     Franke's function polished and proved on the card, beside the same on the CPU
 
-Absolute times are of that card; the CPU column is of the machine that holds it.
+Absolute times are those of that card, CPU rows those of the machine that holds it.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,15 +24,15 @@ from onelayer.layer.form import Form, form_of
 from onelayer.layer.heads import Gates, scattered_memory
 from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
-from page import markdown, placed
+from page import markdown, options, page_of, placed
 from targets import named
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "benchmarks.md"
+PAGE = page_of("benchmarks.md")
 GATES, TOKENS, POINTS, BETA = 8192, 10_000, 2**20, 8.0
 
 
 def best(call: Callable[[], object], runs: int = 10) -> float:
-    """The shortest of several runs, in seconds of the card."""
+    """The shortest of several runs, in seconds on the card."""
     call()
     found = []
     for _ in range(runs):
@@ -101,26 +100,10 @@ def evaluation() -> str:
             how = Deployment(arithmetic_of(dtype), summands(own.heads, dtype) + 2, 3)
             proved = float(deployed_rounding(own, -edge, edge, how).max())
             speed = [f"{count * POINTS / t:.2e}" for t in (seconds, slow)]
-            rows.append(
-                [
-                    name,
-                    str(dtype).removeprefix("torch."),
-                    *speed,
-                    f"{slow / seconds:.1f}",
-                    f"{off:.1e}",
-                    f"{proved:.1e}",
-                ]
-            )
-    columns = [
-        "D = 2, 2^20 points",
-        "dtype",
-        "fused, per second",
-        "eager torch",
-        "ratio",
-        "difference",
-        "rounding (proved)",
-    ]
-    return markdown(columns, rows)
+            numbers = [*speed, f"{slow / seconds:.1f}", f"{off:.1e}", f"{proved:.1e}"]
+            rows.append([name, str(dtype).removeprefix("torch."), *numbers])
+    columns = ["dtype", "fused, per second", "eager torch", "ratio", "difference", "rounding (proved)"]
+    return markdown(["D = 2, 2^20 points", *columns], rows)
 
 
 def solving() -> str:
@@ -151,24 +134,17 @@ def building() -> str:
         for name, tolerance in (("franke", 1e-5), ("gauss-4d", 1e-3)):
             approx = ol.build(named(name).target, tolerance=tolerance, device=device)
             c = approx.certificate
-            rows.append(
-                [
-                    named(name).title,
-                    f"{tolerance:g}",
-                    device,
-                    str(approx.units),
-                    c.verdict,
-                    f"{c.bound:.3g}",
-                    f"{approx.facts.seconds:.1f}",
-                ]
-            )
+            numbers = [str(approx.units), c.verdict, f"{c.bound:.3g}", f"{approx.facts.seconds:.1f}"]
+            rows.append([named(name).title, f"{tolerance:g}", device, *numbers])
     return markdown(["polished", "tolerance", "device", "units", "verdict", "bound (proved)", "seconds"], rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", type=Path, help="the page to write the tables into", nargs="?", const=PAGE)
-    asked = parser.parse_args()
+    parser = options(__doc__)
+    parser.add_argument(
+        "--page", type=Path, nargs="?", const=PAGE, help="write the tables into benchmarks.md, or into PAGE"
+    )
+    args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("no GPU on this machine")
     card = torch.cuda.get_device_name()
@@ -177,8 +153,8 @@ def main() -> None:
         found = table()
         print(found, end="\n\n", flush=True)
         text += f"\n\n{found}"
-    if asked.page:
-        asked.page.write_text(placed(asked.page.read_text(), "gpu", text))
+    if args.page:
+        args.page.write_text(placed(args.page.read_text(), "gpu", text))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """Token programs of the gallery beside compilers of Transformers: wrong answers, sizes, proved bounds.
 
-`python benchmarks/tracr.py` builds every program at a few lengths, asks 10,000 random sequences each (half of them drawn
-from few tokens, so that counts are large) and all sequences in small cases, counts wrong answers and writes the tables into
-benchmarks/tracr.md; `--print` leaves the page alone. The peers' figures on that page are not measured by this script.
+`python benchmarks/measure/tracr.py` builds every program at a few lengths, runs it on 10,000 random sequences (half of them
+drawn from few tokens, so that counts are large), in small cases on all sequences, counts wrong answers and writes the tables
+into benchmarks/data/tracr.md; `--print` leaves the page alone. The peers' figures on that page are not measured here.
 """
 
-import argparse
 import itertools
 import time
 from collections.abc import Callable
@@ -25,11 +24,10 @@ from onelayer.construction.gallery.tokens import (
     Program,
     Reverse,
 )
-from peers import markdown
-from size import placed
+from page import markdown, options, placed
 
 Run = tuple[Callable[..., Approximation], Program]
-PAGE = Path(__file__).resolve().parent / "tracr.md"
+PAGE = Path(__file__).resolve().parents[1] / "data" / "tracr.md"
 SEQUENCES = 10_000
 RUNS: list[Run] = [
     *((tokens.histogram, Histogram(n, 26)) for n in (5, 10, 20, 50, 100)),
@@ -69,7 +67,7 @@ def wrong(approx: Approximation, program: Program, x: np.ndarray) -> int:
 
 
 def rows(runs: list[Run], everything: bool) -> list[list[str]]:
-    """A row of the table for every run, asked at random sequences or at all."""
+    """A row of the table for every run, on random sequences or on all."""
     found = []
     for entry, program in runs:
         n, count = program.n, program.tokens
@@ -89,9 +87,9 @@ def rows(runs: list[Run], everything: bool) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--print", action="store_true", help="print, and leave the page as it is")
-    given = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
     text = {
         mark: markdown(COLUMNS + SIZES, rows(runs, everything))
@@ -100,7 +98,7 @@ def main() -> None:
     page = PAGE.read_text()
     for mark, table in text.items():
         page = placed(page, mark, table)
-    if not given.print:
+    if not args.print:
         PAGE.write_text(page)
 
 

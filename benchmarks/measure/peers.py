@@ -1,17 +1,17 @@
-"""What other approximators reach with as many parameters. `python benchmarks/peers.py --target franke --parameters 700`
+"""What other approximators reach with as many parameters. `python benchmarks/measure/peers.py --target franke --parameters 700`
 
-All are fitted to the same samples and judged on one independent dense test set; both hold faces and corners. Parameters
-are all stored numbers, within ±10 % of the budget. Trained peers stop when their time is up: they are capped, not converged.
+All are fitted to the same samples and judged on one independent dense test set; both include faces and corners.
+Parameters are all stored numbers, within ±10 % of the budget. Trained peers stop when their time is up: they are capped, not
+converged.
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 
 import torch
 
-from onelayer.experiments.peers import PeerResult, compare_peers
-from page import markdown
+from onelayer.experiments.peers import compare_peers
+from page import markdown, options
 from targets import TARGETS, named
 
 
@@ -26,16 +26,16 @@ def table(rows: Sequence[PeerResult]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--target", choices=[entry.name for entry in TARGETS], default="franke")
     parser.add_argument("--parameters", type=int, default=700)
     parser.add_argument("--seconds", type=float, default=20.0, help="cap for every peer")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    entry = named(asked.target)
-    print(f"{entry.title}, {asked.parameters:,} parameters, at most {asked.seconds:g} s of training each\n")
-    print(table(compare_peers(entry.target, None, asked.parameters, asked.seconds, asked.seed)))
+    entry = named(args.target)
+    print(f"{entry.title}, {args.parameters:,} parameters, at most {args.seconds:g} s of training each\n")
+    print(table(compare_peers(entry.target, None, args.parameters, args.seconds, args.seed)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""English sentences that every machine with the project's packages has: what MiniLM is asked in `benchmarks/distilled.py`.
+"""English sentences from the docstrings of installed packages: inputs of MiniLM in `benchmarks/measure/distilled.py`.
 
-They are the prose of docstrings: whole sentences of 4 to 40 words without markup or code. Those of scipy and networkx only
-judge; those of the other packages are learned from. A sentence that both have is not in either.
+They are whole sentences of 4 to 40 words without markup or code. Those of scipy and networkx are for judging only; those of
+the other packages are learned from. A sentence that both have is in neither.
 
-    python benchmarks/sentences.py tokens.npz     token numbers and masks, by MiniLM's own tokeniser (extra `teachers`)
+    python benchmarks/data/sentences.py tokens.npz    token numbers and masks, by MiniLM's tokeniser (extra `teachers`)
 """
 
 import argparse
@@ -27,7 +27,7 @@ def sentences(path: Path) -> Iterator[str]:
     """The whole sentences of a file's docstrings."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, UnicodeDecodeError, ValueError):  # files that are broken on purpose, in tests
+    except (SyntaxError, UnicodeDecodeError, ValueError):  # tests hold files that are broken on purpose
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -39,7 +39,7 @@ def sentences(path: Path) -> Iterator[str]:
 
 
 def of_packages(names: tuple[str, ...]) -> set[str]:
-    """The different sentences of packages; an absent one has none."""
+    """The different sentences of these packages; one that is not installed has none."""
     paths, found = sysconfig.get_paths(), set()
     for name in names:
         folder = Path(paths["purelib"]) / name if name else Path(paths["stdlib"])
@@ -50,7 +50,7 @@ def of_packages(names: tuple[str, ...]) -> set[str]:
 
 
 def learned_and_judged(seed: int = 0) -> tuple[list[str], list[str]]:
-    """(learned from, judged by), in an order of their own; no sentence is in both."""
+    """(sentences to learn from, sentences to judge by), both shuffled; no sentence is in both."""
     learned, judged = of_packages(LEARNED_FROM), of_packages(JUDGED_BY)
     both = learned & judged
     orders = [sorted(part - both) for part in (learned, judged)]
@@ -63,8 +63,8 @@ def main() -> None:
     from onelayer.training.distill.teachers import packaged, teacher_of
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path)
-    asked = parser.parse_args()
+    parser.add_argument("out", type=Path, help="the .npz file to write")
+    args = parser.parse_args()
     tokenise = teacher_of(packaged("minilm"), "pooled").tokenise
     assert tokenise is not None
     arrays = {}
@@ -72,7 +72,7 @@ def main() -> None:
         tokens, there = (t.numpy() for t in tokenise(texts))
         arrays |= {name: tokens.astype(np.uint16), f"{name}_mask": there}
         print(f"{name}: {len(texts):,} sentences of up to {tokens.shape[1]} tokens")
-    np.savez_compressed(asked.out, **arrays)
+    np.savez_compressed(args.out, **arrays)
 
 
 if __name__ == "__main__":

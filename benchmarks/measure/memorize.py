@@ -1,7 +1,7 @@
-"""How many samples one layer stores, and how well that is proved: the table of docs/build/memorize.md.
+"""How many samples one layer stores, and what is proved about them: the table of memorize.md.
 
-    python benchmarks/memorize.py            all rows, about a minute on one core
-    python benchmarks/memorize.py digits     rows whose name contains the word
+    python benchmarks/measure/memorize.py            all rows; takes about a minute on one core
+    python benchmarks/measure/memorize.py digits     rows whose name contains the word
 
 Residuals are proved for every stored sample and any order of summation; observed errors and wrong answers are counted at the
 stored samples. The digits need scikit-learn (`pip install scikit-learn`) and are skipped without it.
@@ -64,18 +64,9 @@ def row(name: str, pair: Pair, dtype: str) -> tuple[str, ...]:
         return (name, dtype, f"refused: {refusal.found.split(';')[0]}", "", "", "", "", "")
     seconds = time.perf_counter() - start
     wrong = "" if approx.decoding is None else f"{int((approx.answer(X) != Y).sum())}"
-    c, numbers = approx.certificate, approx.parameters
-    relus = approx.model.config.ffn_width
-    return (
-        name,
-        dtype,
-        f"{c.bound:.2g}",
-        f"{c.observed:.2g}",
-        wrong,
-        f"{relus:,}",
-        f"{numbers:,}",
-        f"{seconds:.1f}",
-    )
+    c, relus = approx.certificate, approx.model.config.ffn_width
+    sizes = (f"{relus:,}", f"{approx.parameters:,}", f"{seconds:.1f}")
+    return (name, dtype, f"{c.bound:.2g}", f"{c.observed:.2g}", wrong, *sizes)
 
 
 def main() -> None:

@@ -1,12 +1,11 @@
 """The explorer in a real browser: its picture for the docs, and the time from key press to certified surface.
 
-    python benchmarks/explorer.py            builds the paper's example at ε = 1e-4 ten times in headless chromium
+    python benchmarks/measure/explorer.py            builds the paper's example at ε = 1e-4 ten times in headless chromium
 
 Needs the extras `web` and `dev` (playwright) and chromium. Without a GPU the surfaces are drawn in software, which is most of
 the time beyond building and proving.
 """
 
-import argparse
 import re
 import shutil
 import signal
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from onelayer.common.table import Table
+from page import options
 
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 DONE = "body[data-shown=yes][data-busy=no]"
@@ -25,7 +25,7 @@ DONE = "body[data-shown=yes][data-busy=no]"
 
 @contextmanager
 def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """(process, address) of a server on a free port, ended afterwards."""
+    """(process, address) of a server on a free port, stopped afterwards."""
     command = [sys.executable, "-m", "onelayer.apps.cli", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -49,7 +49,7 @@ def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 @contextmanager
 def visiting(width: int = 1400, height: int = 1000) -> Iterator[Any]:
-    """A page of a server of its own, once its workers are warm."""
+    """A page of a new server, once its workers are warm."""
     from playwright.sync_api import sync_playwright
 
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -66,7 +66,7 @@ def visiting(width: int = 1400, height: int = 1000) -> Iterator[Any]:
 
 
 def built(page: Any, tolerance: str) -> tuple[float, float]:
-    """(seconds from key press to surface, of these to build and prove), as the page says."""
+    """(seconds from key press to surface, seconds of these to build and prove), as the page shows them."""
     page.fill("#tolerance", tolerance)
     page.evaluate("delete document.body.dataset.shown")
     page.press("#formula", "Enter")
@@ -76,7 +76,7 @@ def built(page: Any, tolerance: str) -> tuple[float, float]:
 
 
 def picture() -> bytes:
-    """The page with Franke's surface, a point looked at, from its top on."""
+    """The top of the page with Franke's surface and a point that is looked at."""
     with visiting(1400, 1500) as page:
         page.evaluate("delete document.body.dataset.shown")
         page.select_option("#preset", label="Franke's surface")
@@ -87,12 +87,12 @@ def picture() -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--repeat", type=int, default=10)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     with visiting() as page:
-        times = [built(page, "1e-4") for _ in range(asked.repeat)]
-    table = Table("sin x1 + sin x2 at ε = 1e-4 in the explorer", ("", "median", "least", "largest"))
+        times = [built(page, "1e-4") for _ in range(args.repeat)]
+    table = Table("sin x1 + sin x2 at ε = 1e-4 in the explorer", ("", "median", "shortest", "longest"))
     for name, values in zip(
         ("key press to certified surface", "of these, building and proving"), zip(*times, strict=True), strict=True
     ):

@@ -9,7 +9,7 @@ from onelayer.target.domain import End
 
 @dataclass(frozen=True)
 class Goal:
-    """A tolerance, and at most how many units a layer that keeps it should need."""
+    """A tolerance, and how many units a layer that keeps it should need at most."""
 
     tolerance: float
     units: int

@@ -1,22 +1,22 @@
 """Two real teachers turned into one layer: fidelity against width, beside the teacher cut to its first layer.
 
-albert   12 passes through one layer's weights (rxnmapper), asked chemical reactions with 15 % of the tokens hidden. Students
-         learn its hidden states, with its own language head on top; judged at reactions of substituents never learned from.
-minilm   6 layers, asked English sentences (`sentences.py`). Students learn one vector per sentence; judged by sentences of
-         other packages, and by whether a sentence's nearest neighbour among them is the teacher's.
+albert   12 passes through one layer's weights (rxnmapper); its inputs are chemical reactions with 15 % of the tokens hidden.
+         Students learn its hidden states and have its language head on top; they are judged on reactions with substituents
+         that no learned reaction has.
+minilm   6 layers; its inputs are English sentences (`benchmarks/data/sentences.py`). Students learn one vector per sentence
+         and are judged on sentences of other packages, also by whether a sentence's nearest neighbour is the teacher's.
 
 The baseline is the teacher itself with its first layer (or pass) alone, trained in the same way. Needs the extra `teachers`;
-best on a GPU, where products are shortened to TF32.
+best on a GPU, where matrix products use TF32.
 
-    python benchmarks/distilled.py albert --device cuda --store docs/studies/distilled.csv   rows are stored as they are done
-    python benchmarks/distilled.py albert --only 256 --store distilled.csv                   one student
-    python benchmarks/distilled.py minilm --tokens tokens.npz --device cuda --store docs/studies/minilm.csv
-    python benchmarks/distilled.py albert --steps 1 --store speeds.csv                       times, one student after another
-    python benchmarks/distilled.py albert --store docs/studies/distilled.csv --speeds speeds.csv    those times for its rows
-    python benchmarks/distilled.py albert --store docs/studies/distilled.csv --page          the docs' table, from the file
+    python benchmarks/measure/distilled.py albert --device cuda --store docs/studies/distilled.csv   stores each row when done
+    python benchmarks/measure/distilled.py albert --only 256 --store distilled.csv                   one student
+    python benchmarks/measure/distilled.py minilm --tokens tokens.npz --device cuda --store docs/studies/minilm.csv
+    python benchmarks/measure/distilled.py albert --steps 1 --store speeds.csv                       times alone
+    python benchmarks/measure/distilled.py albert --store docs/studies/distilled.csv --speeds speeds.csv  copies those times
+    python benchmarks/measure/distilled.py albert --store docs/studies/distilled.csv --page          writes the page's table
 """
 
-import argparse
 import copy
 import csv
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ import onelayer as ol
 from onelayer.common.table import Table
 from onelayer.training.distill.student import Student, pooled
 from onelayer.training.distill.teachers import packaged, teacher_of
-from page import placed
+from page import options, page_of, placed
 from reactions import reactions, tokens
 
-PAGE = Path(__file__).parent.parent / "docs" / "build" / "distill.md"
+PAGE = page_of("distill.md")
 CUT = "teacher cut to 1"
 JUDGED = 4_000
 COLUMNS = ("student", "parameters", "cosine", "agreement", "chosen", "rmse", "spread", "speed-up", "steps", "seconds")
@@ -57,7 +57,7 @@ class Cut(nn.Module):
 
 
 class Albert:
-    """Hidden states of 12 passes; `chosen`: hidden tokens that teacher and student would fill in alike."""
+    """Hidden states of 12 passes; `chosen`: the share of hidden tokens that teacher and student fill in alike."""
 
     teacher, read, passes = "rxnmapper", "hidden", "pass"
     every = (CUT, "64", "128", "256", "512", "1024")
@@ -84,7 +84,7 @@ class Albert:
 
 
 class Minilm:
-    """One vector per sentence; `chosen`: sentences whose nearest other one is the teacher's. `+` starts with its embedding."""
+    """One vector per sentence; `chosen`: the share whose nearest other sentence is the teacher's. `+`: with its embedding."""
 
     teacher, read, passes = "minilm", "pooled", "layer"
     every = (CUT, "384", "384+", "768+", "1536+")
@@ -92,7 +92,7 @@ class Minilm:
 
     def __init__(self, made: Path | None) -> None:
         if made is None:
-            raise SystemExit("minilm needs --tokens, a file that sentences.py makes")
+            raise SystemExit("minilm needs --tokens, the file that sentences.py writes")
         with np.load(made) as file:
             self.learned = file["learned"].astype(np.int64), file["learned_mask"]
             self.judged: Split = (file["judged"][:JUDGED].astype(np.int64), file["judged_mask"][:JUDGED])
@@ -115,7 +115,7 @@ class Minilm:
 
 
 class Over(nn.Module):
-    """One stock encoder layer over the teacher's own embedding (words, places, normalisation), all of it trained on."""
+    """One stock encoder layer over the teacher's own embedding (words, places, normalisation), all of it trained further."""
 
     def __init__(self, teacher: Any, d_model: int) -> None:
         super().__init__()
@@ -136,14 +136,14 @@ class Over(nn.Module):
 
 
 def parts(arrays: tuple[np.ndarray, ...], device: str) -> Iterator[list[Tensor]]:
-    """Token numbers, their mask and what belongs to them, few at a time, without columns of padding alone."""
+    """Token numbers, their mask and further arrays in batches, without columns that are padding alone."""
     for few in zip(*(torch.from_numpy(a).split(256) for a in arrays), strict=True):
         used = int(few[1].any(dim=0).sum())
         yield [t[:, :used].to(device) for t in few]
 
 
 def measured(task: Any, name: str, device: str, steps: int) -> dict[str, Any]:
-    """One student, or the baseline: taught, and judged at sequences of another kind than those it learned from."""
+    """One student or the baseline: taught, then judged on sequences of another kind than those it learned from."""
     own = task.student(name)
     d_model = 1 if own is not None else int(name)
     sizes = {"student": own} if own is not None else {"d_model": d_model, "width": 4 * d_model, "heads": 8}
@@ -157,18 +157,8 @@ def measured(task: Any, name: str, device: str, steps: int) -> dict[str, Any]:
     f, seconds = found.fidelity, found.history.seconds if found.history else 0.0
     start = f"one layer, d_model {name.rstrip('+')}" + (", the teacher's embedding" if "+" in name else "")
     label = f"{name} {task.passes}" if name == CUT else start
-    values = (
-        label,
-        found.parameters[1],
-        f.cosine,
-        f.agreement,
-        chosen,
-        f.rmse,
-        f.spread,
-        found.speed_up,
-        steps,
-        seconds,
-    )
+    fidelity = (f.cosine, f.agreement, chosen, f.rmse, f.spread)
+    values = (label, found.parameters[1], *fidelity, found.speed_up, steps, seconds)
     return dict(zip(COLUMNS, values, strict=True))
 
 
@@ -187,39 +177,41 @@ def table(task: Any, path: Path) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("teacher", choices=("albert", "minilm"))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--only", help="one student: a width, or 'cut'")
-    parser.add_argument("--tokens", type=Path, help="for minilm: the file of sentences.py")
-    parser.add_argument("--store", type=Path, required=True, help="CSV file, a row for each student as it is done")
-    parser.add_argument("--speeds", type=Path, help="CSV file whose speed-ups the stored rows take")
-    parser.add_argument("--page", action="store_true", help="put the table of the file into docs/build/distill.md")
-    asked = parser.parse_args()
-    kind = {"albert": Albert, "minilm": Minilm}[asked.teacher]
-    if asked.speeds:
-        times = {row["student"]: row["speed-up"] for row in stored(asked.speeds)}
-        rows = [row | {"speed-up": times[row["student"]]} for row in stored(asked.store)]
-        with asked.store.open("w", newline="") as file:
+    parser.add_argument("--tokens", type=Path, help="for minilm: the file that sentences.py writes")
+    parser.add_argument(
+        "--store", type=Path, required=True, help="CSV file that gets a row for each student once it is done"
+    )
+    parser.add_argument("--speeds", type=Path, help="CSV file whose speed-ups replace those of the stored rows")
+    parser.add_argument("--page", action="store_true", help="write the table of the stored rows into distill.md")
+    args = parser.parse_args()
+    kind = {"albert": Albert, "minilm": Minilm}[args.teacher]
+    if args.speeds:
+        times = {row["student"]: row["speed-up"] for row in stored(args.speeds)}
+        rows = [row | {"speed-up": times[row["student"]]} for row in stored(args.store)]
+        with args.store.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(rows)
         return
-    if asked.page:
-        PAGE.write_text(placed(PAGE.read_text(), asked.teacher, table(kind, asked.store).markdown().strip()))
+    if args.page:
+        PAGE.write_text(placed(PAGE.read_text(), args.teacher, table(kind, args.store).markdown().strip()))
         return
     torch.set_float32_matmul_precision("high")
-    task = kind(asked.tokens)
-    for name in kind.every if asked.only is None else [CUT if asked.only == "cut" else asked.only]:
-        row = measured(task, name, asked.device, asked.steps)
-        fresh = not asked.store.exists()
-        with asked.store.open("a", newline="") as file:
+    task = kind(args.tokens)
+    for name in kind.every if args.only is None else [CUT if args.only == "cut" else args.only]:
+        row = measured(task, name, args.device, args.steps)
+        fresh = not args.store.exists()
+        with args.store.open("a", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
             if fresh:
                 writer.writeheader()
             writer.writerow(row)
-    print(table(kind, asked.store))
+    print(table(kind, args.store))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""`make figures`: every picture of the README and of docs/ is computed again from live layers and written to docs/figures.
+"""`make figures`: computes every picture of the README and the docs from live layers and writes it to docs/figures.
 
-    python benchmarks/figures.py                 all of them (about two minutes on one core)
-    python benchmarks/figures.py --only hero     one, or several
-    python benchmarks/figures.py --list          their names
+    python benchmarks/draw/figures.py                 all of them (about two minutes on one core)
+    python benchmarks/draw/figures.py --only hero     one, or several
+    python benchmarks/draw/figures.py --list          their names
 
-Needs kaleido (`pip install onelayer[figures]`) and Chromium or Chrome; BROWSER_PATH says where it is if it is not found.
+Needs kaleido (`pip install onelayer[figures]`) and Chromium or Chrome; set BROWSER_PATH if it is not found.
 """
 
 import argparse
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,15 +19,18 @@ from pathlib import Path
 import kaleido
 import plotly.graph_objects as go
 
-import casestudies
-import explorer
 import onelayer as ol
-from hero import hero
 from onelayer.common.errors import InputError
 from onelayer.views.paper_figures import attention_flow, passes
+
+sys.path.extend(str(Path(__file__).resolve().parents[1] / folder) for folder in ("data", "measure"))
+
+import casestudies
+import explorer
+from hero import hero
 from png import tightened
 
-FOLDER = Path(__file__).parent.parent / "docs" / "figures"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -36,7 +40,7 @@ def figure_1() -> go.Figure:
 
 
 def figure_2() -> go.Figure:
-    """Figure 2 of the paper: both passes of the same layer at the same point, when it is asked to answer 1."""
+    """Figure 2 of the paper: both passes of the same layer at the same point, where the right answer is 1."""
     return passes(_waves(), [1.0, 4.0], y=1.0)
 
 
@@ -44,7 +48,7 @@ def _waves() -> ol.Approximation:
     return ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, tolerance=1e-3)
 
 
-# file → what draws it
+# file → the function that draws it
 FIGURES: dict[str, Callable[[], go.Figure | bytes]] = {
     "hero.png": hero,
     "explorer.png": explorer.picture,
@@ -58,7 +62,7 @@ FIGURES: dict[str, Callable[[], go.Figure | bytes]] = {
 
 
 def write(name: str, folder: Path) -> Path:
-    """One picture, complete or absent."""
+    """Write one picture; its file is complete or absent."""
     figure = FIGURES[name]()
     path, fresh = folder / name, folder / f".new-{name}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +100,7 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 
 def find_browser() -> None:
-    """Tell kaleido where the browser is, unless it was told."""
+    """Set BROWSER_PATH, by which kaleido finds the browser, unless it is set."""
     found = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         raise InputError("Chromium or Chrome, to draw pictures", "none", "install chromium, or set BROWSER_PATH")
@@ -105,13 +109,13 @@ def find_browser() -> None:
 
 def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the pictures of docs/figures from live layers.")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these pictures alone")
-    parser.add_argument("--list", action="store_true", help="print their names")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="another folder")
-    options = parser.parse_args(given)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these pictures")
+    parser.add_argument("--list", action="store_true", help="print the names and draw nothing")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="write to this folder")
+    args = parser.parse_args(given)
     try:
-        files = chosen(options.only)
-        if options.list:
+        files = chosen(args.only)
+        if args.list:
             print("\n".join(files))
             return 0
         find_browser()
@@ -122,7 +126,7 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         for name in files:
             started = time.perf_counter()
-            path = write(name, options.out)
+            path = write(name, args.out)
             print(f"{name:16} {path.stat().st_size / 1000:6.0f} kB {time.perf_counter() - started:6.1f} s", flush=True)
     finally:
         kaleido.stop_sync_server()

@@ -14,7 +14,7 @@ from targets import named
 
 TOLERANCE = 1e-2
 FINE, LINES = 200, 33  # points along a side of the attention map; lines of the error
-LEVELS = 4  # colours are rounded to multiples of it: the eye does not see it, the file is a third smaller
+LEVELS = 4  # colours are rounded to multiples of it: invisible, and the file is a third smaller
 PANELS = {"surface": (0.0, 0.29), "attention": (0.355, 0.615), "error": (0.705, 1.0)}  # in fractions of the width
 INK = "#222222"
 
@@ -29,11 +29,7 @@ def hero() -> go.Figure:
         f"<b>one layer of attention</b><br>{approx.units} memory tokens, {approx.parameters} numbers",
         f"<b>{found.verdict}</b><br>|T − f| ≤ {found.bound:.3g} everywhere, proved",
     )
-    figure = make_subplots(
-        rows=1,
-        cols=3,
-        specs=[[{"type": "scene"}, {"type": "xy"}, {"type": "xy"}]],
-    )
+    figure = make_subplots(rows=1, cols=3, specs=[[{"type": "scene"}, {"type": "xy"}, {"type": "xy"}]])
     _surface(figure, target)
     _attention(figure, approx)
     _error(figure, approx, target)

@@ -1,19 +1,17 @@
-"""The gallery in figures: `python benchmarks/gallery.py` builds every entry on real numbers and writes the tables of
-docs/build/gallery.md.
+"""The gallery in numbers: `python benchmarks/measure/gallery.py` builds every entry for real numbers and writes gallery.md.
 
-The second table is how small a tolerance sort can be proved with, in either arithmetic: what rounding leaves.
+The second table shows the smallest tolerance that rounding lets us prove for sort, in float64 and in float32.
 """
 
 import math
-from pathlib import Path
 
 import onelayer as ol
 from onelayer import gallery
 from onelayer.construction.gallery.maxima import expected_range
 from onelayer.construction.gallery.order import rank_factor
-from page import markdown, options, placed
+from page import markdown, options, page_of, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "build" / "gallery.md"
+PAGE = page_of("gallery.md")
 LENGTHS = (2, 3, 4, 5, 6, 8, 10, 12)
 
 
@@ -50,7 +48,7 @@ def entries() -> str:
 
 
 def smallest(n: int, dtype: str) -> str:
-    """The least tolerance that sort(n) is proved with, to two digits."""
+    """The smallest tolerance for which sort(n) is proved, to two digits."""
     low, high = -16.0, 0.0
     while high - low > 0.02:
         middle = (low + high) / 2
@@ -63,7 +61,7 @@ def smallest(n: int, dtype: str) -> str:
 
 
 def limits() -> str:
-    """Rounding: Σ|c| of the hardest rank, R_n, and the least tolerances."""
+    """Rounding: Σ|c| of the hardest rank, R_n, and the smallest tolerances."""
     rows = []
     for n in LENGTHS:
         total = max(

@@ -1,10 +1,10 @@
-"""The long hunt for a bound below the truth. `python benchmarks/soundness.py --minutes 10 --seed 0 --json out.json`
+"""The long hunt for a bound below the truth. `python benchmarks/measure/soundness.py --minutes 10 --seed 0 --json out.json`
 
 Random layers (gates with full values, maxima, ridges, memory tokens; scores up to ±1e4; cancelling values of 1e9; masked
 tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxes of any size, near 0 or far from it. Every
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
-with 1 after a violation, with the seed that reproduces it. With `--cases networks --engine bisect`: any Transformers, LayerNorm
-and smooth activations included.
+with 1 after a violation, with the seed that reproduces it. `--cases networks --engine bisect` takes any Transformers,
+LayerNorm and smooth activations included.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import hunting
 
@@ -36,18 +36,18 @@ def main() -> int:
         "--cases", choices=sorted(CASES), default="layers", help="constructed layers, or any Transformers"
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
-    parser.add_argument("--json", type=Path, default=None, help="write the figures here too")
-    asked = parser.parse_args()
-    dtype = getattr(torch, asked.dtype)
-    engine = hunting.engine(asked.engine, asked.seconds, dtype, asked.boxes)
-    deadline = time.perf_counter() + 60 * asked.minutes
+    parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")
+    args = parser.parse_args()
+    dtype = getattr(torch, args.dtype)
+    engine = hunting.engine(args.engine, args.seconds, dtype, args.boxes)
+    deadline = time.perf_counter() + 60 * args.minutes
     kinds: dict[str, list[hunting.Find]] = defaultdict(list)
     violations: list[hunting.Find] = []
 
     def cases():
-        seed = 1_000_000 * asked.seed
+        seed = 1_000_000 * args.seed
         while time.perf_counter() < deadline:
-            yield CASES[asked.cases](seed)
+            yield CASES[args.cases](seed)
             seed += 1
 
     for find in hunting.hunt(engine, cases(), dtype):
@@ -57,16 +57,16 @@ def main() -> int:
             print(f"VIOLATION {find.case}: bound {find.bound!r} < observed {find.observed!r}", flush=True)
     rows = [summary(name, finds) for name, finds in sorted(kinds.items())]
     rows.append(summary("all", [f for finds in kinds.values() for f in finds]))
-    print(f"engine {asked.engine}, {asked.dtype}, {asked.minutes:g} minutes, cases from {1_000_000 * asked.seed:,} on")
+    print(f"engine {args.engine}, {args.dtype}, {args.minutes:g} minutes, cases from {1_000_000 * args.seed:,} on")
     print("| cases | number | finite bounds | violations | median bound/observed | 95% |")
     print("|---|---|---|---|---|---|")
     for r in rows:
         print(
             f"| {r['cases']} | {r['number']:,} | {r['finite']:,} | {r['violations']} | {r['median']:.3f} | {r['95%']:.3g} |"
         )
-    print("Ratios are over cases whose error exceeds the accuracy that was asked for.")
-    if asked.json:
-        asked.json.write_text(json.dumps({"rows": rows, "violations": [str(f.case) for f in violations]}, indent=1))
+    print("Ratios are over cases whose error exceeds the requested accuracy.")
+    if args.json:
+        args.json.write_text(json.dumps({"rows": rows, "violations": [str(f.case) for f in violations]}, indent=1))
     return 1 if violations else 0
 
 

@@ -1,28 +1,26 @@
 """How large a certified layer is on the named targets, and what peers reach with as many parameters.
 
-`python benchmarks/size.py` builds every target at its tolerance with default options, runs the peers on the first six rows
-(`--peers`: on all, `--no-peers`: on none) and writes its tables into docs/run/benchmarks.md; `--only NAME` prints one target and
+`python benchmarks/measure/size.py` builds every target at its tolerance with default options, runs the peers on the first six
+rows (`--peers`: on all, `--no-peers`: on none) and writes its tables into benchmarks.md; `--only NAME` prints one target and
 writes nothing; `--readme` prints the smaller table of the README, by method. Seconds are processor seconds on one thread.
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
+from onelayer.experiments.peers.counts import Counts, chebyshev_counts
 
 import onelayer as ol
-from chebyshev_counts import Counts, chebyshev_counts
-from onelayer.experiments.peers import PEERS, PeerResult, compare_peers
-from onelayer.experiments.peers.task import Clock, observed_error
-from page import markdown, placed
+from onelayer.experiments.peers import PEERS, compare_peers
+from onelayer.experiments.peers.task import Clock, observed
+from page import markdown, options, page_of, placed
 from peers import table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "benchmarks.md"
-COMPARED = 6  # rows that have peers unless asked otherwise
+PAGE = page_of("benchmarks.md")
+COMPARED = 6  # rows compared with peers by default
 
 SUM = ("sin x1 + sin x2", "sin(x1) + sin(x2)", ((0, "2*pi"),) * 2)
 README = [  # title, formula, domain, tolerance, options
@@ -63,8 +61,8 @@ def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
     clock = Clock()
     approx = ol.build(entry.target, tolerance=goal.tolerance)
     spent = clock.spent
-    # the test set of the peers, and what the certificate's own search has seen: the larger, against ourselves
-    seen = max(observed_error(approx, entry.target), approx.certificate.observed)
+    # the larger of what the peers' test set and the certificate's own search show: to our disadvantage
+    seen = max(observed(approx, entry.target), approx.certificate.observed)
     rows = compare_peers(entry.target, None, approx.parameters, seconds) if seconds is not None else []
     return Result(entry, goal, approx, seen, spent, chebyshev_counts(entry.target, None, seen), rows)
 
@@ -107,42 +105,42 @@ def peer_cells(result: Result) -> list[str]:
 def readme_table() -> None:
     print("| target | tolerance | method | units | parameters | bound (proved) | observed error | Σ\\|c\\| | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for title, formula, domain, tolerance, options in README:
-        a = ol.build(formula, domain, tolerance, **options)
+    for title, formula, domain, tolerance, choices in README:
+        a = ol.build(formula, domain, tolerance, **choices)
         c, f = a.certificate, a.facts
         bound = f"{c.bound:.3g}" if math.isfinite(c.bound) else "–"
         bound = bound if c.verdict == "CERTIFIED" else f"{bound} ({c.verdict})"
-        how = f"{f.method}, {f.construction}" + (", float32" if "dtype" in options else "")
+        how = f"{f.method}, {f.construction}" + (", float32" if "dtype" in choices else "")
         cells = [title, f"{tolerance:g}", how, f"{a.units:,}", f"{a.parameters:,}", bound, f"{c.observed:.2g}"]
         print("| " + " | ".join([*cells, f"{f.total:.3g}", f"{f.seconds:.1f}"]) + " |", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--only", metavar="NAME", choices=[entry.name for entry in TARGETS])
     parser.add_argument("--seconds", type=float, default=20.0, metavar="PER_PEER", help="cap for every trained peer")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--peers", action="store_true", help="on all rows, not on the first six alone")
+    which.add_argument("--peers", action="store_true", help="on all rows, not only on the first six")
     which.add_argument("--no-peers", action="store_true")
     parser.add_argument("--readme", action="store_true", help="print the README's table and nothing else")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    if asked.readme:
+    if args.readme:
         return readme_table()
     runs = [(entry, goal) for entry in TARGETS for goal in entry.goals]
-    compared = [] if asked.no_peers else runs if asked.peers else runs[:COMPARED]
+    compared = [] if args.no_peers else runs if args.peers else runs[:COMPARED]
     results: list[Result] = []
     for run in runs:
-        if asked.only in (None, run[0].name):
-            results.append(measure(*run, asked.seconds if run in compared else None))
+        if args.only in (None, run[0].name):
+            results.append(measure(*run, args.seconds if run in compared else None))
             print("; ".join(size_cells(results[-1])), flush=True)
             if results[-1].peers:
                 print(f"\n{table(results[-1].peers)}\n", flush=True)
     sizes, peers = size_table(results), peer_table(results)
     notes = {f"{row.peer}: {row.note}" for result in results for row in result.peers if row.note.startswith("skipped")}
-    peers += f"\n\nAt most {asked.seconds:g} seconds for every trained peer. " + "; ".join(sorted(notes))
+    peers += f"\n\nAt most {args.seconds:g} seconds for every trained peer. " + "; ".join(sorted(notes))
     print(f"\n{sizes}" + (f"\n\n{peers}" if compared else ""))
-    if asked.only is None:
+    if args.only is None:
         page = placed(PAGE.read_text(), "sizes", sizes)
         PAGE.write_text(placed(page, "peers", peers) if compared else page)
 

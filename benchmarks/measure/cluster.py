@@ -1,8 +1,8 @@
-"""A built-in study on a Dask scheduler of its own with two workers, one of them killed on the way, beside the same study here.
+"""A built-in study on a Dask scheduler with two workers, one of which is killed during the run, beside the same study run here.
 
-    python benchmarks/cluster.py epsilon --out .        compares study-epsilon-dask with study-epsilon, both made if need be
+    python benchmarks/measure/cluster.py epsilon --out .    compares study-epsilon-dask with study-epsilon; makes what is missing
 
-Prints where the two tables differ, seconds apart. Results that the time limit of a search decides may differ on a busy machine.
+Prints where the two tables differ, times excepted. Results that depend on a search's time limit may differ on a busy machine.
 """
 
 import json
@@ -20,9 +20,9 @@ import onelayer as ol
 from onelayer.experiments.study import Study
 from onelayer.experiments.study.store import Store
 from onelayer.experiments.study.sweep import sweep_of
-from page import options, placed
+from page import options, page_of, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "build" / "study.md"
+PAGE = page_of("study.md")
 TIMES = ("took", "trained_took", "spent", "points_per_second", "worker")
 
 
@@ -55,7 +55,7 @@ def cluster(folder: Path, workers: int = 2, env: dict[str, str] | None = None) -
 
 
 def kill_after(group: int, store: Store, points: int) -> threading.Thread:
-    """A thread that kills a worker once so many points are stored."""
+    """A thread that kills a worker once this many points are stored."""
 
     def wait() -> None:
         while not store.path.exists() or _count(store) < points:
@@ -70,12 +70,12 @@ def kill_after(group: int, store: Store, points: int) -> threading.Thread:
 def _count(store: Store) -> int:
     try:
         return len(store.outcomes())
-    except Exception:  # its tables are being made
+    except Exception:  # its tables are still being created
         return 0
 
 
 def differences(one: Study, two: Study) -> list[str]:
-    """What two tables say differently, seconds apart."""
+    """Where two tables differ, times excepted."""
     found = []
     for a, b in zip(one.rows, two.rows, strict=True):
         other = [f"{k} {a[k]} against {b.get(k)}" for k in a if k not in TIMES and a[k] != b.get(k)]
@@ -87,25 +87,25 @@ def differences(one: Study, two: Study) -> list[str]:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("name", metavar="STUDY")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the folders study-NAME and study-NAME-dask")
-    parser.add_argument("--page", action="store_true", help="write the outcome into docs/build/study.md")
-    asked = parser.parse_args()
-    sweep = sweep_of(f"builtin:{asked.name}")
-    folder = asked.out / f"study-{asked.name}-dask"
+    parser.add_argument("--out", type=Path, default=Path(), help="folder that holds study-NAME and study-NAME-dask")
+    parser.add_argument("--page", action="store_true", help="write the outcome into study.md")
+    args = parser.parse_args()
+    sweep = sweep_of(f"builtin:{args.name}")
+    folder = args.out / f"study-{args.name}-dask"
     store = Store.open(folder, sweep)
     before = len(store.outcomes())
     soon = before + (len(sweep.tasks) - sum(task.key in store.outcomes() for task in sweep.tasks)) // 3
-    with cluster(asked.out, env={**os.environ, "OMP_NUM_THREADS": "1"}) as (address, groups):
+    with cluster(args.out, env={**os.environ, "OMP_NUM_THREADS": "1"}) as (address, groups):
         killer = kill_after(groups[0], store, soon)
         remote = ol.study(sweep, folder, dask=address)
         killer.join(timeout=1)
     print(f"on the cluster, a worker killed after {soon - before} points: {remote.summary()}")
-    local = ol.study(sweep, asked.out / f"study-{asked.name}")
+    local = ol.study(sweep, args.out / f"study-{args.name}")
     print(f"here: {local.summary()}")
     found = differences(local, remote)
-    text = f"{len(local.rows) - len(found)} of {len(local.rows)} rows of the two tables are equal, seconds apart."
+    text = f"{len(local.rows) - len(found)} of {len(local.rows)} rows of the two tables are equal, times excepted."
     print("\n".join([text, *found]))
-    if asked.page:
+    if args.page:
         PAGE.write_text(placed(PAGE.read_text(), "cluster", "\n".join([text, *(f"- {line}" for line in found)])))
 
 

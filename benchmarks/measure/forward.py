@@ -1,7 +1,7 @@
 """One block of the model against stock PyTorch on the same weights, measured side by side: `make bench`.
 
-Prints ratios of median times, interleaved in one run so that a busy machine hurts all alike. A ratio above 1 means
-slower than stock. Stock runs in training mode's plain path (no fast path), which does the same arithmetic.
+Prints ratios of median times, interleaved in one run so that a busy machine slows them all alike. A ratio above 1
+means slower than stock. Stock runs in training mode, whose plain path (no fast path) does the same arithmetic.
 """
 
 import dataclasses

@@ -1,9 +1,9 @@
-"""What certificates cost, and how close they are. `python benchmarks/certificates.py [name …]`
+"""What certificates cost, and how close they are. `python benchmarks/measure/certificates.py [name …]`
 
 First table: solved layers on named targets; boxes and seconds of the proof, bound over the largest error observed, what a
-truncation of 1e-12 instead of 1e-6 costs on the very same boxes, and what the independent checker needs for the folder.
-Second table: one task for several verifiers (40 plain gates, sin x1 + sin x2, prove twice the error), ours measured here,
-the others as measured earlier on such a layer. Third table: trained layers. Times are on one thread.
+truncation of 1e-12 instead of 1e-6 costs on the same boxes, and how long the independent checker takes for the folder.
+Second table: one task for several verifiers (40 plain gates, sin x1 + sin x2, prove twice the error); ours are measured here,
+the others were measured earlier on such a layer. Third table: trained layers. Times are for one thread.
 """
 
 import tempfile
@@ -53,7 +53,7 @@ OTHERS = [  # auto_LiRPA is not rounding-rigorous, and misses the exact value on
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("name", nargs="*", help="targets whose name contains one of these, without the other tables")
+    parser.add_argument("name", nargs="*", help="only targets whose name contains one of these, and no other table")
     named = parser.parse_args().name
     torch.set_num_threads(1)
     print("| target | tolerance | units | boxes | degree | s | bound | bound/observed | 1e-12 / 1e-6 | checker, s |")
@@ -109,7 +109,7 @@ def checked(model, target, certificate) -> str:
 
 def check(model, target, certificate):
     """The checker's verdict on the saved folder."""
-    approx = ol.build(target, tolerance=1.0, units=max(4, 3**target.dimension))  # any folder, with this model put in
+    approx = ol.build(target, tolerance=1.0, units=max(4, 3**target.dimension))  # any layer: its model is replaced
     approx = replace(approx, model=model, certificate=certificate, facts=replace(approx.facts, places=(0,)))
     with tempfile.TemporaryDirectory() as folder:
         approx.save(Path(folder) / "f")
@@ -117,7 +117,7 @@ def check(model, target, certificate):
 
 
 def plain_gates(target, each: int):
-    """So many gates along each of two coordinates, a value on the anchor only, by least squares."""
+    """This many gates along each of two coordinates, values on the anchor only, by least squares."""
     gates = joined([lattice_gates([each], [j], 2, 1.0) for j in range(2)])
     unit = fitting_points(4000, 2, 0)
     columns = torch.cat([torch.ones(len(unit), 1), gates.features(unit - 0.5, full=False)], dim=1)
@@ -151,7 +151,7 @@ def same_task() -> None:
 def trained_layers() -> None:
     target = ol.Target("sin(3*x1)*x2", UNIT)
     print(
-        "\nTrained layers, 4 heads, d_model 16, ReLU or GELU width 32, 300 steps of Adam (CROWN on such: 3.6–4.7 s)\n"
+        "\nTrained layers, 4 heads, d_model 16, ReLU or GELU width 32, 300 steps of Adam (CROWN on such layers: 3.6–4.7 s)\n"
     )
     print("| norm | activation | boxes | seconds | bound | bound/observed |\n|---|---|---|---|---|---|")
     for norm in ("none", "pre", "post"):

@@ -1,14 +1,28 @@
-"""Tables in Markdown, and their place in a page of the documentation; the options of a script."""
+"""What the measuring scripts share: their options, tables in Markdown, and the tables' place in the documentation.
+
+A script is run by its path, so Python looks for modules in its own folder only; importing this one adds `data` and `draw`.
+"""
 
 import argparse
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from onelayer.common.errors import InputError
+from onelayer import InputError
+
+sys.path.extend(str(Path(__file__).resolve().parents[1] / folder) for folder in ("data", "draw"))
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def options(text: str | None) -> argparse.ArgumentParser:
-    """A parser of options whose --help is the script's own text."""
+    """A parser whose --help is the script's docstring."""
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def page_of(name: str) -> Path:
+    """The only page of the documentation with that file name, in whichever folder of docs it is."""
+    (found,) = DOCS.rglob(name)
+    return found
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

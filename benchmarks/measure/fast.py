@@ -1,17 +1,15 @@
-"""Other forms of attention beside softmax, side by side in one run on one thread: `python benchmarks/fast.py [--page]`.
+"""Other forms of attention beside softmax, in one run on one thread: `python benchmarks/measure/fast.py [--page]`.
 
     1,000 gates in two variables, float64: the bare NumPy expression 1/(1 + E G) C in chunks that fit the cache, our linear
     attention, our softmax path under torch.compile and plain, and nn.MultiheadAttention with the same weights
     10,000 memory tokens: dense, and sparse with its proved remainder
     the paper's own 8,930 gates: softmax, linear, adaptive
 
-Every ratio is of times in the same run, the best of several; `--page` writes the tables into docs/run/fast.md.
+Every ratio is of times in the same run, each the best of several; `--page` writes the tables into fast.md.
 """
 
-import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,9 +24,9 @@ from onelayer.layer.heads import Gates, Hinges, scattered_memory
 from onelayer.layer.layer import GateLayer, gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import Deployment
-from page import markdown, placed
+from page import markdown, options, page_of, placed
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "run" / "fast.md"
+PAGE = page_of("fast.md")
 RUNS, ROWS = 7, 128  # rows of NumPy's chunks: a matrix of a megabyte
 BETA, GATES, TOKENS = 20.0, 1000, 10_000
 
@@ -164,15 +162,15 @@ def adaptive_table() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/run/fast.md")
-    asked = parser.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--page", action="store_true", help="write the tables into fast.md")
+    args = parser.parse_args()
     torch.set_num_threads(1)
     tables = {}
     for name, table in (("gates", gates_table), ("memory", memory_table), ("adaptive", adaptive_table)):
         tables[name] = table()
         print(tables[name], end="\n\n", flush=True)
-    if asked.page:
+    if args.page:
         page = PAGE.read_text()
         for name, text in tables.items():
             page = placed(page, name, text)

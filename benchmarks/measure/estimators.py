@@ -1,14 +1,13 @@
-"""The estimators on noisy data, beside scikit-learn's own on the same splits: the tables of docs/build/estimators.md.
+"""The estimators on noisy data, beside scikit-learn's own on the same splits: the tables of estimators.md.
 
-    python benchmarks/estimators.py           prints the tables, some minutes on one core
-    python benchmarks/estimators.py --page    and writes them into docs/build/estimators.md
+    python benchmarks/measure/estimators.py           prints the tables; takes a few minutes on one core
+    python benchmarks/measure/estimators.py --page    also writes them into estimators.md
 
 Classifiers are fitted to three quarters of the digits and judged on the rest; regressors by 5-fold cross-validation.
 """
 
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import onelayer as ol
-from page import markdown, options, placed
+from page import markdown, options, page_of, placed
 
-PAGE = Path(__file__).parents[1] / "docs" / "build" / "estimators.md"
-SPLITS = (10, 11, 12)  # seeds that no setting was chosen by
+PAGE = page_of("estimators.md")
+SPLITS = (10, 11, 12)  # seeds by which no setting was chosen
 
 CLASSIFIERS: dict[str, Any] = {
     "OneLayerClassifier, rows of pixels as 8 tokens": ol.OneLayerClassifier(tokens=(8, 8)),
@@ -40,7 +39,7 @@ REGRESSORS: dict[str, Any] = {
 
 
 def digits() -> str:
-    """Share of right answers on three held-out quarters, split by three seeds; seconds are those of one fit."""
+    """Accuracy on the held-out quarters of three splits, and seconds of one fit."""
     X, y = load_digits(return_X_y=True)
     rows = []
     for name, model in CLASSIFIERS.items():
@@ -72,17 +71,17 @@ def regression() -> str:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/build/estimators.md")
-    asked = parser.parse_args()
+    parser.add_argument("--page", action="store_true", help="write the tables into estimators.md")
+    args = parser.parse_args()
     tables = {"digits": digits(), "regression": regression()}
     page = PAGE.read_text()
     for mark, table in tables.items():
         print(table, end="\n\n")
         page = placed(page, mark, table)
-    if asked.page:
+    if args.page:
         PAGE.write_text(page)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # the perceptrons say that they have not converged
+    warnings.simplefilter("ignore")  # the perceptrons warn that they have not converged
     main()

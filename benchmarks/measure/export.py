@@ -1,6 +1,6 @@
 """Exported layers at 100,000 random points: the largest error against f, and the largest difference from our own layer.
 
-`--page` writes the table into docs/run/export.md.
+`--page` writes the table into export.md.
 """
 
 import tempfile
@@ -9,10 +9,10 @@ from pathlib import Path
 import onelayer as ol
 from onelayer.approximation import Approximation
 from onelayer.deployment.export.subject import at_most
-from page import markdown, options, placed
+from page import markdown, options, page_of, placed
 from targets import FRANKE
 
-PAGE = Path(__file__).parents[1] / "docs" / "run" / "export.md"
+PAGE = page_of("export.md")
 POINTS = 100_000
 SINES = ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
 WAYS: list[dict[str, str]] = [
@@ -49,14 +49,14 @@ def rows(name: str, layer: Approximation, folder: Path) -> list[list[str]]:
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("--page", action="store_true", help="write the table into docs/run/export.md")
-    asked = parser.parse_args()
+    parser.add_argument("--page", action="store_true", help="write the table into export.md")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cells = [row for name, layer in layers().items() for row in rows(name, layer, Path(folder))]
     columns = ["layer", "format", "dtype", "observed error against f", "observed difference", "bound (proved)"]
     table = markdown(columns, cells)
     print(table)
-    if asked.page:
+    if args.page:
         PAGE.write_text(placed(PAGE.read_text(), "exports", table))
 
 

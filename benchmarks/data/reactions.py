@@ -1,4 +1,4 @@
-"""Chemical reactions as texts, made from templates: what the ALBERT of rxnmapper is asked in `benchmarks/distilled.py`.
+"""Chemical reactions as texts, made from templates: inputs of rxnmapper's ALBERT in `benchmarks/measure/distilled.py`.
 
 The package ships the model and no data. Reactions here are SMILES strings put together from templates of well-known reactions,
 substituents and reagents: valid texts of the model's language, far less varied than patents. Reactions with a *reserved*
@@ -32,31 +32,12 @@ RINGS = ("c1ccccc1", "c1ccncc1", "c1ccsc1", "c1ccco1", "C1CCCCC1", "C1CC1", "C1C
 RING = "c1ccc({})cc1"
 ON_RING = ("F", "Cl", "Br", "C", "OC", "C#N", "C(F)(F)F", "N(C)C", "[N+](=O)[O-]", "C(C)(C)C", "CO", "SC")
 CHAINS = (
-    "C",
-    "CC",
-    "CCC",
-    "C(C)C",
-    "CC(C)C",
-    "CCCC",
-    "CCOC",
-    "CC#N",
-    "CCCl",
-    "C(C)(C)C",
-    "CC(F)(F)F",
-    "CCOCC",
-    "CCCCCC",
-)
+    "C", "CC", "CCC", "C(C)C", "CC(C)C", "CCCC", "CCOC", "CC#N", "CCCl", "C(C)(C)C", "CC(F)(F)F", "CCOCC", "CCCCCC",
+)  # fmt: skip
 REAGENTS = ("", ".CCN(CC)CC", ".ClCCl", ".C1CCOC1", ".O", ".CN(C)C=O", ".[Na+].[OH-]", ".CCO", ".Cl")
 RESERVED = (
-    "c1ccc(C(F)(F)F)cc1",
-    "C1CCOCC1",
-    "CCOCC",
-    "Cc1ccc(SC)cc1",
-    "c1ccc(N(C)C)cc1",
-    "CC(F)(F)F",
-    "Cc1ccsc1",
-    "c1cccnc1",
-)
+    "c1ccc(C(F)(F)F)cc1", "C1CCOCC1", "CCOCC", "Cc1ccc(SC)cc1", "c1ccc(N(C)C)cc1", "CC(F)(F)F", "Cc1ccsc1", "c1cccnc1",
+)  # fmt: skip
 TOKEN = re.compile(r"\[[^\]]*\]|>>|Br|Cl|%\d\d|[A-Za-z0-9()=#+\-./\\@~*$]")
 CLS, SEP, MASK, UNKNOWN = "[CLS]", "[SEP]", "[MASK]", "[UNK]"
 
@@ -67,7 +48,7 @@ def substituents() -> list[str]:
 
 
 def reactions(count: int, reserved: bool, seed: int) -> list[str]:
-    """Different reactions; with `reserved`, every one has a substituent that the others never have."""
+    """Different reactions; with `reserved`, each has a reserved substituent, otherwise none has."""
     own = substituents()
     common = [s for s in own if s not in RESERVED]
     pairs = list(itertools.product(own, own) if reserved else itertools.product(common, common))
@@ -82,7 +63,7 @@ def reactions(count: int, reserved: bool, seed: int) -> list[str]:
 
 
 def tokens(texts: list[str], folder: Path, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(token numbers, mask of those that are there, which were hidden): a `share` of the tokens is replaced by [MASK]."""
+    """(token numbers, mask of the tokens that are there, mask of the hidden ones): a `share` is replaced by [MASK]."""
     numbers = {text: i for i, text in enumerate((folder / "vocab.txt").read_text().splitlines())}
     rows = [[CLS, *TOKEN.findall(text), SEP] for text in texts]
     width = max(map(len, rows))

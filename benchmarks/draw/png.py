@@ -9,7 +9,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def tightened(png: bytes) -> bytes:
-    """The same opaque picture as RGB, every row with the filter that leaves the smallest numbers; or as it was if larger."""
+    """The same opaque picture as RGB, every row with the filter that leaves the smallest numbers; never a larger file."""
     width, height, pixels = _decoded(png)
     if (pixels[..., 3] < 255).any():
         return png

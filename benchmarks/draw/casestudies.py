@@ -1,4 +1,4 @@
-"""Pictures of the case studies in docs/theory/cases.md, each computed from layers built, trained or proved on the spot."""
+"""Pictures of the case studies in cases.md, each computed from layers that are built, trained or proved on the spot."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,16 +11,16 @@ from targets import named
 
 METHODS = {"representative": "#8c8c8c", "solved": COLOURS["warm-started"], "polished": COLOURS["constructed"]}
 PLACES = {"representative": "middle left", "solved": "top center", "polished": "bottom center"}
-STEPS = 6000  # of training, for each optimiser
+STEPS = 6000  # of each training
 
 
 def size() -> go.Figure:
     """Units against tolerance: the paper's construction (planned: its size is exact), solved values, polished layers."""
     target = named("sin-sum").target
     figure = go.Figure()
-    asked = {"representative": (0.5, 0.2, 0.1, 0.03, 0.01), "solved": (0.1, 1e-2, 1e-3, 1e-4, 1e-5)}
-    asked["polished"] = (0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-    for method, tolerances in asked.items():
+    runs = {"representative": (0.5, 0.2, 0.1, 0.03, 0.01), "solved": (0.1, 1e-2, 1e-3, 1e-4, 1e-5)}
+    runs["polished"] = (0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+    for method, tolerances in runs.items():
         if method == "representative":
             units = [ol.plan(target, tolerance=eps, method=method).units for eps in tolerances]
         else:
@@ -74,7 +74,7 @@ def training() -> go.Figure:
 
 
 def sorting() -> go.Figure:
-    """All heads of the layer that sorts four numbers: whom each attends to at one point, and what it adds to which output."""
+    """All heads of the layer that sorts four numbers: what each attends to at one point, and what it adds to which output."""
     approx, x = ol.gallery.sort(4, tolerance=1e-6), [0.3, 0.9, 0.5, 0.1]
     equal = approx.explain([0.5] * 4).weights[0][:, :4]  # all numbers equal: a head attends evenly to its own
     names = ["max(" + ", ".join(f"x{j + 1}" for j in np.flatnonzero(row > 1e-9)) + ")" for row in equal]
@@ -93,9 +93,9 @@ def sorting() -> go.Figure:
 
 
 def tightness() -> go.Figure:
-    """How close bounds are to the errors that were observed, on named targets, as shares of the tolerance."""
-    wishes = (("sin-sum", 1e-4), ("runge-1d", 1e-4), ("branin", 1e-3), ("franke", 1e-3), ("sine-of-product", 1e-3))
-    built = [(named(name).title, ol.build(named(name).target, tolerance=eps)) for name, eps in wishes][::-1]
+    """How close bounds are to observed errors on named targets, both as shares of the tolerance."""
+    runs = (("sin-sum", 1e-4), ("runge-1d", 1e-4), ("branin", 1e-3), ("franke", 1e-3), ("sine-of-product", 1e-3))
+    built = [(named(name).title, ol.build(named(name).target, tolerance=eps)) for name, eps in runs][::-1]
     names = [f"{title}, ε = {approx.certificate.tolerance:g}, {approx.units} units" for title, approx in built]
     seen, proved = (
         [getattr(a.certificate, what) / a.certificate.tolerance for _, a in built] for what in ("observed", "bound")
