@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 import onelayer as ol
 from onelayer.common.table import Table
-from onelayer.training.distill.student import Student, pooled
+from onelayer.model.token_encoder import Student, pooled
 from onelayer.training.distill.teachers import packaged, teacher_of
 from page import placed
 from reactions import reactions, tokens

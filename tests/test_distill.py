@@ -15,10 +15,10 @@ from torch import nn
 import onelayer as ol
 from onelayer.apps.cli import main
 from onelayer.formula import evaluate, parse
-from onelayer.training.distill.distillation import Distillation
-from onelayer.training.distill.expression import formula_of
+from onelayer.model.token_encoder import load_student
+from onelayer.training.distill.as_formula import formula_of
 from onelayer.training.distill.fidelity import Comparing
-from onelayer.training.distill.student import load_student
+from onelayer.training.distill.result import Distillation
 from onelayer.training.distill.teachers import packaged, teacher_of
 
 XY = ("x1", "x2")

@@ -31,7 +31,7 @@ from ..target.decoding import Decoding
 from ..target.target import Target, require_tolerance
 from .material import Material, material_of
 from .recipe import Recipe
-from .run import Run
+from .steps import Run
 
 Progress = Callable[[str, float], None]
 LEAST_SCALE = 1e-12  # a feature that varies less than this part of its size is not scaled

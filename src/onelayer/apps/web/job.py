@@ -14,7 +14,7 @@ from ...experiments.compare import layer_size
 from ...pipeline import build
 from ...proof.boxes import covering
 from ...target.target import Target
-from ...training.run import Run
+from ...training.steps import Run
 from ...training.train import prepared
 from ...views.pages import array_record
 from ...views.scene import window

@@ -17,7 +17,7 @@ from ...common.errors import InputError
 if TYPE_CHECKING:
     from torch import nn
 
-    from .distillation import Distillation
+    from .result import Distillation
 
 Progress = Callable[[str, float], None]
 
@@ -47,10 +47,10 @@ def distill(
         from .continuous import constructed
 
         return constructed(teacher, domain, tolerance, progress, wishes)
-    from .inputs import are_tokens
+    from .sequences import are_tokens
 
     if are_tokens(inputs) or isinstance(teacher, str | Path):
-        from .lesson import taught
+        from .token_training import taught
 
         return taught(teacher, inputs, progress, wishes)
     from .continuous import trained

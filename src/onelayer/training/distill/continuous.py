@@ -17,11 +17,11 @@ from ...target.points import uniform_points
 from ...target.target import Target
 from ..recipe import Recipe
 from ..train import train
-from .distillation import Distillation, parameters_of, ratio_of_times
-from .expression import formula_of
+from .as_formula import formula_of
+from .determinism import answer, real_tensor, require_repeated, require_steady
 from .fidelity import Comparing
-from .inputs import unseen
-from .steady import answer, real_tensor, require_repeated, require_steady
+from .result import Distillation, parameters_of, ratio_of_times
+from .sequences import unseen
 
 Progress = Callable[[str, float], None]
 JUDGED = 4096  # points at which fidelity is observed on a domain

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from ...common.errors import InputError
-from .steady import answer, real_tensor, require_steady
-from .student import pooled
+from ...model.token_encoder import pooled
+from .determinism import answer, real_tensor, require_steady
 
 READ = ("hidden", "logits", "pooled")
 PACKAGED = {  # teacher → (package, folder of the model within it)

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ...common.errors import InputError
+from ..common.errors import InputError
 
 
 class Student(nn.Module):

@@ -21,13 +21,13 @@ from ...common.errors import InputError
 from ...common.interrupts import Interruption
 from ...common.machine import device_of
 from ...model.history import History, Moment
+from ...model.token_encoder import Student
 from ..checkpoint import Standing, load_standing, save_standing
 from ..recipe import Recipe
-from .distillation import Distillation, parameters_of, ratio_of_times
+from .determinism import require_repeated
 from .fidelity import Comparing, Fidelity
-from .inputs import split, tokens_of, unseen
-from .steady import require_repeated
-from .student import Student
+from .result import Distillation, parameters_of, ratio_of_times
+from .sequences import split, tokens_of, unseen
 from .teachers import Teacher, teacher_of
 
 Progress = Callable[[str, float], None]

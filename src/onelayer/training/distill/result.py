@@ -17,8 +17,8 @@ from ...common.atomic import fresh_folder
 from ...common.errors import InputError
 from ...common.table import Table, at_most
 from ...model.history import History
+from ...model.token_encoder import Student, save_student
 from .fidelity import Fidelity
-from .student import Student, save_student
 
 REPEATS = 7
 
