@@ -113,7 +113,9 @@ def test_the_reference_is_independent_of_torch():
     import subprocess
     import sys
 
-    modules = [f"onelayer.model.reference.{m}" for m in ("perceptron", "losses", "optimisers", "attention", "transformer")]
+    modules = [
+        f"onelayer.model.reference.{m}" for m in ("perceptron", "losses", "optimisers", "attention", "transformer")
+    ]
     code = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert reference.__doc__

@@ -26,7 +26,9 @@ from ..pipeline import build
 from ..proof.decision import certify
 from ..target.points import fitting_points
 from ..target.target import Target, require_tolerance, target_of
-from ..training.train import prepared, train
+from ..training.recipe import Optimizer, Recipe
+from ..training.start import StartingLayer, prepare
+from ..training.train import train
 from .peers import PEERS
 from .peers.task import TEST_POINTS, TEST_SEED, Function, matched
 
@@ -184,7 +186,7 @@ class _Court:
             name, kind, parameters, seconds, largest, float(np.sqrt(np.square(errors).mean())), bound, rate, note, size
         )
 
-    def trained(self, optimizer: str, budget: int, prove: float) -> Entrant:
+    def trained(self, optimizer: Optimizer, budget: int, prove: float) -> Entrant:
         size = layer_size(self.target, budget)
         name = f"trained, {optimizer}"
         if size is None:
@@ -194,20 +196,23 @@ class _Court:
         return self.judged(found, name, "trained", spent, self._bound(found, prove), note=note)
 
     def _training(
-        self, optimizer: str, size: tuple[int, int, int], samples: int | None = None
+        self, optimizer: Optimizer, size: tuple[int, int, int], samples: int | None = None
     ) -> tuple[Approximation, float]:
         """(a layer of (heads, width, d_model) trained for the time, processor seconds); a pilot tells how many steps that is."""
         heads, width, d_model = size
-        options: dict[str, Any] = {"optimizer": optimizer, "seed": self.seed, "samples": samples, "dtype": "float64"}
-        options |= {"heads": heads, "width": width, "d_model": d_model}
-        steps = self._steps(options)
+        recipe = Recipe(optimizer=optimizer, seed=self.seed, steps=PILOT, every=PILOT)
+        start = StartingLayer(heads=heads, width=width, d_model=d_model, dtype="float64")
+        steps = self._steps(recipe, start, samples)
         started = time.process_time()
-        found = train(self.target, steps=steps, every=max(1, steps // EVERY), **options)
+        found = train(
+            self.target, heads=heads, width=width, d_model=d_model, dtype="float64", samples=samples,
+            optimizer=optimizer, seed=self.seed, steps=steps, every=max(1, steps // EVERY),
+        )  # fmt: skip
         return found, time.process_time() - started
 
-    def _steps(self, options: dict[str, Any]) -> int:
+    def _steps(self, recipe: Recipe, start: StartingLayer, samples: int | None = None) -> int:
         """How many steps the time allows for, from a few of them."""
-        run = prepared(self.target, steps=PILOT, every=PILOT, **options)
+        run = prepare(self.target, None, recipe, start, samples=samples)
         run.step(0)  # warms up
         started = time.process_time()
         for step in range(1, PILOT):
@@ -219,10 +224,10 @@ class _Court:
         return certify(found, seconds=prove).bound if prove > 0 else math.inf
 
     def warm(self, built: Approximation, prove: float) -> Entrant:
-        options: dict[str, Any] = {"init": built, "loss": "sup", "seed": self.seed}
-        steps = self._steps(options)
+        recipe = Recipe(loss="sup", seed=self.seed, steps=PILOT, every=PILOT)
+        steps = self._steps(recipe, StartingLayer(init=built))
         started = time.process_time()
-        found = train(self.target, steps=steps, every=max(1, steps // EVERY), **options)
+        found = train(self.target, init=built, loss="sup", seed=self.seed, steps=steps, every=max(1, steps // EVERY))
         spent = time.process_time() - started
         same = found.history is not None and found.history.best == 0
         note = "not improved: returned as built" if same else f"{found.history.best if found.history else 0:,} steps"

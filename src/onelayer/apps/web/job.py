@@ -14,8 +14,9 @@ from ...experiments.compare import layer_size
 from ...pipeline import build
 from ...proof.boxes import covering
 from ...target.target import Target
-from ...training.steps import Run
-from ...training.train import prepared
+from ...training.recipe import Recipe
+from ...training.start import StartingLayer, prepare
+from ...training.steps import LayerTraining
 from ...views.pages import array_record
 from ...views.scene import window
 from .input import Wish
@@ -84,9 +85,8 @@ def train_job(wish: Wish, parameters: int, limits: Limits, emit: Emit) -> None:
     drawn, others = len(x), np.random.default_rng(0).random((SCATTERED, target.dimension))
     x = np.concatenate([x, target.domain.points(others)])
     f, started = target.values(x), time.perf_counter()
-    run = prepared(
-        target, heads=heads, width=width, d_model=d_model, dtype="float64", steps=STEPS, every=EVERY, rate=None
-    )
+    start = StartingLayer(heads=heads, width=width, d_model=d_model, dtype="float64")
+    run = prepare(target, None, Recipe(steps=STEPS, every=EVERY), start)
     own = run.model.parameter_count
     emit({"event": "size", "heads": heads, "width": width, "d_model": d_model, "parameters": own, "steps": STEPS})
 
@@ -126,7 +126,7 @@ def _grid(target: Target) -> tuple[list[np.ndarray], np.ndarray]:
     return axes, x
 
 
-def _values(run: Run, x: np.ndarray) -> np.ndarray:
+def _values(run: LayerTraining, x: np.ndarray) -> np.ndarray:
     """T of a layer that is being trained, in the units of the answers."""
     c = run.model.config
     given = torch.from_numpy(x).to(run.model.W_E.dtype).reshape(-1, c.tokens, c.features_in)

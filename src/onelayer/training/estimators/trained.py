@@ -56,7 +56,7 @@ def trained(rows: Rows, labels: bool, shape: Shape, steps: int | None, seed: int
         return train(
             (rows.x.reshape(N, n, d), answers, weights), **RECIPE,
             heads=shape.heads, width=shape.width, d_model=shape.d_model, dtype="float32",
-            alike=shape.tokens is not None, loss="cross_entropy" if labels else "mse",
+            shared_scale=shape.tokens is not None, loss="cross_entropy" if labels else "mse",
             seed=seed, batch=BATCH, steps=steps, every=every, validation=validation,
         )  # fmt: skip
 
