@@ -209,7 +209,7 @@ def test_options_of_a_target_reach_the_target():
     assert a.domain.where is not None
     with pytest.raises(ol.InputError, match="a Target alone"):
         ol.train(a.target, lipschitz=1.0, steps=2)
-    with pytest.raises(ol.InputError, match="samples alone.*found: margin"):
+    with pytest.raises(ol.InputError, match=r"samples alone.*found: margin"):
         ol.train((np.eye(3), np.ones(3)), margin=0.1, steps=2)
 
 

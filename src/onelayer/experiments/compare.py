@@ -250,7 +250,7 @@ class _Court:
         rows = []
         for what, size in ((f"trained, {k} heads", (k, 4, 4 * k)), (f"trained, FFN of {2 * k}", (1, 2 * k, 4))):
             tries = [replace(self, seed=self.seed + i)._training("adam", size) for i in range(SEEDS)]
-            found, _ = min(tries, key=lambda t: t[0].history.least if t[0].history else math.inf)
+            found, _ = min(tries, key=lambda t: t[0].history.smallest_error if t[0].history else math.inf)
             spent = sum(seconds for _, seconds in tries)
             rows.append(self.judged(found, what, "trained", spent, note=f"best of {SEEDS} seeds", size=k))
         started = time.process_time()

@@ -10,7 +10,6 @@ result, as for any other layer.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,15 +17,18 @@ import numpy as np
 import torch
 
 from ..approximation import Approximation, Facts
-from ..common.errors import InputError
 from ..construction.lemma import Known
 from ..layer.arithmetic import arithmetic_of
 from ..model.config import Activation, Norm
 from ..model.history import History
+from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import Certificate
 from ..proof.observation import observe
 from ..target.decoding import Decoding
+from ..target.domain import Domain
 from ..target.target import Target, require_tolerance
+from .checkpoint import require_limits
+from .material import Material
 from .recipe import Loss, Optimizer, Recipe, Schedule
 from .start import StartingLayer, prepare
 from .steps import LayerTraining, Progress
@@ -90,10 +92,7 @@ def train(
     options are those of `Target`; samples take `shape` alone.
     """
     require_tolerance(tolerance)
-    if seconds is not None and not (isinstance(seconds, Real) and 0 < seconds < math.inf):
-        raise InputError("seconds, finite and above 0", f"{seconds!r}", "say how long training may take")
-    if checkpoint is not None and (not isinstance(checkpoint, str | Path) or not Path(checkpoint).name):
-        raise InputError("checkpoint, the name of a file", f"{checkpoint!r}", "name a file")
+    require_limits(seconds, checkpoint)
     recipe = Recipe(
         optimizer=optimizer, loss=loss, schedule=schedule, rate=rate, steps=steps, batch=batch, seed=seed, warm_up=warm_up,
         clipping=clipping, weight_decay=weight_decay, dropout=dropout, validation=validation, every=every, patience=patience,
@@ -117,14 +116,14 @@ def _finished(training: LayerTraining, history: History, tolerance: float) -> Ap
     material, model = training.material, training.model
     c = model.config
     arithmetic = arithmetic_of(model.W_E.dtype)
-    single = np.float32 if arithmetic.name == "float32" else np.float64
+    dtype = np.float32 if arithmetic.name == "float32" else np.float64
     certificate = Certificate(
         tolerance, math.inf, math.nan, 0, "none", str(material.domain), arithmetic.name, weights=model.fingerprint()
     )
     facts = Facts(
         method="trained",
         construction=f"{training.recipe.optimizer}, {training.recipe.loss}",
-        layout="position" if c.readout == "position" else c.readout,
+        layout=c.readout,
         heads=(("trained", c.heads),),
         units=c.heads,
         total=0.0,
@@ -133,36 +132,50 @@ def _finished(training: LayerTraining, history: History, tolerance: float) -> Ap
         places=training.places,
         notes=(f"{history.steps:,} steps, the best after {history.best:,} ({history.stopped})",),
     )
-    stored = None
+    shapes = (material.domain, material.shape, material.output_shape)
     if material.target is None:
-        known = Known(
-            kind="data",
-            description=f"{len(material.x) + len(material.held_x):,} samples",
-            domain=material.domain,
-            words=str(material.domain),
-            shape=material.shape,
-            output_shape=material.output_shape,
-            decoding=Decoding("largest", material.labels) if material.labels else None,
-        )
-        stored = known.record()
-    found = Approximation(
-        model, material.target, certificate, facts, material.domain, material.shape, material.output_shape,
-        stored=stored, history=history,
-    )  # fmt: skip
-    if material.target is not None:
-        seen = observe(
-            lambda x: np.asarray(found(x), dtype=np.float64).reshape(len(x), -1), material.target, dtype=single
-        )
-        certificate = replace(certificate, observed=seen.largest, observed_points=seen.points)
+        count = len(material.x) + len(material.held_x)
+        found = approximation_of_samples(model, certificate, facts, *shapes, count, material.labels, history)
+        observed, points = _held_out(found, material), len(material.held_x)
     else:
-        certificate = replace(certificate, observed=_held_out(found, training), observed_points=len(material.held_x))
-    return replace(found, certificate=certificate)
+        found = Approximation(model, material.target, certificate, facts, *shapes, history=history)
+        seen = observe(
+            lambda x: np.asarray(found(x), dtype=np.float64).reshape(len(x), -1), material.target, dtype=dtype
+        )
+        observed, points = seen.largest, seen.points
+    return replace(found, certificate=replace(certificate, observed=observed, observed_points=points))
 
 
-def _held_out(found: Approximation, training: LayerTraining) -> float:
+def approximation_of_samples(
+    model: SingleLayerTransformer,
+    certificate: Certificate,
+    facts: Facts,
+    box: Domain,
+    shape: tuple[int, int],
+    output_shape: tuple[int, ...],
+    count: int,
+    labels: tuple[Any, ...] = (),
+    history: History | None = None,
+) -> Approximation:
+    """The Approximation of `count` samples, which are described but not kept."""
+    known = Known(
+        kind="data",
+        description=f"{count:,} samples",
+        domain=box,
+        words=str(box),
+        shape=shape,
+        output_shape=output_shape,
+        decoding=Decoding("largest", labels) if labels else None,
+    )
+    return Approximation(
+        model, None, certificate, facts, box, shape, output_shape, stored=known.record(), history=history
+    )
+
+
+def _held_out(found: Approximation, material: Material) -> float:
     """The largest error at held-out samples; for labels the share of wrong answers."""
-    x, y = training.material.held_x, training.material.held_y
+    x, y = material.held_x, material.held_y
     answers = np.asarray(found(x.flatten(1).numpy()), dtype=np.float64).reshape(len(x), -1)
-    if training.material.labels:
+    if material.labels:
         return float((answers.argmax(axis=1) != y.numpy()).mean())
     return float(np.abs(answers - y.numpy()).max())

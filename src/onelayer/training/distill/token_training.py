@@ -9,7 +9,6 @@ and the step: an interrupted training resumes from its checkpoint.
 import hashlib
 import math
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 from ...common.errors import InputError
 from ...common.machine import device_of
 from ...model.token_encoder import TokenEncoder
+from ..checkpoint import is_positive, require_limits
 from ..recipe import Recipe
 from ..steps import Progress, Training
 from . import STEP_OPTIONS
@@ -51,14 +51,10 @@ class TokenOptions:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "temperature"):
-            value = getattr(self, name)
-            real = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
-            if not real and (name, value) != ("seconds", None):
-                raise InputError(f"{name}, finite and above 0", f"{value!r}", "change it")
-        file, judge, student = self.checkpoint, self.judge, self.student
-        if file is not None and (not isinstance(file, str | Path) or not Path(file).name):
-            raise InputError("checkpoint, the name of a file", f"{file!r}", "name a file")
+        require_limits(self.seconds, self.checkpoint)
+        if not is_positive(self.temperature):
+            raise InputError("temperature, finite and above 0", f"{self.temperature!r}", "change it")
+        judge, student = self.judge, self.student
         if judge is not None and (not isinstance(judge, tuple | list) or len(judge) != 2):
             raise InputError("judge, tokens and a mask (or None)", type(judge).__name__, "pass (tokens, mask)")
         if student is not None and not isinstance(student, nn.Module):

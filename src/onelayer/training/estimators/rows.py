@@ -1,8 +1,8 @@
-"""Rows: noisy, weighted samples in a canonical order, and the units in which their coordinates are alike.
+"""Rows: noisy, weighted samples in a canonical order, and the units that standardise their coordinates.
 
-Noise is no contradiction here: the same x may come with several y. Equal samples are merged and their weights added, samples of
-weight 0 are dropped, and what is left is sorted. So a sample of weight 3 is, to the last bit, the same as three samples, the
-order in which samples are given does not matter, and no copy of a held-out sample is ever fitted.
+Noise is allowed: the same x may come with several y. Equal samples are merged and their weights added, samples of weight 0 are
+dropped, and the others are sorted. So a sample of weight 3 is, to the last bit, the same as three samples, the order in which
+samples are given does not matter, and no copy of a held-out sample is ever fitted.
 """
 
 from dataclasses import dataclass
