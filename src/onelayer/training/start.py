@@ -47,11 +47,11 @@ def prepare(
     if not isinstance(init, Approximation) and init != "random":
         found = f"{init!r}" if isinstance(init, str) else type(init).__name__
         raise InputError("init='random' or an Approximation", found, "choose one of the two")
-    if isinstance(init, Approximation) and init.target is not None and not isinstance(function, tuple):
-        require_same(init, function)
+    if isinstance(init, Approximation):
+        _require_same_function(init, function)
     material = material_of(function, domain, target_options or {}, recipe, samples)
     if isinstance(init, Approximation):
-        require_shapes(init, material)
+        _require_shapes(init, material)
         model, places = _copy(init, recipe), init.facts.places
     else:
         model = fresh_layer(material, recipe, start)
@@ -88,8 +88,8 @@ def fresh_layer(material: Material, recipe: Recipe, start: StartingLayer) -> Sin
     else:
         flat = material.x.reshape(-1, 1) if start.shared_scale else material.x.flatten(1)
         middle, spread = flat.mean(dim=0), flat.std(dim=0, correction=0)
-        size_of = flat.abs().amax(dim=0)
-        spread = torch.where(spread > CONSTANT_SPREAD * size_of, spread, torch.ones_like(spread))
+        size = flat.abs().amax(dim=0)
+        spread = torch.where(spread > CONSTANT_SPREAD * size, spread, torch.ones_like(spread))
     with torch.no_grad():
         model.shift.copy_(middle.expand(n * d).reshape(n, d))
         model.scale.copy_((1 / spread).expand(n * d).reshape(n, d))
@@ -102,20 +102,19 @@ def _copy(init: Approximation, recipe: Recipe) -> SingleLayerTransformer:
     return model
 
 
-def require_same(init: Approximation, function: Any) -> None:
-    """A construction to start from is of the same function."""
-    text = function.text if isinstance(function, Target) else function
-    assert init.target is not None
-    if isinstance(text, str) and init.target.formula is not None and text != init.target.text:
-        raise InputError(f"an Approximation of {text}", f"one of {init.target.text}", "build one for the same function")
+def _require_same_function(init: Approximation, function: Any) -> None:
+    """An Approximation to start from is of the same formula, where there are two to compare."""
+    text, own = function.text if isinstance(function, Target) else function, init.target
+    if isinstance(text, str) and own is not None and own.formula is not None and text != own.text:
+        raise InputError(f"an Approximation of {text}", f"one of {own.text}", "build one for the same function")
 
 
-def require_shapes(init: Approximation, material: Material) -> None:
-    """A construction to start from has as many inputs and outputs as the material."""
+def _require_shapes(init: Approximation, material: Material) -> None:
+    """An Approximation to start from has as many inputs and outputs as the material."""
     c = init.model.config
     own = (c.tokens * c.features_in, len(init.facts.places) * c.features_out)
     wanted = (material.shape[0] * material.shape[1], material.outputs)
     if own != wanted or init.vocabulary is not None:
         asked, found = (f"{i} numbers in and {o} out" for i, o in (wanted, own))
-        found = f"{found}" + (", tokens" if init.vocabulary is not None else "")
+        found += ", tokens" if init.vocabulary is not None else ""
         raise InputError(f"init, a layer with {asked}", found, "build one for the same function")

@@ -17,6 +17,7 @@ from ...target.points import uniform_points
 from ...target.samples import numbers_of
 from ...target.target import Target
 from ..recipe import Recipe
+from ..steps import Progress
 from ..train import train
 from .as_formula import formula_of
 from .determinism import answer, real_tensor, require_deterministic, require_same_twice
@@ -24,7 +25,6 @@ from .fidelity import FidelityMeter
 from .result import Distillation, parameters_of, ratio_of_times
 from .sequences import unseen
 
-Progress = Callable[[str, float], None]
 JUDGED = 4096  # points of a domain where fidelity is observed
 BATCH = 4096  # inputs that a teacher answers at a time
 REPEATED = 16  # inputs that a teacher answers twice, to see whether it is deterministic
@@ -48,9 +48,8 @@ def construct(
     how = f"constructed, {found.facts.method}: {_evidence(found, formula is not None)}"
     if formula is not None:
         rounding = _rounding(teacher, parse(formula, found.domain.names), found, points)
-        note = (
-            f"the target is the teacher in exact arithmetic; its own answers are rounded, by {rounding:.1g} where seen"
-        )
+        off = f"its own answers are rounded, by {rounding:.1g} where seen"
+        note = f"the target is the teacher in exact arithmetic; {off}"
         found = replace(found, facts=replace(found.facts, notes=(*found.facts.notes, note)))
     return _judged(teacher, found, _shaped(found, points), how)
 

@@ -39,7 +39,7 @@ def _random(module: nn.Module) -> bool:
 
 
 def answer(teacher: Callable[..., Any], *given: Any) -> Any:
-    """What a teacher answers; whatever it raises becomes one line."""
+    """What a teacher answers; whatever it raises becomes an InputError of one line."""
     try:
         return teacher(*given)
     except InputError:
@@ -47,21 +47,14 @@ def answer(teacher: Callable[..., Any], *given: Any) -> Any:
     except Exception as error:
         shapes = ", ".join(str(list(getattr(x, "shape", ()))) for x in given)
         found = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(
-            f"a teacher that answers inputs of shape {shapes}", found, "correct the one or the other"
-        ) from None
+        wanted = f"a teacher that answers inputs of shape {shapes}"
+        raise InputError(wanted, found, "correct the teacher or the inputs") from None
 
 
 def real_tensor(found: Any, count: int) -> Tensor:
     """Answers to this many inputs, one each; anything else is refused."""
-    fits = (
-        isinstance(found, Tensor)
-        and not found.is_complex()
-        and not found.is_meta
-        and found.ndim
-        and len(found) == count
-    )
-    if not fits:
+    real = isinstance(found, Tensor) and not found.is_complex() and not found.is_meta
+    if not (real and found.ndim and len(found) == count):
         words = f"shape {list(found.shape)} of {found.dtype}" if isinstance(found, Tensor) else type(found).__name__
         raise InputError("a tensor of real answers, one for every input", words, "wrap the teacher")
     return found

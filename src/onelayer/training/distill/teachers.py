@@ -6,7 +6,7 @@ teacher's own map from hidden states to logits, if it has one: the student is th
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ class Teacher:
     answers: Callable[[Tensor, Tensor], Tensor]
     head: Callable[[Tensor], Tensor] | None = None
     tokenise: Callable[[Sequence[str]], tuple[Tensor, Tensor]] | None = None
-    name: str = field(default="teacher")
 
     def to(self, device: torch.device) -> "Teacher":
         self.module.to(device)
@@ -53,7 +52,7 @@ def teacher_of(given: Any, read: str) -> Teacher:
         found = real_tensor(answer(given, tokens, mask), len(tokens))
         return pooled(found, mask) if read == "pooled" and found.ndim == 3 else found
 
-    return Teacher(given, answers, name=type(given).__name__)
+    return Teacher(given, answers)
 
 
 def packaged(name: str) -> Path:
@@ -100,7 +99,7 @@ def _pretrained(folder: Path, read: str) -> Teacher:
         return pooled(hidden, mask) if read == "pooled" else hidden
 
     head = _head(model) if read == "hidden" and not headless else None
-    return Teacher(model, answers, head, _tokeniser(folder), folder.name)
+    return Teacher(model, answers, head, _tokeniser(folder))
 
 
 def _loaded(kind: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
