@@ -130,7 +130,7 @@ def _shape(X: np.ndarray, shape: Any) -> tuple[int, int]:
     if shape is not None:
         D = math.prod(X.shape[1:])
         pair = isinstance(shape, tuple) and len(shape) == 2
-        if not (pair and all(isinstance(k, Integral) and k > 0 for k in shape) and shape[0] * shape[1] == D):
+        if not (pair and all(isinstance(k, Integral) and int(k) > 0 for k in shape) and shape[0] * shape[1] == D):
             raise InputError(f"shape (n, d) with n·d = {D}", f"{shape}", "make the two agree")
         return int(shape[0]), int(shape[1])
     return (X.shape[1], X.shape[2]) if X.ndim == 3 else (math.prod(X.shape[1:]), 1)

@@ -211,7 +211,7 @@ class LayerTraining(Training):
         if not self.recipe.dropout:
             yield
             return
-        with torch.random.fork_rng(devices=[self.device] if self.x.is_cuda else []):
+        with torch.random.fork_rng(devices=[self.x.device] if self.x.is_cuda else []):
             seed = self.recipe.seed * 1_000_003 + step
             if self.x.is_cuda:
                 torch.manual_seed(seed)
