@@ -83,9 +83,9 @@ VALUES = SPREAD.sum(axis=1)
 @pytest.mark.parametrize(
     ("make", "mentions"),
     [
-        (lambda: ol.Target((SPREAD, VALUES[:-1])), "20 inputs and 19 outputs"),
+        (lambda: ol.Target((SPREAD, VALUES[:-1])), "20 inputs and 19 answers"),
         (lambda: ol.Target((SPREAD[:1], VALUES[:1])), "at least 2 samples"),
-        (lambda: ol.Target(([], [])), "at least 2 samples"),
+        (lambda: ol.Target(([], [])), "N ≥ 1"),
         (lambda: ol.Target((SPREAD[[0, 0]], VALUES[[0, 0]])), "at least 2 different samples"),
         (lambda: ol.Target((SPREAD, np.where(VALUES > 1, np.nan, VALUES))), "nan"),
         (lambda: ol.Target((np.where(SPREAD > 0.5, np.inf, SPREAD), VALUES)), "inf"),

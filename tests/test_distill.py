@@ -1,5 +1,6 @@
 """Distillation: teachers constructed with a certificate, or one layer trained on what they answer."""
 
+import inspect
 import itertools
 import json
 import sys
@@ -15,10 +16,11 @@ from torch import nn
 import onelayer as ol
 from onelayer.apps.cli import main
 from onelayer.formula import evaluate, parse
-from onelayer.training.distill.distillation import Distillation
-from onelayer.training.distill.expression import formula_of
-from onelayer.training.distill.fidelity import Comparing
-from onelayer.training.distill.student import load_student
+from onelayer.model.token_encoder import TokenEncoder
+from onelayer.training.distill import OPTIONS
+from onelayer.training.distill.as_formula import formula_of
+from onelayer.training.distill.fidelity import FidelityMeter
+from onelayer.training.distill.result import Distillation
 from onelayer.training.distill.teachers import packaged, teacher_of
 
 XY = ("x1", "x2")
@@ -258,7 +260,7 @@ def test_tokens_with_padding_are_learned():
         assert torch.allclose(found(tokens, there)[there], found(changed, there)[there], atol=1e-5)
 
 
-def test_an_interrupted_lesson_goes_on_to_the_same_weights(tmp_path):
+def test_an_interrupted_distillation_resumes_to_the_same_weights(tmp_path):
     wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 40, "every": 10, "batch": 32}
     whole = ol.distill(Deep().eval(), sequences(), **wishes)
 
@@ -283,7 +285,7 @@ def test_an_interrupted_lesson_goes_on_to_the_same_weights(tmp_path):
         ol.distill(other, sequences(), checkpoint=tmp_path / "c", **wishes)
 
 
-def test_a_lesson_that_runs_out_of_time_goes_on_from_its_last_step(tmp_path):
+def test_a_distillation_that_runs_out_of_time_resumes_from_its_last_step(tmp_path):
     wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 6, "every": 6, "batch": 32}
     whole = ol.distill(Deep().eval(), sequences(), **wishes)
     for _ in range(6):  # a single step each time
@@ -301,30 +303,86 @@ def test_pooled_and_logits():
     assert logits.fidelity.answers == 20 * 6
 
 
-def test_a_student_is_kept_without_code(tmp_path):
-    found = ol.distill(Deep().eval(), sequences(), heads=2, width=16, d_model=8, steps=5, every=5)
+@pytest.mark.parametrize("read", ["hidden", "pooled"])
+def test_a_student_of_tokens_is_saved_and_loaded_bit_by_bit(tmp_path, read):
+    found = ol.distill(Deep().eval(), sequences(), read=read, heads=2, width=16, d_model=8, steps=5, every=5)
     folder = found.save(tmp_path / "student")
-    again = load_student(folder / "student.safetensors")
+    again = ol.load(folder)
+    assert isinstance(again, TokenEncoder)
+    assert not again.training
     given_ = (sequences(4), torch.ones(4, 6, dtype=torch.bool))
     assert torch.equal(again(*given_), found.student(*given_))
     assert json.loads((folder / "distillation.json").read_text())["agreement"] == found.fidelity.agreement
+    assert all(torch.equal(t, again.state_dict()[name]) for name, t in found.student.state_dict().items())
     with pytest.raises(ol.InputError, match="a new folder"):
         found.save(folder)
-    with pytest.raises(ol.InputError, match="a student in"):
-        load_student(folder / "distillation.json")
-    for heads in (0, 3, "many"):
-        made_up = {"student": json.dumps(again.sizes | {"heads": heads})}
-        save_file(again.state_dict(), tmp_path / "made-up", metadata=made_up)
-        with pytest.raises(ol.InputError, match="a student in"):
-            load_student(tmp_path / "made-up")
-    there = torch.ones(4, 6, dtype=torch.bool)
-    for given_ in ((sequences(4) + 20, there), (sequences(4).float(), there), (sequences(4, 7), there)):
+    for given_ in (
+        (sequences(4) + 20, torch.ones(4, 6, dtype=torch.bool)),
+        (sequences(4).float(), torch.ones(4, 6, dtype=torch.bool)),
+        (sequences(4, 7), torch.ones(4, 7, dtype=torch.bool)),
+    ):
         with pytest.raises(ol.InputError, match="token numbers"):
             again(*given_)
 
 
+def test_a_student_in_float64_is_loaded_in_float64(tmp_path):
+    start = TokenEncoder(11, 6, 16, 2, 16, 8, False, 0).double()
+    found = ol.distill(Deep().double().eval(), sequences(), student=start, steps=2, every=2)
+    again = ol.load(found.save(tmp_path / "student"))
+    given_ = (sequences(4), torch.ones(4, 6, dtype=torch.bool))
+    assert again(*given_).dtype == torch.float64
+    assert torch.equal(again(*given_), found.student(*given_))
+
+
+@pytest.mark.parametrize("how", ["constructed", "trained"])
+def test_a_student_of_real_inputs_is_loaded_bit_by_bit(tmp_path, how):
+    x = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    if how == "constructed":
+        found = ol.distill(network(2, 3, 1), domain=[(-1, 1)] * 2, tolerance=0.1)
+    else:
+        found = ol.distill(network(2, 3, 1), x, heads=2, width=16, d_model=8, steps=5)
+    again = ol.load(found.save(tmp_path / "student"))
+    assert isinstance(again, ol.Approximation)
+    assert np.array_equal(again(x), found(x))
+    assert again.certificate == found.approximation.certificate
+
+
+@pytest.mark.usefixtures("as_user")
+def test_a_bad_student_folder_is_refused_in_one_line(tmp_path, capsys):
+    student = TokenEncoder(11, 6, 16, 2, 16, 8, False, 0)
+    weights = {name: t.detach() for name, t in student.state_dict().items()}
+    sizes = student.sizes
+
+    def refused(words="a student in"):
+        with pytest.raises(ol.InputError, match=words) as refusal:
+            ol.load(tmp_path)
+        assert "\n" not in str(refusal.value)
+
+    refused("a model folder")  # empty
+    for heads in (0, 3, "many"):
+        save_file(weights, tmp_path / "student.safetensors", metadata={"student": json.dumps(sizes | {"heads": heads})})
+        refused()
+    for about in ({}, {"student": "no JSON"}, {"student": "[]"}, {"student": json.dumps(sizes | {"hats": 1})}):
+        save_file(weights, tmp_path / "student.safetensors", metadata=about)
+        refused()
+    save_file(
+        {name: t for name, t in weights.items() if name != "positions"},
+        tmp_path / "student.safetensors",
+        metadata={"student": json.dumps(sizes)},
+    )
+    refused()
+    (tmp_path / "student.safetensors").write_bytes(b"nothing")
+    refused()
+    save_file(weights, tmp_path / "student.safetensors", metadata={"student": json.dumps(sizes)})
+    assert isinstance(ol.load(tmp_path), TokenEncoder)
+    out = str(tmp_path / "out")
+    for command in (["inspect"], ["certify"], ["report"], ["export", "--to", "c", "--out", out]):  # of Approximations
+        assert main([command[0], str(tmp_path), *command[1:]]) == 2
+        assert "a model folder" in capsys.readouterr().err
+
+
 def test_fidelity_by_hand():
-    seen = Comparing()
+    seen = FidelityMeter()
     seen.add(torch.tensor([[1.0, 0.0], [0.0, 3.0]]), torch.tensor([[1.0, 2.0], [0.0, 3.0]]))
     f = seen.result()
     assert f.sup == 2.0
@@ -336,14 +394,14 @@ def test_fidelity_by_hand():
 
 def test_a_small_spread_far_from_zero_is_seen():
     answers = 1e8 + torch.tensor([[0.0], [1e-3], [2e-3]], dtype=torch.float64)
-    seen = Comparing()
+    seen = FidelityMeter()
     for part in answers.split(2):
         seen.add(part, part)
     assert seen.result().spread == pytest.approx(float((answers - 1e8).std(correction=0)), rel=1e-6)
 
 
 def test_a_student_that_answers_nan_is_not_close():
-    seen = Comparing()
+    seen = FidelityMeter()
     seen.add(torch.tensor([[float("nan")]]), torch.tensor([[1.0]]))
     seen.add(torch.tensor([[1.0]]), torch.tensor([[1.0]]))
     assert np.isnan(seen.result().sup)
@@ -370,7 +428,9 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(network(2, 1), domain=3), "a domain"),
         (lambda: ol.distill(network(1, 1), domain=[(0, 1)], within="abs(x1 - 0.12345) <= 1e-9"), "points in it"),
         (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
-        (lambda: ol.distill(Deep().eval(), sequences(), hats=3), "hats"),
+        (lambda: ol.distill(Deep().eval(), sequences(), lipschitz=3.0, units=2), "on tokens; found: lipschitz, units"),
+        (lambda: ol.distill(network(2, 1), domain=[(0, 1)] * 2, heads=3), "on a domain; found: heads"),
+        (lambda: ol.distill(network(2, 3, 1), np.ones((9, 2)), read="logits"), "on real inputs; found: read"),
         (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),
         (lambda: ol.distill(Deep().eval(), sequences(), read="mind"), "read"),
         (lambda: ol.distill(Deep().eval(), sequences(1)), "at least two"),
@@ -422,6 +482,15 @@ def test_the_command_line_refuses_what_it_cannot_use(tmp_path, capsys, monkeypat
         assert main(["distill", *arguments]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
+
+
+def test_every_option_is_named_and_belongs_somewhere():
+    with pytest.raises(TypeError, match="hats"):
+        ol.distill(Deep().eval(), sequences(), hats=3)
+    fixed = {"teacher", "inputs", "domain", "tolerance", "progress"}
+    named = set(inspect.signature(ol.distill).parameters) - fixed
+    assert named == set().union(*OPTIONS.values())
+    assert OPTIONS["real inputs"] <= set(inspect.signature(ol.train).parameters)
 
 
 def test_a_head_that_the_folder_lacks_is_not_asked(tmp_path):

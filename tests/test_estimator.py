@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import onelayer as ol
 from onelayer.common.errors import InputError
-from onelayer.training.estimators.regression import drawn, regressed, solve_values
+from onelayer.training.estimators.regression import random_gates, solve_values, solved_fit
 from onelayer.training.estimators.rows import rows_of
 
 FOLDER = "onelayer.training.estimators.estimator"
@@ -115,7 +115,7 @@ def test_the_layer_is_the_regression():
     """The assembled Transformer computes what was solved for, is only observed, and stands in its own attributes."""
     X, y = wave()
     rows = rows_of(X, y[:, None], None)
-    fitted = regressed(rows, None, None, 0)
+    fitted = solved_fit(rows, None, None, 0)
     model = ol.OneLayerRegressor().fit(X, y)
     mean, spread = rows.answer_units
     z = (X - rows.units[0]) * rows.units[1]
@@ -132,7 +132,7 @@ def test_leave_one_out_is_what_leaving_out_gives():
     X, y = wave(30)
     w = np.random.default_rng(1).integers(1, 4, 30).astype(float)
     rows = rows_of(X, y[:, None], w)
-    gating, alpha = drawn(rows, 8, 1.0, 0), np.array([0.5])
+    gating, alpha = random_gates(rows, 8, 1.0, 0), np.array([0.5])
     found = solve_values(rows, gating, alpha).held_out[:, 0]
     mean, spread = rows.answer_units
     z, t = (rows.x - rows.units[0]) * rows.units[1], (rows.y[:, 0] - mean[0]) / spread[0]

@@ -164,7 +164,6 @@ def test_a_trained_layer_survives_its_folder(tmp_path):
         ({"init": "zeros"}, "init='random'"),
         ({"device": "tpu9"}, "device"),
         ({"loss": "cross_entropy"}, "labels"),
-        ({"colour": 3}, "colour"),
         ({"tolerance": 0.0}, "tolerance"),
         ({"dtype": "float16"}, "float32"),
         ({"samples": 0}, "samples, a whole number"),
@@ -174,7 +173,7 @@ def test_a_trained_layer_survives_its_folder(tmp_path):
         ({"checkpoint": 5}, "checkpoint"),
     ],
 )
-def test_bad_wishes_are_refused_in_one_line(change, words, as_user):
+def test_bad_options_are_refused_in_one_line(change, words, as_user):
     with pytest.raises(ol.InputError) as refusal:
         ol.train(*WAVE, **(SMALL | {"steps": 5} | change))
     assert words in str(refusal.value)
@@ -185,16 +184,47 @@ def test_bad_wishes_are_refused_in_one_line(change, words, as_user):
     ("given", "words"),
     [
         ((np.zeros((3, 2)), np.zeros(4)), "as many answers"),
-        ((np.zeros(3), np.zeros(3)), "shape"),
-        ((np.zeros((3, 2)), np.zeros(3), -np.ones(3)), "weight"),
+        ((np.zeros((3, 2, 2, 2)), np.zeros(3)), "shape"),
+        ((np.zeros((0, 2)), np.zeros(0)), "N ≥ 1"),
+        ((np.zeros((3, 2)), np.zeros(3), -np.ones(3)), "weights ≥ 0"),
+        ((np.zeros((3, 2)), np.zeros(3), np.zeros(3)), "not all zero"),
+        ((np.zeros((3, 2)), np.zeros(3), np.ones(2)), "a weight for every sample"),
         ((np.zeros((3, 2)),), "two or three"),
         ((np.full((3, 2), np.nan), np.zeros(3)), "finite"),
-        ((np.full((3, 2), 1e200), np.zeros(3)), "size at most"),
+        ((np.full((3, 2), 1e200), np.zeros(3)), "at most 1e\\+150 in size"),
     ],
 )
 def test_bad_samples_are_refused(given, words, as_user):
     with pytest.raises(ol.InputError, match=words):
         ol.train(given, steps=5)
+
+
+def test_an_unknown_option_is_answered_with_the_nearest(as_user):
+    with pytest.raises(ol.InputError, match=r"an option of train; found: step; change: did you mean steps\?"):
+        ol.train(*WAVE, step=3)
+
+
+def test_a_target_brings_its_options_along():
+    a = ol.train(ol.Target("x1 + x2", [(0, 1)] * 2, within="x1 + x2 <= 1"), steps=2, **SMALL)
+    assert a.domain.within is not None
+    with pytest.raises(ol.InputError, match="a Target alone"):
+        ol.train(a.target, shape=(2, 1), steps=2)
+    with pytest.raises(ol.InputError, match=r"samples alone.*found: domain"):
+        ol.train((np.eye(3), np.ones(3)), [(0, 1)] * 3, steps=2)
+
+
+def test_inputs_of_one_variable_may_be_a_vector():
+    x = np.linspace(0, 1, 30)
+    one, two = (ol.train((X, x**2), steps=5, heads=1, width=4, d_model=4) for X in (x, x[:, None]))
+    assert one.model.fingerprint() == two.model.fingerprint()
+    assert np.array_equal(one(x[:, None]), two(x[:, None]))
+
+
+def test_a_shared_scale_normalises_all_entries_alike():
+    X = np.random.default_rng(0).normal(size=(40, 4)) * [1, 10, 100, 1000]
+    shared, own = (ol.train((X, X[:, 0]), steps=1, width=4, shared_scale=s) for s in (True, False))
+    assert len(torch.unique(shared.model.state_dict()["scale"])) == 1
+    assert len(torch.unique(own.model.state_dict()["scale"])) == 4
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 import onelayer as ol
 from onelayer.common.table import Table
-from onelayer.training.distill.student import Student, pooled
+from onelayer.model.token_encoder import TokenEncoder, pooled
 from onelayer.training.distill.teachers import packaged, teacher_of
 from page import options, page_of, placed
 from reactions import reactions, tokens
@@ -121,7 +121,9 @@ class Over(nn.Module):
         super().__init__()
         self.embedding = copy.deepcopy(teacher.embeddings).requires_grad_(True)
         inner = teacher.config.hidden_size
-        one = Student(1, 1, inner, 12, 4 * d_model, d_model, True, 0)  # its layer, norm and read-out, freshly drawn
+        one = TokenEncoder(
+            1, 1, inner, 12, 4 * d_model, d_model, True, 0
+        )  # its layer, norm and read-out, freshly drawn
         self.enter = nn.Linear(inner, d_model)
         with torch.no_grad():
             self.enter.weight.copy_(

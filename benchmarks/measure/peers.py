@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
-from onelayer.experiments.peers import compare_peers
+from onelayer.experiments.peers import PeerResult, compare_peers
 from page import markdown, options
 from targets import TARGETS, named
 

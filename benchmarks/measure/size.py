@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from onelayer.experiments.peers.counts import Counts, chebyshev_counts
 
 import onelayer as ol
-from onelayer.experiments.peers import PEERS, compare_peers
-from onelayer.experiments.peers.task import Clock, observed
+from chebyshev_counts import Counts, chebyshev_counts
+from onelayer.experiments.peers import PEERS, PeerResult, compare_peers
+from onelayer.experiments.peers.task import Clock, observed_error
 from page import markdown, options, page_of, placed
 from peers import table
 from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
@@ -62,7 +62,7 @@ def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
     approx = ol.build(entry.target, tolerance=goal.tolerance)
     spent = clock.spent
     # the larger of what the peers' test set and the certificate's own search show: to our disadvantage
-    seen = max(observed(approx, entry.target), approx.certificate.observed)
+    seen = max(observed_error(approx, entry.target), approx.certificate.observed)
     rows = compare_peers(entry.target, None, approx.parameters, seconds) if seconds is not None else []
     return Result(entry, goal, approx, seen, spent, chebyshev_counts(entry.target, None, seen), rows)
 

@@ -24,11 +24,13 @@ from ..approximation import Approximation, Facts
 from ..common.atomic import fresh_folder, umask
 from ..common.errors import InputError
 from ..model.config import LayerConfig
+from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import SCHEMA, Certificate
 from ..target.decoding import Decoding
 from ..target.domain import MOST_VARIABLES, Domain, domain_of
 from ..target.target import Target
+from . import student_folder
 
 FILES = ("model.safetensors", "target.json", "certificate.json")
 PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors")
@@ -50,8 +52,19 @@ def save(approximation: Approximation, folder: Path) -> Path:
     return folder
 
 
-def load(folder: str | Path) -> Approximation:
-    """The approximation of a folder. An edited file is refused."""
+def load(folder: str | Path) -> Approximation | TokenEncoder:
+    """What a folder holds: an Approximation, or the layer over tokens that `distill` trained (a module).
+
+    An edited file of an Approximation is refused.
+    """
+    path = Path(folder)
+    if (path / student_folder.FILES[0]).is_file() and not (path / FILES[0]).is_file():
+        return student_folder.load_student(path)
+    return load_approximation(path)
+
+
+def load_approximation(folder: str | Path) -> Approximation:
+    """The Approximation of a folder. An edited file is refused."""
     folder = Path(folder)
     for name in FILES:
         if not (folder / name).is_file():

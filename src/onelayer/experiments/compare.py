@@ -19,17 +19,20 @@ from typing import Any
 import numpy as np
 
 from ..approximation import Approximation
+from ..common.checks import known_options
 from ..common.errors import InputError
+from ..common.progress import Progress
 from ..common.table import Table, at_most
 from ..pipeline import build, certify
 from ..target.points import fitting_points
 from ..target.target import Target, require_tolerance, target_of
-from ..training.train import prepared, train
+from ..training.recipe import Recipe
+from ..training.start import StartingLayer, prepare
+from ..training.train import train
 from .matched_size import layer_size
 from .peers import PEERS, Peer
 from .peers.task import TEST_POINTS, TEST_SEED, Function
 
-Progress = Callable[[str, float], None]
 PILOT_STEPS = 60  # to measure how long a step takes
 SEEDS = 2  # from which a layer of a given size is trained: small ones depend on luck
 VALIDATIONS = 50  # in one training
@@ -93,6 +96,7 @@ class Comparison:
         return "".join(table._repr_html_() for table in self.tables())
 
 
+@known_options
 def compare(
     function: "str | Callable[[Any], Any] | Target",
     domain: Any = None,
@@ -178,7 +182,7 @@ class _Contest:
         return self.judged(entrant, found)
 
     def warm_started(self, built: Approximation) -> Entrant:
-        found, spent = self._train({"init": built, "loss": "sup", "seed": self.seed})
+        found, spent = self._train({"loss": "sup", "seed": self.seed}, {"init": built})
         best = found.history.best if found.history else 0
         unchanged = found.history is not None and best == 0
         note = "not improved: returned as built" if unchanged else f"{best:,} steps"
@@ -198,7 +202,7 @@ class _Contest:
         rows = []
         for name, size in ((f"trained, {k} heads", (k, 4, 4 * k)), (f"trained, FFN of {2 * k}", (1, 2 * k, 4))):
             tries = [replace(self, seed=self.seed + i)._train_layer("adam", size) for i in range(SEEDS)]
-            found, _ = min(tries, key=lambda t: t[0].history.least if t[0].history else math.inf)
+            found, _ = min(tries, key=lambda t: t[0].history.smallest_error if t[0].history else math.inf)
             spent = sum(seconds for _, seconds in tries)
             entrant = Entrant(name, "trained", found.parameters, spent, note=f"best of {SEEDS} seeds", size=k)
             rows.append(self.judged(entrant, found))
@@ -230,12 +234,15 @@ class _Contest:
         self, optimizer: str, size: tuple[int, int, int], samples: int | None = None
     ) -> tuple[Approximation, float]:
         """(a layer of (heads, width, d_model) trained from random weights, processor seconds)."""
-        options: dict[str, Any] = {"optimizer": optimizer, "seed": self.seed, "samples": samples, "dtype": "float64"}
-        return self._train(options | dict(zip(("heads", "width", "d_model"), size, strict=True)))
+        start = dict(zip(("heads", "width", "d_model"), size, strict=True)) | {"dtype": "float64"}
+        return self._train({"optimizer": optimizer, "seed": self.seed}, start, samples)
 
-    def _train(self, options: dict[str, Any]) -> tuple[Approximation, float]:
+    def _train(
+        self, how: dict[str, Any], start: dict[str, Any], samples: int | None = None
+    ) -> tuple[Approximation, float]:
         """(a layer trained for the time, processor seconds); a pilot tells how many steps the time allows."""
-        pilot = prepared(self.target, steps=PILOT_STEPS, every=PILOT_STEPS, **options)
+        recipe = Recipe(steps=PILOT_STEPS, every=PILOT_STEPS, **how)
+        pilot = prepare(self.target, None, recipe, StartingLayer(**start), samples=samples)
         pilot.step(0)  # warms up
         started = time.process_time()
         for step in range(1, PILOT_STEPS):
@@ -243,7 +250,7 @@ class _Contest:
         spent = max(time.process_time() - started, 1e-6 * PILOT_STEPS)
         steps = max(PILOT_STEPS, int(self.seconds * (PILOT_STEPS - 1) / spent))
         started = time.process_time()
-        found = train(self.target, steps=steps, every=max(1, steps // VALIDATIONS), **options)
+        found = train(self.target, steps=steps, every=max(1, steps // VALIDATIONS), samples=samples, **how, **start)
         return found, time.process_time() - started
 
     def _bound(self, found: Approximation) -> float:

@@ -1,4 +1,4 @@
-"""History: what happened in a training, step by step, as a value."""
+"""History: the validations of a training, in order."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ..common.table import Table
 
 @dataclass(frozen=True)
 class Moment:
-    """One validation: at which step, the mean loss since the last one, and how the layer did on held-out samples."""
+    """One validation: the step, the mean loss since the last one, and how the layer did on held-out samples."""
 
     step: int
     loss: float
@@ -20,7 +20,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class History:
-    """All validations in order; `best` is the step whose weights were kept, `seconds` is not part of the comparison."""
+    """All validations in order; `best` is the step whose weights were kept. `seconds` does not count for equality."""
 
     moments: tuple[Moment, ...] = ()
     best: int = 0
@@ -32,12 +32,12 @@ class History:
         return self.moments[-1].step if self.moments else 0
 
     @property
-    def least(self) -> float:
+    def smallest_error(self) -> float:
         """The smallest validated error."""
         return min((moment.validated for moment in self.moments), default=math.inf)
 
     def table(self, most: int = 20) -> Table:
-        """The validations, thinned out to `most`."""
+        """The validations, thinned out to at most `most`."""
         table = Table("History of the training", ("step", "loss", "largest held-out error", "RMSE", "rate"))
         stride = max(1, -(-len(self.moments) // most))
         for moment in [*self.moments[::-1][::stride]][::-1]:

@@ -8,6 +8,7 @@ within the declared evaluation error, and a few units in the last place, of f.
 import hashlib
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -134,22 +135,12 @@ def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
     """Data from (X, Y): X [N], [N, D] or [N, n, d], Y [N] or [N, …], NumPy or torch."""
     if len(pair) != 2:
         raise InputError("data as a pair (X, Y)", f"{len(pair)} entries", "give inputs and outputs")
-    X, Y = (numbers_of(name, array) for name, array in zip("XY", pair, strict=True))
-    if X.ndim not in (1, 2, 3) or Y.ndim == 0 or 0 in X.shape[1:] or 0 in Y.shape[1:]:
-        found = f"X of shape {list(X.shape)} and Y of shape {list(Y.shape)}"
-        raise InputError("X [N, D] or [N, n, d] and Y [N] or [N, …]", found, "reshape the data")
-    if len(X) != len(Y):
-        raise InputError("as many outputs as inputs", f"{len(X)} inputs and {len(Y)} outputs", "make the two agree")
+    X, Y = read_samples(*pair)
     if math.prod(X.shape[1:]) > MOST_VARIABLES:
         raise InputError(f"at most {MOST_VARIABLES} variables", f"{math.prod(X.shape[1:])}", "use fewer variables")
     if len(X) < 2:
         raise InputError("at least 2 samples", f"{len(X)}", "give more data")
     x, y = X.reshape(len(X), -1), Y.reshape(len(Y), -1)
-    for name, array in (("X", x), ("Y", y)):
-        bad = np.flatnonzero(~(np.abs(array) <= LARGEST).all(axis=1))
-        if len(bad):
-            found = f"{array[bad[0]].tolist()[:8]} in {name}, sample {bad[0]}"
-            raise InputError(f"finite numbers, at most {LARGEST:g} in size", found, "leave such samples out")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise InputError("split, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
     rows = _distinct(x, y, error)
@@ -168,6 +159,48 @@ def require_function(data: Data | None, asked: str) -> None:
     if data is not None:
         wanted = f"{asked}, which needs a function that can be asked anywhere"
         raise InputError(wanted, str(data), "use method='solved', or give a formula or a callable")
+
+
+def read_samples(
+    X: Any, Y: Any, largest: float = LARGEST, row_names: Sequence[str] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Samples as arrays of float64: X [N], [N, D] or [N, n, d] and Y [N] or [N, …], NumPy, torch or lists.
+
+    There is at least one sample, and as many answers as inputs; every number is finite and at most `largest` in size.
+    """
+    x, y = numbers_of("X", X), numbers_of("Y", Y)
+    if x.ndim not in (1, 2, 3) or y.ndim == 0 or 0 in x.shape or 0 in y.shape[1:]:
+        found = f"X of shape {list(x.shape)} and Y of shape {list(y.shape)}"
+        raise InputError("X [N, D] or [N, n, d] and Y [N] or [N, …] with N ≥ 1", found, "reshape the data")
+    if len(x) != len(y):
+        raise InputError("as many answers as inputs", f"{len(x)} inputs and {len(y)} answers", "make the two agree")
+    if row_names is not None and len(row_names) != len(x):
+        raise InputError("a name for every row", f"{len(row_names)} names, {len(x)} rows", "make the two agree")
+    for name, array in (("X", x.reshape(len(x), -1)), ("Y", y.reshape(len(y), -1))):
+        bad = ~(np.abs(array) <= largest)
+        if bad.any():
+            row = int(bad.any(axis=1).argmax())
+            found = f"{array[row][bad[row]][0]:g} in {name}, {row_name(row, row_names)}"
+            change = "leave such samples out, or use other units"
+            raise InputError(f"finite numbers, at most {largest:g} in size", found, change)
+    return x, y
+
+
+def read_weights(weights: Any, count: int) -> Float[np.ndarray, " sample"]:
+    """A weight for each of `count` samples: finite, not negative, not all zero."""
+    w = numbers_of("weights", weights).reshape(-1)
+    if len(w) != count:
+        raise InputError("a weight for every sample", f"{len(w)} weights, {count} samples", "make the two agree")
+    bad = w[~((w >= 0) & (w <= LARGEST))]
+    if len(bad) or not w.any():
+        found = f"{bad[0]:g}" if len(bad) else "zero everywhere"
+        raise InputError(f"weights ≥ 0, at most {LARGEST:g} and not all zero", found, "correct the weights")
+    return w
+
+
+def row_name(row: int, row_names: Sequence[str] | None) -> str:
+    """What messages call a sample."""
+    return f"row {row}" if row_names is None else row_names[row]
 
 
 def numbers_of(name: str, given: Any) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Training by gradient descent: what to do (`recipe`), on what (`material`), what happened (`history`), and where it stood."""
+"""Layers by gradient descent, from a target or from samples: `train`, the scikit-learn estimators, distillation."""

@@ -1,7 +1,7 @@
-"""Recipe: how a layer is trained. Checked once, free of torch.
+"""Recipe: how a layer is trained. It is checked when it is made, and needs no torch.
 
-Rates follow a schedule over all steps: they rise linearly during the warm-up, then stay ("constant") or fall to 0 as half a
-cosine ("cosine"). Where no rate is given it depends on the optimiser; weights that were constructed are moved more gently.
+The learning rate follows a schedule over all steps: it rises linearly during the warm-up, then stays ("constant") or falls to
+0 as half a cosine ("cosine"). The default rate depends on the optimiser; weights that were constructed get a much smaller one.
 """
 
 import math
@@ -15,10 +15,10 @@ Optimizer = Literal["adam", "sgd", "momentum"]
 Loss = Literal["mse", "cross_entropy", "sup"]
 Schedule = Literal["cosine", "constant"]
 
-RATES = {"adam": 1e-2, "sgd": 5e-2, "momentum": 2e-2}
-GENTLE = 1e-3  # of those rates, for constructed weights
+DEFAULT_RATES = {"adam": 1e-2, "sgd": 5e-2, "momentum": 2e-2}
+CONSTRUCTED_RATE = 1e-3  # share of those rates for weights that were constructed
 MOMENTUM = 0.9
-POWER = 8  # of the errors: loss "sup" is their mean in this power, a smooth maximum
+SUP_POWER = 8  # loss "sup" is the mean of the errors to this power, a smooth maximum
 
 _RANGES: dict[str, tuple[float, float]] = {  # smallest and largest value
     "rate": (0.0, 1e6),
@@ -37,20 +37,20 @@ _RANGES: dict[str, tuple[float, float]] = {  # smallest and largest value
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Optimiser, loss, schedule and all numbers of a training; two equal recipes on equal material give equal layers."""
+    """Optimiser, loss, schedule and all numbers of a training; equal recipes on equal material give equal layers."""
 
     optimizer: Optimizer = "adam"
     loss: Loss = "mse"
     schedule: Schedule = "cosine"
-    rate: float | None = None  # None: by the optimiser
+    rate: float | None = None  # None: the default of the optimiser
     steps: int = 5000
     batch: int = 256
     seed: int = 0
-    warm_up: float = 0.05  # of the steps
-    clipping: float = 1.0  # the longest gradient; 0: no limit
+    warm_up: float = 0.05  # share of the steps
+    clipping: float = 1.0  # largest norm of a gradient; 0: no limit
     weight_decay: float = 0.0
     dropout: float = 0.0
-    validation: float = 0.1  # of given samples are held out
+    validation: float = 0.1  # share of given samples that is held out
     every: int = 250  # steps from one validation to the next
     patience: int | None = None  # validations without progress before training stops; None: never
 
@@ -75,8 +75,12 @@ class Recipe:
                 object.__setattr__(self, f.name, int(value) if whole else float(value))
 
     def rate_at(self, step: int, constructed: bool) -> float:
-        """The learning rate of a step, counted from 0."""
-        top = RATES[self.optimizer] * (GENTLE if constructed else 1.0) if self.rate is None else self.rate
+        """The learning rate of a step; steps are counted from 0."""
+        top = (
+            DEFAULT_RATES[self.optimizer] * (CONSTRUCTED_RATE if constructed else 1.0)
+            if self.rate is None
+            else self.rate
+        )
         rising = min(1.0, (step + 1) / max(self.warm_up * self.steps, 1.0))
         falling = (1 + math.cos(math.pi * step / self.steps)) / 2 if self.schedule == "cosine" else 1.0
         return top * rising * falling

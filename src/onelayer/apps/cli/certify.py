@@ -32,7 +32,9 @@ def certify(
     """
     import onelayer as ol
 
-    approximation = ol.load(folder)
+    from ...deployment.folder import load_approximation
+
+    approximation = load_approximation(folder)
     target = approximation.target
     if target is None:
         raise InputError(

@@ -61,9 +61,9 @@ def evaluate(
     if output is not None and source is None:
         raise InputError("--output together with --input", "no --input", "leave --output out, or name a file")
     point = [given.number(text, "the point") for text in numbers or []]
-    import onelayer as ol
+    from ...deployment.folder import load_approximation
 
-    fast = ol.load(folder).fast(attention.value, remainder, device)
+    fast = load_approximation(folder).fast(attention.value, remainder, device)
     if source is not None:
         return _file(fast, Path(source), Path(output) if output is not None else None, outside, json)
     return _point(fast, point, outside, explain, json)

@@ -24,11 +24,10 @@ def inspect(
     json: given.Json = False,
 ) -> int:
     """Show what is in a folder: certificate, heads, weights and their spectra, where the error is."""
-    import onelayer as ol
-
+    from ...deployment.folder import load_approximation
     from ...views.terminal import LEVELS, plain, summary, tables
 
-    approximation = ol.load(folder)
+    approximation = load_approximation(folder)
     if json:
         print_json(record(approximation))
     elif form is Format.text:

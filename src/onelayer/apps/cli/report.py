@@ -13,8 +13,8 @@ def report(
     ] = None,
 ) -> int:
     """Write the report of a folder: one page with pictures of target, error, heads, weights and proof. It works offline."""
-    import onelayer as ol
+    from ...deployment.folder import load_approximation
 
     path = folder / "report.html" if out is None else out
-    print(f"written to {ol.load(folder).report(path)}")
+    print(f"written to {load_approximation(folder).report(path)}")
     return 0

@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-Progress = Callable[[str, float], None]
+from ...common.progress import Progress
 
 
 class Stopped(Exception):

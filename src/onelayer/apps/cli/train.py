@@ -51,13 +51,15 @@ def train(
 
     import onelayer as ol
 
+    from ...deployment.folder import load_approximation
+
     wishes: dict[str, Any] = {"heads": heads, "width": width, "d_model": d_model, "optimizer": optimizer, "loss": loss}
     wishes |= {"schedule": schedule, "rate": rate, "steps": steps, "batch": batch, "samples": samples, "seed": seed}
     wishes |= {"dtype": dtype.value, "device": device, "seconds": seconds}
     if checkpoint is not None:
         wishes["checkpoint"] = Path(checkpoint)
     if init is not None:
-        wishes["init"] = ol.load(init)
+        wishes["init"] = load_approximation(init)
     with progress_bar(not json) as progress:
         found = ol.train(target, tolerance=eps, progress=progress, **wishes)
         if certify > 0:

@@ -13,8 +13,9 @@ from ...construction.representative.layer import plan_representative
 from ...experiments.matched_size import layer_size
 from ...pipeline import build
 from ...target.target import Target
-from ...training.run import Run
-from ...training.train import prepared
+from ...training.recipe import Recipe
+from ...training.start import StartingLayer, prepare
+from ...training.steps import LayerTraining
 from ...views.pages import array_record
 from ...views.scene import window
 from .input import LayerSpec
@@ -75,7 +76,8 @@ def train_job(spec: LayerSpec, parameters: int, limits: Limits, emit: Emit) -> N
     drawn, others = len(x), np.random.default_rng(0).random((SCATTERED_POINTS, target.dimension))
     x = np.concatenate([x, target.domain.points(others)])
     f, started = target.values(x), time.perf_counter()
-    run = prepared(target, **shape, dtype="float64", steps=STEPS, every=STEPS_PER_EVENT, rate=None)
+    start = StartingLayer(**shape, dtype="float64")
+    run = prepare(target, None, Recipe(steps=STEPS, every=STEPS_PER_EVENT), start)
     emit({"event": "size", **shape, "parameters": run.model.parameter_count, "steps": STEPS})
 
     def moment(stage: str, share: float) -> None:
@@ -112,7 +114,7 @@ def _grid(target: Target) -> tuple[list[np.ndarray], np.ndarray]:
     return axes, x
 
 
-def _values(run: Run, x: np.ndarray) -> np.ndarray:
+def _values(run: LayerTraining, x: np.ndarray) -> np.ndarray:
     """T of a layer in training, in the units of f."""
     c = run.model.config
     given = torch.from_numpy(x).to(run.model.W_E.dtype).reshape(-1, c.tokens, c.features_in)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation, Facts
+from ...common.checks import known_options
 from ...common.errors import InputError
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import Frame
@@ -36,6 +37,7 @@ STATEMENT = (
 )
 
 
+@known_options
 def memorize(
     X: Any,
     Y: Any,

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from ...common.errors import InputError
 from ...layer.arithmetic import Arithmetic
 from ...target.decoding import Decoding
-from ...target.samples import LARGEST, numbers_of
+from ...target.samples import LARGEST, read_samples, row_name
 
 LARGEST_FLOAT32 = 1e30  # sums and products of such numbers, normalised, stay far from overflow
 SHOWN = 3  # conflicts that a refusal names
@@ -41,7 +41,7 @@ class Dataset:
         return len(self.x)
 
     def name(self, sample: int) -> str:
-        return _name(int(self.rows[sample]), self.called)
+        return row_name(int(self.rows[sample]), self.called)
 
     @property
     def box(self) -> list[tuple[float, float]]:
@@ -57,21 +57,9 @@ def dataset_of(
     X: Any, Y: Any, labels: bool | None, arithmetic: Arithmetic, called: Sequence[str] | None = None
 ) -> Dataset:
     """X [N], [N, D] or [N, n, d] and Y [N] or [N, …], checked; labels by their kind, unless `labels` says so."""
-    x3 = numbers_of("X", X)
-    if x3.ndim not in (1, 2, 3) or 0 in x3.shape:
-        raise InputError("X of shape [N, D] or [N, n, d]", f"shape {list(x3.shape)}", "reshape X")
-    y3, decoding = _answers(Y, labels)
-    if len(x3) != len(y3):
-        raise InputError("as many answers as inputs", f"{len(x3)} inputs and {len(y3)} answers", "make the two agree")
-    if called is not None and len(called) != len(x3):
-        raise InputError("a name for every row", f"{len(called)} names, {len(x3)} rows", "make the two agree")
+    answers, decoding = _answers(Y, labels)
+    x3, y3 = read_samples(X, answers, LARGEST if arithmetic.dtype == torch.float64 else LARGEST_FLOAT32, called)
     x, y = x3.reshape(len(x3), -1), y3.reshape(len(y3), -1)
-    largest = LARGEST if arithmetic.dtype == torch.float64 else LARGEST_FLOAT32
-    for name, array in (("X", x), ("Y", y)):
-        bad = np.flatnonzero(~(np.abs(array) <= largest).all(axis=1))
-        if len(bad):
-            found = f"{array[bad[0]][~(np.abs(array[bad[0]]) <= largest)][0]:g} in {name}, {_name(int(bad[0]), called)}"
-            raise InputError(f"finite numbers, at most {largest:g} in size", found, "leave such samples out")
     digest = hashlib.sha256(x3.astype("<f8").tobytes() + y3.astype("<f8").tobytes()).hexdigest()
     if arithmetic.dtype == torch.float32:
         x = x.astype(np.float32).astype(np.float64)
@@ -107,7 +95,7 @@ def _answers(Y: Any, labels: bool | None) -> tuple[np.ndarray, Decoding | None]:
     if not labels:
         if y.dtype.kind == "U":
             raise InputError("numbers as Y", f"words such as {str(y.flat[0])!r}", "leave labels=False out")
-        return numbers_of("Y", y), None
+        return y, None
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise InputError("finite labels", f"{y[~np.isfinite(y)][0]:g}", "leave such samples out")
     classes, index = np.unique(y, return_inverse=True)
@@ -122,13 +110,9 @@ def _distinct(x: np.ndarray, y: np.ndarray, called: Sequence[str] | None) -> Int
     for i, point in enumerate(x):
         k = first.setdefault(point.tobytes(), i)
         if k != i and not np.array_equal(y[i], y[k]):
-            conflicts.append(f"{_name(k, called)} and {_name(i, called)}")
+            conflicts.append(f"{row_name(k, called)} and {row_name(i, called)}")
     if conflicts:
         more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
         found = f"the same input with different answers: {', '.join(conflicts[:SHOWN])}{more}"
         raise InputError("one answer for every input", found, "keep one of each")
     return np.array(list(first.values()), dtype=np.int64)
-
-
-def _name(row: int, called: Sequence[str] | None) -> str:
-    return f"row {row}" if called is None else called[row]

@@ -11,7 +11,6 @@ is always evaluated by the model itself, and so are points outside the domain.
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +23,7 @@ from ...approximation import Approximation, Attention, Outside
 from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.outward import UP_FEW
+from ...common.progress import Progress
 from ...layer.arithmetic import arithmetic_of
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
@@ -63,7 +63,7 @@ class Evaluator:
         source: str | Path,
         output: str | Path,
         outside: Outside = "allow",
-        progress: Callable[[str, float], None] | None = None,
+        progress: Progress | None = None,
     ) -> int:
         """All points of a file, in constant memory, as `Approximation.evaluate` does."""
         from ..files.streaming import evaluate_file

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...approximation import Approximation
+from ...common.checks import known_options
 from ...common.errors import InputError
 from ...common.table import Table
 from . import c, onnx, torch
@@ -67,6 +68,7 @@ class Exported:
         return self.table()._repr_html_()
 
 
+@known_options
 def export(
     layer: Approximation | str | Path,
     path: str | Path,

@@ -22,7 +22,7 @@ from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer
 from ...target.margin import in_scope
 from ...target.points import uniform_points
-from ..folder import load
+from ..folder import load_approximation
 
 Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] in the exported dtype → [point, outputs]
 
@@ -166,7 +166,7 @@ def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
         raise InputError(
             "an Approximation or a model folder", type(layer).__name__, "pass what `build` returned or wrote"
         )
-    approximation = layer if isinstance(layer, Approximation) else load(layer)
+    approximation = layer if isinstance(layer, Approximation) else load_approximation(layer)
     wanted = approximation.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
     model = copy.deepcopy(approximation.model).to(wanted).eval()
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):

@@ -24,13 +24,13 @@ from ... import __version__
 from ...approximation import Approximation, Outside
 from ...common.errors import InputError
 from ...common.interrupts import Interruption
+from ...common.progress import Progress
 from ..attention.evaluator import Evaluator
 from .batch import AddedColumns, Batch
 from .formats import kind_of, point_file
 from .npy import NumpyPoints, write_array
 from .partial import PartialValues, Purpose
 
-Step = Callable[[str, float], None]
 CELLS = 2**18  # in a batch, columns of file and layer together: 2 MB as numbers, about 40 MB as CSV text
 ENDS = 2**20  # bytes compared at each end of a file
 
@@ -40,7 +40,7 @@ def evaluate_file(
     source: Path,
     output: Path,
     outside: Outside = "allow",
-    progress: Step | None = None,
+    progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> int:
     """Write the points of `source` and their values to `output`; returns the number of points.
@@ -110,14 +110,14 @@ class Streaming:
             "versions": f"onelayer {__version__}, torch {torch.__version__}, numpy {np.__version__}",
         }
 
-    def evaluate(self, values: PartialValues, step: Step) -> None:
+    def evaluate(self, values: PartialValues, step: Progress) -> None:
         """Compute the values that are still missing."""
         for batch in self.file.batches(self.rows, values.points):
             self._require_valid(batch)
             values.append(self.values_at(batch.x))
             step(f"{values.points:,} points", batch.fraction)
 
-    def write(self, values: PartialValues, output: Path, step: Step) -> None:
+    def write(self, values: PartialValues, output: Path, step: Progress) -> None:
         """Write points and values as the output, in one piece."""
         fresh, kind = values.folder / "whole", kind_of(output)
         text: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if kind == "CSV" else {}

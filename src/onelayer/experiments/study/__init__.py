@@ -5,6 +5,7 @@ sweep.py → run.py or cluster.py (measurement.py, measures/) → store.py → r
 
 from pathlib import Path
 
+from ...common.checks import known_options
 from ...common.errors import InputError
 from .cluster import cluster_outcomes
 from .result import Study
@@ -15,6 +16,7 @@ from .sweep import Sweep, sweep_of
 __all__ = ["Study", "Sweep", "study"]
 
 
+@known_options
 def study(
     sweep: "Sweep | str | Path",
     out: str | Path | None = None,

@@ -15,12 +15,12 @@ from typing import Any
 
 from ...common.errors import InputError
 from ...common.interrupts import at_once
+from ...common.progress import Progress
 from ...common.table import duration
 from .axes import Task
 from .measurement import measure_point
 from .store import Outcome
 
-Progress = Callable[[str, float], None]
 Outcomes = Iterator[tuple[Task, Outcome]]
 PARENT_CHECK = 0.5  # seconds between checks that the process that started this one is alive
 

@@ -1,27 +1,56 @@
 """Distillation: a deep Transformer, or any other network, turned into one layer (Sections VI.B and VI.C of the paper).
 
-    a teacher of few real variables    constructed, with a certificate: its own formula where its operations allow that
-                                       (`expression`), a declared Lipschitz constant otherwise; without one only observed
+    a teacher of few real variables    constructed, with a certificate: from its own formula where its operations allow that
+                                       (`as_formula`), from a declared Lipschitz constant otherwise; without one only observed
     a teacher on given real inputs     trained on its answers (`train`), judged at held-out inputs
-    a teacher of token sequences       one stock encoder layer over an embedding (`student`), trained likewise (`lesson`)
+    a teacher of token sequences       one stock encoder layer over an embedding (`TokenEncoder`), trained on its answers
+                                       (`token_training`), judged at held-out sequences
 
-How faithful the layer is, is measured at inputs that were held out (`fidelity`), and never called a bound.
+How faithful the layer is to its teacher is measured at held-out inputs (`fidelity`), and never called a bound.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from ...common.checks import known_options
 from ...common.errors import InputError
+from ...common.progress import Progress
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
-    from .distillation import Distillation
+    from ...approximation import Approximation
+    from ...construction.request import Construction, Method
+    from ...layer.assemble import Layout
+    from ...model.config import Activation, Norm
+    from ..recipe import Loss, Optimizer, Schedule
+    from .result import Distillation
 
-Progress = Callable[[str, float], None]
+STEP_OPTIONS = {
+    "schedule",
+    "rate",
+    "steps",
+    "batch",
+    "warm_up",
+    "clipping",
+    "weight_decay",
+    "every",
+    "patience",
+    "seed",
+}
+TRAINING_OPTIONS = STEP_OPTIONS | {"heads", "width", "d_model", "checkpoint", "device", "seconds"}
+OPTIONS = {  # by what the teacher is distilled on
+    "a domain": {"relative", "method", "construction", "layout", "units", "hinges", "symmetric", "dtype", "device", "seed"}
+    | {"seconds", "shape", "output_shape", "lipschitz", "modulus", "within", "evaluation_error", "margin", "split"},
+    "real inputs": TRAINING_OPTIONS
+    | {"activation", "norm", "shared_scale", "init", "samples", "optimizer", "loss", "dropout", "validation", "dtype", "shape"},
+    "tokens": TRAINING_OPTIONS | {"read", "temperature", "mask", "held_out", "judge", "student"},
+}  # fmt: skip
 
 
+@known_options
 def distill(
     teacher: "nn.Module | Callable[..., Any] | str | Path",
     inputs: Any = None,
@@ -29,30 +58,94 @@ def distill(
     domain: Any = None,
     tolerance: float = 1e-2,
     progress: Progress | None = None,
-    **wishes: Any,
+    seed: int | None = None,
+    seconds: float | None = None,
+    device: str | None = None,
+    dtype: "str | torch.dtype | None" = None,
+    relative: bool | None = None,
+    method: "Method | None" = None,
+    construction: "Construction | None" = None,
+    layout: "Layout | None" = None,
+    units: int | None = None,
+    hinges: int | None = None,
+    symmetric: bool | None = None,
+    shape: tuple[int, int] | None = None,
+    output_shape: tuple[int, ...] | None = None,
+    lipschitz: float | Sequence[float] | None = None,
+    modulus: Callable[[float], float] | None = None,
+    within: str | None = None,
+    evaluation_error: float | None = None,
+    margin: float | None = None,
+    split: int | None = None,
+    heads: int | None = None,
+    width: int | None = None,
+    d_model: int | None = None,
+    activation: "Activation | None" = None,
+    norm: "Norm | None" = None,
+    shared_scale: bool | None = None,
+    init: "Literal['random'] | Approximation | None" = None,
+    samples: int | None = None,
+    optimizer: "Optimizer | None" = None,
+    loss: "Loss | None" = None,
+    schedule: "Schedule | None" = None,
+    rate: float | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    warm_up: float | None = None,
+    clipping: float | None = None,
+    weight_decay: float | None = None,
+    dropout: float | None = None,
+    validation: float | None = None,
+    every: int | None = None,
+    patience: int | None = None,
+    checkpoint: str | Path | None = None,
+    read: Literal["hidden", "logits", "pooled"] | None = None,
+    temperature: float | None = None,
+    mask: Any = None,
+    held_out: float | None = None,
+    judge: Sequence[Any] | None = None,
+    student: "nn.Module | None" = None,
 ) -> "Distillation":
     """One layer for a teacher: any `nn.Module`, a batched callable, or the folder of a `transformers` model.
 
     With a `domain` (sides as for `build`) the layer is constructed, and certified if the teacher's operations can be written as
-    a formula or a `lipschitz` constant is declared; `wishes` are those of `build`.
-    With `inputs`, an array [N, D] or [N, n, d] of real numbers, it is trained on the teacher's answers; `wishes` are those of
-    `train`. With token numbers [N, n] or texts it is a stock encoder layer over an embedding; `wishes` are heads, width, d_model,
-    `read` ("hidden", "logits" or "pooled"), temperature, mask, held_out (a share) or judge (tokens and mask of their own),
-    student (a module to train instead), checkpoint, device, seconds, and those of a recipe (steps, batch, rate, seed, …).
+    a formula or a `lipschitz` constant is declared. It takes the options of `build`, `relative` to `split`.
+
+    With `inputs`, an array [N, D] or [N, n, d] of real numbers, the layer is trained on the teacher's answers. It takes
+    the options of `train`, `heads` to `checkpoint`, and `shape`.
+
+    With token numbers [N, n] or texts the layer is a stock encoder layer over an embedding. It takes `heads`, `width` and
+    `d_model`, the options of its steps (`schedule` to `clipping`, `weight_decay`, `every`, `patience`), `checkpoint`, and those
+    from `read` on: `read` is what it learns of the teacher ("hidden" states, "logits" or one "pooled" vector), `temperature` that
+    of the logits, `mask` is true where there is a token, `held_out` the share of sequences that judge, or `judge` such sequences
+    themselves (tokens and a mask), `student` a module to train instead.
+
+    None stands for the default of `build`, of `train`, or of a training on tokens; an option that does not apply is refused.
     """
+    options = {name: value for name, value in locals().items() if value is not None}
+    for name in ("teacher", "inputs", "domain", "tolerance", "progress"):
+        options.pop(name, None)
     if (inputs is None) == (domain is None):
         found = "both" if inputs is not None else "neither"
         raise InputError("inputs or a domain", found, "give inputs to train on, or a domain to construct on")
     if domain is not None:
-        from .continuous import constructed
+        from .continuous import construct
 
-        return constructed(teacher, domain, tolerance, progress, wishes)
-    from .inputs import are_tokens
+        _require_known(options, "a domain")
+        return construct(teacher, domain, tolerance, progress, options)
+    from .sequences import are_tokens
 
     if are_tokens(inputs) or isinstance(teacher, str | Path):
-        from .lesson import taught
+        from .token_training import train_on_tokens
 
-        return taught(teacher, inputs, progress, wishes)
-    from .continuous import trained
+        _require_known(options, "tokens")
+        return train_on_tokens(teacher, inputs, progress, options)
+    from .continuous import train_on_inputs
 
-    return trained(teacher, inputs, tolerance, progress, wishes)
+    _require_known(options, "real inputs")
+    return train_on_inputs(teacher, inputs, tolerance, progress, options)
+
+
+def _require_known(options: dict[str, Any], given: str) -> None:
+    if others := sorted(set(options) - OPTIONS[given]):
+        raise InputError(f"options of a distillation on {given}", ", ".join(others), "leave them out")

@@ -1,4 +1,4 @@
-"""Teachers of real numbers: constructed on a domain, with a certificate; or trained on given inputs."""
+"""Teachers of real numbers: a layer constructed on a domain, with a certificate, or trained on given inputs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,62 +14,59 @@ from ...formula import Formula, evaluate, parse
 from ...pipeline import build
 from ...target.domain import Domain, domain_of
 from ...target.points import uniform_points
+from ...target.samples import numbers_of
 from ...target.target import Target
 from ..recipe import Recipe
+from ..steps import Progress
 from ..train import train
-from .distillation import Distillation, parameters_of, ratio_of_times
-from .expression import formula_of
-from .fidelity import Comparing
-from .inputs import unseen
-from .steady import answer, real_tensor, require_repeated, require_steady
+from .as_formula import formula_of
+from .determinism import answer, real_tensor, require_deterministic, require_same_twice
+from .fidelity import FidelityMeter
+from .result import Distillation, parameters_of, ratio_of_times
+from .sequences import unseen
 
-Progress = Callable[[str, float], None]
-JUDGED = 4096  # points at which fidelity is observed on a domain
-AT_ONCE = 4096
-FEW = 16  # inputs that a teacher is asked about twice
+JUDGED = 4096  # points of a domain where fidelity is observed
+BATCH = 4096  # inputs that a teacher answers at a time
+REPEATED = 16  # inputs that a teacher answers twice, to see whether it is deterministic
 
 
-def constructed(
-    teacher: Any, domain: Any, tolerance: float, progress: Progress | None, wishes: dict[str, Any]
+def construct(
+    teacher: Any, domain: Any, tolerance: float, progress: Progress | None, options: dict[str, Any]
 ) -> Distillation:
-    """A layer built for the teacher on a domain; proved as far as the teacher is known."""
+    """A layer built for the teacher on a domain, with what is proved about it."""
     _require_teacher(teacher)
     box = domain if isinstance(domain, Domain) else domain_of(domain)
-    declared = {"lipschitz", "modulus"} & set(wishes)
+    declared = {"lipschitz", "modulus"} & set(options)
     formula = None if declared else formula_of(teacher, box.names)
-    source: Any = formula if formula is not None else asked(teacher)
-    found = build(source, domain, tolerance, progress=progress, **wishes)
+    source: Any = formula if formula is not None else as_function(teacher)
+    found = build(source, domain, tolerance, progress=progress, **options)
     points = found.domain.points(uniform_points(JUDGED, found.domain.dimension, 77).numpy())
     points = points[found.domain.contains(points)]
     if not len(points):
         raise InputError("a domain with points in it", f"none among {JUDGED:,}", "widen it")
-    require_repeated(lambda: _answers(teacher, _shaped(found, points[:FEW])))
-    how = f"constructed, {found.facts.method}: {_known(found, formula is not None)}"
+    require_same_twice(lambda: _answers(teacher, _shaped(found, points[:REPEATED])))
+    how = f"constructed, {found.facts.method}: {_evidence(found, formula is not None)}"
     if formula is not None:
         rounding = _rounding(teacher, parse(formula, found.domain.names), found, points)
-        note = (
-            f"the target is the teacher in exact arithmetic; its own answers are rounded, by {rounding:.1g} where seen"
-        )
+        off = f"its own answers are rounded, by {rounding:.1g} where seen"
+        note = f"the target is the teacher in exact arithmetic; {off}"
         found = replace(found, facts=replace(found.facts, notes=(*found.facts.notes, note)))
     return _judged(teacher, found, _shaped(found, points), how)
 
 
-def trained(
-    teacher: Any, inputs: Any, tolerance: float, progress: Progress | None, wishes: dict[str, Any]
+def train_on_inputs(
+    teacher: Any, inputs: Any, tolerance: float, progress: Progress | None, options: dict[str, Any]
 ) -> Distillation:
     """A layer trained on the teacher's answers to given inputs; one in ten of them is held out (`validation`)."""
     _require_teacher(teacher)
-    try:
-        x = np.asarray(inputs.detach().cpu() if isinstance(inputs, torch.Tensor) else inputs, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("inputs, an array of numbers", f"{error}", "pass [N, D] or [N, n, d]") from None
+    x = numbers_of("inputs", inputs)
     if x.ndim not in (2, 3) or len(x) < 2:
         raise InputError("inputs [N, D] or [N, n, d], at least two", f"shape {list(x.shape)}", "reshape them")
-    if wishes.get("validation") == 0:
+    if options.get("validation") == 0:
         raise InputError("validation, a share above 0", "0", "hold some inputs out to judge by")
-    require_repeated(lambda: _answers(teacher, x[:FEW]))
-    found = train((x, _answers(teacher, x)), tolerance=tolerance, progress=progress, **wishes)
-    recipe = Recipe(**{name: wishes[name] for name in ("seed", "validation") if name in wishes})
+    require_same_twice(lambda: _answers(teacher, x[:REPEATED]))
+    found = train((x, _answers(teacher, x)), tolerance=tolerance, progress=progress, **options)
+    recipe = Recipe(**{name: options[name] for name in ("seed", "validation") if name in options})
     order = np.random.default_rng(recipe.seed).permutation(len(x))  # as `train` splits them
     count = max(1, round(recipe.validation * len(x)))
     held = order[:count][unseen(x[order[:count]], x[order[count:]])]
@@ -77,9 +74,9 @@ def trained(
 
 
 def _rounding(teacher: Any, formula: Formula, found: Approximation, points: np.ndarray) -> float:
-    """How far the teacher's own answers are from its formula, at some points; refused if beyond the tolerance.
+    """How far the teacher's own answers are from its formula, at some points; refused beyond the tolerance.
 
-    What is proved is proved of the formula: a teacher that is lost in its own rounding is not described by it.
+    What is proved is proved of the formula, which says nothing about a teacher whose rounding errors are that large.
     """
     theirs = _answers(teacher, _shaped(found, points)).reshape(len(points), -1)
     off = float(np.abs(theirs - np.asarray(evaluate(formula, points)).reshape(len(points), -1)).max(initial=0.0))
@@ -90,7 +87,7 @@ def _rounding(teacher: Any, formula: Formula, found: Approximation, points: np.n
     return off
 
 
-def asked(teacher: Any) -> Callable[[np.ndarray], np.ndarray]:
+def as_function(teacher: Any) -> Callable[[np.ndarray], np.ndarray]:
     """The teacher as a function of arrays."""
 
     def answers(x: np.ndarray) -> np.ndarray:
@@ -103,24 +100,24 @@ def asked(teacher: Any) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _answers(teacher: Any, x: np.ndarray) -> np.ndarray:
-    """What the teacher answers, in its own dtype and on its own device, as float64."""
+    """The teacher's answers, computed in its dtype and on its device, as float64."""
     if not isinstance(teacher, nn.Module):
         return np.asarray(answer(teacher, x), dtype=np.float64)
     first = next(iter(teacher.parameters()), torch.zeros(1, dtype=torch.float64))
     parts = []
     with torch.no_grad():
-        for part in np.array_split(x, max(1, -(-len(x) // AT_ONCE))):
+        for part in np.array_split(x, max(1, -(-len(x) // BATCH))):
             y = real_tensor(answer(teacher, torch.from_numpy(part).to(first.device, first.dtype)), len(part))
             parts.append(y.double().cpu().numpy())
     return np.concatenate(parts)
 
 
 def _judged(teacher: Any, found: Approximation, x: np.ndarray, how: str) -> Distillation:
-    """The layer beside the teacher, at inputs as the teacher reads them."""
+    """The layer compared with the teacher, at inputs in the shape that the teacher reads."""
     flat = x.reshape(len(x), -1)
     theirs = _answers(teacher, x).reshape(len(x), -1)
     mine = np.asarray(found(flat), dtype=np.float64).reshape(len(x), -1)
-    seen = Comparing()
+    seen = FidelityMeter()
     seen.add(torch.from_numpy(mine), torch.from_numpy(theirs))
     speed = ratio_of_times(lambda: _answers(teacher, x), lambda: found.fast()(flat), torch.device("cpu"))
     parameters = (parameters_of(teacher), found.parameters)
@@ -128,11 +125,11 @@ def _judged(teacher: Any, found: Approximation, x: np.ndarray, how: str) -> Dist
 
 
 def _shaped(found: Approximation, x: np.ndarray) -> np.ndarray:
-    """Points as the teacher reads them: [N, n, d] if it reads sequences."""
+    """Points in the shape that the teacher reads: [N, n, d] for sequences."""
     return x.reshape(len(x), *found.shape) if isinstance(found.target, Target) and found.target.sequence else x
 
 
-def _known(found: Approximation, formula: bool) -> str:
+def _evidence(found: Approximation, formula: bool) -> str:
     if formula:
         return "the teacher's operations are a formula"
     target = found.target
@@ -143,4 +140,4 @@ def _known(found: Approximation, formula: bool) -> str:
 def _require_teacher(teacher: Any) -> None:
     if not callable(teacher):
         raise InputError("a teacher that can be called", type(teacher).__name__, "pass an nn.Module or a function")
-    require_steady(teacher)
+    require_deterministic(teacher)

@@ -2,7 +2,7 @@
 
 sup         the largest absolute difference
 rmse        root mean square of the differences
-spread      root mean square of the teacher's answers about their mean: what rmse is to be compared with
+spread      root mean square of the teacher's answers about their mean: the scale of rmse
 cosine      the mean cosine of the angle between answers, token by token
 agreement   the share of tokens where the largest answer (or the head's largest) is the same; None for one number
 """
@@ -32,8 +32,8 @@ class Fidelity:
         return 1 - (self.rmse / self.spread) ** 2 if self.spread else math.nan
 
 
-class Comparing:
-    """Fidelity, collected batch by batch."""
+class FidelityMeter:
+    """Measures fidelity batch by batch."""
 
     def __init__(self) -> None:
         self.sup = 0.0
@@ -53,8 +53,8 @@ class Comparing:
         self.answers += len(t)
         self.numbers += t.numel()
         self.origin = t[0] if self.origin is None else self.origin
-        moved = t - self.origin  # near 0, where squares lose no digits
-        own = (moved.sum(dim=0).cpu(), moved.square().sum(dim=0).cpu())
+        shifted = t - self.origin  # near 0, where squares lose no digits
+        own = (shifted.sum(dim=0).cpu(), shifted.square().sum(dim=0).cpu())
         self.sums = own[0] if self.sums is None else self.sums + own[0]
         self.energy = own[1] if self.energy is None else self.energy + own[1]
         mine, theirs = heads if heads is not None else (student, teacher)

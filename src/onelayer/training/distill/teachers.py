@@ -1,12 +1,12 @@
-"""Teachers of token sequences: a module of our own, or a `transformers` model by the path of its folder, offline.
+"""Teachers of token sequences: a module, or a `transformers` model by the path of its folder, offline.
 
-A teacher answers with hidden states (the default), with logits, or with one pooled vector for a sequence. `head` is what it
-makes of hidden states itself, where it has such a thing: the student is then judged by the head's largest answer, too.
+A teacher answers with hidden states (the default), with logits, or with one pooled vector for a sequence. `head` is the
+teacher's own map from hidden states to logits, if it has one: the student is then also judged by the head's largest answer.
 """
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from ...common.errors import InputError
-from .steady import answer, real_tensor, require_steady
-from .student import pooled
+from ...model.token_encoder import pooled
+from .determinism import answer, real_tensor, require_deterministic
 
 READ = ("hidden", "logits", "pooled")
 PACKAGED = {  # teacher → (package, folder of the model within it)
@@ -26,13 +26,12 @@ PACKAGED = {  # teacher → (package, folder of the model within it)
 
 @dataclass(frozen=True, eq=False)
 class Teacher:
-    """Tokens and mask → answers, and optionally a head on hidden states and a tokeniser of texts."""
+    """Tokens and mask → answers; optionally a head on hidden states and a tokeniser of texts."""
 
     module: nn.Module
     answers: Callable[[Tensor, Tensor], Tensor]
     head: Callable[[Tensor], Tensor] | None = None
     tokenise: Callable[[Sequence[str]], tuple[Tensor, Tensor]] | None = None
-    name: str = field(default="teacher")
 
     def to(self, device: torch.device) -> "Teacher":
         self.module.to(device)
@@ -47,13 +46,13 @@ def teacher_of(given: Any, read: str) -> Teacher:
         return _pretrained(Path(given), read)
     if not isinstance(given, nn.Module):
         raise InputError("a module, or the folder of one", type(given).__name__, "pass an nn.Module or a path")
-    require_steady(given)
+    require_deterministic(given)
 
-    def answers(tokens: Tensor, there: Tensor) -> Tensor:
-        found = real_tensor(answer(given, tokens, there), len(tokens))
-        return pooled(found, there) if read == "pooled" and found.ndim == 3 else found
+    def answers(tokens: Tensor, mask: Tensor) -> Tensor:
+        found = real_tensor(answer(given, tokens, mask), len(tokens))
+        return pooled(found, mask) if read == "pooled" and found.ndim == 3 else found
 
-    return Teacher(given, answers, name=type(given).__name__)
+    return Teacher(given, answers)
 
 
 def packaged(name: str) -> Path:
@@ -77,14 +76,14 @@ def _pretrained(folder: Path, read: str) -> Teacher:
         raise InputError("the package transformers", f"{error}", 'pip install "onelayer[teachers]"') from None
     kind = transformers.AutoModel if read == "pooled" else transformers.AutoModelForMaskedLM
     try:
-        with torch.random.fork_rng(devices=[]):  # weights that the folder lacks are drawn, and refused below
+        with torch.random.fork_rng(devices=[]):  # transformers draws weights that the folder lacks; refused below
             model, info = _loaded(kind, folder)
     except Exception as error:  # whatever transformers, its validation or safetensors say of a folder
         found = " ".join(str(error).split())[:200]
         raise InputError(f"a model in {folder.name}", found, "name the folder of an encoder") from None
     model.eval().float().requires_grad_(False)
     prefix = "" if read == "pooled" else f"{model.base_model_prefix}."
-    drawn = [name for name in info["missing_keys"] if "pooler." not in name]  # nobody asks the pooler
+    drawn = [name for name in info["missing_keys"] if "pooler." not in name]  # the pooler is not used
     headless = [name for name in drawn if not name.startswith(prefix)]
     if lacking := [name for name in drawn if read == "logits" or name not in headless]:
         found = f"none for {', '.join(lacking[:3])}"
@@ -93,18 +92,18 @@ def _pretrained(folder: Path, read: str) -> Teacher:
         )
     base = model if read == "pooled" else getattr(model, model.base_model_prefix)
 
-    def answers(tokens: Tensor, there: Tensor) -> Tensor:
+    def answers(tokens: Tensor, mask: Tensor) -> Tensor:
         if read == "logits":
-            return answer(lambda t, m: model(input_ids=t, attention_mask=m), tokens, there.long()).logits
-        hidden = answer(lambda t, m: base(input_ids=t, attention_mask=m), tokens, there.long()).last_hidden_state
-        return pooled(hidden, there) if read == "pooled" else hidden
+            return answer(lambda t, m: model(input_ids=t, attention_mask=m), tokens, mask.long()).logits
+        hidden = answer(lambda t, m: base(input_ids=t, attention_mask=m), tokens, mask.long()).last_hidden_state
+        return pooled(hidden, mask) if read == "pooled" else hidden
 
     head = _head(model) if read == "hidden" and not headless else None
-    return Teacher(model, answers, head, _tokeniser(folder), folder.name)
+    return Teacher(model, answers, head, _tokeniser(folder))
 
 
 def _loaded(kind: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """The model of a folder and how loading went; a folder brings numbers, never code."""
+    """The model of a folder and what loading reports; code in a folder is never run."""
     return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, output_loading_info=True)
 
 
@@ -123,8 +122,10 @@ def _tokeniser(folder: Path) -> Callable[[Sequence[str]], tuple[Tensor, Tensor]]
     def tokenise(texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         import transformers
 
-        known: Any = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        found = known(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
+        tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+        found = tokenizer(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
         return found["input_ids"], found["attention_mask"].bool()
 
     return tokenise

@@ -1,10 +1,10 @@
-"""Scikit-learn estimators: a single-layer Transformer for noisy data, to fit, cross-validate and put into a pipeline.
+"""Scikit-learn estimators: a single-layer Transformer for noisy data, to fit, cross-validate and use in a pipeline.
 
-    OneLayerRegressor    "solved": gates by chance, values by least squares; "polished": gates moved too; "trained": descent
+    OneLayerRegressor    "solved": random gates, values by least squares; "polished": gates fitted too; "trained": descent
     OneLayerClassifier   trained by gradient descent on the cross-entropy
 
 Sizes, shrinkage and steps that are not given are chosen by held-out error. Nothing is proved about noisy data: `approximation_`
-is an ordinary Approximation whose verdict is UNDECIDED, with the largest held-out error as what was observed.
+is an ordinary Approximation whose verdict is UNDECIDED; its observed error is the largest held-out error.
 
 Equal samples are merged first (`rows`): a weight of 3 is the same as three copies, and the order of samples does not matter.
 """
@@ -19,7 +19,6 @@ import numpy as np
 
 from ...approximation import Approximation, Facts
 from ...common.errors import InputError
-from ...construction.lemma import Known
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import frame_of
 from ...layer.assemble.memory import assemble_memory
@@ -28,11 +27,12 @@ from ...model.history import History
 from ...model.transformer import SingleLayerTransformer
 from ...proof.certificate import Certificate
 from ...target.decoding import Decoding
-from .polished import moved
+from ..train import approximation_of_samples
+from .polished import polished_fit
 from .record import approximation_of, record_of
-from .regression import layer_of, regressed
+from .regression import layer_of, solved_fit
 from .rows import Rows, rows_of
-from .trained import Shape, trained
+from .trained import LayerShape, trained
 
 try:
     with warnings.catch_warnings():  # importing scipy and scikit-learn changes the filters, which are the user's
@@ -45,11 +45,11 @@ except ModuleNotFoundError:
     ) from None
 
 METHODS = ("solved", "polished", "trained")
-TOLERANCE = 1e-2  # of the certificate, as for `train`: noisy data ask for none
+TOLERANCE = 1e-2  # in the certificate, as for `train`; nobody asks for one with noisy data
 
 
 class _OneLayer(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: the fitted layer, and how it is kept."""
+    """What both estimators share: the fitted layer, and how it is pickled."""
 
     approximation_: Approximation
 
@@ -60,7 +60,7 @@ class _OneLayer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def history_(self) -> History:
-        """What happened in the training that chose the number of steps, or in the only one."""
+        """The history of the training that chose the number of steps, or of the only one."""
         if self.approximation_.history is None:
             raise AttributeError("history_: only a trained layer has one")
         return self.approximation_.history
@@ -88,7 +88,7 @@ class _OneLayer(BaseEstimator):  # type: ignore[misc]
         return None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
 
     def _trained(self, rows: Rows, labels: bool) -> Approximation:
-        shape = Shape(self.heads, self.width, self.d_model, _tokens(self.tokens), self.dtype)
+        shape = LayerShape(self.heads, self.width, self.d_model, _tokens(self.tokens), self.dtype)
         found = trained(rows, labels, shape, self.steps, _seed(self.random_state))
         assert found.history is not None
         self.n_iter_ = found.history.steps
@@ -98,12 +98,12 @@ class _OneLayer(BaseEstimator):  # type: ignore[misc]
 class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: ignore[misc]
     """A single-layer Transformer for real answers, one or several per row.
 
-    method     "solved" (default): ridge gates and a linear part, by least squares; "polished": the gates are moved as well, if
-               cross-validation prefers that; "trained": gradient descent
+    method     "solved" (default): random ridge gates and a linear part, by least squares; "polished": the gates are fitted as
+               well, if cross-validation prefers that; "trained": gradient descent
     units      number of gates; None: chosen by leave-one-out error, 0 among the choices
-    alpha      how much values are shrunk, as in ridge regression on standardised features; None: chosen likewise
+    alpha      how much values are shrunk, as in ridge regression on standardised features; None: chosen in the same way
     heads, width, d_model, steps, tokens    of a trained layer; steps=None: chosen by held-out error;
-               tokens=(n, d): a row is a sequence of n tokens of d numbers in the same unit; None: it is one token
+               tokens=(n, d): a row is a sequence of n tokens of d numbers in the same unit; None: a row is one token
     dtype      "float64" or "float32", in which the layer is stored and evaluated
     """
 
@@ -144,7 +144,7 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Answers of the layer, in the shape of the y it was fitted to."""
+        """Answers of the layer, in the shape of the y given to `fit`."""
         y = self._values(X)
         return y if self._column else y[:, 0]
 
@@ -162,9 +162,9 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
     def _solved(self, rows: Rows) -> Approximation:
         started = time.perf_counter()
         seed, arithmetic = _seed(self.random_state), arithmetic_of(self.dtype)
-        fitted = regressed(rows, self.units, self.alpha, seed)
+        fitted = solved_fit(rows, self.units, self.alpha, seed)
         if self.method == "polished":
-            fitted = moved(rows, fitted, self.units, self.alpha, seed)
+            fitted = polished_fit(rows, fitted, self.units, self.alpha, seed)
         layer = layer_of(fitted, rows)
         model = assemble_memory(layer, frame_of(rows.hull)).to(arithmetic.dtype).eval()
         kinds = (("ridge", len(layer.ridges)), ("read", len(layer.reads)))
@@ -182,35 +182,21 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
             largest_score=largest_score_of(layer),
         )
         observed = float(np.abs(fitted.held_out * rows.answer_units[1]).max())
+        domain, weights = str(rows.hull), model.fingerprint()
         certificate = Certificate(
-            TOLERANCE,
-            math.inf,
-            observed,
-            len(rows),
-            "none",
-            str(rows.hull),
-            arithmetic.name,
-            weights=model.fingerprint(),
+            TOLERANCE, math.inf, observed, len(rows), "none", domain, arithmetic.name, weights=weights
         )
-        known = Known(
-            kind="data",
-            description=f"{len(rows):,} samples",
-            domain=rows.hull,
-            words=str(rows.hull),
-            shape=(1, rows.x.shape[1]),
-            output_shape=(rows.y.shape[1],),
-        )
-        return Approximation(
-            model, None, certificate, facts, known.domain, known.shape, known.output_shape, stored=known.record()
+        return approximation_of_samples(
+            model, certificate, facts, rows.hull, (1, rows.x.shape[1]), (rows.y.shape[1],), len(rows)
         )
 
 
 class OneLayerClassifier(ClassifierMixin, _OneLayer):  # type: ignore[misc]
-    """A single-layer Transformer for labels, trained on the cross-entropy; two classes at least.
+    """A single-layer Transformer for labels, trained on the cross-entropy; at least two classes.
 
     heads, width, d_model    the shape of the layer
     steps      of gradient descent; None: chosen by held-out error among lengths that depend on the size of the data
-    tokens     (n, d): a row is a sequence of n tokens of d numbers in the same unit, as rows of pixels; None: it is one token
+    tokens     (n, d): a row is a sequence of n tokens of d numbers in the same unit, as rows of pixels; None: a row is one token
     dtype      "float64" or "float32", in which the layer is stored and evaluated; training is done in float32
     """
 
@@ -238,7 +224,7 @@ class OneLayerClassifier(ClassifierMixin, _OneLayer):  # type: ignore[misc]
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         weights = self._weights(sample_weight, X)
-        if weights is not None and (weights > 0).any():  # a class without weight is none
+        if weights is not None and (weights > 0).any():  # a class without weight does not count
             X, y, weights = X[weights != 0], y[weights != 0], weights[weights != 0]
         self.classes_, numbers = np.unique(y, return_inverse=True)
         rows = rows_of(X, numbers.reshape(-1, 1).astype(np.float64), weights)
@@ -272,7 +258,7 @@ def _tokens(tokens: Any) -> tuple[int, int] | None:
 
 
 def _seed(random_state: Any) -> int:
-    """A seed from a number, a generator of NumPy, or nothing; NumPy's global generator is not touched."""
+    """A seed from a number, a NumPy generator or None; NumPy's global generator is not touched."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool) and 0 <= int(random_state) < 2**32:
         return int(random_state)
     if random_state is None:
@@ -282,5 +268,7 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     raise InputError(
-        "random_state, a whole number from 0 to 2^32 − 1, or a generator of NumPy", f"{random_state!r}", "0"
+        "random_state, a whole number from 0 to 2^32 − 1, or a NumPy generator",
+        f"{random_state!r}",
+        "give for instance 0",
     )

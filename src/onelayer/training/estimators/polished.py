@@ -1,8 +1,8 @@
-"""Moving: the gates of a regression are turned and shifted, the values following them (variable projection).
+"""Polished regression: the gates are turned and shifted, and the values follow them (variable projection).
 
-For given gates the best values are a linear solve; what is left is a function of directions and offsets alone, whose gradient is
-that of the squared error with the values held fixed (they are optimal). It is minimised by L-BFGS. How many gates, how much
-shrinkage and how many iterations: by the error in five-fold cross-validation, against that of the layer that was solved.
+For given gates the best values are a linear solve. That leaves a function of directions and offsets alone, whose gradient is that
+of the squared error with the values held fixed (they are optimal); L-BFGS minimises it. Five-fold cross-validation chooses the
+number of gates, the shrinkage and the number of iterations, and whether the result replaces the solved layer.
 """
 
 from dataclasses import replace
@@ -10,23 +10,23 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from .regression import SHRINKAGES, Fitted, Gating, clearly_less, drawn, solve_values, standardised
+from .regression import SHRINKAGES, Gating, RidgeFit, clearly_less, random_gates, solve_values, standardised
 from .rows import Rows
 
 FOLDS = 5
-FEWEST = 4 * FOLDS  # samples, below which nothing is moved
-SIZES = (4, 16)  # gates that can be moved: they fit so much better than random ones that few are enough
-SHRINKAGE = tuple(SHRINKAGES[(SHRINKAGES > 5e-5) & (SHRINKAGES < 0.2)][::4])  # one to a decade
+FEWEST_SAMPLES = 4 * FOLDS  # with fewer samples the gates stay where they are
+POLISHED_SIZES = (4, 16)  # numbers of gates to choose from: few are enough, since they fit much better than random ones
+POLISHED_SHRINKAGES = tuple(SHRINKAGES[(SHRINKAGES > 5e-5) & (SHRINKAGES < 0.2)][::4])  # one per decade
 ITERATIONS = 60
 
 
-def moved(rows: Rows, start: Fitted, units: int | None, alpha: float | None, seed: int) -> Fitted:
-    """A fit with moved gates if cross-validation clearly prefers it, else the one it started from."""
-    if len(rows) < FEWEST or units == 0:
+def polished_fit(rows: Rows, start: RidgeFit, units: int | None, alpha: float | None, seed: int) -> RidgeFit:
+    """A fit with polished gates if cross-validation clearly prefers it, else `start`."""
+    if len(rows) < FEWEST_SAMPLES or units == 0:
         return start
     folds = np.random.default_rng(seed).permutation(len(rows)) % FOLDS
-    sizes = SIZES if units is None else (units,)
-    alphas = tuple(rows.total * s for s in SHRINKAGE) if alpha is None else (float(alpha),)
+    sizes = POLISHED_SIZES if units is None else (units,)
+    alphas = tuple(rows.total * s for s in POLISHED_SHRINKAGES) if alpha is None else (float(alpha),)
     best: tuple[float, int, float, int, Float[np.ndarray, "sample out"]] | None = None
     for size in sizes:
         for a in alphas:
@@ -37,7 +37,7 @@ def moved(rows: Rows, start: Fitted, units: int | None, alpha: float | None, see
                 best = float(errors[k]), size, a, k, held_out[k]
     assert best is not None
     _, size, a, k, held = best
-    fitted = solve_values(rows, _path(rows, drawn(rows, size, 1.0, seed), a, k)[-1], np.array([a]))
+    fitted = solve_values(rows, _path(rows, random_gates(rows, size, 1.0, seed), a, k)[-1], np.array([a]))
     fitted = replace(fitted, held_out=held)
     return fitted if clearly_less(fitted.errors(rows), start.errors(rows)) else start
 
@@ -45,7 +45,7 @@ def moved(rows: Rows, start: Fitted, units: int | None, alpha: float | None, see
 def _validated(
     rows: Rows, folds: np.ndarray, size: int, alpha: float, seed: int
 ) -> Float[np.ndarray, "iteration sample out"]:
-    """The error of every sample, in units of the answers' spread, when its fold is held out: after every iteration."""
+    """The error of every sample after every iteration when its fold is held out, in units of the answers' spread."""
     errors = np.zeros((ITERATIONS + 1, *rows.y.shape))
     _, spread = rows.answer_units
     for fold in range(FOLDS):
@@ -55,7 +55,7 @@ def _validated(
         middle, per_spread = part.units
         mean, own = part.answer_units
         z = (rows.x[held] - middle) * per_spread
-        path = _path(part, drawn(part, size, 1.0, seed), alpha * share, ITERATIONS)
+        path = _path(part, random_gates(part, size, 1.0, seed), alpha * share, ITERATIONS)
         for k in range(ITERATIONS + 1):
             gating = path[min(k, len(path) - 1)]
             fitted = solve_values(part, gating, np.array([alpha * share]))
@@ -85,10 +85,10 @@ def _path(rows: Rows, start: Gating, alpha: float, iterations: int) -> list[Gati
         gram = F.T @ (share * F)
         gram[np.diag_indices_from(gram)] += alpha / rows.total
         values = solve(gram, F.T @ (share * Y), assume_a="pos")
-        rest = Y - F @ values
-        value = float((share * rest**2).sum() + alpha / rows.total * (values**2).sum())
+        residual = Y - F @ values
+        value = float((share * residual**2).sum() + alpha / rows.total * (values**2).sum())
         gates = features[:, D:] / own.factor
-        pull = -2 * own.factor * (share * rest) @ values[D:].T * gates * (1 - gates)  # d value / d (a·z + b)
+        pull = -2 * own.factor * (share * residual) @ values[D:].T * gates * (1 - gates)  # d value / d (a·z + b)
         return value, np.concatenate([((pull.T @ z) * kept).ravel(), pull.sum(axis=0)])
 
     path = [start]

@@ -1,4 +1,4 @@
-"""An Approximation of samples as plain arrays, numbers and text, so that it can be kept by any means, and back."""
+"""An Approximation of samples as plain arrays, numbers and text, for pickle and the like, and back."""
 
 from dataclasses import asdict, fields
 from typing import Any
@@ -28,7 +28,7 @@ def record_of(approximation: Approximation) -> dict[str, Any]:
 
 
 def approximation_of(record: dict[str, Any]) -> Approximation:
-    """The way back; answers are equal bit by bit."""
+    """The Approximation of a record; its answers are equal bit by bit."""
     weights = {name: torch.from_numpy(np.array(array)) for name, array in record["weights"].items()}
     model = SingleLayerTransformer(LayerConfig(**record["config"]), dtype=weights["W_E"].dtype)
     model.load_state_dict(weights)

@@ -1,4 +1,4 @@
-"""Regression: noisy samples → a layer of ridge gates and a linear part, solved, its size and shrinkage chosen by held-out error.
+"""Regression: noisy samples → a layer of ridge gates and a linear part, solved; held-out error chooses its size and shrinkage.
 
     T(x) = bias + z·linear + Σ_r c_r σ(a_r·z + b_r),        z = (x − mean)/spread
 
@@ -20,9 +20,7 @@ from ...layer.heads import Ridges
 from ...layer.layer import MemoryLayer, memory_layer
 from .rows import Rows, carried
 
-SHRINKAGES = np.logspace(
-    3, -7, 41
-)  # α per unit of weight, the strongest first: four to a decade, from a constant to none
+SHRINKAGES = np.logspace(3, -7, 41)  # α per unit of weight, the strongest first: from a constant fit to almost none
 SHARPNESS = (
     0.5,
     1.0,
@@ -30,8 +28,8 @@ SHARPNESS = (
     4.0,
 )  # of a typical gate across one spread of the samples: from almost linear to almost a step
 SIZES = (4, 16, 64, 256)  # numbers of gates to choose from
-SLOPE = 0.25  # of σ at 0
-LEAST = 1e-10  # 1 − leverage is not taken for smaller
+SLOPE = 0.25  # slope of σ at 0
+SMALLEST_REMAINDER = 1e-10  # 1 − leverage counts as at least this
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class Gating:
 
     @property
     def factor(self) -> float:
-        """Makes the slope of a typical gate one, as that of a coordinate is."""
+        """Gives a typical gate slope one, like a coordinate."""
         return 1 / (SLOPE * self.sharpness)
 
     def features(self, z: Float[np.ndarray, "sample coordinate"]) -> Float[np.ndarray, "sample feature"]:
@@ -58,7 +56,7 @@ class Gating:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class RidgeFit:
     """Gates with values, the α they were solved with, and the error of every sample when it is held out."""
 
     gating: Gating
@@ -79,7 +77,7 @@ def standardised(rows: Rows) -> tuple[Float[np.ndarray, "sample coordinate"], Fl
     return (rows.x - middle) * per_spread, (rows.y - mean) / spread
 
 
-def drawn(rows: Rows, count: int, sharpness: float, seed: int) -> Gating:
+def random_gates(rows: Rows, count: int, sharpness: float, seed: int) -> Gating:
     """Random gates, centred at samples; fewer gates are the first of more."""
     rng = np.random.default_rng(seed)
     z, _ = standardised(rows)
@@ -90,8 +88,8 @@ def drawn(rows: Rows, count: int, sharpness: float, seed: int) -> Gating:
     return Gating(directions, -(directions * centres).sum(axis=1), sharpness)
 
 
-def solve_values(rows: Rows, gating: Gating, alphas: Float[np.ndarray, " alpha"]) -> Fitted:
-    """The values for the α with the least leave-one-out error. A constant is fitted too, and not shrunk."""
+def solve_values(rows: Rows, gating: Gating, alphas: Float[np.ndarray, " alpha"]) -> RidgeFit:
+    """The values for the α with the smallest leave-one-out error. A constant is fitted too, and not shrunk."""
     from scipy.linalg import svd
 
     z, y = standardised(rows)
@@ -105,26 +103,28 @@ def solve_values(rows: Rows, gating: Gating, alphas: Float[np.ndarray, " alpha"]
     for alpha in alphas:
         kept = S**2 / (S**2 + alpha)
         leverage = (U**2) @ kept + share
-        held = (B - U @ (kept[:, None] * UB)) / np.maximum(1 - leverage, LEAST)[:, None]
+        held = (B - U @ (kept[:, None] * UB)) / np.maximum(1 - leverage, SMALLEST_REMAINDER)[:, None]
         error = float((held**2).sum())
         if best is None or error < best[0]:
             best = error, float(alpha), held / root
     assert best is not None
     _, alpha, held_out = best
     values = Vt.T @ ((S / (S**2 + alpha))[:, None] * UB)
-    return Fitted(gating, alpha, mean_y - mean_f @ values, values, held_out)
+    return RidgeFit(gating, alpha, mean_y - mean_f @ values, values, held_out)
 
 
-def regressed(rows: Rows, units: int | None, alpha: float | None, seed: int) -> Fitted:
-    """The candidate with the least held-out error; `units` gates and α as asked where they are given."""
+def solved_fit(rows: Rows, units: int | None, alpha: float | None, seed: int) -> RidgeFit:
+    """The candidate with the smallest held-out error, with `units` gates and this α where they are given."""
     alphas = rows.total * SHRINKAGES if alpha is None else np.array([float(alpha)])
     most = max(SIZES) if units is None else units
     sizes = [size for size in SIZES if size <= min(most, len(rows) // 2)] if units is None else [units]
-    linear = best = solve_values(rows, drawn(rows, 0, 1.0, seed), alphas)
+    linear = best = solve_values(rows, random_gates(rows, 0, 1.0, seed), alphas)
     if units == 0:
         return linear
     candidates = [
-        solve_values(rows, drawn(rows, size, sharpness, seed), alphas) for size in sizes for sharpness in SHARPNESS
+        solve_values(rows, random_gates(rows, size, sharpness, seed), alphas)
+        for size in sizes
+        for sharpness in SHARPNESS
     ]
     if units is not None:
         return min(candidates, key=lambda c: float(c.errors(rows).sum()))
@@ -142,7 +142,7 @@ def clearly_less(errors: Float[np.ndarray, " sample"], others: Float[np.ndarray,
     return bool(difference.sum() > math.sqrt(len(difference)) * difference.std())
 
 
-def layer_of(fitted: Fitted, rows: Rows) -> MemoryLayer:
+def layer_of(fitted: RidgeFit, rows: Rows) -> MemoryLayer:
     """The layer in normalised coordinates of the samples' box, and in units of the answers."""
     frame = frame_of(rows.hull)
     mean, spread = rows.answer_units

@@ -1,8 +1,8 @@
-"""Rows: noisy, weighted samples in a canonical order, and the units in which their coordinates are alike.
+"""Rows: noisy, weighted samples in a canonical order, and the units that standardise their coordinates.
 
-Noise is no contradiction here: the same x may come with several y. Equal samples are merged and their weights added, samples of
-weight 0 are dropped, and what is left is sorted. So a sample of weight 3 is, to the last bit, the same as three samples, the
-order in which samples are given does not matter, and no copy of a held-out sample is ever fitted.
+Noise is allowed: the same x may come with several y. Equal samples are merged and their weights added, samples of weight 0 are
+dropped, and the others are sorted. So a sample of weight 3 is, to the last bit, the same as three samples, the order in which
+samples are given does not matter, and no copy of a held-out sample is ever fitted.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...common.errors import InputError
 from ...layer.assemble.frame import Frame
 from ...target.domain import Domain
-from ...target.samples import LARGEST
-
-LEAST_SPREAD = 1e-12  # of its size: a coordinate or an answer that varies less is taken for constant
+from ...target.samples import read_samples, read_weights
+from ..material import CONSTANT_SPREAD, box_around
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +48,12 @@ class Rows:
         share = self.weights / self.total
         middle = share @ a
         spread = np.sqrt(share @ (a - middle) ** 2)
-        return middle, np.where(spread > LEAST_SPREAD * np.abs(a).max(axis=0), spread, 0.0)
+        return middle, np.where(spread > CONSTANT_SPREAD * np.abs(a).max(axis=0), spread, 0.0)
 
     @cached_property
     def hull(self) -> Domain:
-        """The box around the samples, a little wider where they do not vary."""
-        low, high = self.x.min(axis=0), self.x.max(axis=0)
-        room = np.where(self.units[1] == 0, np.maximum(np.abs(low), 1.0) * 1e-6, 0.0)
-        lower, upper = (low - room).tolist(), (high + room).tolist()
-        ends = tuple((repr(a), repr(b)) for a, b in zip(lower, upper, strict=True))
-        return Domain(tuple(f"x{j + 1}" for j in range(len(lower))), tuple(lower), tuple(upper), ends)
+        """The box around the samples, slightly wider where they do not vary."""
+        return box_around(self.x, self.units[1] == 0)
 
     def picked(self, which: Int[np.ndarray, " picked"]) -> "Rows":
         """Some of the samples."""
@@ -71,17 +65,11 @@ def rows_of(
     y: Float[np.ndarray, "sample out"],
     weights: Float[np.ndarray, " sample"] | None,
 ) -> Rows:
-    """The distinct samples; weights (all 1 if None) must not be negative, nor all zero."""
-    w = np.ones(len(x)) if weights is None else weights
-    if not (w >= 0).all() or not np.isfinite(w).all():
-        raise InputError("weights ≥ 0 of the samples", f"{w[~((w >= 0) & np.isfinite(w))][0]:g}", "correct the weights")
-    if not (w > 0).any():
-        raise InputError("sample weights that are not all zero", "zero everywhere", "give some sample a weight above 0")
-    largest = max(float(np.abs(x).max()), float(np.abs(y).max()))
-    if largest > LARGEST:
-        raise InputError(f"numbers of at most {LARGEST:g} in size", f"{largest:g}", "use other units")
+    """The distinct samples; weights are 1 if None."""
+    x, y = read_samples(x, y)
+    w = np.ones(len(x)) if weights is None else read_weights(weights, len(x))
     kept = w > 0
-    both = np.concatenate([x, y], axis=1)[kept] + 0.0  # −0 becomes 0, so that equal numbers have equal bytes
+    both = np.concatenate([x, y], axis=1)[kept]
     distinct, which = np.unique(both, axis=0, return_inverse=True)
     order = np.argsort(w[kept], kind="stable")  # sums in an order that depends on the samples alone
     total = np.zeros(len(distinct))

@@ -1,9 +1,9 @@
-"""Trained on noisy samples: held-out samples say how many steps are enough, then all samples are trained on for so many.
+"""Training on noisy samples: held-out samples show how many steps are enough, then a layer is trained on all samples.
 
-Trainings of several lengths are each made to their end, where the rate has fallen to 0; the one with the least held-out error
-(root mean square, or cross-entropy of labels) is repeated on all samples. Where there are too few to hold any out, or where the
-number of steps is given, there is nothing to choose. Weight decay, dropout and a LayerNorm keep a layer from learning the noise;
-their strengths were chosen on splits of the handwritten digits, and are not tuned for other data.
+Several trainings of different lengths run to their end, where the rate has fallen to 0; the one with the smallest held-out error
+(root mean square, or cross-entropy of labels) is repeated on all samples. With too few samples to hold any out, or with a given
+number of steps, there is nothing to choose. Weight decay, dropout and a LayerNorm keep a layer from learning the noise; their
+strengths were chosen on splits of the handwritten digits, and are not tuned for other data.
 """
 
 import math
@@ -19,28 +19,28 @@ from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ..train import train
 from .rows import Rows
 
-HELD = 0.1  # of the samples
-FEWEST = 100  # samples; a tenth of fewer says nothing
+HELD_OUT_SHARE = 0.1  # of the samples
+FEWEST_TO_SPLIT = 100  # samples; a tenth of fewer says nothing
 BATCH = 128
-EPOCHS = 60  # all samples are seen so often, at most
-LEAST, MOST = 200, 5000  # steps of the longest training, whatever the number of samples
-SHARES = (1 / 16, 1 / 4, 1)  # of the longest: the lengths to choose from
+EPOCHS = 60  # passes through all samples in the longest training
+FEWEST_STEPS, MOST_STEPS = 200, 5000  # of the longest training, whatever the number of samples
+LENGTHS = (1 / 16, 1 / 4, 1)  # lengths to choose from, as shares of the longest
 VALIDATIONS = 16  # over all steps, for the history
 RECIPE: dict[str, Any] = {"norm": "post", "dropout": 0.3, "weight_decay": 0.3, "rate": 3e-3}
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Of a layer to be trained; a row is one token, or `tokens` = (n, d)."""
+class LayerShape:
+    """The shape of a layer to be trained; a row is one token, or `tokens` = (n, d)."""
 
     heads: int
     width: int
     d_model: int
     tokens: tuple[int, int] | None
-    dtype: str  # to be stored and evaluated in; noisy samples are trained on in float32
+    dtype: str  # in which the layer is stored and evaluated; it is trained in float32
 
 
-def trained(rows: Rows, labels: bool, shape: Shape, steps: int | None, seed: int) -> Approximation:
+def trained(rows: Rows, labels: bool, shape: LayerShape, steps: int | None, seed: int) -> Approximation:
     """A layer for the rows; with `labels` the only column of y numbers the classes."""
     arithmetic = arithmetic_of(shape.dtype)
     N, D = rows.x.shape
@@ -56,15 +56,15 @@ def trained(rows: Rows, labels: bool, shape: Shape, steps: int | None, seed: int
         return train(
             (rows.x.reshape(N, n, d), answers, weights), **RECIPE,
             heads=shape.heads, width=shape.width, d_model=shape.d_model, dtype="float32",
-            alike=shape.tokens is not None, loss="cross_entropy" if labels else "mse",
+            shared_scale=shape.tokens is not None, loss="cross_entropy" if labels else "mse",
             seed=seed, batch=BATCH, steps=steps, every=every, validation=validation,
         )  # fmt: skip
 
-    if steps is not None or N < FEWEST:
-        found = run(LEAST if steps is None else steps, 0.0)
+    if steps is not None or N < FEWEST_TO_SPLIT:
+        found = run(FEWEST_STEPS if steps is None else steps, 0.0)
         return _in_units(found, labels, rows.answer_units, (math.nan, 0), arithmetic)
-    longest = min(max(EPOCHS * math.ceil(N / BATCH), LEAST), MOST)
-    judged = min((run(round(share * longest), HELD) for share in SHARES), key=_at_the_end)
+    longest = min(max(EPOCHS * math.ceil(N / BATCH), FEWEST_STEPS), MOST_STEPS)
+    judged = min((run(round(share * longest), HELD_OUT_SHARE) for share in LENGTHS), key=_at_the_end)
     assert judged.history is not None
     length, last = judged.history.steps, judged.history.moments[-1]
     seen = (last.validated, judged.certificate.observed_points)
@@ -87,7 +87,7 @@ def _in_units(
     seen: tuple[float, int],
     arithmetic: Arithmetic,
 ) -> Approximation:
-    """The layer in the dtype asked for; the read-out and what was seen of its error in the units of the answers."""
+    """The layer in the given dtype; its read-out and its observed error in the units of the answers."""
     observed, points = seen
     model = found.model.to(arithmetic.dtype)
     if not labels:

@@ -1,7 +1,7 @@
-"""Steady teachers: whose answer depends on the input alone, so that it is a function that a layer can approximate.
+"""Teachers whose answer depends on the input alone: only such a teacher is a function that a layer can approximate.
 
-In training mode dropout answers at random and batch normalisation by what else is in the batch. Whatever else is random is
-noticed by asking twice.
+In training mode dropout is random, and batch normalisation depends on the rest of the batch. Any other randomness shows when
+the same inputs are given twice.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from ...common.errors import InputError
 
-ROUNDING = 1e-4  # of the largest answer: more than float32 sums lose, less than dropout changes
+ROUNDING = 1e-4  # share of the largest answer: above the rounding of float32 sums, below what dropout changes
 
 
-def require_steady(teacher: object) -> None:
+def require_deterministic(teacher: object) -> None:
     """Refuse modules that are in training mode and random, or that mix the inputs of a batch."""
     modules = teacher.modules() if isinstance(teacher, nn.Module) else ()
     for module in modules:
@@ -39,7 +39,7 @@ def _random(module: nn.Module) -> bool:
 
 
 def answer(teacher: Callable[..., Any], *given: Any) -> Any:
-    """What a teacher answers; whatever it raises becomes one line."""
+    """What a teacher answers; whatever it raises becomes an InputError of one line."""
     try:
         return teacher(*given)
     except InputError:
@@ -47,28 +47,21 @@ def answer(teacher: Callable[..., Any], *given: Any) -> Any:
     except Exception as error:
         shapes = ", ".join(str(list(getattr(x, "shape", ()))) for x in given)
         found = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(
-            f"a teacher that answers inputs of shape {shapes}", found, "correct the one or the other"
-        ) from None
+        wanted = f"a teacher that answers inputs of shape {shapes}"
+        raise InputError(wanted, found, "correct the teacher or the inputs") from None
 
 
 def real_tensor(found: Any, count: int) -> Tensor:
-    """The answers to so many inputs, if that is what they are."""
-    fits = (
-        isinstance(found, Tensor)
-        and not found.is_complex()
-        and not found.is_meta
-        and found.ndim
-        and len(found) == count
-    )
-    if not fits:
+    """Answers to this many inputs, one each; anything else is refused."""
+    real = isinstance(found, Tensor) and not found.is_complex() and not found.is_meta
+    if not (real and found.ndim and len(found) == count):
         words = f"shape {list(found.shape)} of {found.dtype}" if isinstance(found, Tensor) else type(found).__name__
         raise InputError("a tensor of real answers, one for every input", words, "wrap the teacher")
     return found
 
 
-def require_repeated(ask: Callable[[], Any]) -> None:
-    """Refuse a teacher that answers the same question differently, rounding apart: sums on a GPU may come in any order."""
-    first, second = (torch.as_tensor(ask()).detach().double().nan_to_num() for _ in range(2))
+def require_same_twice(answers: Callable[[], Any]) -> None:
+    """Refuse a teacher that answers differently the second time, up to rounding: sums on a GPU may come in any order."""
+    first, second = (torch.as_tensor(answers()).detach().double().nan_to_num() for _ in range(2))
     if first.shape != second.shape or not bool(((first - second).abs() <= ROUNDING * first.abs().max()).all()):
         raise InputError("a teacher that answers the same each time", "two different answers", "call teacher.eval()")

@@ -1,6 +1,5 @@
-"""Distillation: the student, how faithful it is, and what was gained."""
+"""The result of a distillation: the student, how faithful it is, and what was gained."""
 
-import json
 import math
 import statistics
 import time
@@ -13,19 +12,19 @@ import torch
 from torch import nn
 
 from ...approximation import Approximation
-from ...common.atomic import fresh_folder
 from ...common.errors import InputError
 from ...common.table import Table, at_most
+from ...deployment.student_folder import save_student
 from ...model.history import History
+from ...model.token_encoder import TokenEncoder
 from .fidelity import Fidelity
-from .student import Student, save_student
 
-REPEATS = 7
+TIMINGS = 7  # of which the median counts
 
 
 @dataclass(frozen=True, eq=False)
 class Distillation:
-    """The student (an ordinary module of one layer); with real inputs its Approximation, certified or not."""
+    """The student (an ordinary module of one layer) and, for real inputs, its Approximation, certified or not."""
 
     student: nn.Module
     approximation: Approximation | None
@@ -40,21 +39,18 @@ class Distillation:
         return self.approximation(*given) if self.approximation is not None else self.student(*given)
 
     def save(self, folder: str | Path) -> Path:
-        """A model folder where the student is an Approximation; otherwise weights and fidelity in a folder of their own."""
+        """Write what `ol.load` reads: the folder of the Approximation, or of the layer over tokens and its fidelity."""
         folder = Path(folder).absolute()
         if self.approximation is not None:
             return self.approximation.save(folder)
-        if not isinstance(self.student, Student):
-            raise InputError("a student of ours", type(self.student).__name__, "keep its state_dict yourself")
-        if folder.exists():
-            raise InputError(f"a new folder {folder.name}", "something has that name", "choose another name")
-        with fresh_folder(folder) as fresh:
-            save_student(self.student, fresh / "student.safetensors")
-            (fresh / "distillation.json").write_text(json.dumps(self.record(), indent=1))
-        return folder
+        if not isinstance(self.student, TokenEncoder):
+            raise InputError(
+                "a student that `distill` made", type(self.student).__name__, "save its state_dict yourself"
+            )
+        return save_student(self.student, self.record(), folder)
 
     def record(self) -> dict[str, Any]:
-        """For JSON, which has no word for what is not finite: None."""
+        """For JSON; numbers that are not finite become None."""
         teacher, student = self.parameters
         about = {"how": self.how, "teacher_parameters": teacher, "parameters": student, "speed_up": self.speed_up}
         found = about | asdict(self.fidelity) | {"explained": self.fidelity.explained}
@@ -90,7 +86,7 @@ class Distillation:
 
 
 def ratio_of_times(teacher: Callable[[], Any], student: Callable[[], Any], device: torch.device) -> float:
-    """The teacher's time over the student's, measured side by side, the median of several."""
+    """The teacher's time over the student's: the median of several measurements side by side."""
 
     def seconds(work: Callable[[], Any]) -> float:
         started = time.perf_counter()
@@ -101,11 +97,11 @@ def ratio_of_times(teacher: Callable[[], Any], student: Callable[[], Any], devic
         return time.perf_counter() - started
 
     seconds(teacher), seconds(student)
-    return statistics.median(seconds(teacher) / max(seconds(student), 1e-9) for _ in range(REPEATS))
+    return statistics.median(seconds(teacher) / max(seconds(student), 1e-9) for _ in range(TIMINGS))
 
 
 def parameters_of(module: object) -> int:
-    """The stored numbers of a module, shared ones once; 0 of a function."""
+    """How many numbers a module stores, shared ones counted once; 0 for a function."""
     if not isinstance(module, nn.Module):
         return 0
     return sum(t.numel() for t in {id(t): t for t in (*module.parameters(), *module.buffers())}.values())

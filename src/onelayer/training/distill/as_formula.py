@@ -1,8 +1,8 @@
 """A teacher as a formula, where its operations allow it: then the construction is proved against the teacher itself.
 
-Sequences of linear maps and of tanh, sigmoid, ReLU, GELU or SiLU become a formula with the very numbers of the weights: a float
-is a quotient of two whole numbers, so that the formula is the teacher in exact arithmetic. Networks whose formula would be too
-long for the parser's limits have none.
+Sequences of linear maps and of tanh, sigmoid, ReLU, GELU or SiLU become a formula with exactly the numbers of the weights: a
+float is a quotient of two whole numbers, so that the formula is the teacher in exact arithmetic. Networks whose formula would
+exceed the parser's limits have none.
 """
 
 from collections.abc import Sequence
@@ -47,8 +47,9 @@ def formula_of(teacher: object, names: Sequence[str]) -> str | None:
 
 
 def _parts(teacher: nn.Module) -> list[nn.Module] | None:
-    """The modules in the order in which they act, the teacher alone if it is not a sequence of them; None if one of them does
-    not do what its class does: it has hooks, or a `forward` of its own.
+    """The modules in the order in which they act, or the teacher alone if it is no sequence.
+
+    None if one of them does not do what its class does: it has hooks, or another `forward`.
     """
     if "forward" in vars(teacher) or teacher._forward_hooks or teacher._forward_pre_hooks:
         return None
@@ -59,7 +60,7 @@ def _parts(teacher: nn.Module) -> list[nn.Module] | None:
 
 
 def _passes(part: nn.Module) -> bool:
-    """Whether a module hands its input on as it is."""
+    """Whether a module returns its input unchanged."""
     if type(part) is nn.Dropout:
         return not part.training or part.p == 0
     return type(part) is nn.Identity or (type(part) is nn.Flatten and part.start_dim == 1)

@@ -1,4 +1,4 @@
-"""What a teacher of sequences is asked: token numbers, with a mask where sequences have different lengths, or texts."""
+"""Inputs of a teacher of sequences: token numbers, with a mask where lengths differ, or texts."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -21,7 +21,7 @@ def are_tokens(inputs: Any) -> bool:
 
 
 def tokens_of(inputs: Any, mask: Any) -> tuple[Tensor, Tensor]:
-    """Token numbers [N, n] and the mask [N, n] of those that are there."""
+    """Token numbers [N, n] and their mask [N, n], false for padding."""
     try:
         given = _array(inputs)
         marks = np.ones(given.shape, dtype=bool) if mask is None else _array(mask)
@@ -31,15 +31,15 @@ def tokens_of(inputs: Any, mask: Any) -> tuple[Tensor, Tensor]:
         raise InputError("token numbers, whole ones", f"an array of {given.dtype}", "pass an array of whole numbers")
     if marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
         raise InputError("a mask of true and false, or of 1 and 0", "other values", "correct the mask")
-    tokens, there = torch.from_numpy(given.astype(np.int64)), torch.from_numpy(marks.astype(bool))
-    if tokens.ndim != 2 or len(tokens) < 2 or there.shape != tokens.shape:
-        found = f"tokens {list(tokens.shape)}, mask {list(there.shape)}"
+    tokens, present = torch.from_numpy(given.astype(np.int64)), torch.from_numpy(marks.astype(bool))
+    if tokens.ndim != 2 or len(tokens) < 2 or present.shape != tokens.shape:
+        found = f"tokens {list(tokens.shape)}, mask {list(present.shape)}"
         raise InputError(
             "at least two sequences of token numbers [N, n], and a mask of that shape", found, "reshape them"
         )
-    if (tokens < 0).any() or not there.any(dim=1).all():
+    if (tokens < 0).any() or not present.any(dim=1).all():
         raise InputError("token numbers ≥ 0 and no empty sequence", "others", "correct the inputs")
-    return tokens, there
+    return tokens, present
 
 
 def _array(given: Any) -> np.ndarray:
@@ -47,16 +47,18 @@ def _array(given: Any) -> np.ndarray:
 
 
 def unseen(held: np.ndarray, fitted: np.ndarray) -> np.ndarray:
-    """Which of the held-out inputs [N, …] are not among those that are learned from."""
+    """Which of the held-out inputs [N, …] are not among the fitted ones."""
     seen = {row.tobytes() for row in np.ascontiguousarray(fitted)}
     found = np.array([row.tobytes() not in seen for row in np.ascontiguousarray(held)], dtype=bool)
     if not found.any():
-        raise InputError("held-out inputs that are not learned from", "copies of those", "give more different inputs")
+        raise InputError(
+            "held-out inputs that are not fitted too", "copies of fitted ones", "give more different inputs"
+        )
     return found
 
 
 def split(count: int, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """(fitted, held out): which inputs are learned from, and which only judge."""
+    """(fitted, held out): the numbers of the inputs to learn from, and of those that only judge."""
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share < 1:
         raise InputError("held_out, a share between 0 and 1", f"{share!r}", "give for instance 0.1")
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
