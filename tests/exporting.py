@@ -9,6 +9,7 @@ import numpy as np
 from onelayer.approximation import Approximation, Facts
 from onelayer.model.transformer import SingleLayerTransformer
 from onelayer.proof.certificate import Certificate
+from onelayer.target.description import Description
 from onelayer.target.domain import domain_of
 
 SINES = ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2)
@@ -22,7 +23,13 @@ def wrapped(model: SingleLayerTransformer, places: tuple[int, ...] | None = None
     facts = Facts("trained", "", "position", (("trained", c.heads),), c.heads, 0.0, places=places)
     domain = domain_of([(-1, 2)] * (c.tokens * c.features_in))
     shape = (len(places), c.features_out) if len(places) > 1 else (c.features_out,)
-    return Approximation(model, None, certificate, facts, domain, (c.tokens, c.features_in), shape)
+    about = {
+        "kind": "callable",
+        "text": "nothing in particular",
+        "shape": (c.tokens, c.features_in),
+        "output_shape": shape,
+    }
+    return Approximation(model, certificate, facts, Description(domain=domain, **about))
 
 
 def size_of(approximation: Approximation) -> float:

@@ -312,7 +312,7 @@ def by_hand(folder, formula, domain, layer, bound, **options):
     model = assemble(layer, frame_of(target.domain), outputs_of(target))
     claim = Certificate(bound, bound, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
     facts = Facts("solved", "gates", "token", head_kinds(layer, "token", target), layer.units, total_of(layer))
-    return Approximation(model, target, claim, facts, target.domain, target.shape, target.output_shape).save(folder)
+    return Approximation.of(model, target, claim, facts).save(folder)
 
 
 def one_maximum(D, value, linear, bias, sharpness=1e5):
@@ -486,7 +486,7 @@ def saved(folder, model, target, places, seed):
     """Points of the domain that the model's arithmetic has; a folder of the model is written."""
     claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
     facts = Facts("solved", "gates", "token", (("gate", 1),), 1, 1.0, places=places)
-    Approximation(model, target, claim, facts, target.domain, target.shape, target.output_shape).save(folder)
+    Approximation.of(model, target, claim, facts).save(folder)
     rng, D = np.random.default_rng(seed), target.dimension
     unit = np.concatenate([rng.random((60, D)), rng.integers(0, 2, size=(8, D))])
     return target.domain.representable(target.domain.points(unit), model.W_E.dtype == torch.float32)

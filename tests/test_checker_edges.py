@@ -43,8 +43,7 @@ def claimed(folder, formula, domain, weights, bound, *, shape=None, places=(0,),
     tolerance = more.pop("tolerance", bound)
     certificate = Certificate(tolerance, bound, 0.0, 1, "analytic", str(target.domain), **about, **more)
     facts = Facts("solved", "gates", "token", (("gate", 1),), 1, 1.0, places=places)
-    shapes = target.domain, target.shape, target.output_shape
-    return Approximation(model, target, certificate, facts, *shapes).save(folder)
+    return Approximation.of(model, target, certificate, facts).save(folder)
 
 
 def signed(folder, name, **changes):

@@ -66,7 +66,7 @@ def test_sizes_match_the_budget(budget):
 
 
 def test_an_unknown_keyword_is_refused():
-    with pytest.raises(TypeError, match="eps"):
+    with pytest.raises(ol.InputError, match=r"found: eps; change: did you mean tolerance\?"):
         ol.compare("x1", [(0, 1)], eps=0.1)
 
 

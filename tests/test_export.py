@@ -144,7 +144,8 @@ def test_a_missed_tolerance_is_said(product, tmp_path):
 
 def test_points_lie_where_the_target_asks(tmp_path):
     approximation = wrapped(random_model(plain_config(features_in=1, tokens=2)))
-    approximation = replace(approximation, domain=domain_of([(0, 1)] * 2, "x1**2 + x2**2 <= 1"))
+    disc = domain_of([(0, 1)] * 2, "x1**2 + x2**2 <= 1")
+    approximation = replace(approximation, description=replace(approximation.description, domain=disc))
     found = ol.export(approximation, tmp_path / "e", to="onnx", points=1000)
     assert 700 < found.points < 870
 

@@ -109,7 +109,7 @@ def test_order_entries_hold_on_every_interval(ends, dtype):
         x = hard_points(a.domain.dimension, a.facts.largest_score, ends, rng)
         x = a.domain.representable(x, dtype == "float32")
         assert len(x)
-        assert holds(a, x, f(x)), a.stored["description"]
+        assert holds(a, x, f(x)), a.description.text
 
 
 def test_the_absolute_difference_has_one_max_head_and_two_reads():
@@ -306,7 +306,7 @@ def test_few_sets_of_many_numbers():
 
 def test_ends_may_be_formulas_and_lengths_numpys(as_user):
     a = gallery.sort(np.int64(3), 1e-6, domain=("0", "2*pi"))
-    assert a.stored["parameters"]["domain"][1] > 6.28
+    assert a.description.parameters["domain"][1] > 6.28
     assert np.abs(a([3.0, 1.0, 2.0]) - [1, 2, 3]).max() <= 1e-6
 
 

@@ -244,9 +244,9 @@ def test_folder(tmp_path):
         assert again.certificate == approx.certificate
         assert again.certificate.verdict == "CERTIFIED"
         assert (again.answer(x) == approx.answer(x)).all()
-        assert again.stored["entry"] in {"histogram", "copy_where", "reverse"}
-        assert again.stored["parameters"] == {"n": 4, "vocabulary": 26}
-        program = tokens.PROGRAMS[again.stored["entry"]](**again.stored["parameters"])
+        assert again.description.entry in {"histogram", "copy_where", "reverse"}
+        assert again.description.parameters == {"n": 4, "vocabulary": 26}
+        program = tokens.PROGRAMS[again.description.entry](**again.description.parameters)
         assert prove(program, again.model).bound == again.certificate.bound
         assert sum(again.certificate.evidence.terms.values()) <= again.certificate.bound
         assert again.facts.story[:40] in str(again)

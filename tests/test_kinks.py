@@ -55,7 +55,7 @@ def made(formula, domain, tolerance, dtype="float64", construction="gates", layo
     return (
         layer,
         certificate,
-        Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape),
+        Approximation.of(model, target, certificate, facts),
     )
 
 

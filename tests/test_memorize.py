@@ -262,7 +262,7 @@ def test_equal_samples_are_merged_and_conflicts_named():
     X, Y = np.concatenate([sequences(10), sequences(10)]), np.arange(20) % 10
     approx = ol.memorize(X, Y)
     assert approx.model.config.ffn_width == 9
-    assert approx.stored["parameters"]["distinct"] == 10
+    assert approx.description.parameters["distinct"] == 10
     Y[[12, 13, 14, 15]] = 0
     with pytest.raises(ol.InputError, match=r"row 2 and row 12, row 3 and row 13, row 4 and row 14 and 1 more"):
         ol.memorize(X, Y)

@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from .proof.certificate import Certificate
 from .proof.claim import Claim
 from .proof.decision import covering
 from .target.decoding import Decoding
+from .target.description import Description
 from .target.domain import Domain
 from .target.target import Target
 
@@ -58,19 +59,44 @@ class Facts:
 class Approximation:
     """T ≈ f: call it, explain a value, save it.
 
-    A folder holds neither a callable nor data: once loaded, `target` is None and `stored` is what the folder says of it. A
-    gallery's function and memorised samples (`known`) are described by `stored` from the start.
+    `target` is None where f is only described: functions of the gallery, memorised samples, and what a folder says about a
+    callable or about data.
     """
 
     model: SingleLayerTransformer
-    target: Target | None
     certificate: Certificate
     facts: Facts
-    domain: Domain
-    shape: tuple[int, int]
-    output_shape: tuple[int, ...]
-    stored: dict[str, Any] | None = field(default=None)
-    history: History | None = field(default=None)  # of a trained layer; folders do not keep it
+    description: Description
+    target: Target | None = None
+    history: History | None = None  # of a trained layer; folders do not keep it
+
+    @staticmethod
+    def of(
+        model: SingleLayerTransformer,
+        target: Target,
+        certificate: Certificate,
+        facts: Facts,
+        history: History | None = None,
+    ) -> "Approximation":
+        return Approximation(model, certificate, facts, Description.of(target), target, history)
+
+    @property
+    def target_text(self) -> str:
+        """The formula, or what describes the target, and whether it is missing here."""
+        here = self.target is not None or self.description.kind in ("gallery", "samples")
+        return self.description.text if here else f"{self.description.text}, not stored"
+
+    @property
+    def domain(self) -> Domain:
+        return self.description.domain
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.description.shape
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return self.description.output_shape
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).
@@ -118,12 +144,12 @@ class Approximation:
     @property
     def decoding(self) -> Decoding | None:
         """How values become whole numbers, tokens or labels; None if they are real."""
-        return Decoding.of((self.stored or {}).get("decoding"))
+        return self.description.decoding
 
     @property
     def vocabulary(self) -> int | None:
         """Inputs are token numbers below this; None if they are real."""
-        return (self.stored or {}).get("vocabulary")
+        return self.description.vocabulary
 
     @property
     def units(self) -> int:
@@ -206,10 +232,9 @@ class Approximation:
         c = self.certificate
         bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
-        kind, text = (self.target.kind, self.target.text) if self.target else self._described()
-        where = {"data": "held-out samples", "samples": "stored samples"}.get(kind, "points")
+        where = {"data": "held-out samples", "samples": "stored samples"}.get(self.description.kind, "points")
         rows: list[tuple[object, ...]] = [
-            ("target", text),
+            ("target", self.target_text),
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
             ("verdict", c.verdict if self.unchanged else f"none: the weights were changed after they were {c.verdict}"),
@@ -232,12 +257,6 @@ class Approximation:
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
-
-    def _described(self) -> tuple[str, str]:
-        """(kind, text) of a target that is not at hand."""
-        about = self.stored or {}
-        kind, text = str(about.get("kind", "callable")), str(about.get("description", "a function"))
-        return kind, text if kind in ("gallery", "samples") else f"{text}, not stored"
 
     def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
         """(x as [batch, D], whether it was a single point)."""

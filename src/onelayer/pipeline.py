@@ -94,7 +94,7 @@ def build(
     certificate = found.certificate or decide(model, request.claim, proved=found.proved)
     certificate = marked(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
     facts = facts_of(found, request, time.perf_counter() - started)
-    return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape)
+    return Approximation.of(model, target, certificate, facts)
 
 
 def assembled(request: Request, layer: Layer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:

@@ -27,9 +27,7 @@ from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import SCHEMA, Certificate
-from ..target.decoding import Decoding
-from ..target.domain import MOST_VARIABLES, Domain, domain_of
-from ..target.target import Target
+from ..target.description import Description
 from . import student_folder
 
 FILES = ("model.safetensors", "target.json", "certificate.json")
@@ -44,7 +42,7 @@ def save(approximation: Approximation, folder: Path) -> Path:
     with fresh_folder(folder) as fresh:
         _write_model(approximation, fresh / FILES[0])
         (fresh / FILES[0]).chmod(0o666 & ~umask())
-        (fresh / FILES[1]).write_text(_json(_target_record(approximation)))
+        (fresh / FILES[1]).write_text(_json({"schema": SCHEMA} | approximation.description.as_json()))
         record = approximation.certificate.as_json() | {"versions": _versions()}
         record["sha256"] = {name: _digest((fresh / name).read_bytes()) for name in FILES[:2]}
         record["digest"] = _digest(_json(record).encode())
@@ -73,13 +71,8 @@ def load_approximation(folder: str | Path) -> Approximation:
     _verify(folder, record)
     about = _read(folder / FILES[1])
     try:
-        domain = _domain(about)
-        shape, output_shape = (int(about["shape"][0]), int(about["shape"][1])), tuple(map(int, about["output_shape"]))
-        target = None
-        if about["formula"] is not None:
-            sequence = shape if about["sequence"] else None
-            margin = float(about["margin"])
-            target = Target(about["formula"], domain, shape=sequence, output_shape=output_shape, margin=margin)
+        description = Description.from_json(about)
+        target = description.target()
         certificate = Certificate.from_json(record)
     except InputError:
         raise  # already says what is wrong
@@ -87,24 +80,19 @@ def load_approximation(folder: str | Path) -> Approximation:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
     model, facts = _read_model(folder / FILES[0])
-    _require_sense(about, model, facts)
+    _require_fit(description, model, facts)
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
-    stored = about if target is None else None
-    return Approximation(model, target, certificate, facts, domain, shape, output_shape, stored=stored)
+    return Approximation(model, certificate, facts, description, target)
 
 
-def _require_sense(about: dict[str, Any], model: SingleLayerTransformer, facts: Facts) -> None:
-    """Vocabulary, decoding and shapes fit the model."""
-    c, vocabulary = model.config, about.get("vocabulary")
-    try:
-        Decoding.of(about.get("decoding"))
-        shaped = math.prod(map(int, about["output_shape"])) == len(facts.places) * c.features_out
-    except (KeyError, TypeError, ValueError):
-        shaped = False
+def _require_fit(description: Description, model: SingleLayerTransformer, facts: Facts) -> None:
+    """Vocabulary and shapes fit the model."""
+    c, vocabulary = model.config, description.vocabulary
+    shaped = math.prod(description.output_shape) == len(facts.places) * c.features_out
     whole = vocabulary is None or (type(vocabulary) is int and vocabulary == c.features_in)
     if not (shaped and whole and all(0 <= p < c.places for p in facts.places)):
-        found = "a vocabulary, a decoding or a shape of something else"
+        found = "a vocabulary or a shape of something else"
         raise InputError("a target.json that fits its model", found, "build the folder again")
 
 
@@ -137,36 +125,6 @@ def _read_model(path: Path) -> tuple[SingleLayerTransformer, Facts]:
         found = " ".join(str(error).split())[:200]
         raise InputError(f"weights in {path.name}", found, "build the folder again") from None
     return model.eval(), facts
-
-
-def _target_record(approximation: Approximation) -> dict[str, Any]:
-    d, t = approximation.domain, approximation.target
-    if t is None and approximation.stored is not None:
-        return approximation.stored
-    return {
-        "schema": SCHEMA,
-        "kind": t.kind if t else "callable",
-        "data": t.data.record() if t and t.data is not None else None,
-        "formula": t.formula.text if t and t.formula else None,
-        "description": t.text if t else "a callable that is not stored",
-        "names": list(d.names),
-        "ends": [list(pair) for pair in d.ends],
-        "lower": list(d.lower),
-        "upper": list(d.upper),
-        "within": d.within.text if d.within else None,
-        "sequence": t.sequence if t else approximation.shape[1] > 1,
-        "shape": list(approximation.shape),
-        "output_shape": list(approximation.output_shape),
-        "margin": approximation.certificate.margin,
-    }
-
-
-def _domain(about: dict[str, Any]) -> Domain:
-    """The domain, with exactly the floats that were certified."""
-    sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
-    most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to search
-    box = domain_of(sides, about["within"], most)
-    return Domain(box.names, box.lower, box.upper, tuple((a, b) for a, b in about["ends"]), box.within)
 
 
 def _verify(folder: Path, record: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@ it had never stopped: on a CPU history and weights are equal bit by bit. `ol.cer
 result, as for any other layer.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +17,22 @@ import torch
 
 from ..approximation import Approximation, Facts
 from ..common.checks import known_options
-from ..construction.lemma import Known
+from ..common.progress import Progress
 from ..layer.arithmetic import arithmetic_of
 from ..model.config import Activation, Norm
 from ..model.history import History
 from ..model.transformer import SingleLayerTransformer
-from ..proof.certificate import Certificate
+from ..proof.certificate import Certificate, unproved
 from ..proof.observation import observe
 from ..target.decoding import Decoding
+from ..target.description import Description
 from ..target.domain import Domain
 from ..target.target import Target, require_tolerance
 from .checkpoint import require_limits
 from .material import Material
 from .recipe import Loss, Optimizer, Recipe, Schedule
 from .start import StartingLayer, prepare
-from .steps import LayerTraining, Progress
+from .steps import LayerTraining
 
 
 @known_options
@@ -107,9 +107,7 @@ def _finished(training: LayerTraining, history: History, tolerance: float) -> Ap
     c = model.config
     arithmetic = arithmetic_of(model.W_E.dtype)
     dtype = np.float32 if arithmetic.name == "float32" else np.float64
-    certificate = Certificate(
-        tolerance, math.inf, math.nan, 0, "none", str(material.domain), arithmetic.name, weights=model.fingerprint()
-    )
+    certificate = unproved(model, tolerance, str(material.domain))
     facts = Facts(
         method="trained",
         construction=f"{training.recipe.optimizer}, {training.recipe.loss}",
@@ -128,7 +126,7 @@ def _finished(training: LayerTraining, history: History, tolerance: float) -> Ap
         found = approximation_of_samples(model, certificate, facts, *shapes, count, material.labels, history)
         observed, points = _held_out(found, material), len(material.held_x)
     else:
-        found = Approximation(model, material.target, certificate, facts, *shapes, history=history)
+        found = Approximation.of(model, material.target, certificate, facts, history)
         seen = observe(
             lambda x: np.asarray(found(x), dtype=np.float64).reshape(len(x), -1), material.target, dtype=dtype
         )
@@ -148,18 +146,15 @@ def approximation_of_samples(
     history: History | None = None,
 ) -> Approximation:
     """The Approximation of `count` samples, which are described but not kept."""
-    known = Known(
+    description = Description(
         kind="data",
-        description=f"{count:,} samples",
+        text=f"{count:,} samples",
         domain=box,
-        words=str(box),
         shape=shape,
         output_shape=output_shape,
         decoding=Decoding("largest", labels) if labels else None,
     )
-    return Approximation(
-        model, None, certificate, facts, box, shape, output_shape, stored=known.record(), history=history
-    )
+    return Approximation(model, certificate, facts, description, history=history)
 
 
 def _held_out(found: Approximation, material: Material) -> float:

@@ -68,7 +68,7 @@ def _share(certificate: Certificate) -> str:
 def band(approximation: Approximation) -> str:
     """What is proved about T(x) at a point of the box; nothing for samples, whose proof covers only them."""
     c, domain = approximation.certificate, approximation.domain
-    if not math.isfinite(c.bound) or _kind(approximation) == "samples":
+    if not math.isfinite(c.bound) or approximation.description.kind == "samples":
         return ""
     whole = domain.within is None and not c.margin and (c.method != "lemma" or c.domain == str(domain))
     where = "" if whole else f", for {_points(approximation)}"
@@ -85,14 +85,14 @@ def method(certificate: Certificate) -> str:
 def observation(approximation: Approximation) -> str:
     """What was observed, which proves nothing."""
     c = approximation.certificate
-    where = {"data": "held-out samples", "samples": "stored samples"}.get(_kind(approximation), "points")
+    where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, "points")
     seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed:.4g}."
     return f"{seen} This is an observation and proves nothing."
 
 
 def how_to_check(approximation: Approximation) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
-    kind, share = _kind(approximation) or "callable", approximation.certificate.evidence.relative
+    kind, share = approximation.description.kind, approximation.certificate.evidence.relative
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
         return (
             "Check it again with `onelayer check FOLDER`: the checker is a single file that shares no code with the prover,"
@@ -107,11 +107,6 @@ def how_to_check(approximation: Approximation) -> str:
         "samples": "it does not know the lemma of memorised samples; the page docs/build/memorize.md proves it",
     }.get(kind, "the target is not stored")
     return f"The independent checker has nothing to check here: {reason}."
-
-
-def _kind(approximation: Approximation) -> str:
-    """Formula, callable, data, gallery or samples; empty if unknown."""
-    return approximation.target.kind if approximation.target else (approximation.stored or {}).get("kind", "")
 
 
 def evidence_table(certificate: Certificate) -> Table:

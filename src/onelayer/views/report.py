@@ -65,7 +65,7 @@ def page(approximation: Approximation) -> str:
         ("certificate", "Certificate", certificate_section(approximation)),
         ("size", "Size and cost", size_table(approximation)._repr_html_() + plan_html(approximation)),
     ]
-    text = approximation.target.text if approximation.target else approximation._described()[1]
+    text = approximation.target_text
     title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"
     verdict = approximation.certificate.verdict
     statement = html.escape(certificate_text.statement(approximation))

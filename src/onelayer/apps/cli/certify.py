@@ -1,6 +1,5 @@
 """`onelayer certify`: a new certificate for the model of a folder."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +31,7 @@ def certify(
     """
     import onelayer as ol
 
+    from ...approximation import Approximation
     from ...deployment.folder import load_approximation
 
     approximation = load_approximation(folder)
@@ -47,7 +47,7 @@ def certify(
     with progress_bar(not json) as progress:
         certificate = ol.certify(approximation, target, eps, seconds=seconds, device=device, progress=progress)
     if destination is not None:
-        replace(approximation, target=target, certificate=certificate).save(destination)
+        Approximation.of(approximation.model, target, certificate, approximation.facts).save(destination)
     if json:
         print_json(certificate.as_json())
     else:

@@ -78,7 +78,7 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
         raise InputError(f"{len(names)} numbers ({listed(names)})", f"{len(point)}", "give one per variable")
     x = np.array(point)
     y = fast(x, outside.value)
-    stored = (approximation.stored or {}).get("kind") == "samples"  # a box around samples says nothing
+    stored = approximation.description.kind == "samples"  # a box around samples says nothing
     inside = None if stored else bool(approximation.domain.contains(x[None])[0])
     if outside is given.Outside.clip:
         x = x.clip(approximation.domain.lower, approximation.domain.upper)

@@ -16,9 +16,10 @@ from ...common.errors import InputError
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.assemble import Frame
 from ...model.transformer import SingleLayerTransformer
+from ...target.description import Description
 from ...target.domain import Domain, domain_of
 from ...target.target import require_tolerance
-from ..lemma import Known, Lemma, known_approximation
+from ..lemma import Lemma, approximation_by_lemma
 
 OBSERVED = 4000  # points at which the error is observed
 Ends = tuple[float, float]
@@ -89,11 +90,10 @@ class Entry:
     ) -> Approximation:
         """The finished Approximation; a layer that is read at positions has an output at each."""
         at_positions = model.config.readout == "position"
-        known = Known(
+        description = Description(
             kind="gallery",
-            description=self.description,
+            text=self.description,
             domain=self.domain,
-            words=words or str(self.domain),
             shape=(self.n, 1),
             output_shape=(self.outputs,),
             entry=self.name,
@@ -112,7 +112,7 @@ class Entry:
             largest_score=score,
             story=story,
         )
-        return known_approximation(model, known, lemma, facts, self.tolerance, (x, function(x)))
+        return approximation_by_lemma(model, description, lemma, facts, self.tolerance, (x, function(x)), words)
 
 
 def entry(

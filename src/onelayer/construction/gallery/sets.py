@@ -35,4 +35,4 @@ def deep_set(
     model = assemble(found.layer, found.frame, request.outputs)
     certificate = decide(model, request.claim)
     facts = replace(facts_of(found, request, time.perf_counter() - started), story=STORY)
-    return Approximation(model, target, certificate, facts, target.domain, target.shape, target.output_shape)
+    return Approximation.of(model, target, certificate, facts)

@@ -21,9 +21,10 @@ from ...layer.assemble.frame import Frame
 from ...layer.heads import MASKED
 from ...model.transformer import SingleLayerTransformer
 from ...target.decoding import MARGIN
+from ...target.description import Description
 from ...target.domain import domain_of
 from ...target.target import require_tolerance
-from ..lemma import Known, Lemma, known_approximation
+from ..lemma import Lemma, approximation_by_lemma
 from .dataset import Dataset, dataset_of
 from .interpolation import Interpolation, interpolate
 from .projection import direction_of, frame_around
@@ -91,7 +92,9 @@ def memorize(
         largest_score=MASKED,
         story="head j reads token j; together they project the input to one number, in which the FFN interpolates",
     )
-    return known_approximation(model, _known(samples, names), lemma, facts, allowed, (samples.x, samples.y))
+    domain = f"the {len(samples.x):,} stored samples, at which alone it holds"
+    description = _description(samples, names)
+    return approximation_by_lemma(model, description, lemma, facts, allowed, (samples.x, samples.y), domain)
 
 
 def _largest_accepted(samples: Dataset, tolerance: float | None) -> tuple[float, str]:
@@ -115,7 +118,7 @@ def _model(
     return f.model(dtype), f, z
 
 
-def _known(samples: Dataset, names: Sequence[str] | None) -> Known:
+def _description(samples: Dataset, names: Sequence[str] | None) -> Description:
     """The description that the folder keeps."""
     N, D = samples.x.shape
     if names is not None and (len(names) != D or len(set(names)) < D):
@@ -123,11 +126,10 @@ def _known(samples: Dataset, names: Sequence[str] | None) -> Known:
     box = samples.box
     domain = domain_of(box if names is None else dict(zip(names, box, strict=True)), most=None)
     what = "labels" if samples.decoding is not None else "values"
-    return Known(
+    return Description(
         kind="samples",
-        description=f"{N:,} stored samples of {D} variable{'s' * (D > 1)} with {what}",
+        text=f"{N:,} stored samples of {D} variable{'s' * (D > 1)} with {what}",
         domain=domain,
-        words=f"the {N:,} stored samples, at which alone it holds",
         shape=samples.shape,
         output_shape=samples.output_shape,
         parameters={"given": samples.given, "distinct": N, "sha256": samples.sha256},

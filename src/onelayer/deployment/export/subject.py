@@ -99,7 +99,7 @@ class Subject:
     @property
     def target(self) -> str:
         a = self.approximation
-        return a.target.text if a.target is not None else str((a.stored or {}).get("description", "a function"))
+        return a.description.text
 
     @property
     def reach(self) -> tuple[torch.Tensor, torch.Tensor]:

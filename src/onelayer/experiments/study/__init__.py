@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ...common.checks import known_options
 from ...common.errors import InputError
+from ...common.progress import Progress
 from .cluster import cluster_outcomes
 from .result import Study
-from .run import Progress, ProgressCounter, local_outcomes, workers_of
+from .run import ProgressCounter, local_outcomes, workers_of
 from .store import Store
 from .sweep import Sweep, sweep_of
 

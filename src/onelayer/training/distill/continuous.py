@@ -10,6 +10,7 @@ from torch import nn
 
 from ...approximation import Approximation
 from ...common.errors import InputError
+from ...common.progress import Progress
 from ...formula import Formula, evaluate, parse
 from ...pipeline import build
 from ...target.domain import Domain, domain_of
@@ -17,7 +18,6 @@ from ...target.points import uniform_points
 from ...target.samples import numbers_of
 from ...target.target import Target
 from ..recipe import Recipe
-from ..steps import Progress
 from ..train import train
 from .as_formula import formula_of
 from .determinism import answer, real_tensor, require_deterministic, require_same_twice

@@ -17,10 +17,11 @@ from torch import Tensor, nn
 
 from ...common.errors import InputError
 from ...common.machine import device_of
+from ...common.progress import Progress
 from ...model.token_encoder import TokenEncoder
 from ..checkpoint import is_positive, require_limits
 from ..recipe import Recipe
-from ..steps import Progress, Training
+from ..steps import Training
 from . import STEP_OPTIONS
 from .determinism import require_same_twice
 from .fidelity import Fidelity, FidelityMeter

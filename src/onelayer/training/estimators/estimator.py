@@ -12,6 +12,7 @@ Equal samples are merged first (`rows`): a weight of 3 is the same as three copi
 import math
 import time
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -231,9 +232,8 @@ class OneLayerClassifier(ClassifierMixin, _OneLayer):  # type: ignore[misc]
         if len(self.classes_) < 2:
             raise InputError("two classes or more", f"1 class, {self.classes_[0]!r}", "give samples of another class")
         found = self._trained(rows, True)
-        assert found.stored is not None
-        found.stored["decoding"] = Decoding("largest", tuple(self.classes_.tolist())).record()
-        self.approximation_ = found
+        decoding = Decoding("largest", tuple(self.classes_.tolist()))
+        self.approximation_ = replace(found, description=replace(found.description, decoding=decoding))
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from ...model.config import LayerConfig
 from ...model.history import History, Moment
 from ...model.transformer import SingleLayerTransformer
 from ...proof.certificate import Certificate
-from ...target.domain import Domain
+from ...target.description import Description
 
 
 def record_of(approximation: Approximation) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def record_of(approximation: Approximation) -> dict[str, Any]:
         "weights": {name: t.detach().numpy().copy() for name, t in approximation.model.state_dict().items()},
         "facts": asdict(approximation.facts),
         "certificate": approximation.certificate.as_json(),
-        "target": approximation.stored,
+        "target": approximation.description.as_json(),
         "history": None if history is None else history.record(),
     }
 
@@ -32,27 +32,14 @@ def approximation_of(record: dict[str, Any]) -> Approximation:
     weights = {name: torch.from_numpy(np.array(array)) for name, array in record["weights"].items()}
     model = SingleLayerTransformer(LayerConfig(**record["config"]), dtype=weights["W_E"].dtype)
     model.load_state_dict(weights)
-    about = record["target"]
-    domain = Domain(
-        tuple(about["names"]), tuple(about["lower"]), tuple(about["upper"]), tuple((a, b) for a, b in about["ends"])
-    )
     facts = {f.name: _frozen(record["facts"][f.name]) for f in fields(Facts)}
     past = record["history"]
     history = None
     if past is not None:
         moments = tuple(Moment(**moment) for moment in past["moments"])
         history = History(moments, past["best"], past["stopped"], past["seconds"])
-    return Approximation(
-        model.eval(),
-        None,
-        Certificate.from_json(record["certificate"]),
-        Facts(**facts),
-        domain,
-        (about["shape"][0], about["shape"][1]),
-        tuple(about["output_shape"]),
-        stored=about,
-        history=history,
-    )
+    certificate, description = Certificate.from_json(record["certificate"]), Description.from_json(record["target"])
+    return Approximation(model.eval(), certificate, Facts(**facts), description, history=history)
 
 
 def _frozen(value: Any) -> Any:

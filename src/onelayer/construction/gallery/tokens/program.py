@@ -24,8 +24,9 @@ from ....layer.assemble.frame import Frame, blank
 from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
+from ....target.description import Description
 from ....target.domain import MOST_VARIABLES, domain_of
-from ...lemma import Known, Lemma, known_approximation
+from ...lemma import Lemma, approximation_by_lemma
 from .exact import exact_scores, score_reach
 from .sequences import sequences
 
@@ -104,13 +105,12 @@ def packed(program: Program, dtype: str, seed: int) -> Approximation:
         asked = f"{program.name} with n = {program.n} in {dtype}, proved within {TOLERANCE:g}"
         raise InputError(asked, f"a bound of {lemma.bound:.3g}", f"choose {shorter}")
     n, tokens, c = program.n, program.tokens, model.config
-    known = Known(
+    description = Description(
         kind="gallery",
         entry=program.name,
-        description=program.description,
+        text=program.description,
         parameters=program.parameters,
         domain=domain_of([(0, tokens - 1)] * n),
-        words=f"all sequences of {n} tokens out of {tokens}",
         shape=(n, 1),
         output_shape=program.output_shape,
         vocabulary=tokens,
@@ -131,7 +131,8 @@ def packed(program: Program, dtype: str, seed: int) -> Approximation:
         story=program.story,
     )
     x = sequences(n, tokens, program.special(), seed)
-    return known_approximation(model, known, lemma, facts, TOLERANCE, (x, program.answers(x)))
+    domain = f"all sequences of {n} tokens out of {tokens}"
+    return approximation_by_lemma(model, description, lemma, facts, TOLERANCE, (x, program.answers(x)), domain)
 
 
 def prove(program: Program, model: SingleLayerTransformer) -> Lemma:
