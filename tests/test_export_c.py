@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,8 +127,8 @@ def test_one_point_and_a_batch_from_another_program(tmp_path):
 
 @compiled
 def test_a_hostile_description_stays_in_its_comment(tmp_path):
-    approximation = ol.gallery.sort(3)
-    approximation.stored["description"] = 'x */ #error "out" /* ???/\n\\ β ‮'
+    entry, hostile = ol.gallery.sort(3), 'x */ #error "out" /* ???/\n\\ β ‮'
+    approximation = replace(entry, description=replace(entry.description, text=hostile))
     assert ol.export(approximation, tmp_path / "m.c", to="c", points=10).difference < 1e-12
 
 
