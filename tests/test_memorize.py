@@ -353,7 +353,7 @@ def test_csv_with_labels(run):
     assert out.endswith("written to f\n")
     assert ol.load("f").domain.names == ("width", "length")
     status, out, err = run("eval", "f", "0.5", "-3")
-    assert (status, err) == (0, "note: the certificate speaks of the stored samples alone\n")
+    assert (status, err) == (0, "note: the certificate holds for the stored samples only\n")
     assert out.splitlines()[-1] == "answer: virginica"
     record = json.loads(run("eval", "f", "1.5", "2", "--json")[1])
     assert (record["answer"], record["inside"]) == ("setosa", None)  # whether a point is stored is not known
