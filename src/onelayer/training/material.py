@@ -19,10 +19,9 @@ from ..target.domain import Domain
 from ..target.points import fitting_points, uniform_points
 from ..target.samples import read_samples, read_weights
 from ..target.target import Target, target_of
-from .recipe import Recipe
+from .recipe import LARGEST_COUNT, Recipe
 
 SAMPLES = 16_384  # points where a function is sampled by default
-MOST_SAMPLES = 10**9
 HELD_OUT = 4_096  # other points of a function, where the layer is validated
 CONSTANT_SPREAD = 1e-12  # a feature or an answer that varies by less than this share of its size counts as constant
 
@@ -74,7 +73,7 @@ def material_of(
 ) -> Material:
     """The material of a function (formula, callable, Target) or of samples (X, Y) or (X, Y, weights)."""
     if samples is not None:
-        require_whole("samples", samples, 1, MOST_SAMPLES)
+        require_whole("samples", samples, 1, LARGEST_COUNT)
     if isinstance(function, tuple):
         return _given(function, domain, shape, recipe, samples)
     if recipe.loss == "cross_entropy":

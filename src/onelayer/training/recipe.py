@@ -15,6 +15,7 @@ Optimizer = Literal["adam", "sgd", "momentum"]
 Loss = Literal["mse", "cross_entropy", "sup"]
 Schedule = Literal["cosine", "constant"]
 
+LARGEST_COUNT = 10**9  # of steps, samples or units: time or memory end long before
 DEFAULT_RATES = {"adam": 1e-2, "sgd": 5e-2, "momentum": 2e-2}
 CONSTRUCTED_RATE = 1e-3  # share of those rates for weights that were constructed
 MOMENTUM = 0.9
@@ -22,16 +23,16 @@ SUP_POWER = 8  # loss "sup" is the mean of the errors to this power, a smooth ma
 
 _RANGES: dict[str, tuple[float, float]] = {  # smallest and largest value
     "rate": (0.0, 1e6),
-    "steps": (1, 10**9),
-    "batch": (1, 10**9),
+    "steps": (1, LARGEST_COUNT),
+    "batch": (1, LARGEST_COUNT),
     "seed": (0, LARGEST_SEED),
     "warm_up": (0.0, 1.0),
     "clipping": (0.0, math.inf),
     "weight_decay": (0.0, 1.0),
     "dropout": (0.0, 0.99),
     "validation": (0.0, 0.9),
-    "every": (1, 10**9),
-    "patience": (1, 10**9),
+    "every": (1, LARGEST_COUNT),
+    "patience": (1, LARGEST_COUNT),
 }
 
 

@@ -78,9 +78,8 @@ class Guard:
         if len(hosts) != 1 or hosts[0].lower() not in self.names:
             raise Refused(421, "a request to this server", "another host name", f"open http://{sorted(self.names)[0]}/")
         headers = request.headers
-        opened = (
-            request.method == "GET" and request.scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
-        )
+        start_page = request.method == "GET" and request.scope["path"] == "/"
+        opened = start_page and headers.get("sec-fetch-mode") == "navigate"
         foreign = any(origin.lower() != f"http://{hosts[0].lower()}" for origin in headers.getlist("origin"))
         own = all(site in ("none", "same-origin") for site in headers.getlist("sec-fetch-site"))
         if foreign or not (own or opened):

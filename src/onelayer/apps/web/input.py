@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any, get_args
 
+from ...common.checks import is_number
 from ...common.errors import InputError
 from ...construction.request import Construction, Method
 from ...formula import Formula, parse
@@ -66,8 +66,8 @@ def spec_of(record: Any, limits: Limits) -> LayerSpec:
     for name in ("formula", "domain"):
         _require_text(name, record.get(name), limits)
     for name, choices in (("method", get_args(Method)), ("construction", get_args(Construction)), ("dtype", DTYPES)):
-        if record.get(name, choices[0]) not in choices:
-            raise InputError(f"{name}, one of {', '.join(choices)}", f"{record[name]!r}"[:200], "choose one of them")
+        if record.get(name, choices[0]) not in choices:  # what was sent may be long
+            raise InputError(f"{name}, one of {', '.join(choices)}", f"{record[name]!r}"[:200], "choose one of these")
     tolerance = _number("tolerance", record.get("tolerance", 1e-2), SMALLEST_TOLERANCE, LARGEST_TOLERANCE)
     units = record.get("units")
     if units is not None:
@@ -107,9 +107,13 @@ def _require_text(name: str, value: Any, limits: Limits) -> None:
 
 
 def _number(name: str, value: Any, low: float, high: float, whole: bool = False) -> float:
-    number = isinstance(value, Real) and not isinstance(value, bool)
     try:
-        fits = number and math.isfinite(value) and low <= value <= high and (not whole or float(value).is_integer())
+        fits = (
+            is_number(value)
+            and math.isfinite(value)
+            and low <= value <= high
+            and (not whole or float(value).is_integer())
+        )
     except OverflowError:
         fits = False
     if not fits:

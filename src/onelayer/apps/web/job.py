@@ -46,17 +46,9 @@ def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
         if planned > limits.units:
             found = f"the paper's construction takes {planned:,}"
             raise InputError(f"at most {limits.units:,} units here", found, "enlarge ε, or choose another method")
-    approximation = build(
-        target,
-        None,
-        spec.tolerance,
-        method=spec.method,  # type: ignore[arg-type]
-        construction=spec.construction,  # type: ignore[arg-type]
-        dtype=spec.dtype,
-        units=spec.units,
-        seconds=limits.search,
-        progress=progress,
-    )
+    options: dict[str, Any] = {"method": spec.method, "construction": spec.construction, "dtype": spec.dtype}
+    options |= {"units": spec.units, "seconds": limits.search, "progress": progress}
+    approximation = build(target, None, spec.tolerance, **options)
     built = time.perf_counter() - started
     shown, seconds = view(approximation), time.perf_counter() - started
     emit({"event": "result", "code": spec.code(limits), "built": built, "seconds": seconds, **shown})
@@ -85,18 +77,10 @@ def train_job(spec: LayerSpec, parameters: int, limits: Limits, emit: Emit) -> N
         if not np.isfinite(T).all():
             raise InputError("training that converges", "numbers that are not finite", "train again, or not at all")
         error = T - f
-        emit(
-            {
-                "event": "moment",
-                "stage": stage,
-                "share": share,
-                "step": round(share * STEPS),
-                "largest": float(np.nanmax(np.abs(error))),
-                "seconds": time.perf_counter() - started,
-                "axes": [axis.tolist() for axis in axes],
-                "error": array_record(error[:drawn, 0].astype(np.float32)),
-            }
-        )
+        event: dict[str, Any] = {"event": "moment", "stage": stage, "share": share, "step": round(share * STEPS)}
+        event |= {"largest": float(np.nanmax(np.abs(error))), "seconds": time.perf_counter() - started}
+        event |= {"axes": [axis.tolist() for axis in axes]}
+        emit(event | {"error": array_record(error[:drawn, 0].astype(np.float32))})
 
     run.train(None, limits.seconds / 2, moment)
     emit({"event": "trained", "seconds": time.perf_counter() - started})

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from ...approximation import Approximation, Attention, Outside
+from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.outward import UP_FEW
@@ -59,11 +60,7 @@ class Evaluator:
         return self.approximation.answered(x, outside, self.values)
 
     def evaluate(
-        self,
-        source: str | Path,
-        output: str | Path,
-        outside: Outside = "allow",
-        progress: Progress | None = None,
+        self, source: str | Path, output: str | Path, outside: Outside = "allow", progress: Progress | None = None
     ) -> int:
         """All points of a file, in constant memory, as `Approximation.evaluate` does."""
         from ..files.streaming import evaluate_file
@@ -125,8 +122,7 @@ def evaluator(
 
     By default it is half of the gap between the certified bound and the tolerance.
     """
-    if attention not in get_args(Attention):
-        raise InputError(f"attention, one of {', '.join(get_args(Attention))}", f"{attention!r}", "choose one of these")
+    require_choice("attention", attention, get_args(Attention))
     place, local = device_of(device), attention in ("sparse", "adaptive")
     if remainder is not None and not (local and 0 < remainder < float("inf")):
         found = f"remainder={remainder!r}" + ("" if local else f" with attention={attention!r}")

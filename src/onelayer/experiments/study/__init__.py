@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...common.checks import known_options, require_whole
 from ...common.progress import Progress
-from .axes import MAX_POINTS
+from ...training.recipe import LARGEST_COUNT
 from .cluster import cluster_outcomes
 from .result import Study
 from .run import ProgressCounter, local_outcomes, workers_of
@@ -40,7 +40,7 @@ def study(
     """
     chosen = sweep_of(sweep, full)
     if only is not None:
-        require_whole("only", only, 0, MAX_POINTS)
+        require_whole("only", only, 0, LARGEST_COUNT)
     count = workers_of(workers)
     folder = Path(out if out is not None else f"study-{chosen.name}")
     store = Store.open(folder, chosen)

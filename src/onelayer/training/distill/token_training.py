@@ -21,7 +21,7 @@ from ...common.machine import device_of
 from ...common.progress import Progress
 from ...model.token_encoder import TokenEncoder
 from ..checkpoint import require_limits
-from ..recipe import Recipe
+from ..recipe import LARGEST_COUNT, Recipe
 from ..steps import Training
 from . import STEP_OPTIONS
 from .determinism import require_same_twice
@@ -32,7 +32,6 @@ from .teachers import Teacher, teacher_of
 
 RECIPE: dict[str, Any] = {"rate": 1e-3, "batch": 64, "steps": 2000, "every": 200}  # where the defaults differ
 VALIDATED = 256  # sequences per validation, at most: set apart from those learned from, to choose the best step by
-MOST_UNITS = 10**9  # heads, width and d_model; memory ends long before
 TIMED = 64  # sequences that teacher and student are timed on
 
 
@@ -63,7 +62,7 @@ class TokenOptions:
         if student is not None and not isinstance(student, nn.Module):
             raise InputError("student, a module", type(student).__name__, "pass an nn.Module, or leave it out")
         for name in ("heads", "width", "d_model"):
-            require_whole(name, getattr(self, name), 1, MOST_UNITS)
+            require_whole(name, getattr(self, name), 1, LARGEST_COUNT)
         if self.d_model % self.heads:
             found = f"d_model={self.d_model}, heads={self.heads}"
             raise InputError("d_model, a multiple of heads", found, "make them agree")

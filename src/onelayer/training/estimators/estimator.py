@@ -28,6 +28,7 @@ from ...model.history import History
 from ...model.transformer import SingleLayerTransformer
 from ...proof.certificate import unproved
 from ...target.decoding import Decoding
+from ..recipe import LARGEST_COUNT
 from ..train import approximation_of_samples
 from .polished import polished_fit
 from .record import approximation_of, record_of
@@ -44,7 +45,6 @@ except ModuleNotFoundError:
     raise InputError("scikit-learn for the estimators", "not installed", "pip install 'onelayer[sklearn]'") from None
 
 METHODS = ("solved", "polished", "trained")
-MOST_UNITS = 10**6
 TOLERANCE = 1e-2  # in the certificate, as for `train`; nobody asks for one with noisy data
 
 
@@ -151,7 +151,7 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
     def _require(self) -> None:
         require_choice("method", self.method, METHODS)
         if self.units is not None:
-            require_whole("units", self.units, 0, MOST_UNITS)
+            require_whole("units", self.units, 0, LARGEST_COUNT)
         if self.alpha is not None and not (is_number(self.alpha) and 0 < self.alpha < math.inf):
             raise InputError("alpha, a number above 0, or None", f"{self.alpha!r}", "change it")
         if self.tokens is not None and self.method != "trained":
