@@ -304,7 +304,7 @@ def test_what_cannot_be_told_apart_is_refused():
         (np.eye(3), [1, 2, 3], {"tolerance": -1.0}, "tolerance"),
         (np.eye(3), [1, 2, 3], {"dtype": "float16"}, "float16"),
         (np.eye(3), [1, 2, 3], {"seed": -1}, "seed"),
-        (np.eye(3), [1, 2, 3], {"names": ["a", "a", "b"]}, "3 different names"),
+        (np.eye(3), [1, 2, 3], {"names": ["a", "a", "b"]}, "3 distinct names"),
         ([["a"]], [1], {}, "real numbers as X"),
     ],
 )

@@ -37,9 +37,7 @@ def certify(
     approximation = load_approximation(folder)
     target = approximation.target
     if target is None:
-        raise InputError(
-            "a target to compare with", "a callable or data, which folders do not store", "use onelayer.certify"
-        )
+        raise InputError("a target to compare with", "one that folders do not store", "use onelayer.certify in Python")
     if margin is not None:
         shape = target.shape if target.sequence else None
         target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)

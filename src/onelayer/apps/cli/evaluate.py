@@ -129,9 +129,8 @@ def _print(work: "Streaming", json: bool) -> None:
             return
         m = work.outputs
         x = [point for batch in work.file.batches(work.rows) for point in batch.x.tolist()]
-        rows = [
-            list(row) for columns in work.columns(values) for row in zip(*(c.tolist() for c in columns), strict=True)
-        ]
+        batches = ([column.tolist() for column in columns] for columns in work.columns(values))
+        rows = [list(row) for columns in batches for row in zip(*columns, strict=True)]
         answers = {"answer": [row[m:] for row in rows]} if len(work.names) > m else {}
         print_json({"points": len(x), "columns": work.names, "x": x, "y": [row[:m] for row in rows], **answers})
 

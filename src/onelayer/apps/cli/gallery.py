@@ -90,9 +90,7 @@ def _arguments(function: Callable[..., Any], words: Sequence[str]) -> dict[str, 
         name = flag.removeprefix("--").replace("-", "_")
         name = "tolerance" if name == "eps" else name
         if not flag.startswith("--") or name not in parameters:
-            raise InputError(
-                f"options {_signature(function)}", word, f"onelayer gallery lists those of {function.__name__}"
-            )
+            raise InputError(f"options {_signature(function)}", word, "see onelayer gallery")
         if kinds[name] is bool and not inline:
             found[name] = True
             continue
@@ -101,9 +99,7 @@ def _arguments(function: Callable[..., Any], words: Sequence[str]) -> dict[str, 
         found[name] = _value(inline or queue.pop(0), kinds[name], flag)
     missing = [p for p, about in parameters.items() if about.default is inspect.Parameter.empty and p not in found]
     if missing:
-        raise InputError(
-            f"--{missing[0]} for {function.__name__}", "none", f"see onelayer gallery: {_signature(function)}"
-        )
+        raise InputError(f"--{missing[0]} for {function.__name__}", "none", f"give {_signature(function)}")
     return found
 
 

@@ -75,13 +75,9 @@ Lipschitz = Annotated[
 Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x1**2 + x2**2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="Read the variables as n tokens of d numbers each.")]
 OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="Read the outputs as a sequence.")]
-Margin = Annotated[
-    float, typer.Option(help="Distance kept from the jumps of where(…): nothing is claimed closer to them.")
-]
+Margin = Annotated[float, typer.Option(help="Distance from the jumps of where(…) within which nothing is claimed.")]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all random choices.")]
-Checkpoint = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Written during training, and resumed from if it exists.")
-]
+Checkpoint = Annotated[str | None, typer.Option(metavar="FILE", help="Written in training; resumed from if it exists.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

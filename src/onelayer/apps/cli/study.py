@@ -41,8 +41,8 @@ def study(
         _list()
         return 0
     if (name is None) == (not axis):
-        found = "neither" if name is None else "both"
-        raise InputError("a study, or --axis", found, "name one, such as builtin:epsilon, or give --axis target=…")
+        both = "neither" if name is None else "both"
+        raise InputError("a study, or --axis", both, "name one, such as builtin:epsilon, or give --axis target=…")
     import onelayer as ol
 
     from ...experiments.study import Sweep
@@ -50,21 +50,21 @@ def study(
     sweep = Sweep.of_axes(measure, _axes(axis or [])) if name is None else name
     with progress_bar(not json) as progress:
         try:
-            found_study = ol.study(
+            found = ol.study(
                 sweep, out, workers=workers, dask=dask, full=full, only=only, retry=retry, progress=progress
             )
         except KeyboardInterrupt:
             raise Stopped("finished points are stored; run the same command again to resume") from None
-    assert found_study.folder is not None
-    report = found_study.report(found_study.folder / "report.html")
+    assert found.folder is not None
+    report = found.report(found.folder / "report.html")
     if json:
-        print_json({**found_study.record(), "report": str(report)})
+        print_json({**found.record(), "report": str(report)})
     else:
-        print(found_study)
-        for row in found_study.failed[:10]:
+        print(found)
+        for row in found.failed[:10]:
             print(f"failed: {row['error']}")
         print(f"report written to {report}")
-    return 0 if not found_study.failed and not found_study.missing else 1
+    return 0 if not found.failed and not found.missing else 1
 
 
 def _axes(texts: list[str]) -> dict[str, list[Any]]:
