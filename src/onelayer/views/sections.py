@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_WEIGHTS = 200_000  # parameters a page can hold: two megabytes
 MOST_HIDDEN = 60  # hidden units drawn, in assets/picture.js
 MOST_SLIDERS = 12  # at the movable point
+Number = float | int
 
 
 def facts(approximation: Approximation) -> list[tuple[str, str]]:
@@ -185,7 +186,7 @@ def certificate_section(approximation: Approximation) -> str:
 
 
 def _slider(
-    name: str, low: float, high: float, step: int | str, value: float, shown: str, variable: int | None = None
+    name: str, low: Number, high: Number, step: int | str, value: Number, shown: str, variable: int | None = None
 ) -> str:
     data = "" if variable is None else f' data-variable="{variable}"'
     ends = f'min="{low!r}" max="{high!r}" step="{step}" value="{value!r}"'
