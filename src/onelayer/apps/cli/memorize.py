@@ -7,7 +7,7 @@ import typer
 
 from . import options as given
 from .build import record_of, usable
-from .dataset import read_dataset
+from .sample_file import read_sample_file
 from .show import print_json
 
 
@@ -32,7 +32,7 @@ def memorize(
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
-    found = read_dataset(Path(source), target)
+    found = read_sample_file(Path(source), target)
     folder = usable(out)
     import onelayer as ol
 

@@ -21,7 +21,7 @@ class Columns:
     rows: list[str]
 
 
-def read_dataset(path: Path, target: str) -> Columns:
+def read_sample_file(path: Path, target: str) -> Columns:
     """The samples of a file; its suffix tells the format."""
     if not path.is_file():
         raise InputError("a file with samples", f"no file {path}", "name an existing file")
