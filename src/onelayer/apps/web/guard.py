@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...common.errors import InputError
-from .limits import Limits
+from .limits import VisitorLimits
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -86,7 +86,7 @@ class Guard:
             raise Refused(403, "a request from the explorer's page", "one from another site", "open the page itself")
 
 
-async def body_of(request: Request, limits: Limits) -> Any:
+async def body_of(request: Request, limits: VisitorLimits) -> Any:
     """The JSON body of a request, limited in size and time."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "Content-Type application/json", "another type", "send JSON")

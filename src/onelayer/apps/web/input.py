@@ -10,7 +10,7 @@ from ...construction.request import Construction, Method
 from ...formula import Formula, parse
 from ...target.domain import MOST_VARIABLES, Domain, domain_of
 from ...target.sides import Sides, read_domain
-from .limits import Limits
+from .limits import VisitorLimits
 
 DTYPES = ("float64", "float32")
 SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-12, 1e6
@@ -40,7 +40,7 @@ class LayerSpec:
             return sides
         return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused anyway
 
-    def code(self, limits: Limits) -> str:
+    def code(self, limits: VisitorLimits) -> str:
         """Python code that builds the same layer, with the same search time."""
         defaults = LayerSpec("", "").record()
         named = ("method", "construction", "dtype", "units")
@@ -56,7 +56,7 @@ class LayerSpec:
         )
 
 
-def spec_of(record: Any, limits: Limits) -> LayerSpec:
+def spec_of(record: Any, limits: VisitorLimits) -> LayerSpec:
     """The LayerSpec in a JSON object, or an InputError."""
     if not isinstance(record, dict):
         raise InputError("a JSON object", type(record).__name__, "send the fields of a request")
@@ -77,7 +77,7 @@ def spec_of(record: Any, limits: Limits) -> LayerSpec:
     return spec
 
 
-def read_spec(spec: LayerSpec, limits: Limits) -> tuple[Formula, Domain]:
+def read_spec(spec: LayerSpec, limits: VisitorLimits) -> tuple[Formula, Domain]:
     """The parsed formula and domain."""
     sides = spec.sides
     if len(sides) > limits.variables:
@@ -89,7 +89,7 @@ def read_spec(spec: LayerSpec, limits: Limits) -> tuple[Formula, Domain]:
     return formula, domain
 
 
-def training_of(record: Any, limits: Limits) -> tuple[LayerSpec, int]:
+def training_of(record: Any, limits: VisitorLimits) -> tuple[LayerSpec, int]:
     """(spec, parameters): a layer to train on the same function, with this many parameters."""
     if not isinstance(record, dict):
         raise InputError("a JSON object", type(record).__name__, "send the fields of a request, and parameters")
@@ -98,7 +98,7 @@ def training_of(record: Any, limits: Limits) -> tuple[LayerSpec, int]:
     return spec_of(rest, limits), parameters
 
 
-def _require_text(name: str, value: Any, limits: Limits) -> None:
+def _require_text(name: str, value: Any, limits: VisitorLimits) -> None:
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"a {name}, as text", f"{value!r}"[:100], f"send a {name}")
     if len(value) > limits.formula:

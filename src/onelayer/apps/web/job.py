@@ -19,7 +19,7 @@ from ...training.steps import LayerTraining
 from ...views.pages import array_record
 from ...views.scene import window
 from .input import LayerSpec
-from .limits import Limits
+from .limits import VisitorLimits
 from .view import folder_of, view
 
 Emit = Callable[[dict[str, Any]], None]
@@ -30,7 +30,7 @@ SCATTERED_POINTS = 2000  # all over the domain, where its error is observed too:
 STEPS, STEPS_PER_EVENT = 4000, 50  # of training
 
 
-def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
+def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
     """Events: progress …, result (everything shown), folder (a zip file), covering (the boxes of the proof)."""
     started, reported = time.perf_counter(), 0.0
 
@@ -57,7 +57,7 @@ def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
     emit({"event": "covering", "covering": None if boxes is None else boxes.record(MOST_BOXES)})
 
 
-def train_job(spec: LayerSpec, parameters: int, limits: Limits, emit: Emit) -> None:
+def train_job(spec: LayerSpec, parameters: int, limits: VisitorLimits, emit: Emit) -> None:
     """Events: size, moment (step, largest error, T − f on a grid) …, trained."""
     target = Target(spec.formula, spec.sides)
     size = layer_size(target, parameters)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...common.checks import require_whole
 from ...common.errors import InputError
-from .limits import Limits
+from .limits import VisitorLimits
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HEADER_SECONDS = 10.0  # for a request to arrive on an open connection
@@ -21,7 +21,7 @@ def serve(
     host: str = "127.0.0.1",
     *,
     workers: int = 1,
-    limits: Limits | None = None,
+    limits: VisitorLimits | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until interrupted; `started` is called with the address once the page can be opened. Port 0 picks a free port."""
@@ -37,7 +37,7 @@ def serve(
         names = frozenset(f"{name}:{port}" for name in (*LOOPBACK, host))
         names |= frozenset((*LOOPBACK, host)) if port == 80 else frozenset()
         config = uvicorn.Config(
-            application(limits or Limits(), names, workers), http=_strict_protocol(), ws="none", log_level="warning",
+            application(limits or VisitorLimits(), names, workers), http=_strict_protocol(), ws="none", log_level="warning",
             server_header=False, date_header=False, timeout_keep_alive=5, timeout_graceful_shutdown=2,
             h11_max_incomplete_event_size=2**15,
         )  # fmt: skip
