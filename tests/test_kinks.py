@@ -50,7 +50,7 @@ def made(formula, domain, tolerance, dtype="float64", construction="gates", layo
     model = assemble(layer, found.frame, outputs, layout).to(arithmetic.dtype)
     places = (0,) if layout == "token" else outputs.tokens
     certificate = decide(model, Claim(target, tolerance, places))
-    heads = head_kinds(layer, layout, target)
+    heads = head_kinds(layer, outputs_of(target), layout)
     facts = Facts("solved", construction, layout, heads, layer.units, total_of(layer), places=places)
     return (
         layer,

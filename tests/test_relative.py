@@ -112,9 +112,9 @@ def test_a_formula_is_certified_and_the_folder_says_so(tmp_path):
     c = approx.certificate
     record = c.evidence.relative
     assert c.verdict == "CERTIFIED"
-    assert record["known"] == "proved"
-    assert record["least"] <= 2 * math.exp(-2)
-    assert c.tolerance <= 1e-3 * record["least"]
+    assert record.known == "proved"
+    assert record.least <= 2 * math.exp(-2)
+    assert c.tolerance <= 1e-3 * record.least
     points = approx.domain.points(np.random.default_rng(0).random((2000, 2)))
     exact = np.exp(-points[:, 0]) * (2 + np.sin(3 * points[:, 1]))
     assert (np.abs(approx(points) - exact) <= 1e-3 * np.abs(exact)).all()

@@ -92,9 +92,9 @@ def nothing(x):
         (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0").nearest(np.array([[0.0]])), "at x = [0.0]"),
         (lambda: Target("x1", [(0, 1)], lipschitz=-1).modulus, "lipschitz"),
         (lambda: Target("x1", [(0, 1)], lipschitz=[1, 2]).modulus, "lipschitz"),
-        (lambda: target_of("x1", None, {}), "a domain"),
-        (lambda: target_of("x1", [(0, 1)], {"lipshitz": 1}), "lipshitz"),
-        (lambda: target_of(Target("x1", [(0, 1)]), [(0, 1)], {}), "a Target alone"),
+        (lambda: target_of("x1"), "a domain"),
+        (lambda: target_of("x1", [(0, 1)], lipshitz=1), "lipshitz"),
+        (lambda: target_of(Target("x1", [(0, 1)]), [(0, 1)]), "a Target alone"),
     ],
 )
 def test_bad_targets_get_one_clear_line(make, mentions):

@@ -17,7 +17,7 @@ from ..common.table import Table, at_least, at_most
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
 
-SCHEMA = 2
+SCHEMA = 3
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
 Method = Literal["theorem", "analytic", "bisect", "lemma", "none"]
 
