@@ -15,7 +15,7 @@ from pathlib import Path
 import onelayer as ol
 from onelayer.common.atomic import written
 from onelayer.experiments.study import Study
-from onelayer.experiments.study.rates import rate_table
+from onelayer.experiments.study.fitted_rates import rate_table
 from onelayer.experiments.study.sweep import sweep_of
 from onelayer.views.study_figure import study_figures
 from page import DOCS, options, page_of, placed

@@ -11,7 +11,7 @@ from typing import Any
 from ...common.atomic import written
 from ...common.errors import InputError
 from ...common.table import Table, duration
-from .rates import Rate, fit_rates, rate_table
+from .fitted_rates import Rate, fit_rates, rate_table
 from .store import Outcome
 from .summary import summary_table
 from .sweep import Sweep
