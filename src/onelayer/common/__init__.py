@@ -1,1 +1,1 @@
-"""Known to every room, and knows none: errors, tables, files that are complete or absent, the machine, time, progress."""
+"""What every package uses: errors, tables, files that are complete or absent, the machine, time, progress."""

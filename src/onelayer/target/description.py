@@ -1,4 +1,4 @@
-"""Description: what a model folder says about a target. A formula is loaded from it again; anything else is only described."""
+"""Description: what a model folder says about a target. A formula is loaded from it; anything else is only described."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -77,11 +77,9 @@ class Description:
 
     @staticmethod
     def from_json(about: dict[str, Any]) -> "Description":
-        """The description of a record; its domain has the very floats that were certified."""
+        """The description in a record; its domain has exactly the floats that were certified."""
         sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
-        most = (
-            None if about["kind"] in ("samples", "data") else MOST_VARIABLES
-        )  # samples have no formula to be searched
+        most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to search
         box = domain_of(sides, about["within"], most)
         return Description(
             kind=about["kind"],

@@ -193,7 +193,7 @@ def representative_layer(target: Target, plan: Plan, progress: Progress | None =
     for start in range(0, lattice.cells, EVALUATED_AT_ONCE):
         stop = min(start + EVALUATED_AT_ONCE, lattice.cells)
         points = target.domain.points(lattice.representatives(start, stop))
-        values[start:stop], found = target.nearest(points)
+        values[start:stop], found = target.values_with_error(points)
         error = max(error, found)
         if progress:
             progress("representatives", stop / lattice.cells)
