@@ -25,7 +25,7 @@ from ...common.progress import Progress
 from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import gate_config
 from ...layer.layer import GateLayer, gate_layer
-from ...layer.rounding.plain import GateRounding
+from ...layer.rounding.whole_box import GateRounding
 from ...target.samples import require_function
 from ...target.target import Target
 from ..plan import Plan
