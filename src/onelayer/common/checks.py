@@ -19,15 +19,13 @@ R = TypeVar("R")
 
 def known_options(function: Callable[P, R]) -> Callable[P, R]:
     """Refuse an option that the function does not have, and name the nearest one that it has."""
-    names = list(inspect.signature(function).parameters)
+    names, owner = list(inspect.signature(function).parameters), function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def checked(*args: P.args, **options: P.kwargs) -> R:
         for name in options:
             if name not in names:
-                raise InputError(
-                    f"an option of {function.__qualname__.removesuffix('.__init__')}", name, _nearest(name, names)
-                )
+                raise InputError(f"an option of {owner}", name, _nearest(name, names))
         return function(*args, **options)
 
     return checked

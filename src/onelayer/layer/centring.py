@@ -17,9 +17,7 @@ POINTS = 1000
 def centred(layer: GateLayer) -> GateLayer:
     """The layer with every gate's contribution centred, judged by points of the box."""
     x = fitting_points(POINTS, layer.dimension, 0)[: 2 * POINTS] - 0.5
-    w = layer.gates.weights(x)
-    slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-    z = torch.einsum("bgs,gso->bgo", torch.cat([w, slope], dim=-1), layer.gate_values)
+    z = torch.einsum("bgs,gso->bgo", layer.gates.weights_and_slope(x), layer.gate_values)
     middle = (z.amax(dim=0) + z.amin(dim=0)) / 2
     values = layer.gate_values.clone()
     values[:, :-1] -= middle[:, None]

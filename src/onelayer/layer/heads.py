@@ -51,6 +51,11 @@ class Gates:
         scores = scores.masked_fill(~self.kept, -torch.inf)
         return torch.softmax(torch.nn.functional.pad(scores, (1, 0)), dim=-1)
 
+    def weights_and_slope(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch gate slot"]:
+        """The attention weights, and Σ_j x_j w_j as the last slot: what the values of a layer are multiplied with."""
+        w = self.weights(x)
+        return torch.cat([w, (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)], dim=-1)
+
     def slots(self, full: bool) -> Bool[Tensor, "gate slot"]:
         """Which of (anchor, tokens, slope) carry a separate value. The weights sum to 1, so one token is left out."""
         slots = self.kept.new_zeros(len(self), self.kept.shape[1] + 2)
@@ -62,11 +67,7 @@ class Gates:
 
     def features(self, x: Float[Tensor, "batch coordinate"], full: bool) -> Float[Tensor, "batch feature"]:
         """F alone, or with full values also w_j and Σ_j x_j w_j; columns in the order of `slots`."""
-        if not full:
-            return self.weights(x)[..., 0]
-        w = self.weights(x)
-        slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-        return torch.cat([w, slope], dim=-1)[:, self.slots(full)]
+        return self.weights_and_slope(x)[:, self.slots(full)] if full else self.weights(x)[..., 0]
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,7 @@ class GateLayer(_Common):
         )
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
-        w = self.gates.weights(x)
-        slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-        gates = torch.einsum("bgs,gso->bo", torch.cat([w, slope], dim=-1), self.gate_values)
+        gates = torch.einsum("bgs,gso->bo", self.gates.weights_and_slope(x), self.gate_values)
         return self._beside_heads(x) + gates + self.maxima.features(x) @ self.max_values
 
 

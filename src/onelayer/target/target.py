@@ -160,12 +160,9 @@ class Target:
         y = self.values(x)
         bad = ~np.isfinite(y).all(axis=1)
         if bad.any():
-            point = x[int(bad.argmax())].tolist()
-            raise InputError(
-                "a finite value everywhere in the domain",
-                f"{y[int(bad.argmax())].tolist()} at x = {point}",
-                "shrink the domain, or change the function there",
-            )
+            i, change = int(bad.argmax()), "shrink the domain, or change the function there"
+            found = f"{y[i].tolist()} at x = {x[i].tolist()}"
+            raise InputError("a finite value everywhere in the domain", found, change)
         return y
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:

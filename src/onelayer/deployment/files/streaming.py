@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 from ... import __version__
-from ...approximation import Approximation, Outside
+from ...approximation import Approximation
 from ...common.errors import InputError
 from ...common.interrupts import DeferredInterrupt
 from ...common.progress import Progress
+from ...target.description import Outside
 from ..attention.evaluator import Evaluator
 from .batch import AddedColumns, Batch
 from .formats import kind_of, point_file

@@ -50,7 +50,7 @@ def proportional_fit(block: Block) -> ProportionalFit:
         t = t.masked_fill(~wide, 0.0)
         base = t.gather(1, first.reshape(*first.shape, *[1] * (t.ndim - 2)).expand(-1, 1, *t.shape[2:]))
         gap = (t - base).masked_fill(~wide, 0.0)
-        return gap, (2 * FLOAT64.u * gap.abs()).masked_fill(~wide, 0.0)
+        return gap, 2 * FLOAT64.u * gap.abs()
 
     (b, b_off), (k, k_off), (v, v_off), (s, s_off) = map(apart, (block.biases, block.keys, block.values, block.slopes))
     square = b.square().sum(dim=1) + k.square().sum(dim=(1, 2))
