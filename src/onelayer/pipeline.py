@@ -16,7 +16,7 @@ from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
 from .construction.methods import METHODS, facts_of
-from .construction.relative import marked, relative_to
+from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import Construction, Method, Request
 from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
@@ -92,7 +92,7 @@ def build(
     found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
     model = assembled(request, found.layer, found.frame)  # heads and values → weights
     certificate = found.certificate or decide(model, request.claim, proved=found.proved)
-    certificate = marked(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
+    certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
     facts = facts_of(found, request, time.perf_counter() - started)
     return Approximation.of(model, target, certificate, facts)
 

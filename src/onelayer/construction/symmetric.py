@@ -11,10 +11,9 @@ from ..layer.symmetric import SymmetricHeads, SymmetricLayer
 from ..target.points import fitting_points
 from ..target.samples import require_function
 from ..target.target import Target
-from .request import Certify, Found, Request
+from .request import POOL_GOAL, Certify, Found, Request
 from .solved.values import Problem, Solution, solve
 
-POOL_GOAL = 0.9  # share of the tolerance allowed on the pool
 NOTE = "no positional codes: permuting the inputs does not change T"
 
 
@@ -31,7 +30,7 @@ def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> 
 
 
 def symmetric_layer(request: Request, certify: Certify | None = None) -> Found:
-    """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
+    """A layer without positional codes for a symmetric target, values solved; useless heads are dropped."""
     target, seed, tolerance = request.target, request.seed, request.tolerance
     require_function(target.data, "symmetric=True")
     require_symmetric(target)
@@ -89,7 +88,7 @@ def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | N
 
 
 def require_symmetric(target: Target) -> None:
-    """One interval for all tokens of one feature, no condition, and equal values at permuted points."""
+    """Refuse all but one interval for all tokens of one feature, no condition, and equal values at permuted points."""
     d = target.domain
     if target.shape[1] != 1 or d.within or len(set(zip(d.lower, d.upper, strict=True))) != 1:
         raise InputError(

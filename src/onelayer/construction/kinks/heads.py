@@ -1,4 +1,4 @@
-"""Kinks as heads and hinges: the layer that has them, with a sharpness derived from the error it may make.
+"""Kinks as heads and hinges: their layer, with a sharpness derived from the error it may make.
 
 A head over n forms λ(x̂_j + o_j), λ > 0, computes λ times the softmax average of x̂_j + o_j, which lies below the maximum by
 at most W((n−1)/e)/β (Lambert's W) and is never above it. Half of that is added to the bias, so the error is at most
@@ -51,7 +51,7 @@ class _Head:
 
 
 def kink_layer(kinks: Split, allowance: float, arithmetic: Arithmetic) -> KinkLayer:
-    """The layer of a split without its smooth rest; heads are so sharp that they are off by at most `allowance`."""
+    """The layer of a split without its smooth terms; heads are sharp enough to be off by at most `allowance`."""
     D, m, frame = len(kinks.affine[0].slopes), len(kinks.affine), kinks.frame
     lines = [normalised(line, frame) for line in kinks.affine]
     heads = list[_Head]()
@@ -81,7 +81,7 @@ def normalised(form: Affine, frame: Frame) -> Affine:
 
 
 def _head(kink: Kink, frame: Frame, allowance: float, arithmetic: Arithmetic) -> tuple[_Head, Affine]:
-    """The head of a kink, and what is to be added to it: kink = head + line, but for its shortfall."""
+    """The head of a kink, and what is added to it: kink = head + line, but for its shortfall."""
     D = len(frame.scale)
     forms, line = kink.forms, flat(Fraction(0), D)
     if len(forms) == 2:

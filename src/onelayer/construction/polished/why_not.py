@@ -1,20 +1,20 @@
-"""What stood in the way when a polished layer is not certified, in plain words, and an estimate of what it would need."""
+"""Why a polished layer is not certified, in plain words, and an estimate of what it would take."""
 
 import math
 
 from ...common.table import at_most
-from ..forecast import continued
+from ..forecast import extrapolated
 from .refine import Refined
 from .search import UnitSearch
 
-UNBELIEVABLE = 10**5  # units: an estimate beyond it only says that the error no longer falls
+UNBELIEVABLE = 10**5  # units: a larger estimate only says that the error no longer falls
 
 
 def explain_failure(found: Refined) -> tuple[str, ...]:
-    """Notes for the report; none if all is well."""
-    source, certificate = found.source, found.certificate
+    """Notes for the report; none if the layer is certified."""
+    candidate, certificate = found.candidate, found.certificate
     notes = []
-    if source.budget.interrupted.is_set():
+    if candidate.budget.interrupted.is_set():
         notes.append("interrupted: this is the best layer so far")
     if certificate.verdict == "CERTIFIED":
         return tuple(notes)
@@ -24,15 +24,15 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
         notes.append(
             f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}: so small a tolerance cannot be proved"
         )
-    if source.rest.error > tolerance / 2:
-        off = f"{source.rest.error:.2g}"
+    if candidate.remainder.error > tolerance / 2:
+        off = f"{candidate.remainder.error:.2g}"
         notes.append(f"the sharpest heads that {certificate.arithmetic} allows are off by {off} at kinks")
-    if source.rest.left:
-        kinks = ", ".join(source.rest.left[:3])
+    if candidate.remainder.kinks_left:
+        kinks = ", ".join(candidate.remainder.kinks_left[:3])
         notes.append(f"kinks that are not sums of maxima of affine functions: {kinks}; they take many units")
-    if source.observed > tolerance:
-        names = source.target.domain.names
-        short = [s for s in source.searches.values() if s.best is not None and s.best.observed > s.goal]
+    if candidate.observed > tolerance:
+        names = candidate.target.domain.names
+        short = [s for s in candidate.searches.values() if s.best is not None and s.best.observed > s.goal]
         notes += [_needed(s, _listed([names[j] for j in s.source.group])) for s in short]
     elif certificate.observed > tolerance:
         notes.append(_missed(found))
@@ -72,17 +72,17 @@ def _needed(search: UnitSearch, names: str) -> str:
 
 
 def units_needed(search: UnitSearch) -> int | None:
-    """An estimate from the sizes that were tried, as `plan` makes it; None if too few were."""
+    """An estimate from the sizes tried, made as in `forecast`; None if there are too few."""
     seen = sorted((units, error) for units, error in search.tried.items() if 0 < error < math.inf)
     if len(seen) < 3:
         return None
-    return continued(seen, search.goal, lambda n: n ** (1 / len(search.source.group)))
+    return extrapolated(seen, search.goal, lambda n: n ** (1 / len(search.source.group)))
 
 
 def _missed(found: Refined) -> str:
-    """The samples were met, other points were not."""
+    """The error is small at the samples, but not at other points."""
     error = found.certificate.observed
-    if found.source.target.data is not None:
+    if found.candidate.target.data is not None:
         return f"the fitted samples are met, but held-out ones are missed by {error:.3g}: more samples are needed"
     return (
         f"the samples are met, but an error of {error:.3g} was found between them: f has a feature too narrow for them"
@@ -91,10 +91,10 @@ def _missed(found: Refined) -> str:
 
 def _unproved(found: Refined) -> str:
     """Why there is no bound at all."""
-    target = found.source.target
+    target = found.candidate.target
     if target.formula is None and target.modulus.kind == "estimated":
         return "nothing can be proved about a function that is only known at points: declare `lipschitz` or `modulus`"
-    largest = max(map(len, found.source.parts), default=target.dimension)
+    largest = max(map(len, found.candidate.fitted), default=target.dimension)
     if largest > 4:
         return f"{largest} variables interact: the proof over so many was not finished within its budget"
     return "the proof was not finished within its budget: give `certify` more seconds"

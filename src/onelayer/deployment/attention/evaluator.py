@@ -28,7 +28,7 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...model.transformer import SingleLayerTransformer
-from ...proof.decision import deployment
+from ...proof.decision import deployment_of
 from ...target.description import Outside
 from .kernels import summands
 from .linear import LinearAttention
@@ -175,7 +175,7 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
 
 def _how(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention | None = None) -> Deployment:
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
-    how = deployment(reading, arithmetic_of(model.W_E.dtype))
+    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
     if fast is None:
         return how
     heads, dtype = reading.form.heads, model.W_E.dtype

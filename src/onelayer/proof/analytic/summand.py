@@ -1,4 +1,4 @@
-"""One summand of g = T − f: the heads, the terms of the formula and the part of the domain in one group of coordinates."""
+"""One summand of g = T − f: the heads, the terms of the formula and the sides of the domain in one group of coordinates."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,7 +57,7 @@ class Summand:
 
     @cached_property
     def reach(self) -> float:
-        """max |x_i|·scale_i: what rounding of x means in normalised coordinates."""
+        """max |x_i|·scale_i: the size that the rounding of x is relative to, in normalised coordinates."""
         return float((np.abs(np.stack(self.sides)) * self.normalisation[1]).max()) * UP
 
     @cached_property

@@ -1,6 +1,6 @@
-"""A form, a sum of softmax averages, on Taylor models: the real function, without a word of rounding.
+"""A form, a sum of softmax averages, on Taylor models: the real function, rounding left out.
 
-Heads are enclosed as those of any Transformer are (`attention`), so that smooth maxima become kinks; hinges are kinks.
+Heads are enclosed like those of any Transformer (`attention`), so smooth maxima become kinks; hinges are kinks.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from .attention import attended
 from .transformer import Value, normalised
 
 
-class Averages:
+class TaylorForm:
     """T = form + hinges·values on the boxes of a space."""
 
     def __init__(self, form: Form, frame: Frame, hinges: Hinges, values: torch.Tensor) -> None:
@@ -25,7 +25,7 @@ class Averages:
 
     @property
     def numbers(self) -> int:
-        """How many there are on the way, about."""
+        """About how many intermediate results there are."""
         tokens = sum(block.biases.numel() for block in self.form.blocks)
         return (tokens + len(self.hinges)) * (len(self.form.bias) + 1) + self.form.dimension + 1
 

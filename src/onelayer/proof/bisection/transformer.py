@@ -1,10 +1,9 @@
 """A single-layer Transformer on Taylor models: any `SingleLayerTransformer`, trained or constructed.
 
-Follows the model's own steps: embedding, Eq. (5)–(8), feed-forward network, residuals, LayerNorm, read-out. `Answer` holds
-T as a real function of the stored weights, and beside it how far the deployed arithmetic can be from what encloses T
-(carried through the same steps in `Value.off`). What is computed is not compared with T itself: a max-head may be anywhere
-between max − W and max, exact or rounded, and that much is known of both. Every step holds for whatever function the
-models before it enclose.
+Follows the model's own steps: embedding, Eq. (5)–(8), feed-forward network, residuals, LayerNorm, read-out. `Value.model`
+encloses T as a real function of the stored weights; `Value.off`, carried through the same steps, says how far the deployed
+arithmetic can be from what is enclosed. What is computed is not compared with T itself: a max-head, exact or rounded, may be anywhere
+between max − W and max, and that much is known of both. Every step holds for whatever function the models before it enclose.
 """
 
 import math
@@ -20,7 +19,7 @@ from ...layer.arithmetic import Arithmetic
 from ...model.transformer import SingleLayerTransformer
 from .attention import attended
 
-MOST_KINKS = 48  # undecided ReLU units per batch that keep symbols of their own
+MOST_KINKS = 48  # undecided ReLU units per batch that keep their own symbols
 
 
 @dataclass
@@ -83,7 +82,7 @@ class Network:
         error: float = 0.0,
         more: np.ndarray | float = 0.0,
     ) -> Value:
-        """x W + bias: a sum of so many products, in any order. `more`: |x| may be that much larger than its model."""
+        """x W + bias, the products summed in any order. `more`: |x| may be this much larger than its model."""
         u, terms = self.arithmetic.u, np.count_nonzero(W, axis=0) + 2  # a weight of 0 adds exactly nothing
         with np.errstate(all="ignore"):
             size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
