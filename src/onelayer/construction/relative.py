@@ -1,7 +1,7 @@
 """A relative tolerance: |T − f| ≤ tolerance · m on the whole domain, m > 0 a lower bound of |f| there, for all outputs.
 
-It implies |T − f| ≤ tolerance · |f| everywhere. From here on everything speaks of the absolute tolerance, tolerance · m
-rounded down. How m is known:
+It implies |T − f| ≤ tolerance · |f| everywhere. From here on only the absolute tolerance counts, tolerance · m rounded
+down. How m is known:
 
     proved     a formula: enclosures and bisection (`target.smallest`)
     declared   a callable or data: values at centres of boxes, less what the declared modulus lets f fall within them
@@ -57,6 +57,5 @@ def _sampled(target: Target) -> float:
     """The smallest |f| seen, at samples or at random points."""
     if target.data is not None:
         return float(np.abs(target.data.y).min())
-    return float(
-        np.abs(target(target.domain.points(uniform_points(SAMPLED_POINTS, target.dimension, 0).numpy()))).min()
-    )
+    x = target.domain.points(uniform_points(SAMPLED_POINTS, target.dimension, 0).numpy())
+    return float(np.abs(target(x)).min())

@@ -91,17 +91,13 @@ def require_symmetric(target: Target) -> None:
     """Refuse all but one interval for all tokens of one feature, no condition, and equal values at permuted points."""
     d = target.domain
     if target.shape[1] != 1 or d.within or len(set(zip(d.lower, d.upper, strict=True))) != 1:
-        raise InputError(
-            "a symmetric target", f"domain {d}", "use one interval for every token, one feature, no `within`"
-        )
+        change = "use one interval for every token, one feature, no `within`"
+        raise InputError("a symmetric target", f"domain {d}", change)
     rng = np.random.default_rng(0)
     x = d.points(rng.random((200, d.dimension)))
     y = target(x)
     moved = np.stack([row[rng.permutation(d.dimension)] for row in x])
     gap = float(np.abs(target(moved) - y).max())
     if gap > 1e-9 * (float(np.ptp(y)) or 1.0):
-        raise InputError(
-            "a symmetric target",
-            f"values differ by {gap:.3g} under a permutation",
-            "give a function that no permutation changes",
-        )
+        found = f"values differ by {gap:.3g} under a permutation"
+        raise InputError("a symmetric target", found, "give a function that no permutation changes")

@@ -38,9 +38,7 @@ def decide(
     budget, target, tolerance = budget or Budget(), claim.target, claim.tolerance
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
     seen = observe(_answer(model, claim.places), target, claim.seed, np.float32 if single else np.float64)
-    record = unproved(
-        model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, evidence=seen.evidence
-    )
+    record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     if proved is not None:
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record

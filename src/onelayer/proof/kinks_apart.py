@@ -83,9 +83,8 @@ def _residual(maxima_form: Form, reading: Reading, kinked: Target) -> tuple[Tens
     """(x̂, f_k − heads − hinges) at random points of the box."""
     x = kinked.domain.points(np.random.default_rng(0).random((SAMPLED_POINTS, kinked.dimension)))
     hat = reading.frame(torch.from_numpy(x))
-    return hat, torch.from_numpy(kinked.values(x)) - maxima_form(hat) - reading.hinges.features(
-        hat
-    ) @ reading.hinge_values
+    hinges = reading.hinges.features(hat) @ reading.hinge_values
+    return hat, torch.from_numpy(kinked.values(x)) - maxima_form(hat) - hinges
 
 
 def _with_affine(maxima_form: Form, reading: Reading, kinked: Target) -> Form:

@@ -66,9 +66,8 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
             return Observation(math.nan, count, points[~np.isfinite(errors)][:1])
         largest = max(largest, float(errors.max()))
         worst = points[np.argsort(-errors)[:WORST_KEPT]]
-        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * rng.normal(
-            size=(25 * len(worst), target.dimension)
-        )
+        steps = rng.normal(size=(25 * len(worst), target.dimension))
+        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * steps
         around = np.clip(around, target.domain.lower, target.domain.upper)
         points = np.concatenate([worst, _placed(around, target, dtype)])
         reach /= 5

@@ -61,6 +61,5 @@ def remainder_of(request: Request, family: str) -> Remainder:
         return Remainder(target, frame, kinks_left=found.kinks_left)
     share = ALONE_SHARE if found.nothing_left else BESIDE_SHARE
     made = kink_layer(found, share * request.fit_tolerance, request.arithmetic)
-    return Remainder(
-        target.part(found.smooth), made.frame, made.layer, made.error, found.kinks_left, found.nothing_left
-    )
+    smooth = target.part(found.smooth)
+    return Remainder(smooth, made.frame, made.layer, made.error, found.kinks_left, found.nothing_left)

@@ -29,7 +29,7 @@ GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times wh
 DAMPING_GROWTH, LEAST_DAMPING_FACTOR = (
     2.0,
     1 / 3,
-)  # Nielsen (1999): ×2, ×4, … after failed steps, ×1/3 at least after good ones
+)  # Nielsen (1999): ×2, ×4, … after failures, ×1/3 at least after success
 AT_ONCE = 2**22  # numbers held at a time on the pool
 
 

@@ -50,13 +50,8 @@ def refined(candidates: list[Candidate], certify: Certify) -> Refined:
                 return found[-1]
             boxes = list(certificate.evidence.worst_boxes or ())
             hopeless = candidate.observed > candidate.request.fit_tolerance or not np.isfinite(certificate.bound)
-            if (
-                turn == MOST_ROUNDS
-                or hopeless
-                or candidate.target.data is not None
-                or candidate.budget.over()
-                or not boxes
-            ):
+            hopeless = hopeless or candidate.target.data is not None or not boxes
+            if turn == MOST_ROUNDS or hopeless or candidate.budget.over():
                 break
             try:
                 candidate.resume(boxes)
@@ -96,6 +91,5 @@ def _check_fresh_points(candidate: Candidate) -> None:
             return
         reach, whole = AROUND * target.domain.sides, tuple(range(target.dimension))
         low, high = (np.clip(seen.worst + s * reach, target.domain.lower, target.domain.upper) for s in (-1, 1))
-        candidate.resume(
-            [Box(whole, tuple(a), tuple(b)) for a, b in zip(low[:8].tolist(), high[:8].tolist(), strict=True)]
-        )
+        corners = zip(low[:8].tolist(), high[:8].tolist(), strict=True)
+        candidate.resume([Box(whole, tuple(lower), tuple(upper)) for lower, upper in corners])

@@ -34,10 +34,7 @@ FRESH_STARTS = 2  # of every size
 PARALLEL_FROM = 150  # free numbers from which a second thread pays off
 FIRST_PRUNED = 0.15  # share of the units pruned at first
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
-STALLED, SHARPER = (
-    0.5,
-    10.0,
-)  # where more units do not bring the error to this share, parameters may be this much larger
+STALLED, SHARPER = 0.5, 10.0  # where growing leaves more than this share of the error, raise the reach by this factor
 
 
 @dataclass
@@ -65,9 +62,7 @@ class UnitSearch:
         self.pool, self.pool_values = points[:, list(self.source.group)].to(self.device), values.to(self.device)
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
         one, two = (self._freedom(units, d + 1) for units in (1, 2))
-        allowed = self.source.most_features(
-            self._freedom(self.most, d + 1)
-        )  # data: no more than the samples can tell apart
+        allowed = self.source.most_features(self._freedom(self.most, d + 1))  # fewer for data: as samples allow
         self.most = max(1, 1 + (allowed - one) // (two - one))
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 
@@ -143,10 +138,8 @@ class UnitSearch:
         count = max(500, int((POINTS_PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
         with self.sampling:
             points, values = self.source.sample(count, 7 + self.source.seed + seed)
-        points, values = (
-            torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]]),
-            torch.cat([values.to(self.device), self.extra[1]]),
-        )
+        points = torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]])
+        values = torch.cat([values.to(self.device), self.extra[1]])
         return FitSamples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
 
     def _freedom(self, units: int, width: int) -> int:

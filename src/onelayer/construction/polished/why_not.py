@@ -21,9 +21,8 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
     tolerance = certificate.tolerance
     rounding = certificate.evidence.rounding or 0.0
     if rounding > tolerance / 2:
-        notes.append(
-            f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}: so small a tolerance cannot be proved"
-        )
+        alone = f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}"
+        notes.append(f"{alone}: a tolerance this small cannot be proved")
     if candidate.remainder.error > tolerance / 2:
         off = f"{candidate.remainder.error:.2g}"
         notes.append(f"the sharpest heads that {certificate.arithmetic} allows are off by {off} at kinks")
@@ -38,14 +37,11 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
         notes.append(_missed(found))
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
-    if certificate.arithmetic == "float32" and math.isfinite(certificate.bound):
-        notes.append(
-            f"the smallest tolerance that this layer is certified for in float32 is {at_most(certificate.bound, 3)}"
-        )
-    elif math.isfinite(certificate.bound) and certificate.observed <= tolerance and rounding <= tolerance / 2:
-        notes.append(
-            f"no error above the tolerance was seen, but no more than {at_most(certificate.bound, 3)} could be proved"
-        )
+    proved = at_most(certificate.bound, 3) if math.isfinite(certificate.bound) else None
+    if proved and certificate.arithmetic == "float32":
+        notes.append(f"the smallest tolerance that this layer is certified for in float32 is {proved}")
+    elif proved and certificate.observed <= tolerance and rounding <= tolerance / 2:
+        notes.append(f"no error above the tolerance was seen, but no more than {proved} could be proved")
     return tuple(notes)
 
 
@@ -60,12 +56,12 @@ def _needed(search: UnitSearch, names: str) -> str:
     count = f"{units} unit{'s' * (units != 1)}"
     reached = f"the part in {names}: {count} reach {search.best.observed:.2g} of {search.goal:.2g}"
     if search.exactly:
-        return f"{reached}, with as many units as were asked for"
+        return f"{reached}, with the given number of units"
     if data is not None and units >= search.most:
-        return f"{reached}, as many units as {len(data.fitted):,} samples tell apart"
+        return f"{reached}, as many units as {len(data.fitted):,} samples can tell apart"
     needed = units_needed(search)
     if needed is None:
-        return f"{reached} when the time was over: give it more `seconds`"
+        return f"{reached} when the time was up: give it more `seconds`"
     if needed > UNBELIEVABLE:
         return f"{reached}, and more units hardly help (noise, a jump, a kink, many interacting variables, or rounding)"
     return f"{reached}; the errors so far suggest about {needed:,} units (an estimate): give it more `seconds`"
@@ -84,9 +80,8 @@ def _missed(found: Refined) -> str:
     error = found.certificate.observed
     if found.candidate.target.data is not None:
         return f"the fitted samples are met, but held-out ones are missed by {error:.3g}: more samples are needed"
-    return (
-        f"the samples are met, but an error of {error:.3g} was found between them: f has a feature too narrow for them"
-    )
+    between = f"an error of {error:.3g} was found between them"
+    return f"the samples are met, but {between}: f has a feature too narrow for them"
 
 
 def _unproved(found: Refined) -> str:
@@ -96,5 +91,5 @@ def _unproved(found: Refined) -> str:
         return "nothing can be proved about a function that is only known at points: declare `lipschitz` or `modulus`"
     largest = max(map(len, found.candidate.fitted), default=target.dimension)
     if largest > 4:
-        return f"{largest} variables interact: the proof over so many was not finished within its budget"
+        return f"{largest} variables interact: the proof over that many was not finished within its budget"
     return "the proof was not finished within its budget: give `certify` more seconds"

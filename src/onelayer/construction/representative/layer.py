@@ -49,9 +49,8 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
     if not 0 < eta < 1:
-        raise InputError(
-            "a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out"
-        )
+        asked = "a share of the tolerance for the sharpness, in (0, 1)"
+        raise InputError(asked, f"{eta}", "choose one, or leave it out")
     geometry = 8 * U * (1 + reach_of(target))  # cells and representatives as floats place them
     reserve = ROUNDING_RESERVE * tolerance  # for rounding
     for _ in range(8):
@@ -70,10 +69,8 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
                 "use a larger tolerance, or shift the variables toward 0",
             )
     config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
-    modulus = target.modulus
-    plan = Plan(
-        "representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus)
-    )
+    modulus, proved = str(target.modulus), target.modulus.kind != "estimated"
+    plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus)
     if 5 * plan.bytes > memory_bytes():
         raise InputError(*_too_large(target, tolerance, units, plan.bytes))
     return plan
@@ -87,9 +84,8 @@ def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tu
         counts = _counts(per_side, (1 - eta) * goal)
         cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP_FEW
         if not cells < goal:
-            raise InputError(
-                f"cells for a bound of {goal:.3g}", f"{cells:.3g} from the cells alone", "a larger tolerance"
-            )
+            found = f"{cells:.3g} from the cells alone"
+            raise InputError(f"cells for a bound of {goal:.3g}", found, "a larger tolerance")
         sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP_FEW
         bound = (cells + LN4 * sum(per_side) / sharpness) * UP_FEW
         return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP_FEW

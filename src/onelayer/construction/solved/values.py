@@ -197,9 +197,8 @@ def _pool_errors(problem: Problem, kept: bool) -> Callable[[Tensor], Float[Tenso
     width = problem.features(problem.pool[:1]).shape[1]
     rows = max(1, POOL_ENTRIES_AT_ONCE // width)
     pieces = list(zip(problem.pool.split(rows), problem.pool_values.split(rows), strict=True))
-    stored = (
-        [problem.features(x) for x, _ in pieces] if kept and len(problem.pool) * width <= KEPT_POOL_ENTRIES else None
-    )
+    kept = kept and len(problem.pool) * width <= KEPT_POOL_ENTRIES
+    stored = [problem.features(x) for x, _ in pieces] if kept else None
 
     def errors(c: Tensor) -> Tensor:
         parts = [

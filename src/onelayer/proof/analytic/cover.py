@@ -85,10 +85,7 @@ class Cover:
         boxes = self.boxes
         if boxes is None or budget.over(len(boxes)):
             return False
-        scores, seen = (
-            np.concatenate([boxes.high, -boxes.low], axis=1),
-            np.concatenate([self.largest_seen, -self.smallest_seen]),
-        )
+        scores, seen = np.hstack([boxes.high, -boxes.low]), np.concatenate([self.largest_seen, -self.smallest_seen])
         enough = seen + CLOSE_ENOUGH * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2)
         if alone:
             scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE_ENOUGH)
@@ -131,10 +128,8 @@ class Cover:
             low, high = np.maximum(own.low, boxes.low[parents]), np.minimum(own.high, boxes.high[parents])
             thin = (truths == 0) & (widths.max(axis=1)[np.arange(len(parents)) % len(some)] < THINNEST_HALVED)
             kept_boxes = kept_boxes.joined(BoundedTiles(own.tiles, own.degrees, low, high, thin, own.across))
-            self.smallest_seen, self.largest_seen = (
-                np.minimum(self.smallest_seen, seen[0]),
-                np.maximum(self.largest_seen, seen[1]),
-            )
+            self.smallest_seen = np.minimum(self.smallest_seen, seen[0])
+            self.largest_seen = np.maximum(self.largest_seen, seen[1])
         if len(kept_boxes):  # an empty cover would prove nothing
             self.boxes = kept_boxes
         else:

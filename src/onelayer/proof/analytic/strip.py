@@ -91,10 +91,8 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
     """The middle of a head's values at the centre, and how far any value gets from it, [box, head, out]."""
     hidden = ~block.there[..., None]
     if not block.slopes.any():
-        low, high = (
-            block.values.masked_fill(hidden, end).aminmax(dim=1)[which]
-            for end, which in ((torch.inf, 0), (-torch.inf, 1))
-        )
+        low = block.values.masked_fill(hidden, torch.inf).amin(dim=1)
+        high = block.values.masked_fill(hidden, -torch.inf).amax(dim=1)
         middle = (low + high) / 2
         reach = (block.values - middle[:, None]).abs().masked_fill(hidden, 0.0).amax(dim=1)
         return middle.expand(len(c), -1, -1), reach.expand(len(c), -1, -1)

@@ -48,9 +48,8 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int) -> Tile
             continue
         tiles = measured(summand, now)
         needed = _degree_needed(tiles.rho, tiles.sizes.max(axis=2), nominal)
-        fine = (needed.max(axis=1) <= NOMINAL_DEGREE[summand.dimension]) & (
-            tiles.sizes.max(axis=(1, 2)) <= MOST_GROWTH * summand.size
-        )
+        bounded = tiles.sizes.max(axis=(1, 2)) <= MOST_GROWTH * summand.size
+        fine = bounded & (needed.max(axis=1) <= NOMINAL_DEGREE[summand.dimension])
         if fine.any():
             good.append(tiles[fine])
         bad, needed = now[~fine], needed[~fine]

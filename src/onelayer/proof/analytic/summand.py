@@ -15,7 +15,7 @@ from ...layer.form import Form
 from ...target.target import Target
 
 MOST_COORDINATES = 4  # in one group
-PROBES = 200  # points at which the size of f is looked at, to choose boxes
+PROBES = 200  # points at which f is evaluated to see its size
 
 
 @dataclass(frozen=True)

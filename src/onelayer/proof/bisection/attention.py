@@ -129,13 +129,11 @@ def _proportional_values(counts: np.ndarray, apart: Taylor, moved: Taylor, ceili
         square = np.where(kept, (apart.c**2).sum(axis=0)[..., None], 0.0).sum(axis=3)
         gamma = np.where(square > 0, dot / square, 0.0)
         gamma = np.where(np.isfinite(gamma), gamma, 0.0)
-        spread = moved - apart[..., None].broadcast(moved.shape).times(
-            np.broadcast_to(gamma[..., None, :], moved.shape)
-        )
-        uneven = np.where(kept, spread.size(), 0.0).max(axis=3)
-        dropped = (np.where(kept, 0.0, ceiling) * moved.size()).sum(axis=3) + np.where(kept, 0.0, ceiling).sum(
-            axis=3
-        ) * np.where(kept, moved.size(), 0.0).max(axis=3)
+        slope, sizes = np.broadcast_to(gamma[..., None, :], moved.shape), moved.size()
+        uneven_sizes = (moved - apart[..., None].broadcast(moved.shape).times(slope)).size()
+        uneven = np.where(kept, uneven_sizes, 0.0).max(axis=3)
+        others = np.where(kept, 0.0, ceiling)
+        dropped = (others * sizes).sum(axis=3) + others.sum(axis=3) * np.where(kept, sizes, 0.0).max(axis=3)
     return ProportionalValues(gamma, uneven, kept[..., 0], dropped, short)
 
 

@@ -9,7 +9,7 @@ from ...formula.taylor.series import Taylor
 
 @dataclass
 class Frontier:
-    """Boxes that cover what is left of the domain, with a bound on |T − f| and the axis to halve next."""
+    """Boxes that cover the part of the domain that is not dropped, with a bound on |T − f| and the axis to halve next."""
 
     lower: np.ndarray
     upper: np.ndarray

@@ -40,10 +40,7 @@ from .transformer import Network, Value
 AT_ONCE = 2**22  # numbers held at a time
 CLOSE_FACTOR = 1.5  # a bound within this factor of the observed error is not improved, unless that may decide
 AMPLE_SHARE = 0.05  # share of the tolerance: a bound below it is good enough, however small the observed error
-EXTRA_FACTOR, EXTRA_BOXES = (
-    2,
-    2_000,
-)  # once within the tolerance, go on up to this factor times the boxes so far, plus these
+EXTRA_FACTOR, EXTRA_BOXES = 2, 2_000  # boxes, once within the tolerance: factor × those so far + extra
 MOST_COORDINATES = 12
 ALL_CORNERS_UP_TO = 6  # coordinates: all corners are then tried when looking for a jump
 
@@ -92,9 +89,7 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
         "explicit softmax attention (other kernels add their own rounding)",
     ]
     if model.config.norm != "none":
-        assumed.append(
-            "LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model"
-        )
+        assumed += ["LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model"]
     if model.config.activation != "relu":
         assumed.append(f"{model.config.activation} within 16 units of its argument")
     if target.formula is None:
@@ -230,15 +225,13 @@ class BranchAndBound:
         wheres = [tree.condition for tree in postorder(formula.outputs) if isinstance(tree, Where)]
         seen = np.isin(np.arange(1, D + 1), variables(*wheres))
         half = np.where(seen, space.half, 0.0)
-        box = self.target.domain.lower, self.target.domain.upper
-        around = TaylorAlgebra(
-            Space(*(np.clip(space.centre + s * (space.half + self.target.margin), *box) for s in (-1, 1)))
-        )
+        box, margin = (self.target.domain.lower, self.target.domain.upper), self.target.margin
+        around = TaylorAlgebra(Space(*(np.clip(space.centre + s * (space.half + margin), *box) for s in (-1, 1))))
         formula.tape.run(around)
-        rows = np.flatnonzero(around.undecided & (half <= self.target.margin / 2).all(axis=1))
+        rows = np.flatnonzero(around.undecided & (half <= margin / 2).all(axis=1))
         if not len(rows):
             return found
-        reach = np.where(seen, self.target.margin * (1 - 1e-12) - space.half, 0.0)
+        reach = np.where(seen, margin * (1 - 1e-12) - space.half, 0.0)
         turns = [np.zeros(D), *np.eye(D), *-np.eye(D)]
         if D <= ALL_CORNERS_UP_TO:
             turns += [np.array(signs) for signs in itertools.product((-1.0, 1.0), repeat=D)]
@@ -249,10 +242,8 @@ class BranchAndBound:
             algebra = TaylorAlgebra(Space(at, at))
             formula.tape.run(algebra)
             # in the surroundings of every point of the box, whatever the rounding of `at`
-            apart = np.maximum(
-                np.nextafter(at - space.lower[rows], np.inf), np.nextafter(space.upper[rows] - at, np.inf)
-            )
-            near = ((apart <= self.target.margin) | ~seen).all(axis=1)
+            apart = np.maximum(*(np.nextafter(t, np.inf) for t in (at - space.lower[rows], space.upper[rows] - at)))
+            near = ((apart <= margin) | ~seen).all(axis=1)
             here = [(t.yes & near, t.no & near) for t in algebra.conditions]
             yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
             no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]
