@@ -115,7 +115,7 @@ def extrapolated(seen: list[tuple[int, float]], goal: float, scale: Callable[[fl
         return most
     x, y = np.array([scale(n) for n, _ in seen]), np.log([max(error, 1e-300) for _, error in seen])
     slope, start = np.polyfit(x, y, 1)
-    start += min(0.0, float(np.min(y - (slope * x + start))))  # the best size so far may be matched by others like it
+    start += min(0.0, float(np.min(y - (slope * x + start))))  # down to the best error seen: other sizes may do as well
     if slope >= 0 or slope * scale(most) + start > math.log(goal):
         return most
     low, high = seen[-1][0], most

@@ -88,7 +88,7 @@ def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | N
 
 
 def require_symmetric(target: Target) -> None:
-    """Refuse all but one interval for all tokens of one feature, no condition, and equal values at permuted points."""
+    """Refuse a target without one interval for all tokens, with several features or a condition, or that permutations change."""
     d = target.domain
     if target.shape[1] != 1 or d.within or len(set(zip(d.lower, d.upper, strict=True))) != 1:
         change = "use one interval for every token, one feature, no `within`"

@@ -118,7 +118,7 @@ def covering(
 
 
 def cannot_overflow(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> bool:
-    """Whether no intermediate result can overflow for |x̂| ≤ edge: absolute values carried through all the steps."""
+    """Whether no intermediate result can overflow for |x̂| ≤ edge, whatever cancels: absolute values through all steps."""
     w = {name: t.detach().double().abs() for name, t in model.state_dict().items()}
     c = model.config
     e = edge * w["W_E"].sum(dim=0) + w["b_E"] + (w["P"].amax(dim=0) if "P" in w else 0.0)

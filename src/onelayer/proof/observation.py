@@ -29,7 +29,7 @@ class Observation:
     """The largest error seen (NaN if T is not finite), at how many points, and the worst points, worst first.
 
     For data the worst points are those of all samples. `fitted` is the largest error at fitted samples, `possible` the largest
-    one found for any function that the samples and the declared constants allow.
+    one found that some function allowed by the samples and the declared constants would have.
     """
 
     largest: float

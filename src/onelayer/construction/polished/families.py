@@ -62,7 +62,7 @@ class MemoryFamily:
         return (self._slopes(weights, c)[..., None] * moved[:, None, :]).flatten(2)
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
-        """Σ (w_j(c_j − T))²: how much the token contributes."""
+        """Σ (w_j(c_j − T))²: how much the token would be missed."""
         return self._slopes(weights, c).square().sum(dim=(0, 1))
 
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory:

@@ -26,10 +26,7 @@ FIRST_STEPS = 15  # after these, stop …
 WINDOW, LEAST_PROGRESS = 5, 0.03  # … when this many steps lower the squares by less than this share
 ROUNDS = 6  # of reweighting
 GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times what is enough after the first round
-DAMPING_GROWTH, LEAST_DAMPING_FACTOR = (
-    2.0,
-    1 / 3,
-)  # Nielsen (1999): ×2, ×4, … after failures, ×1/3 at least after success
+DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 2.0, 1 / 3  # Nielsen (1999): ×2, ×4, … after failures, ≥ ×1/3 after success
 AT_ONCE = 2**22  # numbers held at a time on the pool
 
 

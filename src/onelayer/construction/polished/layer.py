@@ -193,7 +193,7 @@ def _points_in(target: Target, group: tuple[int, ...], box: Box, seed: int) -> n
 
 
 def affine_group(source: GroupSamples, goal: float) -> FittedGroup | None:
-    """The group without units, if f is affine there (within a thousandth of the goal); data must have samples enough to tell."""
+    """The group without units, if f is affine there (within a thousandth of the goal); data must have enough samples."""
     points, values = source.sample(AFFINE_POOL, 99 + source.seed)
     own = points[:, list(source.group)]
     if source.target.data is not None and len(own) < SAMPLES_PER_COEFFICIENT * (own.shape[1] + 1):

@@ -11,7 +11,7 @@ UNBELIEVABLE = 10**5  # units: a larger estimate only says that the error no lon
 
 
 def explain_failure(found: Refined) -> tuple[str, ...]:
-    """Notes for the report; none if the layer is certified."""
+    """Notes for the report; none if the layer is certified and nothing was interrupted."""
     candidate, certificate = found.candidate, found.certificate
     notes = []
     if candidate.budget.interrupted.is_set():
