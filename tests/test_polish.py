@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from onelayer.construction.fitted_groups import FittedGroup, combined
-from onelayer.construction.group_samples import GroupSamples
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.fit import (
     Fit,
@@ -20,6 +19,7 @@ from onelayer.construction.polished.fit import (
     sharpen,
 )
 from onelayer.construction.solved.values import Solution
+from onelayer.target.group_samples import GroupSamples
 from onelayer.target.target import Target
 
 FAMILIES = ["memory", "gates"]

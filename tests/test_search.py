@@ -10,7 +10,6 @@ import torch
 import onelayer as ol
 from onelayer.common.budget import Budget
 from onelayer.construction.fitted_groups import splittings
-from onelayer.construction.group_samples import GroupSamples
 from onelayer.construction.kinks.remainder import remainders_of
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.layer import Candidate, _affordable, polished
@@ -18,6 +17,7 @@ from onelayer.construction.polished.search import UnitSearch, in_parallel, next_
 from onelayer.construction.polished.why_not import units_needed
 from onelayer.construction.request import Request
 from onelayer.proof.certificate import Box, Certificate, Evidence
+from onelayer.target.group_samples import GroupSamples
 from onelayer.target.target import Target
 
 pytestmark = pytest.mark.usefixtures("as_user")  # many small steps: checks of signatures would take most of the time

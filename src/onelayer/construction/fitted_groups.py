@@ -15,9 +15,9 @@ from ..layer.heads import Gates, Memory, joined
 from ..layer.layer import Layer, MemoryLayer, gate_layer, memory_layer
 from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
+from ..target.group_samples import GroupSamples, base_of
 from ..target.groups import groups_of
 from ..target.target import Target
-from .group_samples import GroupSamples, base_of
 from .solved.values import Solution
 
 

@@ -17,9 +17,9 @@ from ..layer.assemble.memory import memory_config
 from ..layer.layer import Layer
 from ..layer.magnitudes import largest_score_of
 from ..model.config import LayerConfig
+from ..target.group_samples import GroupSamples
 from ..target.target import Target
 from .fitted_groups import groups_to_fit
-from .group_samples import GroupSamples
 from .kinks.remainder import remainders_of
 from .plan import Plan
 from .polished.families import family_of

@@ -24,10 +24,10 @@ from ...layer.centring import centred
 from ...layer.layer import GateLayer, Layer
 from ...proof.analytic.summand import MOST_COORDINATES
 from ...proof.certificate import Box
+from ...target.group_samples import GroupSamples
 from ...target.margin import in_scope
 from ...target.target import Target
 from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value, splittings
-from ..group_samples import GroupSamples
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from ..solved.values import VALUES_CAP, Solution

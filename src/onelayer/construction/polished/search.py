@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
-from ..group_samples import GroupSamples
+from ...target.group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...layer.heads import Hinges, Memory
 from ...layer.layer import GateLayer, Layer
-from ..group_samples import GroupSamples, base_of
+from ...target.group_samples import GroupSamples, base_of
 from ..request import Request
 from .values import Problem, solve
 

@@ -22,11 +22,11 @@ from ...common.errors import InputError
 from ...layer.centring import centred
 from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
 from ...layer.layer import GateLayer, Layer
+from ...target.group_samples import GroupSamples
 from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
-from ..group_samples import GroupSamples
 from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from .corrected import corrected
-from .values import VALUES_CAP, solve
+from .values import VALUES_CAP, Problem, solve
 
 STEPS = (1.0, 1.5, 2.0)  # β·step of lattice gates
 SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narrowness and padding of memory tokens
@@ -113,7 +113,7 @@ def quick_fits(
             heads = scattered_memory(units, source.group, D, first, second, source.seed)
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(source.group), D, first)
-        problem = source.problem(features_of(heads, source.group), pool)
+        problem = Problem.of(source, features_of(heads, source.group), pool)
         solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device)
         found.append(((first, second), FittedGroup(source.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
@@ -145,12 +145,12 @@ def _fit(source: GroupSamples, request: Request, family: str, groups: int) -> Fi
     def first_fit(units: int) -> FittedGroup:
         allowed, device = limit(units), request.device
         fit = quick_fits(source, family, units, (some[0], some[1]), ARRANGEMENTS[family], allowed, device)[0][1]
-        problem, cap = source.problem(features_of(fit.heads, source.group), pool), cap_of(fit.heads)
+        problem, cap = Problem.of(source, features_of(fit.heads, source.group), pool), cap_of(fit.heads)
         once = solve(problem, cap=cap, most=allowed, exchanges=0, reweightings=0, device=device)
         return replace(fit, solution=once)
 
     def refined(fit: FittedGroup) -> FittedGroup:
-        problem = source.problem(features_of(fit.heads, source.group), pool)
+        problem = Problem.of(source, features_of(fit.heads, source.group), pool)
         better = solve(problem, cap=cap_of(fit.heads), most=limit(fit.units), device=request.device)
         return replace(fit, solution=better) if better.observed < fit.solution.observed else fit
 

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...common.machine import one_thread
+from ...target.group_samples import GroupSamples
 
 Features = Callable[[Tensor], Tensor]
 VALUES_CAP = 1e3  # ranges of f that Σ|c| may reach, about
@@ -37,6 +38,13 @@ class Problem:
     values: Float[Tensor, "point out"]
     pool: Float[Tensor, "pool coordinate"]
     pool_values: Float[Tensor, "pool out"]
+
+    @staticmethod
+    def of(samples: GroupSamples, features: Features, pool: tuple[Tensor, Tensor]) -> "Problem":
+        """Features to fit on 2.5 points each, with a pool that was drawn before."""
+        K = features(pool[0][:1]).shape[1]
+        points, values = samples.sample(max(500, int(2.5 * K)), 7 + samples.seed)
+        return Problem(features, points, values, *pool)
 
     def to(self, device: str) -> "Problem":
         """The same on another device; the features follow the points they are given."""

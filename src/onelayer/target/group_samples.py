@@ -1,6 +1,7 @@
 """Samples of the summand of f that one group of coordinates makes up."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -9,11 +10,10 @@ from torch import Tensor
 
 from ..common.errors import InputError
 from ..formula import Formula, evaluate
-from ..target.margin import in_scope
-from ..target.points import fitting_points
-from ..target.samples import Data
-from ..target.target import Target
-from .solved.values import Features, Problem
+from .margin import in_scope
+from .points import fitting_points
+from .samples import Data
+from .target import Target
 
 SAMPLES_PER_FEATURE = 3  # at least, where the tolerance decides how many features are fitted to data
 
@@ -34,6 +34,10 @@ class GroupSamples:
     seed: int
     formula: Formula | None = None  # f_g as a formula of the group's coordinates, where groups overlap
     ratios: tuple[float, ...] | None = None  # how many times as wide x̂ is along each coordinate, where not 1
+
+    @cached_property
+    def base(self) -> Float[Tensor, " out"]:
+        return base_of(self.target)
 
     def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
         """(points x̂ [n, D], the other coordinates at 0, values of f_g). x̂ lies in [−½, ½]^D, unless there are `ratios`.
@@ -64,7 +68,7 @@ class GroupSamples:
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
         """f_g at points of the domain, less its value at the centre (but see `base_of`)."""
         if self.formula is None:
-            return torch.from_numpy(self.target(x)) - base_of(self.target)
+            return torch.from_numpy(self.target(x)) - self.base
         pick, centre = list(self.group), self.target.domain.points(np.full((1, self.target.dimension), 0.5))
         own, base = (np.asarray(evaluate(self.formula, t[:, pick])) for t in (x, centre))
         return torch.from_numpy(own - base)
@@ -80,12 +84,6 @@ class GroupSamples:
         if data is not None and features >= len(data.fitted):
             found, change = f"{len(data.fitted)} fitted samples", "fewer units, memory tokens, or more data"
             raise InputError(f"more samples than the {features} features", found, change)
-
-    def problem(self, features: Features, pool: tuple[Tensor, Tensor]) -> Problem:
-        """Features to fit on 2.5 points each, with a pool to look for the worst error on."""
-        K = features(pool[0][:1]).shape[1]
-        points, values = self.sample(max(500, int(2.5 * K)), 7 + self.seed)
-        return Problem(features, points, values, *pool)
 
     def _drawn(self, data: Data, count: int, seed: int) -> tuple[Tensor, Tensor]:
         rows = data.draw(count, seed)
