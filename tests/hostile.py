@@ -56,7 +56,7 @@ class Case:
     def __str__(self) -> str:
         ends = zip(self.target.domain.lower, self.target.domain.upper, strict=True)
         box = ", ".join(f"[{a!r}, {b!r}]" for a, b in ends)
-        where = f" where {self.target.domain.where.text}" if self.target.domain.where else ""
+        where = f" where {self.target.domain.within.text}" if self.target.domain.within else ""
         maker, what = ("network", self.model.config) if self.layer is None else ("case", f"{self.layer.units} units")
         return f"hostile.{maker}({self.seed}): {self.target.text} on {box}{where}, {what}"
 

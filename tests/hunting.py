@@ -106,7 +106,7 @@ def observed(one: Case, dtype: torch.dtype = torch.float64, points: int = 1500, 
         low, side = np.array(target.domain.lower), target.domain.sides
         unit = np.repeat((best - low) / side, 40, axis=0) + step * rng.normal(size=(40 * len(best), D))
         step /= 6
-    where = target.domain.where
+    where = target.domain.within
     best = best[[where is None or holds(where, x) is True for x in best.tolist()]][:5]
     answers = deployed(model, best).tolist() if len(best) else []
     return max((proved_error(target, model, a, x) for a, x in zip(answers, best.tolist(), strict=True)), default=0.0)

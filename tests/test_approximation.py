@@ -123,7 +123,7 @@ def test_a_foreign_folder_is_not_touched(sinsum, tmp_path):
 
 
 def test_a_failed_save_leaves_nothing(sinsum, tmp_path, monkeypatch):
-    monkeypatch.setattr("onelayer.deployment.folder._target_record", lambda a: 1 / 0)
+    monkeypatch.setattr("onelayer.deployment.folder._versions", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         sinsum.save(tmp_path / "f")
     assert list(tmp_path.iterdir()) == []

@@ -30,7 +30,7 @@ from onelayer.layer.magnitudes import total_of
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
 from onelayer.proof.certificate import Certificate
-from onelayer.proof.decision import deployment
+from onelayer.proof.decision import deployment_of
 from test_deployed import loud
 from test_reading import built
 
@@ -311,7 +311,9 @@ def by_hand(folder, formula, domain, layer, bound, **options):
     target = ol.Target(formula, domain, **options)
     model = assemble(layer, frame_of(target.domain), outputs_of(target))
     claim = Certificate(bound, bound, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
-    facts = Facts("solved", "gates", "token", head_kinds(layer, "token", target), layer.units, total_of(layer))
+    facts = Facts(
+        "solved", "gates", "token", head_kinds(layer, outputs_of(target), "token"), layer.units, total_of(layer)
+    )
     return Approximation.of(model, target, claim, facts).save(folder)
 
 
@@ -404,7 +406,7 @@ def test_the_margin_of_a_jump_is_left_out(tmp_path):
     plain = by_hand(tmp_path / "plain", "where(3*x1 < 1, 0, 1)", [(0, 1)], layer, 1e-3)
     assert check(plain).verdict == "INVALID"
     for margin, verdict in ((0.02, "VALID"), (0.001, "INVALID")):
-        edit = {"schema": 2, "margin": margin}
+        edit = {"schema": 3, "margin": margin}
         both = {"certificate": lambda r, e=edit: r | e, "target": lambda t, e=edit: t | e}
         assert check(forged(plain, tmp_path / str(margin), **both)).verdict == verdict
         one = check(forged(plain, tmp_path / f"one {margin}", both["certificate"]))
@@ -413,7 +415,7 @@ def test_the_margin_of_a_jump_is_left_out(tmp_path):
 
 def test_part_of_a_box(tmp_path):
     layer = gate_layer(numbers(0.0), 2)
-    disk = {"where": "x1**2 + x2**2 <= 1"}
+    disk = {"within": "x1**2 + x2**2 <= 1"}
     box = [(-1, 1)] * 2
     assert check(by_hand(tmp_path / "f", "x1*x2", box, layer, 0.55, **disk)).verdict == "VALID"
     assert check(by_hand(tmp_path / "g", "x1*x2", box, layer, 0.45, **disk)).verdict == "INVALID"
@@ -557,7 +559,7 @@ def test_its_rounding_is_close_to_the_library_s(tmp_path, kind, seed):
     model, places, _ = deployed(tmp_path / "f", *case, torch.float32)
     own = np.array(rounding_of(tmp_path / "f", 1e-300))
     reading, box = form_of_model(model, places), torch.full((2,), 0.5, dtype=torch.float64)
-    theirs = deployed_rounding(reading.form, -box, box, deployment(reading, FLOAT32)).numpy()
+    theirs = deployed_rounding(reading.form, -box, box, deployment_of(reading, FLOAT32)).numpy()
     assert (own <= 2 * theirs).all()
     assert (theirs <= 2 * own).all()
 

@@ -29,7 +29,7 @@ CASES = {
     "kink beside a wave": ("abs(x1 - x2) + sin(3*x1)", [(0, 1)] * 2, 2e-2, {}),
     "maximum": ("max(x1, x2, x3)", [(0, 1)] * 3, 2e-2, {}),
     "outputs": ("x1*x2; x2*x3", [(0, 1)] * 3, 0.1, {}),
-    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 0.1, {"where": "x1**2 + x2**2 <= 1"}),
+    "disk": ("exp(-x1**2 - x2)", [(-1, 1)] * 2, 0.1, {"within": "x1**2 + x2**2 <= 1"}),
     "float32": ("exp(-x1)*x2", [(0, 1)] * 2, 1e-2, {"dtype": "float32"}),
     "idle": ("x1**2", [(0, 1)] * 2, 1e-2, {}),  # x2 is in no patch
 }

@@ -343,5 +343,5 @@ def test_a_folder_that_contradicts_its_model_is_refused(change, tmp_path):
     record["sha256"] = {name: _digest((tmp_path / "s" / name).read_bytes()) for name in FILES[:2]}
     record["digest"] = _digest(_json(record).encode())
     (tmp_path / "s" / FILES[2]).write_text(_json(record))
-    with pytest.raises(ol.InputError, match="fits its model"):
+    with pytest.raises(ol.InputError, match=r"asked: a (complete )?target\.json"):
         ol.load(tmp_path / "s")

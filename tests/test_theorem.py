@@ -82,7 +82,7 @@ CASES = {
     "2-D": {"function": "sin(x1)+sin(x2)", "domain": [(0, "2*pi")] * 2, "tolerance": 0.5},
     "3-D": {"function": "x1*x2 - x3**2", "domain": [(0, 1)] * 3, "tolerance": 0.5},
     "square root": {"function": "sqrt(x1)", "domain": [(0, 1)], "tolerance": 0.1},
-    "disc": {"function": "x1*exp(x2)", "domain": [(-1, 1)] * 2, "tolerance": 0.5, "where": "x1**2 + x2**2 <= 1"},
+    "disc": {"function": "x1*exp(x2)", "domain": [(-1, 1)] * 2, "tolerance": 0.5, "within": "x1**2 + x2**2 <= 1"},
     "two outputs": {"function": "x1*x2; x1 - x2**2", "domain": [(0, 1)] * 2, "tolerance": 0.2},
     "sequence": {
         "function": "x1*x3; x2; x1 - x4; max(x2, x3)",

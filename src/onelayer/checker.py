@@ -1221,7 +1221,7 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
         and math.prod(shape) == len(f)
     )
     need(good, "output_shape does not fit the formula")
-    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['where']}"
+    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
 
 
 def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], box: Box, outs: int, u: Any) -> Layer:
@@ -1264,7 +1264,7 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
         fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(data).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
-        known = type(about.get("schema")) is int and about["schema"] == 2
+        known = type(about.get("schema")) is int and about["schema"] == 3
         need(known, f"schema {str(about.get('schema'))[:20]} is unknown")
     about, tensors, width, fingerprint = read_tensors(content[0])
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")

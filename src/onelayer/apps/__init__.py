@@ -1,1 +1,1 @@
-"""Applications on top of the library: the command line and the explorer in the browser."""
+"""Applications: the command line and the explorer."""

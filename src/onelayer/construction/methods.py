@@ -1,4 +1,4 @@
-"""The methods by name: each turns a request into a layer, heads and values, and how the result is described."""
+"""The methods by name: each turns a request into a layer (heads and values); and how the result is described."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from ..layer.assemble import head_kinds
 from ..layer.layer import MemoryLayer
 from ..layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ..layer.symmetric import SymmetricLayer
-from ..target.envelope import notes_of
+from ..target.envelope import uncertainty_notes
 from .polished.layer import polished
 from .polished.refine import refined
 from .polished.why_not import explain_failure
@@ -22,7 +22,7 @@ from .symmetric import symmetric_layer
 def _polished(request: Request, certify: Certify) -> Found:
     """The fewest units that are certified: the proof may send a layer back."""
     best = refined(polished(request), certify)
-    return Found(best.layer, best.source.rest.frame, best.certificate, notes=explain_failure(best))
+    return Found(best.layer, best.candidate.remainder.frame, best.certificate, notes=explain_failure(best))
 
 
 def _solved(request: Request, certify: Certify) -> Found:
@@ -30,7 +30,7 @@ def _solved(request: Request, certify: Certify) -> Found:
 
 
 def _representative(request: Request, certify: Certify) -> Found:
-    """The paper's construction; the theorem speaks of float64."""
+    """The paper's construction; the theorem is about float64."""
     target = request.target
     plan = plan_representative(target, request.tolerance, layout=request.layout)
     layer, values_error = representative_layer(target, plan, request.progress)
@@ -42,13 +42,13 @@ METHODS: dict[str, Callable[[Request, Certify], Found]] = {
     "polished": _polished,
     "solved": _solved,
     "representative": _representative,
-    "symmetric": symmetric_layer,  # whatever was asked for, if the target is declared symmetric
+    "symmetric": symmetric_layer,  # whatever the request says, if the target is declared symmetric
 }
 
 
 def facts_of(found: Found, request: Request, seconds: float) -> Facts:
     """How the approximation came about, for its folder and its report."""
-    layer, notes = found.layer, (*notes_of(request.target.left_open, request.tolerance), *found.notes)
+    layer, notes = found.layer, (*uncertainty_notes(request.target.uncertainty, request.tolerance), *found.notes)
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
     method, construction, amplitude, largest_score = "solved", "symmetric", 0.0, 0.0

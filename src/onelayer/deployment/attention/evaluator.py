@@ -19,7 +19,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from ...approximation import Approximation, Attention, Outside
+from ...approximation import Approximation, Attention
 from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...common.machine import device_of
@@ -29,7 +29,8 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...model.transformer import SingleLayerTransformer
-from ...proof.decision import deployment
+from ...proof.decision import deployment_of
+from ...target.description import Outside
 from .kernels import summands
 from .linear import LinearAttention
 from .shared_keys import EDGE
@@ -57,7 +58,7 @@ class Evaluator:
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, in the shapes that `Approximation` takes and returns."""
-        return self.approximation.answered(x, outside, self.values)
+        return self.approximation.call_with(self.values, x, outside)
 
     def evaluate(
         self, source: str | Path, output: str | Path, outside: Outside = "allow", progress: Progress | None = None
@@ -86,7 +87,7 @@ class Evaluator:
         return y.to(x.device)
 
     def _by_model(self, x: Tensor) -> Tensor:
-        return self.approximation.values_by(self.model, x)
+        return self.approximation.values_of(self.model, x)
 
     @cached_property
     def rounding(self) -> float:
@@ -170,7 +171,7 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
 
 def _how(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention | None = None) -> Deployment:
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
-    how = deployment(reading, arithmetic_of(model.W_E.dtype))
+    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
     if fast is None:
         return how
     heads, dtype = reading.form.heads, model.W_E.dtype

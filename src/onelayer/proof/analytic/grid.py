@@ -30,7 +30,7 @@ from torch import Tensor
 
 from ...common.outward import U
 from ...layer.form import Block, Form
-from ...layer.rounding.plain import EXP_ULPS, INFLATION, form_rounding
+from ...layer.rounding.whole_box import EXP_ULPS, INFLATION, form_rounding
 
 LARGEST_EXPONENT = 300.0
 AT_ONCE = 2**22  # numbers held at a time
@@ -99,7 +99,7 @@ def _left(dimension: int) -> int:
 
 
 def _parts(block: Block, heads: int) -> list[Block]:
-    """The block, at most so many heads at a time."""
+    """The block in pieces of at most this many heads."""
     if len(block.biases) <= heads:
         return [block]
     fields = (t.split(heads) for t in (block.keys, block.biases, block.values, block.slopes))

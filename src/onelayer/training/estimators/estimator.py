@@ -28,8 +28,8 @@ from ...model.history import History
 from ...model.transformer import SingleLayerTransformer
 from ...proof.certificate import unproved
 from ...target.decoding import Decoding
+from ..descent import approximation_of_samples
 from ..recipe import LARGEST_COUNT
-from ..train import approximation_of_samples
 from .polished import polished_fit
 from .record import approximation_of, record_of
 from .regression import layer_of, solved_fit
