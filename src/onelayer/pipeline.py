@@ -70,24 +70,15 @@ def build(
     """
     started = time.perf_counter()
     target = target_of(
-        function,
-        domain,
-        shape=shape,
-        output_shape=output_shape,
-        lipschitz=lipschitz,
-        modulus=modulus,
-        within=within,
-        evaluation_error=evaluation_error,
-        margin=margin,
-        split=split,
-        symmetric=symmetric,
-    )
-    arithmetic = arithmetic_of(dtype)
+        function, domain, shape=shape, output_shape=output_shape, lipschitz=lipschitz, modulus=modulus, within=within,
+        evaluation_error=evaluation_error, margin=margin, split=split, symmetric=symmetric,
+    )  # fmt: skip
     require_tolerance(tolerance)
     scale = relative_to(target, tolerance) if relative else None
-    tolerance = scale.tolerance if scale else tolerance
-    wanted = (method, construction, layout, units, hinges, arithmetic, device, seed, seconds, progress, scale)
-    request = Request(target, tolerance, *wanted).checked()
+    request = Request(
+        target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout, units=units,
+        hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, seconds=seconds, progress=progress, relative=scale,
+    ).checked()  # fmt: skip
 
     found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
     model = assembled(request, found.layer, found.frame)  # heads and values → weights
