@@ -76,8 +76,9 @@ def build(
     require_tolerance(tolerance)
     scale = relative_to(target, tolerance) if relative else None
     request = Request(
-        target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout, units=units,
-        hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, seconds=seconds, progress=progress, relative=scale,
+        target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
+        units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, seconds=seconds,
+        progress=progress, relative=scale,
     ).checked()  # fmt: skip
 
     found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
