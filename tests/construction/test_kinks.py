@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import random_layer
+from checking import check, checker
 from onelayer.approximation import Approximation, Facts
 from onelayer.construction.kinks.heads import kink_layer
 from onelayer.construction.kinks.split import split
@@ -29,7 +30,6 @@ from onelayer.layer.layer import added
 from onelayer.layer.magnitudes import total_of
 from onelayer.proof.claim import Claim
 from onelayer.proof.decision import decide
-from test_checker import check, checker
 
 SHARE = 0.02  # of the tolerance, for the sharpness of kinks
 

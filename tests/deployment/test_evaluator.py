@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from cases import random_layer
+from cases import lattice_layer, random_layer
 from onelayer import InputError
 from onelayer.deployment.attention.sparse import Cells, SparseAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
@@ -18,7 +18,6 @@ from onelayer.layer.heads import Hinges, scattered_memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
 from onelayer.proof.decision import deployment
-from test_fast import lattice_layer
 
 
 def points(count, D, seed=0):

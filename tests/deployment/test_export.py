@@ -21,6 +21,7 @@ from onelayer.common.errors import InputError
 from onelayer.deployment.export import FILES
 from onelayer.target.domain import domain_of
 from page import placed
+from pages import ROOT
 
 FORMATS = list(FILES)
 
@@ -93,7 +94,7 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
 
 
 def test_the_page_has_every_format():
-    page = (Path(__file__).parent.parent / "docs" / "run" / "export.md").read_text()
+    page = (ROOT / "docs" / "run" / "export.md").read_text()
     assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page, re.MULTILINE)) == set(FORMATS)
     assert page != placed(page, "exports", "x")
 

@@ -5,27 +5,14 @@ import pytest
 import torch
 
 import onelayer as ol
-from cases import random_layer
+from cases import KINDS_AND_LAYOUTS, built, lattice_layer, random_layer
 from onelayer import InputError
 from onelayer.deployment.attention.linear import CHUNK, LinearAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Block, Form
-from onelayer.layer.heads import lattice_gates
-from onelayer.layer.layer import gate_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
-from test_reading import CASES, built
-
-
-def lattice_layer(counts, step, m=1, seed=0):
-    """Full values on a lattice of gates that share their sharpness."""
-    D = len(counts)
-    gates = lattice_gates(list(counts), list(range(D)), D, step)
-    g = torch.Generator().manual_seed(seed)
-    values = torch.randn(len(gates), D + 2, m, generator=g, dtype=torch.float64)
-    bias, linear = torch.randn(m, generator=g, dtype=torch.float64), torch.randn(D, m, generator=g, dtype=torch.float64)
-    return gate_layer(bias, D, (gates, values), linear=linear)
 
 
 def both(layer, layout, m, D, count=200, side=(-1.0, 2.0), dtype=torch.float64):
@@ -51,7 +38,7 @@ def test_lattices_are_factored_and_equal_to_the_model(counts, m):
     assert len(compiled.shared[0].keys) == len(counts)  # one exponential per coordinate, however many heads
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", KINDS_AND_LAYOUTS)
 @pytest.mark.parametrize("sharp", [3.0, 1e3])
 def test_any_layer_is_evaluated(case, sharp):
     kind, layout = case

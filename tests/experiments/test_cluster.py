@@ -1,7 +1,6 @@
 """Studies on Dask: the same table as with local processes, also when a worker is killed on the way."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
 from onelayer.experiments.study import Sweep, cluster
 from onelayer.experiments.study.store import Store
-from pages import with_package
-from test_study import counted, table_of
+from pages import SUPPORT, with_package
+from studying import counted, table_of
 
 
 def test_a_scheduler_gives_the_same_table(tmp_path):
@@ -51,7 +50,7 @@ def test_a_scheduler_that_is_not_there(tmp_path, capsys, as_user, monkeypatch):
 def test_a_killed_worker_loses_and_repeats_nothing_that_is_stored(tmp_path):
     """A real scheduler, two worker processes, one of them killed with SIGKILL mid-run."""
     env = {**with_package(), "OMP_NUM_THREADS": "1"}
-    env["PYTHONPATH"] += os.pathsep + str(Path(__file__).parent)
+    env["PYTHONPATH"] += os.pathsep + str(SUPPORT)
     log, out = tmp_path / "log", tmp_path / "out"
     sweep = Sweep.of_axes(studying.noted, {"n": list(range(24)), "log": str(log), "seconds": 0.4})
     store = Store(out / "points.sqlite")

@@ -1,6 +1,5 @@
 """Studies: what is stored survives a kill and is never measured twice, failures stay apart, rates cover what they should."""
 
-import collections
 import contextlib
 import csv
 import json
@@ -31,7 +30,8 @@ from onelayer.experiments.study.store import Outcome, Store
 from onelayer.experiments.study.summary import TableSpec, cell, summary_table
 from onelayer.experiments.study.sweep import names, read, sweep_of
 from onelayer.experiments.study.theory import PREDICTIONS
-from pages import ROOT, with_package
+from pages import ROOT, SUPPORT, with_package
+from studying import counted
 from sweeps import STUDIES, section
 from sweeps import stored as kept
 
@@ -54,15 +54,6 @@ y = "units"
 """
 
 
-def counted(log: Path) -> collections.Counter:
-    return collections.Counter(map(int, log.read_text().split())) if log.exists() else collections.Counter()
-
-
-def table_of(study: Study) -> list:
-    """The rows, without what depends on the process that measured them."""
-    return [{k: v for k, v in row.items() if k not in ("worker", "spent")} for row in study.rows]
-
-
 # -- runs ---------------------------------------------------------------------------------------------------------------
 
 
@@ -74,7 +65,7 @@ def test_a_killed_run_loses_and_repeats_nothing(tmp_path):
         "study(Sweep.of_axes(studying.noted, json.loads(sys.argv[1])), sys.argv[2], workers=2)"
     )
     env = {**with_package(), "OMP_NUM_THREADS": "1"}
-    env["PYTHONPATH"] += os.pathsep + str(Path(__file__).parent)
+    env["PYTHONPATH"] += os.pathsep + str(SUPPORT)
     call = [sys.executable, "-c", code, json.dumps(axes), str(out)]
     sweep = Sweep.of_axes(studying.noted, axes)
     store = Store(out / "points.sqlite")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onelayer as ol
-from cases import random_layer
+from cases import KINDS_AND_LAYOUTS, built, lattice_layer, loud, random_layer
 from exact import exact_form, within
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
@@ -18,12 +18,10 @@ from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
 from onelayer.layer.rounding.plain import form_rounding
 from onelayer.proof.decision import deployment
-from test_fast import lattice_layer
-from test_reading import CASES, built
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]
 STRATEGY = (
-    st.sampled_from(CASES), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 300.0, 1e4, 1e7]),
+    st.sampled_from(KINDS_AND_LAYOUTS), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 300.0, 1e4, 1e7]),
     st.sampled_from(SIDES), st.sampled_from([1.0, 1e4]),
 )  # fmt: skip
 
@@ -34,16 +32,6 @@ def _little_work():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deployed_module, "WORK", 10**6)
         yield
-
-
-def loud(layer, size, seed):
-    """The layer with values of another size that cancel: pairs of heads with almost opposite values, and a large offset."""
-    from dataclasses import replace
-
-    name = "gate_values" if hasattr(layer, "gate_values") else "memory_values"
-    values = getattr(layer, name) * size
-    values[1::2] = -values[: 2 * (len(values) // 2) : 2] * (1 + 1e-3)
-    return replace(layer, **{name: values, "bias": layer.bias * size})
 
 
 def deployed(case, D, seed, sharp, side, size, arithmetic):

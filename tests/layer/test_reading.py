@@ -8,10 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import onelayer as ol
-from cases import random_layer
+from cases import KINDS_AND_LAYOUTS, built, random_layer
 from exact import added, exact_form, exact_hinges, exact_model, within
-from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.exact_sums import bits
 from onelayer.layer.form import form_of
 from onelayer.layer.heads import Gates, Hinges, Memory
@@ -19,16 +17,6 @@ from onelayer.layer.layer import gate_layer, memory_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
-
-CASES = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
-
-
-def built(layer, layout, m, D, side=(-1.0, 2.0)):
-    """(model, places, target) of a layer with m outputs, each at a position of its own where the layout has positions."""
-    about = {} if layout == "token" else {"output_shape": (m, 1)}
-    target = ol.Target("; ".join(["x1"] * m), [side] * D, **about)
-    places = (0,) if layout == "token" else outputs_of(target).tokens
-    return assemble(layer, frame_of(target.domain), outputs_of(target), layout), places, target
 
 
 def heads_of(form):
@@ -45,7 +33,7 @@ def heads_of(form):
 
 
 @settings(max_examples=40)
-@given(st.sampled_from(CASES), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 1e4]))
+@given(st.sampled_from(KINDS_AND_LAYOUTS), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 1e4]))
 def test_the_form_is_that_of_the_layer(case, D, seed, sharp):
     kind, layout = case
     m = D if layout != "token" else 2
@@ -61,7 +49,7 @@ def test_the_form_is_that_of_the_layer(case, D, seed, sharp):
 
 @settings(max_examples=25)
 @given(
-    st.sampled_from(CASES), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 1e4]),
+    st.sampled_from(KINDS_AND_LAYOUTS), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0, 1e4]),
     st.sampled_from([torch.float64, torch.float32]),
 )  # fmt: skip
 def test_the_error_covers_the_real_function_of_the_weights(case, D, seed, sharp, dtype):

@@ -1,11 +1,14 @@
 """What several test files draw from: hypothesis strategies for configs, models and layers with random weights everywhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from hypothesis import strategies as st
 
+import onelayer as ol
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
-from onelayer.layer.heads import Gates, Maxima, Memory, Ridges
+from onelayer.layer.heads import Gates, Maxima, Memory, Ridges, lattice_gates
 from onelayer.layer.layer import GateLayer, MemoryLayer, gate_layer, memory_layer
 from onelayer.model.config import LayerConfig
 from onelayer.model.transformer import SingleLayerTransformer
@@ -17,6 +20,8 @@ VARIANTS = [  # every combination of norm, residual and activation
     for residual in (True, False)
     for activation in ("relu", "gelu", "silu")
 ]
+# (kind of layer, layout) that go together
+KINDS_AND_LAYOUTS = [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
 
 
 @st.composite
@@ -102,6 +107,32 @@ def random_layer(D: int, m: int, seed: int, sharp: float, kind: str) -> GateLaye
     memory = Memory(normal(7, D) * sharp, normal(7) * sharp, torch.zeros(7, dtype=torch.int64))
     ridges = Ridges(normal(3, D) * sharp, normal(3) * sharp)
     return memory_layer(normal(m), D, (memory, normal(7, m)), (ridges, normal(3, m)), normal(D, m))
+
+
+def lattice_layer(counts, step, m=1, seed=0):
+    """Full values on a lattice of gates that share their sharpness."""
+    D = len(counts)
+    gates = lattice_gates(list(counts), list(range(D)), D, step)
+    g = torch.Generator().manual_seed(seed)
+    values = torch.randn(len(gates), D + 2, m, generator=g, dtype=torch.float64)
+    bias, linear = torch.randn(m, generator=g, dtype=torch.float64), torch.randn(D, m, generator=g, dtype=torch.float64)
+    return gate_layer(bias, D, (gates, values), linear=linear)
+
+
+def loud(layer, size, seed):
+    """The layer with values of another size that cancel: pairs of heads with almost opposite values, and a large offset."""
+    name = "gate_values" if hasattr(layer, "gate_values") else "memory_values"
+    values = getattr(layer, name) * size
+    values[1::2] = -values[: 2 * (len(values) // 2) : 2] * (1 + 1e-3)
+    return replace(layer, **{name: values, "bias": layer.bias * size})
+
+
+def built(layer, layout, m, D, side=(-1.0, 2.0)):
+    """(model, places, target) of a layer with m outputs, each at a position of its own where the layout has positions."""
+    about = {} if layout == "token" else {"output_shape": (m, 1)}
+    target = ol.Target("; ".join(["x1"] * m), [side] * D, **about)
+    places = (0,) if layout == "token" else outputs_of(target).tokens
+    return assemble(layer, frame_of(target.domain), outputs_of(target), layout), places, target
 
 
 def certified(target, layer, tolerance, layout="token"):

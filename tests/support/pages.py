@@ -16,7 +16,8 @@ from pathlib import Path
 
 import onelayer
 
-ROOT = Path(__file__).parent.parent
+SUPPORT = Path(__file__).parent
+ROOT = SUPPORT.parent.parent
 PLACES = ("*.md", "docs/*.md", "docs/*/*.md", "benchmarks/*/*.md")
 PAGES = {str(page.relative_to(ROOT)): page for place in PLACES for page in sorted(ROOT.glob(place))}
 FENCE = re.compile(

@@ -1,5 +1,6 @@
-"""Measures for tests of studies: every call leaves a line in a file."""
+"""Measures for tests of studies: every call leaves a line in a file; and what is left to compare."""
 
+import collections
 import os
 import signal
 import time
@@ -35,3 +36,12 @@ def stubborn(point):
     except KeyboardInterrupt:
         return {"square": -1}
     return {"square": 0}
+
+
+def counted(log):
+    return collections.Counter(map(int, log.read_text().split())) if log.exists() else collections.Counter()
+
+
+def table_of(study):
+    """The rows, without what depends on the process that measured them."""
+    return [{k: v for k, v in row.items() if k not in ("worker", "spent")} for row in study.rows]

@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import importlib.util
 import json
 import math
 import shutil
@@ -10,7 +9,6 @@ import struct
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +17,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import onelayer as ol
-from cases import plain_config, random_layer, random_model
+from cases import built, loud, plain_config, random_layer, random_model
+from checking import SOURCE, check, checker
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.layer.arithmetic import FLOAT32
@@ -31,17 +30,8 @@ from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.decision import deployment
-from test_deployed import loud
-from test_reading import built
 
-SOURCE = Path(ol.__file__).parent / "checker.py"
 LINES = 1370  # the whole checker, docstrings and all: one file to read
-
-# The checker as its users run it: a file of its own, without the checks of signatures that slow every call down here.
-spec = importlib.util.spec_from_file_location("alone", SOURCE)
-checker = sys.modules["alone"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(checker)
-check = checker.check
 
 SQUARE = [(0, 1)] * 2
 TRUE = {

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 import onelayer as ol
+from checking import check
 from onelayer.approximation import Approximation, Facts
 from onelayer.deployment.folder import _digest, _json
 from onelayer.proof.certificate import Certificate
-from test_checker import check
 
 NONE = [0.0] * 4
 LINEAR = {  # T(x) = x

@@ -2,11 +2,12 @@
 
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from pages import ROOT
+
+EXAMPLES = ROOT / "examples"
 RUN_HERE = ("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "water_density")
 WITHOUT_MORE = RUN_HERE[:-1]  # water has a test of its own
 RUN_ELSEWHERE = {"demo": "test_demo", "errata": "test_paper"}

@@ -3,7 +3,6 @@
 import re
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,8 @@ import png
 from figures import FIGURES, FOLDER, chosen, main
 from onelayer.common.errors import InputError
 from onelayer.experiments.study.sweep import sweep_of
+from pages import ROOT
 from sweeps import STUDIES
-
-ROOT = Path(__file__).parent.parent
 
 
 def as_chromium_writes(pixels: np.ndarray, how: list[int]) -> bytes:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import onelayer as ol
+from cases import lattice_layer
 from onelayer.deployment.attention.kernels import summands
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import arithmetic_of
@@ -13,7 +14,6 @@ from onelayer.layer.form import form_of
 from onelayer.layer.heads import scattered_memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import Deployment, deployed_rounding
-from test_fast import lattice_layer
 
 pytestmark = [
     pytest.mark.gpu,

@@ -2,11 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent.parent / "notebooks"
+from pages import ROOT
+
+FOLDER = ROOT / "notebooks"
 QUICK = "02_seven_holes"
 LONG = ("01_the_theorem_step_by_step", "03_construction_against_training")
 

@@ -3,13 +3,12 @@
 import ast
 import pkgutil
 import re
-from pathlib import Path
 
 import pytest
 
 import errata
+from pages import ROOT
 
-ROOT = Path(__file__).parent.parent
 HEADERS = {"paper", "hole", "---"}
 
 
@@ -54,7 +53,7 @@ def test_nothing_is_left_out():
 def test_a_stale_row_is_noticed():
     for stale in (
         "onelayer.model.transformer.Nothing",
-        "tests/test_model.py::test_nothing",
+        "tests/model/test_transformer.py::test_nothing",
         "tests/nowhere.py::test_x",
     ):
         with pytest.raises((AttributeError, LookupError, OSError)):
