@@ -170,7 +170,8 @@ def test_training_is_drawn_against_the_construction(visit):
     assert "stopped" in v.text("#training-status") or "done" in v.text("#training-status")
 
 
-@pytest.mark.parametrize("how", ["button", pytest.param("key", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["button", "key"])
 def test_cancel(visit, how):
     v = visit()
     v.page.fill("#formula", "sin(9*x1*x2*x3) + exp(-40*(x1 - x2)**2)*x3")
@@ -236,8 +237,9 @@ def test_presets(visit, name):
     assert v.text("#verdict") == "CERTIFIED"
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
-@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_phone_and_screen_light_and_dark(visit, width, scheme):
     v = visit(width=width, color_scheme=scheme)
     v.ask("x1*x2", "0:1", 1e-2)

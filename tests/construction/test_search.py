@@ -99,6 +99,7 @@ def test_what_would_be_needed_is_estimated():
     assert units_needed(search) == 10**9
 
 
+@pytest.mark.long
 def test_gates_that_would_be_cheaper():
     target = Target("x1*x2", [(0, 1)] * 2)
     few = _affordable(target, "gates", [], 300)

@@ -147,7 +147,9 @@ def test_an_estimated_modulus_never_certifies():
     assert approx.certificate.bound == math.inf
 
 
-@pytest.mark.parametrize(("D", "formula"), [(1, "sin(5*x1)"), (2, "sin(5*x1)*cos(3*x2)")])
+@pytest.mark.parametrize(
+    ("D", "formula"), [(1, "sin(5*x1)"), pytest.param(2, "sin(5*x1)*cos(3*x2)", marks=pytest.mark.long)]
+)
 def test_the_rate_is_the_theorys(D, formula):
     """log observed error against log heads has slope −1/D."""
     heads, errors = [], []

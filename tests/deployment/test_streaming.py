@@ -229,7 +229,12 @@ def started(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "number"), [("parquet", signal.SIGKILL), ("csv", signal.SIGKILL), ("npy", signal.SIGINT)]
+    ("suffix", "number"),
+    [
+        ("parquet", signal.SIGKILL),
+        ("csv", signal.SIGKILL),
+        pytest.param("npy", signal.SIGINT, marks=pytest.mark.long),
+    ],
 )
 def test_killed_half_way(product, run, suffix, number):
     product.save("product")

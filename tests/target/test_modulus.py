@@ -89,7 +89,7 @@ def require_below_omega(formula, seed, r):
     assert gaps.max() <= modulus.omega(r) + 1e-13
 
 
-@settings(max_examples=10)
+@settings(max_examples=4)
 @steep_pairs
 def test_no_pair_of_points_beats_omega(formula, seed, r):
     require_below_omega(formula, seed, r)

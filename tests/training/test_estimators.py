@@ -26,6 +26,7 @@ from onelayer.training.estimators.rows import rows_of
 
 FOLDER = "onelayer.training.estimators.estimator"
 METHODS = ["solved", "polished", "trained"]
+POLISHED_LONG = ["solved", pytest.param("polished", marks=pytest.mark.long), "trained"]
 QUICK = {"steps": 30, "width": 16, "d_model": 16}
 
 
@@ -58,7 +59,7 @@ def test_check_estimator_in_full(estimator, as_user):
         )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", POLISHED_LONG)
 def test_weights_are_copies_and_order_does_not_matter(method):
     X, y = wave(40)
     rng = np.random.default_rng(0)
@@ -73,7 +74,7 @@ def test_weights_are_copies_and_order_does_not_matter(method):
     assert not np.array_equal(weighted, clone(model).fit(X, y).predict(X))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", POLISHED_LONG)
 def test_several_outputs_of_different_size(method):
     X, y = wave()
     Y = np.stack([y, 1e4 * X[:, 1], np.full(len(X), 3.0)], axis=1)

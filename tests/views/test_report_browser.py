@@ -79,6 +79,7 @@ def test_the_report_of_a_study(browser, tmp_path, width):
     seen.page.close()
 
 
+@pytest.mark.long
 @needs_chromium
 def test_sliders_move_the_slices(browser, tmp_path):
     approx = KINDS["3-D"]()

@@ -9,7 +9,10 @@ from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
 RUN_HERE = ("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "water_density")
-WITHOUT_MORE = RUN_HERE[:-1]  # water has a test of its own
+LONG = ("van_der_waals", "sequence")
+WITHOUT_MORE = [  # water has a test of its own
+    pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-1]
+]
 RUN_ELSEWHERE = {"demo": "test_demo", "errata": "test_paper"}
 
 

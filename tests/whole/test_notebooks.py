@@ -8,15 +8,15 @@ import pytest
 from pages import ROOT
 
 FOLDER = ROOT / "notebooks"
-QUICK = "02_seven_holes"
-LONG = ("01_the_theorem_step_by_step", "03_construction_against_training")
+NAMES = ("01_the_theorem_step_by_step", "02_seven_holes", "03_construction_against_training")
 
 
 def cells(name: str) -> list[dict]:
     return json.loads((FOLDER / f"{name}.ipynb").read_text())["cells"]
 
 
-@pytest.mark.parametrize("name", [QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in LONG)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
 def test_notebook_runs(name):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
@@ -29,10 +29,10 @@ def test_notebook_runs(name):
 
 
 def test_every_notebook_is_run():
-    assert {path.stem for path in FOLDER.iterdir() if path.suffix == ".ipynb"} == {QUICK, *LONG}
+    assert {path.stem for path in FOLDER.iterdir() if path.suffix == ".ipynb"} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", [QUICK, *LONG])
+@pytest.mark.parametrize("name", NAMES)
 def test_notebooks_are_tidy(name):
     """No outputs, no counters, one kernel, no paths of a machine; every exercise is followed by a folded solution."""
     text = (FOLDER / f"{name}.ipynb").read_text()
@@ -57,6 +57,6 @@ def test_notebooks_are_tidy(name):
 def test_the_seven_holes_are_those_of_the_errata():
     import errata
 
-    text = "".join("".join(cell["source"]) for cell in cells(QUICK))
+    text = "".join("".join(cell["source"]) for cell in cells("02_seven_holes"))
     for hole in errata.ALL:
         assert f"## {hole.__name__} · " in text
