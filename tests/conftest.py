@@ -7,10 +7,12 @@ import jaxtyping
 import pytest
 import torch
 
+import signatures
+
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU, where a test calls them
 
-jaxtyping.install_import_hook("onelayer", "beartype.beartype")
+signatures.install()
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=40, derandomize=True, database=None)
 hypothesis.settings.load_profile("default")
@@ -19,4 +21,5 @@ hypothesis.settings.load_profile("default")
 @pytest.fixture
 def as_user(monkeypatch):
     """As a user runs it: no checks of signatures, so that bad input meets the library's own words."""
+    monkeypatch.setattr(signatures, "enforced", False)
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

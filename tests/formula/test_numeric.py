@@ -4,7 +4,6 @@ import cmath
 import math
 import warnings
 
-import jaxtyping
 import numpy as np
 import pytest
 import torch
@@ -122,7 +121,6 @@ def test_conditions_at_points():
 
 
 @pytest.mark.parametrize("x", [np.zeros(3), np.zeros((2, 1)), np.zeros((2, 2), int), [[1.0, 2.0]], torch.zeros(2, 1)])
-def test_wrong_batches_are_refused(x, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+def test_wrong_batches_are_refused(x, as_user):
     with pytest.raises(InputError, match="batch"):
         evaluate(parse("x1 + x2"), x)

@@ -7,7 +7,6 @@ import time
 import warnings
 from fractions import Fraction
 
-import jaxtyping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,8 +194,7 @@ def test_any_text_is_read_or_refused(text):
     assert all(line.isprintable() for line in lines)
 
 
-def test_refuses_what_is_no_text(monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+def test_refuses_what_is_no_text(as_user):
     for thing in (None, 3, b"x1", ["x1"]):
         with pytest.raises(InputError, match="str"):
             parse(thing)

@@ -5,12 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jaxtyping
 import pytest
-import torch
 
 import onelayer as ol
-from cases import plain_config, random_model
 
 SOURCE = Path(ol.__file__).parent
 
@@ -99,9 +96,3 @@ def test_layers_import_downward_only():
         own = ".".join(file.relative_to(SOURCE).with_suffix("").parts)
         upward = [name for name in imports(file) if layer(name) > layer(own)]
         assert own == "__init__" or not upward, f"{own} imports {upward}"
-
-
-def test_signatures_are_enforced_in_the_tests():
-    """The meta-test: a wrong shape is stopped by the annotations, so the other tests do check them."""
-    with pytest.raises(jaxtyping.TypeCheckError):
-        random_model(plain_config()).read(torch.zeros(3, 7, dtype=torch.float64))
