@@ -52,7 +52,7 @@ def main() -> int:
     for name, approx in (("constant assumed", coarse), ("nothing assumed", fine)):
         c = approx.certificate
         bound = f"{c.bound:.3g}" if np.isfinite(c.bound) else "none"
-        share = c.evidence["relative"]["share"]
+        share = c.evidence.relative.share
         row = (name, f"{share:g}", f"{c.tolerance:.3g}", approx.units, bound, f"{c.observed:.3g}", c.verdict)
         table.rows.append(row)
     print(table)

@@ -13,9 +13,9 @@ import os
 from pathlib import Path
 
 import onelayer as ol
-from onelayer.common.atomic import written
+from onelayer.common.atomic import write_file
 from onelayer.experiments.study import Study
-from onelayer.experiments.study.rates import rate_table
+from onelayer.experiments.study.fitted_rates import rate_table
 from onelayer.experiments.study.sweep import sweep_of
 from onelayer.views.study_figure import study_figures
 from page import DOCS, options, page_of, placed
@@ -49,7 +49,7 @@ def draw(study: Study, name: str) -> None:
     find_browser()
     for number, (_, figure) in enumerate(study_figures(study), start=1):
         drawn = figure.to_image(format="svg", width=900, height=440).decode()
-        written(DOCS / "studies" / f"{name}-{number}.svg", settled(drawn))
+        write_file(DOCS / "studies" / f"{name}-{number}.svg", settled(drawn))
 
 
 def section(study: Study, name: str) -> str:

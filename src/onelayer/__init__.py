@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .pipeline import build as build
     from .pipeline import certify as certify
     from .target.target import Target as Target
+    from .training.descent import train as train
     from .training.distill import distill as distill
     from .training.estimators.estimator import OneLayerClassifier as OneLayerClassifier
     from .training.estimators.estimator import OneLayerRegressor as OneLayerRegressor
-    from .training.train import train as train
     from .views.plot import plot as plot
     from .views.report import report as report
 
@@ -58,7 +58,7 @@ _HOME = {
     "plot": "views.plot",
     "report": "views.report",
     "study": "experiments.study",
-    "train": "training.train",
+    "train": "training.descent",
 }
 _MODULES = {"gallery": "construction.gallery", "reference": "model.reference"}  # public as modules
 

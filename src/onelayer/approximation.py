@@ -22,7 +22,7 @@ from .proof.certificate import Certificate
 from .proof.claim import Claim
 from .proof.decision import covering
 from .target.decoding import Decoding
-from .target.description import Description
+from .target.description import Description, Outside
 from .target.domain import Domain
 from .target.target import Target
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
-Outside = Literal["allow", "error", "clip"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Facts:
     seed: int = 0
     places: tuple[int, ...] = (0,)  # rows of the model that hold the outputs
     notes: tuple[str, ...] = ()
-    amplitude: float = 0.0  # what all heads together can contribute at most: float32 rounding is proportional to it
+    amplitude: float = 0.0  # the most that all heads together can contribute: float32 rounding is proportional to it
     largest_score: float = 0.0  # sharp heads make certificates expensive
     story: str = ""  # what every head does, in words
 
@@ -59,8 +58,8 @@ class Facts:
 class Approximation:
     """T ≈ f: call it, explain a value, save it.
 
-    `target` is None where f is only described: functions of the gallery, memorised samples, and what a folder says about a
-    callable or about data.
+    `target` is None where f is only described: functions of the gallery, memorised samples, and a callable or data whose
+    layer was loaded from a folder.
     """
 
     model: SingleLayerTransformer
@@ -82,7 +81,7 @@ class Approximation:
 
     @property
     def target_text(self) -> str:
-        """The formula, or what describes the target, and whether it is missing here."""
+        """The formula or description of the target, and whether the target itself is missing here."""
         here = self.target is not None or self.description.kind in ("gallery", "samples")
         return self.description.text if here else f"{self.description.text}, not stored"
 
@@ -101,23 +100,24 @@ class Approximation:
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).
 
-        The certificate speaks of the domain alone: for points outside, `outside` says whether to answer all the same
+        The certificate covers the domain only: for points outside, `outside` says whether to answer all the same
         ("allow"), to refuse ("error") or to answer at the nearest point of the box ("clip").
         """
-        return self.answered(x, outside, self._values)
+        return self.call_with(lambda batch: self.values_of(self.model, batch), x, outside)
 
-    def answered(self, x: Any, outside: Outside, values: Callable[[Tensor], Tensor]) -> Any:
-        """What `values` [batch, outputs] gives for x, taken and returned as users do."""
+    def call_with(self, values: Callable[[Tensor], Tensor], x: Any, outside: Outside) -> Any:
+        """`values` [batch, D] → [batch, outputs] at x, in the shapes and kinds that `__call__` takes and returns."""
+        d = self.description
         if isinstance(x, Tensor):
-            batch, single = self._batch(x.to(self.model.W_E.dtype))
-            return self._shaped(values(self._placed(batch, outside)), single)
+            batch, single = d.batch(x.to(self.model.W_E.dtype))
+            return d.shaped(values(d.placed(batch, outside)), single)
         try:
             given = torch.from_numpy(np.array(x, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise InputError("numbers as input", f"{type(x).__name__}: {error}", "pass an array of numbers") from None
-        batch, single = self._batch(given.to(self.model.W_E.dtype))
+        batch, single = d.batch(given.to(self.model.W_E.dtype))
         with torch.no_grad():
-            y = self._shaped(values(self._placed(batch, outside)), single).numpy()
+            y = d.shaped(values(d.placed(batch, outside)), single).numpy()
         return y[()] if y.ndim == 0 else y
 
     def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
@@ -133,9 +133,8 @@ class Approximation:
     def decode(self, y: Any) -> Any:
         """The whole numbers, tokens or labels that values y = T(x) stand for."""
         if self.decoding is None:
-            raise InputError(
-                "a layer whose answers are whole numbers or labels", "one of real values", "call it instead"
-            )
+            wanted = "a layer whose answers are whole numbers or labels"
+            raise InputError(wanted, "one of real values", "call it instead")
         y = np.asarray(y)
         one_class = self.decoding.kind == "largest" and self.output_shape == (1,)
         answers = self.decoding(y[..., None] if one_class else y)
@@ -161,21 +160,21 @@ class Approximation:
 
     def explain(self, x: Any) -> Explanation:
         """Which heads fire at one point, what each contributes to T(x), and how they add up."""
-        batch, single = self._batch(torch.as_tensor(np.array(x, dtype=np.float64)).to(self.model.W_E.dtype))
+        batch, single = self.description.batch(torch.as_tensor(np.array(x, dtype=np.float64)).to(self.model.W_E.dtype))
         if not single and len(batch) != 1:
             raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
-        return explain(self.model, self._as_tokens(batch), self.facts.heads, self.facts.places, self._token_names())
+        return explain(self.model, self.as_tokens(batch), self.facts.heads, self.facts.places, self.token_names())
 
     @property
     def unchanged(self) -> bool:
-        """Whether the weights are those that the certificate speaks of."""
+        """Whether the weights are those that the certificate is about."""
         return self.certificate.weights == self.model.fingerprint()
 
     def require_unchanged(self) -> None:
-        """Refuse a model that is not the one that the certificate speaks of."""
+        """Refuse a model that is not the one that the certificate is about."""
         if not self.unchanged:
             raise InputError(
-                "the weights that the certificate speaks of",
+                "the weights that the certificate is about",
                 "a model that was changed after it was certified",
                 "take the model as built, or certify the changed one (`ol.certify`)",
             )
@@ -190,8 +189,8 @@ class Approximation:
         """The boxes behind the certificate, proved again within this many seconds, with what is proved in each.
 
         None where the proof has no boxes (by a theorem or a lemma), where nothing is proved, or where the folder does not
-        hold the target. With the time that the certificate took, the boxes are those of the certificate; with less they may
-        be larger.
+        hold the target. Given the time that the certificate took, the boxes are those of the certificate; given less, they
+        may be larger.
         """
         if self.target is None:
             return None
@@ -206,10 +205,10 @@ class Approximation:
         outside: Outside = "allow",
         progress: Progress | None = None,
     ) -> int:
-        """T at all points of a CSV, Parquet or NumPy file, written to another one, in constant memory; how many there were.
+        """T at all points of a CSV, Parquet or NumPy file, written to another one in constant memory; returns their number.
 
-        The output is complete or absent. A run that was killed is gone on with by calling this again, to the same bytes.
-        `self.fast(…).evaluate` does it with another attention, or on a GPU.
+        The output is complete or absent. Call it again to resume a killed run; the output is byte-identical.
+        `self.fast(…).evaluate` uses another attention, or a GPU.
         """
         from .deployment.files.streaming import evaluate_file
 
@@ -223,7 +222,7 @@ class Approximation:
         return onelayer.plot(self, what, at=at, output=output)
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report: one page that shows target, error, heads, weights and certificate, and needs no network."""
+        """Write the report: one page with target, error, heads, weights and certificate, which needs no network."""
         import onelayer
 
         return onelayer.report(self, path)
@@ -258,60 +257,21 @@ class Approximation:
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
 
-    def _batch(self, x: Tensor) -> tuple[Tensor, bool]:
-        """(x as [batch, D], whether it was a single point)."""
-        D, (n, d) = self.domain.dimension, self.shape
-        if x.shape == (D,) or (x.shape == (n, d) and D > 1) or (D == 1 and x.ndim == 0):
-            return x.reshape(1, D), True
-        if (x.ndim == 2 and x.shape[1] == D) or x.shape[1:] == (n, d):
-            return x.reshape(len(x), D), False
-        if D == 1 and x.ndim == 1:
-            return x.reshape(-1, 1), False
-        wanted = f"[batch, {D}] or [{D}]" + (f" or [batch, {n}, {d}]" if d > 1 else "")
-        raise InputError(f"points of shape {wanted}", f"shape {list(x.shape)}", "reshape the input")
-
-    def _placed(self, x: Tensor, outside: Outside) -> Tensor:
-        if outside not in ("allow", "error", "clip"):
-            raise InputError("outside='allow', 'error' or 'clip'", f"{outside!r}", "choose one of the three")
-        if outside == "error":
-            inside = self.domain.contains(x.detach().double().cpu().numpy())
-            if not inside.all():
-                at = x[int((~inside).argmax())].tolist()
-                raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
-        if outside == "clip":
-            ends = np.array([self.domain.lower, self.domain.upper])
-            low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x)
-            return x.clamp(low, high)
-        return x
-
-    def _as_tokens(self, x: Tensor) -> Tensor:
+    def as_tokens(self, x: Tensor) -> Tensor:
+        """The input of the model, [batch, tokens, features], at points [batch, D]."""
         if self.vocabulary is not None:
-            return self._one_hot(x, self.vocabulary)
+            return self.description.one_hot(x)
         return x.reshape(len(x), self.model.config.tokens, self.model.config.features_in)
 
-    def _one_hot(self, x: Tensor, vocabulary: int) -> Tensor:
-        """Token numbers as unit vectors."""
-        known = (x >= 0) & (x < vocabulary) & (x == x.round())
-        if not known.all():
-            found = x[~known][0].item()
-            raise InputError(f"tokens 0, 1, …, {vocabulary - 1}", f"{found:g}", "number the tokens from 0 on")
-        return torch.nn.functional.one_hot(x.long(), vocabulary).to(x.dtype)
-
-    def _values(self, x: Tensor) -> Tensor:
-        return self.values_by(self.model, x)
-
-    def values_by(self, model: SingleLayerTransformer, x: Tensor) -> Tensor:
+    def values_of(self, model: SingleLayerTransformer, x: Tensor) -> Tensor:
         """[batch, outputs], in chunks that bound the memory of the attention weights and of the hidden units."""
         c = model.config
         rows = max(1, CHUNK // (max(c.heads * c.all_tokens, c.ffn_width) * (c.read_rows.stop - c.read_rows.start)))
-        parts = [model(self._as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
+        parts = [model(self.as_tokens(part))[:, list(self.facts.places)] for part in x.split(rows)]
         return torch.cat(parts).flatten(1) if parts else x.new_zeros(0, math.prod(self.output_shape))
 
-    def _shaped(self, y: Tensor, single: bool) -> Tensor:
-        y = y[:, 0] if self.output_shape == (1,) else y.reshape(len(y), *self.output_shape)
-        return y[0] if single else y
-
-    def _token_names(self) -> list[str]:
+    def token_names(self) -> list[str]:
+        """What explanations and figures call the tokens."""
         c = self.model.config
         data = list(self.domain.names) if c.tokens == self.domain.dimension else ["x"]
         data = data if len(data) == c.tokens else [f"token {j + 1}" for j in range(c.tokens)]

@@ -1,4 +1,4 @@
-"""From a function to a certified layer, in the order in which it happens: the file to read first.
+"""From a function to a certified layer, step by step: the file to read first.
 
 target → request → layer (heads and values) → model (weights) → certificate → approximation
 """
@@ -57,13 +57,13 @@ def build(
     split: int = 0,
     symmetric: bool = False,
 ) -> Approximation:
-    """A single-layer Transformer for f on a domain, with what is proved about its error.
+    """A single-layer Transformer for f on a domain, with a certificate of its error.
 
     `relative=True` asks for |T − f| ≤ tolerance times the smallest |f| on the domain; refused where f may be 0.
-    `method="polished"` looks for the fewest units that are certified, for `seconds` at most (the proof has its own time).
+    `method="polished"` searches for the fewest units that are certified, for at most `seconds` (the proof has its own time).
     `method="solved"` solves for the values of fixed heads only: quicker, larger.
-    `method="representative"` is the paper's construction: its size is known beforehand and its bound is proved.
-    `device="cuda"` solves, polishes and proves on a GPU; the model itself comes back on the CPU.
+    `method="representative"` is the paper's construction: its size is known in advance and its bound is proved.
+    `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     The options from `shape` on are those of `Target`. Samples (X, Y) in place of a function are certified if `lipschitz` is
     declared, and only observed otherwise.
@@ -98,12 +98,12 @@ def build(
 
 
 def assembled(request: Request, layer: Layer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
-    """The model of a layer, in the arithmetic asked for."""
+    """The model of a layer, in the arithmetic of the request."""
     return assemble(layer, frame, request.outputs, request.layout).to(request.arithmetic.dtype)
 
 
 def certified(request: Request, layer: Layer, frame: Frame, budget: Budget) -> Certificate:
-    """What can be proved about the model of a layer, for methods that go on from there."""
+    """What can be proved about the model of a layer, for methods that continue from there."""
     return decide(assembled(request, layer, frame), request.claim, budget)
 
 
@@ -123,9 +123,9 @@ def certify(
     """What can be proved about sup |T − f| for any single-layer Transformer, trained or constructed.
 
     The model takes the D = tokens·features_in variables of the target in row order; its outputs at `places` (all of them
-    unless given) are the outputs of the target in row order. An `Approximation` brings target, places and tolerance along.
-    Stops when the bound is good, or when the seconds or boxes are used up, with the best bound so far. `device="cuda"`
-    evaluates T on a GPU where the proof is by interpolation.
+    unless given) are the outputs of the target in row order. An `Approximation` supplies target, places and tolerance.
+    Stops when the bound is good enough, or when the seconds or boxes are used up, with the best bound so far. With
+    `device="cuda"`, T is evaluated on a GPU where the proof is by interpolation.
     """
     if isinstance(model, Approximation):
         target = model.target if target is None else target
@@ -143,7 +143,7 @@ def certify(
     require_seed(seed)
     require_seconds(seconds, "the proof")
     if not (isinstance(boxes, int) and boxes > 0):
-        raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be looked at")
+        raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
     device_of(device)
     rows = tuple(range(model.config.places)) if places is None else places
     claim = Claim(target, tolerance, rows, seed, device, progress)

@@ -14,14 +14,14 @@ from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
 from onelayer.construction.relative import relative_to
 from onelayer.proof.certificate import RelativeTolerance
-from onelayer.target.smallest import MOST_VALUES, least_by_modulus, least_of_formula
+from onelayer.target.smallest import MOST_VALUES, smallest_by_modulus, smallest_of_formula
 
 small = st.integers(-4, 4)
 
 
 def least(formula: str, domain: object, **about: object) -> tuple[float, float]:
     target = ol.Target(formula, domain, **about)
-    return least_of_formula(target.formula, target.domain)
+    return smallest_of_formula(target.formula, target.domain)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def require_never_above(terms, constant, seed):
     target = ol.Target(formula, domain)
     rng = np.random.default_rng(seed)
     points = target.domain.points(np.concatenate([rng.random((2000, 2)), np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])]))
-    exact, error = target.nearest(points[np.argsort(np.abs(target(points))[:, 0])[:20]])
+    exact, error = target.values_with_error(points[np.argsort(np.abs(target(points))[:, 0])[:20]])
     assert m <= np.abs(exact).min() + error
     assert m <= seen
 
@@ -85,7 +85,7 @@ def test_callables_never_above_the_truth(constant, a, b, high):
     target = ol.Target(
         lambda x: constant + a * np.sin(x[:, 0]) + b * np.cos(x[:, 1]), [(0, high)] * 2, lipschitz=slopes
     )
-    m, _ = least_by_modulus(target)
+    m, _ = smallest_by_modulus(target)
     points = target.domain.points(np.random.default_rng(0).random((4000, 2)))
     assert m <= np.abs(target(points)).min()
 
@@ -167,7 +167,7 @@ def test_values_asked_of_a_callable_are_limited():
         asked += len(x)
         return 1 + 1e-6 * np.sin(x).sum(axis=1)
 
-    m, _ = least_by_modulus(ol.Target(wild, [(0, 1)] * 4, lipschitz=100.0))
+    m, _ = smallest_by_modulus(ol.Target(wild, [(0, 1)] * 4, lipschitz=100.0))
     assert m <= 1
     assert asked <= 2 * MOST_VALUES
 

@@ -87,7 +87,7 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(atomic.os, "replace", broken)
-    monkeypatch.setattr(atomic, "move", broken)
+    monkeypatch.setattr(atomic, "replace_folder", broken)
     with pytest.raises(OSError, match="no space"):
         ol.export(product, tmp_path / "e", to=to, points=10)
     assert list(tmp_path.iterdir()) == []

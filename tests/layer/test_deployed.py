@@ -16,7 +16,7 @@ from onelayer.layer.layer import gate_layer
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
-from onelayer.layer.rounding.plain import form_rounding
+from onelayer.layer.rounding.whole_box import form_rounding
 from onelayer.proof.decision import deployment
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]

@@ -11,7 +11,7 @@ from onelayer.construction.representative.layer import reach_of
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.rounding.plain import GateRounding
+from onelayer.layer.rounding.whole_box import GateRounding
 
 
 def exact_gate(target, beta, cells, kept, x):

@@ -21,7 +21,7 @@ from onelayer.layer.assemble import Frame, frame_of
 from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Gates
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.rounding.plain import form_rounding
+from onelayer.layer.rounding.whole_box import form_rounding
 from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
 from onelayer.proof.analytic.prove import prove

@@ -109,9 +109,9 @@ VALUES = SPREAD.sum(axis=1)
         (lambda: ol.Target((SPREAD, VALUES), split=-1), "split"),
         (lambda: ol.Target((SPREAD, VALUES), modulus=lambda r: r), "declare lipschitz"),
         (lambda: ol.Target((SPREAD, VALUES), lipschitz=-1.0), "lipschitz"),
-        (lambda: ol.Target((SPREAD, VALUES))(np.zeros((1, 2))), "none of them"),
-        (lambda: ol.build((SPREAD, VALUES), method="representative"), "asked anywhere"),
-        (lambda: ol.build((SPREAD, VALUES), symmetric=True), "asked anywhere"),
+        (lambda: ol.Target((SPREAD, VALUES))(np.zeros((1, 2))), "not a sample"),
+        (lambda: ol.build((SPREAD, VALUES), method="representative"), "evaluated anywhere"),
+        (lambda: ol.build((SPREAD, VALUES), symmetric=True), "evaluated anywhere"),
         (lambda: ol.build((SPREAD, VALUES), units=10, method="solved"), "18 fitted samples"),
         (lambda: ol.build((SPREAD, VALUES), hinges=20, method="solved"), "18 fitted samples"),
     ],
@@ -284,9 +284,9 @@ def test_what_is_left_open_is_at_most_the_distance_to_the_nearest_sample():
     np.testing.assert_allclose(radius, (high - low) / 2, atol=1e-14)
     np.testing.assert_allclose(values, (high + low) / 2, atol=1e-14)
     assert (radius[:, 0] <= nearest * (1 + 1e-11)).all()
-    assert 0.8 * radius.max() <= target.left_open <= radius.max() + 0.55 / 149
+    assert 0.8 * radius.max() <= target.uncertainty <= radius.max() + 0.55 / 149
     wide = ol.Target((X, 0.2 * X[:, 0]), [(0, 5)] * 2, lipschitz=(0.4, 0.7))
-    assert wide.left_open > 2 * target.left_open
+    assert wide.uncertainty > 2 * target.uncertainty
 
 
 def test_a_constant_that_samples_contradict_is_refused(waves):
@@ -312,7 +312,7 @@ def test_a_tolerance_that_the_samples_cannot_carry_is_said_to_be_so():
     X = grid(3, 20)
     approx = ol.build((X, wave(X)), tolerance=0.01, lipschitz=0.3)
     assert approx.certificate.verdict == "UNDECIDED"
-    assert approx.certificate.observed <= 0.01 < approx.target.left_open <= approx.certificate.bound
+    assert approx.certificate.observed <= 0.01 < approx.target.uncertainty <= approx.certificate.bound
     assert "leave f open" in str(approx)
 
 

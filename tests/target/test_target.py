@@ -58,7 +58,7 @@ def test_sequence_shapes():
 def test_nearest_values_are_proved():
     t = Target("exp(x1)/3", [(0, 1)])
     x = np.random.default_rng(0).random((50, 1))
-    values, error = t.nearest(x)
+    values, error = t.values_with_error(x)
     assert error < 1e-15
     with ctx.workprec(200):
         for point, value in zip(x[:, 0], values[:, 0], strict=True):
@@ -89,7 +89,7 @@ def nothing(x):
         (lambda: Target(nothing, [(0, 1)]), "2 points in, 2 values out"),
         (lambda: Target("1/x1", [(-1, 1)]), "no finite value near x = ("),
         (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0")(np.array([[0.0]])), "at x = [0.0]"),
-        (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0").nearest(np.array([[0.0]])), "at x = [0.0]"),
+        (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0").values_with_error(np.array([[0.0]])), "at x = [0.0]"),
         (lambda: Target("x1", [(0, 1)], lipschitz=-1).modulus, "lipschitz"),
         (lambda: Target("x1", [(0, 1)], lipschitz=[1, 2]).modulus, "lipschitz"),
         (lambda: target_of("x1"), "a domain"),

@@ -1,1 +1,1 @@
-"""Applications on top of the library: the command line."""
+"""Applications: the command line and the explorer."""

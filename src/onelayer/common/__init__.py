@@ -1,1 +1,1 @@
-"""Known to every room, and knows none: errors, tables, files that are complete or absent, the machine, time, progress."""
+"""What every room may use and what knows no room: errors, tables, complete files, the machine, budgets, progress, checks."""

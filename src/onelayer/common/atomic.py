@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def move(fresh: Path, folder: Path) -> None:
-    """Rename a finished folder into place; an old folder steps aside first and is removed last."""
+def replace_folder(fresh: Path, folder: Path) -> None:
+    """Rename a finished folder into place; an old one is moved aside first and removed last."""
     if not folder.exists():
         os.rename(fresh, folder)
         return
@@ -26,20 +26,20 @@ def move(fresh: Path, folder: Path) -> None:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which takes its place when all is written; nothing is left of it if something goes wrong."""
+    """A folder to write into; it becomes `folder` when all is written, and is removed if anything fails."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         yield fresh
         fresh.chmod(0o777 & ~umask())
-        move(fresh, folder)
+        replace_folder(fresh, folder)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
 
 
-def written(path: Path, content: str | bytes) -> Path:
-    """Write a file, complete or absent; its folder is made if need be."""
+def write_file(path: Path, content: str | bytes) -> Path:
+    """Write a file, complete or absent; its folder is created if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -54,7 +54,7 @@ def written(path: Path, content: str | bytes) -> Path:
 
 
 def umask() -> int:
-    """The permissions that new files do without (temporary folders and files have stricter ones of their own)."""
+    """The permissions that new files are denied (temporary files and folders start with stricter ones)."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Budget: how long work may take, and how many boxes a proof may look at."""
+"""Budget: how long work may take, and how many boxes a proof may examine."""
 
 import time
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from threading import Event
 
 @dataclass
 class Budget:
-    """Seconds from the moment it is made, and boxes; an interrupt from the keyboard ends it early."""
+    """Seconds from its creation, and boxes; a keyboard interrupt ends it early."""
 
     seconds: float = 60.0
     boxes: int = 200_000

@@ -1,10 +1,10 @@
-"""Checks of options: names that exist, whole numbers, seeds, seconds, and words that must be one of a few."""
+"""Checks of options: their names, whole numbers, shapes, seeds, seconds, and choices among a few words."""
 
 import difflib
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
@@ -18,16 +18,14 @@ R = TypeVar("R")
 
 
 def known_options(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; an option that it does not have is answered with the nearest one that it has."""
-    names = list(inspect.signature(function).parameters)
+    """Refuse an option that the function does not have, and name the nearest one that it has."""
+    names, owner = list(inspect.signature(function).parameters), function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def checked(*args: P.args, **options: P.kwargs) -> R:
         for name in options:
             if name not in names:
-                raise InputError(
-                    f"an option of {function.__qualname__.removesuffix('.__init__')}", name, _nearest(name, names)
-                )
+                raise InputError(f"an option of {owner}", name, _nearest(name, names))
         return function(*args, **options)
 
     return checked
@@ -48,6 +46,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def is_shape(value: object) -> bool:
+    """Whether it is a sequence of one or more whole numbers from 1 on."""
+    return isinstance(value, Sequence) and all(isinstance(n, Integral) and int(n) >= 1 for n in value) and bool(value)
+
+
 def require_whole(name: str, value: object, low: int, high: int) -> None:
     """`value` is a whole number from `low` to `high`."""
     if not (is_whole(value) and low <= int(value) <= high):  # type: ignore[call-overload]
@@ -56,6 +59,12 @@ def require_whole(name: str, value: object, low: int, high: int) -> None:
 
 def require_seed(seed: object) -> None:
     require_whole("seed", seed, 0, LARGEST_SEED)
+
+
+def require_not_negative(name: str, value: object, change: str) -> None:
+    """`value` is a finite number ≥ 0."""
+    if not (is_number(value) and 0 <= float(value) < math.inf):  # type: ignore[arg-type]
+        raise InputError(f"{name}, finite and ≥ 0", f"{value!r}", change)
 
 
 def require_seconds(seconds: object, purpose: str) -> None:

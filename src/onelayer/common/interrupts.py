@@ -1,15 +1,15 @@
-"""Interruption: a keyboard interrupt that waits for the end of a step, so that what was done is whole."""
+"""Keyboard interrupts at a convenient moment: deferred to the end of a step, or immediate and final."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 
-class Interruption:
-    """Within it the first interrupt is only noted (`bool(interruption)`), a second one strikes at once.
+class DeferredInterrupt:
+    """Within it the first interrupt is only noted (`bool(interrupted)`), so that a step ends whole; a second one is raised.
 
     Interrupts reach the main thread alone; elsewhere nothing is changed.
     """
@@ -21,20 +21,17 @@ class Interruption:
     def __bool__(self) -> bool:
         return self.noted
 
-    def __enter__(self) -> "Interruption":
-        ours = threading.current_thread() is threading.main_thread()
-        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    def __enter__(self) -> "DeferredInterrupt":
+        if _interrupts_are_ours():
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
-    def ask(self, callback: Callable[..., None], *arguments: Any) -> None:
-        """Call back; an interrupt that it raises is noted too."""
+    def call(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call back; an interrupt that the callback raises is noted too."""
         try:
             callback(*arguments)
         except KeyboardInterrupt:
@@ -46,25 +43,30 @@ class Interruption:
         self.noted = True
 
 
-class Halt(BaseException):
-    """An interrupt that nobody takes for a wish to have the best so far."""
+class _FinalInterrupt(BaseException):
+    """Not a KeyboardInterrupt, so that no search catches it and returns its best result so far."""
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
-    """Within it the first interrupt strikes, also where work would go on with the best so far."""
+def immediate_interrupt() -> Iterator[None]:
+    """Within it the first interrupt ends the work, even where a search would return its best result so far."""
 
-    def halt(number: int, frame: FrameType | None) -> None:
-        raise Halt
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _FinalInterrupt
 
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not _interrupts_are_ours():
         yield
         return
-    before = signal.signal(signal.SIGINT, halt)
+    before = signal.signal(signal.SIGINT, stop)
     try:
         yield
-    except Halt:
+    except _FinalInterrupt:
         raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _interrupts_are_ours() -> bool:
+    """Whether interrupts reach this thread and nobody else handles them."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,4 +1,4 @@
-"""The machine: the CPU or a GPU that torch can use, and how many threads small work should take."""
+"""The machine: the CPU or a GPU that torch can use, and how many threads small work should use."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from .errors import InputError
 
 
 def device_of(name: str) -> torch.device:
-    """The device of that name, if it works."""
+    """The device of that name; refused if it does not work."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)

@@ -1,4 +1,4 @@
-"""The unit round-off of float64, and the factors that keep bounds true which are computed in float64 themselves."""
+"""The unit round-off of float64, and factors that keep a bound true although it is itself computed in float64."""
 
 U = 2.0**-53  # unit round-off of float64
 UP_FEW = 1 + 1e-12  # covers a few operations on positive terms

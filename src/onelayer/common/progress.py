@@ -1,4 +1,4 @@
-"""Progress: what long work calls with the name of its stage and the fraction that is done."""
+"""Progress: a callback that long work calls with the name of its stage and the fraction done."""
 
 from collections.abc import Callable
 

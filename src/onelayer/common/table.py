@@ -11,7 +11,7 @@ def show(value: object) -> str:
 
 
 def at_most(value: float, digits: int = 4) -> str:
-    """A proved upper bound as text, rounded up: what is printed is proved as well."""
+    """A proved upper bound as text, rounded up, so that the printed number is proved too."""
     return f"{float(Context(digits, ROUND_CEILING).create_decimal(value)):.{digits}g}"
 
 

@@ -8,7 +8,7 @@ from ..layer.assemble import head_kinds
 from ..layer.layer import MemoryLayer
 from ..layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ..layer.symmetric import SymmetricLayer
-from ..target.envelope import notes_of
+from ..target.envelope import uncertainty_notes
 from .polished.layer import polished
 from .polished.refine import refined
 from .polished.why_not import explain_failure
@@ -48,7 +48,7 @@ METHODS: dict[str, Callable[[Request, Certify], Found]] = {
 
 def facts_of(found: Found, request: Request, seconds: float) -> Facts:
     """How the approximation came about, for its folder and its report."""
-    layer, notes = found.layer, (*notes_of(request.target.left_open, request.tolerance), *found.notes)
+    layer, notes = found.layer, (*uncertainty_notes(request.target.uncertainty, request.tolerance), *found.notes)
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
     method, construction, amplitude, largest_score = "solved", "symmetric", 0.0, 0.0

@@ -17,7 +17,7 @@ from ..common.errors import InputError
 from ..common.table import at_least
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..target.points import uniform_points
-from ..target.smallest import least_by_modulus, least_of_formula
+from ..target.smallest import smallest_by_modulus, smallest_of_formula
 from ..target.target import Target, require_tolerance
 
 SAMPLED = 4096  # points at which a callable of unknown modulus is asked
@@ -38,10 +38,10 @@ def relative_to(target: Target, share: float) -> RelativeTolerance:
     known: Literal["proved", "declared", "sampled"]
     if target.formula is not None:
         known = "proved"
-        least, seen = least_of_formula(target.formula, target.domain)
+        least, seen = smallest_of_formula(target.formula, target.domain)
     elif target.modulus.kind == "declared":
         known = "declared"
-        least, seen = least_by_modulus(target)
+        least, seen = smallest_by_modulus(target)
     else:
         known = "sampled"
         least = seen = _sampled(target)

@@ -16,7 +16,7 @@ from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..proof.claim import Claim
-from ..target.envelope import tolerance_left
+from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
 
 Method = Literal["polished", "solved", "representative"]
@@ -51,7 +51,7 @@ class Request:
     @cached_property
     def fit_tolerance(self) -> float:
         """The tolerance less what samples and declared constants leave open: the error that the fit may make."""
-        return tolerance_left(self.target.left_open, self.tolerance)
+        return fitting_tolerance(self.target.uncertainty, self.tolerance)
 
     @property
     def single(self) -> bool:

@@ -26,9 +26,9 @@ from ..common.table import Table, at_most
 from ..pipeline import build, certify
 from ..target.points import fitting_points
 from ..target.target import Target, require_tolerance, target_of
+from ..training.descent import train
 from ..training.recipe import Recipe
 from ..training.start import StartingLayer, prepare
-from ..training.train import train
 from .matched_size import layer_size
 from .peers import PEERS, Peer
 from .peers.task import TEST_POINTS, TEST_SEED, Function

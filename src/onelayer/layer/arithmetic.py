@@ -26,7 +26,7 @@ class Arithmetic:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a certificate that speaks of this arithmetic takes for granted."""
+        """What a certificate about this arithmetic assumes."""
         exact = f"IEEE 754 {self.name} arithmetic, exp within {self.exp_ulps:g} units in the last place"
         if self.name == "float32":
             return (f"{exact}, no TF32 or other shortened products", "inputs are float32 numbers of the domain")

@@ -1,7 +1,7 @@
 """Centred gates: the same function with smaller contributions, for arithmetic with few digits.
 
-The attention weights of a head sum to 1, so a constant taken off all its values and given to the bias changes nothing but
-the rounding: contributions that lie around 0 instead of between 0 and c are half as large, and so is what rounding does.
+The attention weights of a head sum to 1, so moving a constant from all its values to the bias changes nothing but the
+rounding: contributions that lie around 0 instead of between 0 and c are half as large, and so is their rounding.
 """
 
 from dataclasses import replace
@@ -14,12 +14,10 @@ from .layer import GateLayer
 POINTS = 1000
 
 
-def balanced(layer: GateLayer) -> GateLayer:
-    """The layer with every gate's contribution centred, as seen on points of the box."""
+def centred(layer: GateLayer) -> GateLayer:
+    """The layer with every gate's contribution centred, judged by points of the box."""
     x = fitting_points(POINTS, layer.dimension, 0)[: 2 * POINTS] - 0.5
-    w = layer.gates.weights(x)
-    slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-    z = torch.einsum("bgs,gso->bgo", torch.cat([w, slope], dim=-1), layer.gate_values)
+    z = torch.einsum("bgs,gso->bgo", layer.gates.weights_and_slope(x), layer.gate_values)
     middle = (z.amax(dim=0) + z.amin(dim=0)) / 2
     values = layer.gate_values.clone()
     values[:, :-1] -= middle[:, None]

@@ -1,8 +1,8 @@
 """The stream of one row, and what the feed-forward network and the read-out make of it; sums and products that are exact.
 
-A coefficient is followed along the ways on which it can come about: a product of matrices gives, besides its value, the
-number of non-zero terms of every entry. With one term there is nothing to add, and a product of floats with p and q
-significant bits is exact if p + q ≤ 53 or if one of them is a power of two.
+The ways in which a coefficient can arise are counted: a product of matrices gives, besides its value, the number of
+non-zero terms of every entry. With one term there is nothing to add, and a product of floats with p and q significant bits
+is exact if p + q ≤ 53 or if one of them is a power of two.
 """
 
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ import numpy as np
 from ..common.outward import UP, U
 from ..model.config import LayerConfig
 
-ROUNDED = 1e-4  # of all terms of a unit: far more than rounding can change, in either arithmetic
-SMALLEST = 2.0**-1022  # below this a product may be rounded more than once; nothing we read is so small
+ROUNDED = 1e-4  # share of all terms of a unit, far more than rounding can change in either arithmetic
+SMALLEST = 2.0**-1022  # below this a product may be rounded more than once; nothing we read is that small
 
 
 def powers_of_two(a: np.ndarray) -> bool:
@@ -60,14 +60,29 @@ def product(
     return found, error, fine
 
 
+def meets_itself(left: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Whether a row of `left` reaches an output along several stream coordinates."""
+    ways: np.ndarray = (left != 0).astype(np.int64) @ (A != 0).astype(np.int64)
+    return ways.max(axis=-1) > 1
+
+
+def underflow(w: dict[str, np.ndarray], c: LayerConfig, smallest: float) -> np.ndarray:
+    """Per output: what products below the smallest normal number can do, each followed to the end in absolute values."""
+    z = (c.all_tokens + 2) * smallest
+    h = z * np.abs(w["W_O"]).sum(axis=0) + (c.heads * c.d_v + 1) * smallest
+    u = h @ np.abs(w["W_1"]) + (c.d_model + 1) * smallest
+    f = u @ np.abs(w["W_2"]) + h + (c.ffn_width + 2) * smallest
+    return np.asarray((f @ np.abs(w["W_R"]) + (c.d_model + 1) * smallest) * 2)
+
+
 @dataclass(frozen=True)
 class Stream:
-    """The affine part of a row's stream behind attention, constant + x̂·linear, and what is uncertain about it."""
+    """The affine part of a row's stream after attention, constant + x̂·linear, and what is uncertain about it."""
 
     constant: np.ndarray  # [model]
     linear: np.ndarray  # [coordinate, model]
-    sizes: np.ndarray  # [model]: absolute values of all that is added up, on the box
-    terms: np.ndarray  # [model]: so many constants and slopes
+    sizes: np.ndarray  # [model]: sum of the absolute values of all terms, on the box
+    terms: np.ndarray  # [model]: how many constants and slopes are added up
     error: np.ndarray  # [model], on the box
 
     @staticmethod
@@ -121,7 +136,7 @@ class Passed:
     constant: np.ndarray  # [out]
     linear: np.ndarray  # [coordinate, out]
     error: np.ndarray  # [out]
-    passed: np.ndarray  # [out]: constants added and taken off again, in absolute value
+    passed: np.ndarray  # [out]: constants added and subtracted again, in absolute value
     constants: np.ndarray  # [out]: likewise, of heads with one token
     directions: np.ndarray
     offsets: np.ndarray
@@ -191,7 +206,7 @@ def feed_forward(
 def _hinges(
     inner: np.ndarray, b: np.ndarray, outer: np.ndarray, stream: Stream, moving: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(directions, offsets, values) of units whose pre-activation is affine; None if one is not, or not exactly known."""
+    """(directions, offsets, values) of units whose pre-activation is affine; None if one is not, or is not known exactly."""
     used = (inner != 0).any(axis=1)
     if (moving & used).any() or (stream.error[used] != 0).any() or (stream.constant[used] != 0).any():
         return None

@@ -1,10 +1,10 @@
-"""A layer as a sum of softmax averages: the real function that a certificate speaks of.
+"""A layer as a sum of softmax averages: the real function that a certificate is about.
 
     T(x) = bias + x·linear + Σ_h Σ_t (values_ht + x·slopes_ht) w_ht(x),    w_h = softmax_t(keys_ht·x + biases_ht)
 
-in normalised coordinates x, with the very floats that the assembled model stores. Gates, maxima, ridge gates and memory
-tokens are all of this form; masked tokens are left out (their weight is exactly 0). Hinges are not analytic and have no
-place here.
+in normalised coordinates x, with exactly the floats that the assembled model stores. Gates, maxima, ridge gates and memory
+tokens are all of this form; masked tokens are left out (their weight is exactly 0). Hinges are not analytic and not of this
+form.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from .layer import GateLayer, Layer
 
 @dataclass(frozen=True)
 class Block:
-    """Heads with the same number of tokens. A token that is not there has bias −∞."""
+    """Heads with the same number of tokens. An absent token has bias −∞."""
 
     keys: Float[Tensor, "head token coordinate"]
     biases: Float[Tensor, "head token"]
@@ -42,7 +42,7 @@ class Block:
         return y
 
     def key_ranges(self) -> tuple[Float[Tensor, "head coordinate"], Float[Tensor, "head coordinate"]]:
-        """(smallest, largest) key of every head, per coordinate; tokens that are not there do not count."""
+        """(smallest, largest) key of every head, per coordinate; absent tokens do not count."""
         hidden = ~self.there[..., None]
         low = self.keys.masked_fill(hidden, torch.inf).amin(dim=1)
         return low, self.keys.masked_fill(hidden, -torch.inf).amax(dim=1)
@@ -80,7 +80,7 @@ class Form:
 
     @property
     def terms(self) -> int:
-        """Heads that some output is made of, at most."""
+        """The largest number of heads that contribute to one output."""
         used = torch.zeros(len(self.bias), dtype=torch.int64)
         for b in self.blocks:
             used += (b.values.ne(0) | b.slopes.ne(0).any(dim=2)).any(dim=1).sum(dim=0)
@@ -95,7 +95,7 @@ class Form:
         return widest
 
     def is_finite(self) -> bool:
-        """Whether every number is finite (the bias −∞ of a token that is not there aside)."""
+        """Whether every number is finite (apart from the bias −∞ of absent tokens)."""
         own = [self.bias, self.linear]
         for b in self.blocks:
             own += [b.keys, b.values, b.slopes, b.biases[b.there]]
@@ -112,7 +112,7 @@ class Form:
         return self.bias + x @ self.linear + sum(block(x) for block in self.blocks)
 
     def links(self) -> list[tuple[int, ...]]:
-        """Coordinates that some head looks at together."""
+        """Sets of coordinates that some head depends on together."""
         found = {tuple(row.nonzero().flatten().tolist()) for block in self.blocks for row in block.touched()}
         single = {(int(j),) for j in self.linear.ne(0).any(dim=1).nonzero().flatten()}
         return sorted(found | single)

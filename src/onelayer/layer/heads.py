@@ -14,7 +14,7 @@ Vector token (construction "memory"): one token holds the whole x.
 
 `Hinges` are not heads: they are units relu(a·x + b) of the feed-forward network, which reads x through read heads.
 Every class gives `features`, whose linear combinations are what values can make of it. That these formulas are what the
-assembled Transformer computes is the business of `assemble` and of its tests.
+assembled Transformer computes is up to `assemble` and its tests.
 """
 
 import math
@@ -26,6 +26,7 @@ from torch import Tensor
 
 from ..target.points import spread_points
 
+EDGE = 0.5 + 1e-9  # |x̂_j| on the domain, rounding of the normalisation included
 MASKED = 800.0  # a score this far below the largest has weight exactly 0: exp(−800) underflows in float64
 
 
@@ -50,8 +51,13 @@ class Gates:
         scores = scores.masked_fill(~self.kept, -torch.inf)
         return torch.softmax(torch.nn.functional.pad(scores, (1, 0)), dim=-1)
 
+    def weights_and_slope(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch gate slot"]:
+        """The attention weights, and Σ_j x_j w_j as the last slot: what the values of a layer are multiplied with."""
+        w = self.weights(x)
+        return torch.cat([w, (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)], dim=-1)
+
     def slots(self, full: bool) -> Bool[Tensor, "gate slot"]:
-        """Which of (anchor, tokens, slope) carry a value of their own. The weights sum to 1, so one token is left out."""
+        """Which of (anchor, tokens, slope) carry a separate value. The weights sum to 1, so one token is left out."""
         slots = self.kept.new_zeros(len(self), self.kept.shape[1] + 2)
         slots[:, 0] = True
         if full:
@@ -61,11 +67,7 @@ class Gates:
 
     def features(self, x: Float[Tensor, "batch coordinate"], full: bool) -> Float[Tensor, "batch feature"]:
         """F alone, or with full values also w_j and Σ_j x_j w_j; columns in the order of `slots`."""
-        if not full:
-            return self.weights(x)[..., 0]
-        w = self.weights(x)
-        slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-        return torch.cat([w, slope], dim=-1)[:, self.slots(full)]
+        return self.weights_and_slope(x)[:, self.slots(full)] if full else self.weights(x)[..., 0]
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ def scattered_memory(
 ) -> Memory:
     """Memory tokens at Sobol points of the padded box: k = κC, b = −κ|C|²/2, κ = narrowness/h².
 
-    Equispaced in one coordinate. h = count^(−1/d) is the typical distance of neighbours; the box is padded on every side
+    Equispaced in one coordinate. h = count^(−1/d) is the typical distance between neighbours; the box is padded on every side
     by `padding`·min(h, ¼).
     """
     centres = torch.zeros(count, dimension, dtype=torch.float64)

@@ -51,7 +51,7 @@ class GateLayer(_Common):
 
     @property
     def reads(self) -> list[int]:
-        """The coordinates that a read head is spent on: all of them when hinges look at x, else those of the linear part."""
+        """The coordinates that have a read head: all of them when hinges need x, else those of the linear part."""
         used = self.linear.ne(0).any(dim=1)
         return list(range(self.dimension)) if len(self.hinges) else used.nonzero().flatten().tolist()
 
@@ -67,9 +67,7 @@ class GateLayer(_Common):
         )
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
-        w = self.gates.weights(x)
-        slope = (w[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
-        gates = torch.einsum("bgs,gso->bo", torch.cat([w, slope], dim=-1), self.gate_values)
+        gates = torch.einsum("bgs,gso->bo", self.gates.weights_and_slope(x), self.gate_values)
         return self._beside_heads(x) + gates + self.maxima.features(x) @ self.max_values
 
 
@@ -88,7 +86,7 @@ class MemoryLayer(_Common):
 
     @property
     def reads(self) -> list[int]:
-        """One head reads the whole vector: [0] when it is needed."""
+        """One head reads the whole vector: [0] if it is needed."""
         return [0] if len(self.hinges) or self.linear.ne(0).any() else []
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
@@ -104,11 +102,11 @@ def gate_layer(
     linear: Tensor | None = None,
     hinges: tuple[Hinges, Tensor] | None = None,
 ) -> GateLayer:
-    """A GateLayer from the parts that are there; the others are empty."""
+    """A GateLayer from the parts that are given; the others are empty."""
     D, m = dimension, len(bias)
-    nobody = torch.zeros(0, D, dtype=torch.bool)
-    g, gv = gates or (Gates(_empty(), _empty(0, D), nobody), _empty(0, D + 2, m))
-    s, sv = maxima or (Maxima(_empty(), _empty(0, D), nobody), _empty(0, m))
+    none_kept = torch.zeros(0, D, dtype=torch.bool)
+    g, gv = gates or (Gates(_empty(), _empty(0, D), none_kept), _empty(0, D + 2, m))
+    s, sv = maxima or (Maxima(_empty(), _empty(0, D), none_kept), _empty(0, m))
     return GateLayer(gates=g, gate_values=gv, maxima=s, max_values=sv, **_common(bias, D, linear, hinges))
 
 
@@ -120,7 +118,7 @@ def memory_layer(
     linear: Tensor | None = None,
     hinges: tuple[Hinges, Tensor] | None = None,
 ) -> MemoryLayer:
-    """A MemoryLayer from the parts that are there; the others are empty."""
+    """A MemoryLayer from the parts that are given; the others are empty."""
     D, m = dimension, len(bias)
     nothing = Memory(_empty(0, D), _empty(), torch.zeros(0, dtype=torch.int64))
     t, tv = memory or (nothing, _empty(0, m))
@@ -141,7 +139,7 @@ def added(a: _Layer, b: _Layer) -> _Layer:
             return one + two
         if isinstance(one, Tensor):
             return torch.cat([one, two])
-        if isinstance(one, Memory):  # tokens of b keep heads of their own
+        if isinstance(one, Memory):  # tokens of b keep their own heads
             two = replace(two, group=two.group + one.groups)
         return type(one)(*(torch.cat([getattr(one, f.name), getattr(two, f.name)]) for f in fields(one)))
 

@@ -21,7 +21,7 @@ def total_of(layer: Layer | SymmetricLayer) -> float:
 
 
 def amplitude_of(layer: Layer) -> float:
-    """Σ over heads of (largest − smallest value)/2, the largest over the outputs: what the heads can contribute at most."""
+    """Σ over heads of (largest − smallest value)/2, the largest over the outputs: the most that the heads can contribute."""
     total = torch.zeros(layer.outputs, dtype=torch.float64)
     if isinstance(layer, GateLayer):
         if len(layer.gates):

@@ -1,6 +1,6 @@
 """Reading a Form back from the weights of a model: what a constructed Transformer computes, without its layer.
 
-Every token of a constructed model is affine in the normalised input x̂, so that for a row i that is read
+Every token of a constructed model is affine in the normalised input x̂, so that for a row i that is read out
 
     score_t(x̂) = q_i(x̂)·k_t(x̂)/√d_k    is affine (a token where it is quadratic must be masked),
     value_t(x̂) = e_t(x̂) W^V W^O A       is affine, A being what the FFN and the read-out make of a stream coordinate.
@@ -10,9 +10,9 @@ out; a head with one token left is affine. The FFN is linear where relu(z) − r
 units relu(a·x̂ + b) are hinges. Anything else (LayerNorm, trained weights, quadratic scores, …) has no reading: None.
 
 Exactness. Apart from W^K, W^V, W^O and constants, all factors must be 0 or ± powers of two, and every coefficient must
-come about in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
+arise in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
 most one product of two floats. `error` bounds, per output, how far the Form can be from the real function of the stored
-weights: products and sums that are no floats, and the masked tokens (some 1e-300, or 1e-37 in float32).
+weights: products and sums that are not floats, and the masked tokens (some 1e-300, or 1e-37 in float32).
 """
 
 import math
@@ -21,19 +21,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..common.outward import UP, U
-from ..model.config import LayerConfig
+from ..common.outward import UP
 from ..model.transformer import SingleLayerTransformer
+from .arithmetic import arithmetic_of
 from .assemble import Frame
-from .exact_sums import Stream, feed_forward, powers_of_two, product, summed
+from .exact_sums import Stream, feed_forward, meets_itself, powers_of_two, product, summed, underflow
 from .form import Block, Form
-from .heads import Hinges
+from .heads import EDGE, Hinges
 
-EDGE = 0.5 + 1e-9
 GAP = {torch.float64: 745.2, torch.float32: 104.0}  # exp(−gap) is below half the smallest positive number
-SMALLEST = {torch.float64: 2.0**-1022, torch.float32: 2.0**-126}
-LARGEST_QUERY = 2.0**64
-UNIT = {torch.float64: U, torch.float32: 2.0**-24}
+LARGEST_QUERY = 2.0**64  # a factor on what underflows in a key
+Weights = dict[str, np.ndarray]
+Tokens = tuple[np.ndarray, np.ndarray]  # (constants [token, model], slopes [feature, model])
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class Reading:
     hinge_values: torch.Tensor
     frame: Frame
     error: torch.Tensor
-    passed: torch.Tensor  # per output: constants that are added and taken off again on the way, in absolute value
+    passed: torch.Tensor  # per output: constants that are added and subtracted again, in absolute value
     constants: torch.Tensor  # per output: likewise, of heads with one token, which are summands
     summands: int  # terms of the sum over the heads, at most
-    steps: int  # additions behind that sum, at most
+    steps: int  # additions after that sum, at most
     edge: float
 
 
@@ -60,7 +59,7 @@ class _Heads:
     keys: np.ndarray  # [head, token, coordinate]
     kept: np.ndarray  # [head, token]
     lost: np.ndarray  # [head]: at most this much weight is on the tokens that were left out
-    exact: np.ndarray  # [head, token]: the score is known exactly, one way to every coefficient
+    exact: np.ndarray  # [head, token]: the score is known exactly, each coefficient arising in one way
 
 
 def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,), edge: float = EDGE) -> Reading | None:
@@ -72,25 +71,27 @@ def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,),
     w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}
     if not all(np.isfinite(t).all() for t in w.values()) or math.sqrt(c.d_k) != 2.0 ** round(math.log2(c.d_k) / 2):
         return None
-    if not (w["scale"] > 0).all():  # boxes in x̂ would be turned round
+    if not (w["scale"] > 0).all():  # boxes in x̂ would be reversed
         return None
     tokens = _embedding(model, w)
     if tokens is None:
         return None
     frame = Frame(tuple(w["shift"].flatten().tolist()), tuple(w["scale"].flatten().tolist()))
     rows = [c.read_rows.start + p for p in places]
-    seen = [_seen(model, w, tokens, row, edge) for row in rows]
-    read = [
-        _output(model, w, tokens, row, heads, edge) if heads else None for row, heads in zip(rows, seen, strict=True)
-    ]
-    parts = [r for r in read if r is not None]
-    return _joined(parts, frame, edge) if parts and len(parts) == len(read) else None
+    parts = []
+    for row in rows:
+        heads = _heads_at(model, w, tokens, row, edge)
+        part = _outputs_at(model, w, tokens, row, heads, edge) if heads else None
+        if part is None:
+            return None
+        parts.append(part)
+    return _joined(parts, frame, edge) if parts else None
 
 
-def _embedding(model: SingleLayerTransformer, w: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """(constants [token, model], slopes [feature, model]): e_t = constant_t + x̂_t slopes (data tokens only), or None.
+def _embedding(model: SingleLayerTransformer, w: Weights) -> Tokens | None:
+    """(constants, slopes): e_t = constant_t + x̂_t slopes (data tokens only), or None.
 
-    No rounding happens in it: in every coordinate a token has one constant, or one feature times a power of two.
+    It is free of rounding: in every coordinate a token has one constant, or one feature times a power of two.
     """
     c = model.config
     slopes = w["W_E"]
@@ -102,14 +103,8 @@ def _embedding(model: SingleLayerTransformer, w: dict[str, np.ndarray]) -> tuple
     return np.concatenate([np.sum(codes, axis=0), special]), slopes
 
 
-def _seen(
-    model: SingleLayerTransformer,
-    w: dict[str, np.ndarray],
-    tokens: tuple[np.ndarray, np.ndarray],
-    row: int,
-    edge: float,
-) -> _Heads | None:
-    """Scores of all heads for the query of one row, and the tokens that are left."""
+def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: int, edge: float) -> _Heads | None:
+    """Scores of all heads for the query of one row, and the tokens that keep a weight."""
     c = model.config
     constants, slopes = tokens
     f, T, n = c.features_in, c.all_tokens, c.tokens
@@ -119,7 +114,7 @@ def _seen(
     once = (q0_ways[:, 0] + q1_ways.sum(axis=1) <= 1).all()
     if not (once and q0_exact.all() and q1_exact.all() and powers_of_two(q0) and powers_of_two(q1)):
         return None
-    if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:  # of what underflows in a key
+    if max(np.abs(q0).max(initial=0), np.abs(q1).max(initial=0)) > LARGEST_QUERY:
         return None
     k0, k0_ways, k0_exact = summed(constants, w["W_K"])  # [head, token, width]
     k1, k1_ways, k1_exact = summed(slopes, w["W_K"])  # [head, feature, width]
@@ -134,7 +129,7 @@ def _seen(
 
     b, b_ways, b_size = score(q0, (k0, k0_ways, k0_exact))
     own, own_ways, own_size = score(q0, (k1, k1_ways, k1_exact))  # of data tokens, in their own features
-    asked, asked_ways, asked_size = score(q1, (k0, k0_ways, k0_exact))  # of all tokens, in the row's features
+    of_row, of_row_ways, of_row_size = score(q1, (k0, k0_ways, k0_exact))  # of all tokens, in the row's features
     _, square_ways, square_size = score(q1, (k1, k1_ways, k1_exact))
     H, D = c.heads, n * f
     biases, exact = b[:, 0], b_ways[:, 0] <= 1
@@ -145,29 +140,24 @@ def _seen(
         ways[:, t, t * f : (t + 1) * f] += own_ways[:, 0]
         swing[:, t] += own_size[:, 0].sum(axis=1) * edge + square_size.sum(axis=(1, 2)) * edge**2
     if of_data:
-        keys[:, :, row * f : (row + 1) * f] += asked.swapaxes(1, 2)
-        ways[:, :, row * f : (row + 1) * f] += asked_ways.swapaxes(1, 2)
-        swing += asked_size.sum(axis=1) * edge
+        keys[:, :, row * f : (row + 1) * f] += of_row.swapaxes(1, 2)
+        ways[:, :, row * f : (row + 1) * f] += of_row_ways.swapaxes(1, 2)
+        swing += of_row_size.sum(axis=1) * edge
     exact = exact & (ways <= 1).all(axis=2)
     size = size + swing
     swing = swing * UP + 1e-12 * size  # the rounding of the score here included
     exact[:, :n] &= ~(square_ways != 0).any(axis=(1, 2))[:, None]
     below = (biases - swing).max(axis=1, keepdims=True) - (biases + swing)  # sure distance to the best token
     dtype = model.W_E.dtype
-    rounding = (D + 8) * 2 * UNIT[dtype] * size.max(axis=1, keepdims=True)  # of two scores
+    rounding = (D + 8) * 2 * arithmetic_of(dtype).u * size.max(axis=1, keepdims=True)  # of two scores
     kept = ~(below - rounding >= GAP[dtype])
     with np.errstate(under="ignore"):
         lost = np.where(kept, 0.0, np.exp(-np.minimum(np.where(kept, 0.0, below), 740.0)) * UP).sum(axis=1)
     return _Heads(biases, keys, kept, lost, exact)
 
 
-def _output(
-    model: SingleLayerTransformer,
-    w: dict[str, np.ndarray],
-    tokens: tuple[np.ndarray, np.ndarray],
-    row: int,
-    heads: _Heads,
-    edge: float,
+def _outputs_at(
+    model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: int, heads: _Heads, edge: float
 ) -> Reading | None:
     """The outputs at one row."""
     c = model.config
@@ -197,24 +187,19 @@ def _output(
     if passed is None:
         return None
     A = passed.matrix
-    if (
-        _meeting(values * heads.kept[..., None], A)[many].any()
-        or _meeting(moves * np.asarray(moved)[..., None], A)[many].any()
-    ):
-        return None  # a head that reaches an output twice: what cancels there rounds all the same
-    if _meeting(stream.linear, A).any():
+    twice = meets_itself(values * heads.kept[..., None], A)[many].any()
+    if twice or meets_itself(moves * np.asarray(moved)[..., None], A)[many].any():
+        return None  # a head that reaches an output twice: what cancels there is rounded all the same
+    if meets_itself(stream.linear, A).any():
         return None
     used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
     widths = heads.kept[used].sum(axis=1)
     blocks = []
-    error = passed.error + _underflow(w, c, SMALLEST[model.W_E.dtype])
-    everything = (np.abs(constants) @ np.abs(w["W_V"])).max(axis=1) + (np.abs(slopes) @ np.abs(w["W_V"])).sum(
-        axis=1
-    ) * edge
+    smallest, W_V = arithmetic_of(model.W_E.dtype).smallest, np.abs(w["W_V"])
+    error = passed.error + underflow(w, c, smallest)
+    everything = (np.abs(constants) @ W_V).max(axis=1) + (np.abs(slopes) @ W_V).sum(axis=1) * edge
     everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
-    flushed = (
-        c.all_tokens * SMALLEST[model.W_E.dtype]
-    )  # a weight below the smallest normal number may be anything below it
+    flushed = c.all_tokens * smallest  # a weight below the smallest normal number may be anything below it
     error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
     error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
     error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP
@@ -231,29 +216,14 @@ def _output(
         blocks.append(Block(*(torch.from_numpy(np.ascontiguousarray(t)) for t in numbers)))
     form = Form(torch.from_numpy(passed.constant), torch.from_numpy(passed.linear), tuple(blocks))
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
-    numbers_of = (torch.from_numpy(passed.hinge_values), Frame((), ()), torch.from_numpy(error))
     summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
-    beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
-    return Reading(form, hinges, *numbers_of, *beside, summands, passed.steps, edge)
-
-
-def _meeting(left: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """Whether a row of `left` reaches an output along several stream coordinates."""
-    ways: np.ndarray = (left != 0).astype(np.int64) @ (A != 0).astype(np.int64)
-    return ways.max(axis=-1) > 1
-
-
-def _underflow(w: dict[str, np.ndarray], c: LayerConfig, smallest: float) -> np.ndarray:
-    """Per output: what products below the smallest normal number can do, each followed to the end in absolute values."""
-    z = (c.all_tokens + 2) * smallest
-    h = z * np.abs(w["W_O"]).sum(axis=0) + (c.heads * c.d_v + 1) * smallest
-    u = h @ np.abs(w["W_1"]) + (c.d_model + 1) * smallest
-    f = u @ np.abs(w["W_2"]) + h + (c.ffn_width + 2) * smallest
-    return np.asarray((f @ np.abs(w["W_R"]) + (c.d_model + 1) * smallest) * 2)
+    beside = (torch.from_numpy(error), torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
+    hinge_values = torch.from_numpy(passed.hinge_values)
+    return Reading(form, hinges, hinge_values, Frame((), ()), *beside, summands, passed.steps, edge)
 
 
 def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
-    """The outputs of all places side by side; places that look at the same heads share them."""
+    """The outputs of all places side by side; places with the same heads share them."""
     m = [len(part.form.bias) for part in parts]
 
     def beside(t: torch.Tensor, place: int) -> torch.Tensor:
@@ -269,13 +239,10 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
                     break
             else:
                 blocks.append(wide)
-    form = Form(
-        torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1), tuple(blocks)
-    )
+    bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    error, passed, constants = (
-        torch.cat([getattr(p, name) for p in parts]) for name in ("error", "passed", "constants")
-    )
-    summands, steps = max(p.summands for p in parts), max(p.steps for p in parts)
-    return Reading(form, hinges, values, frame, error, passed, constants, summands, steps, edge)
+    error, passed, constants = (torch.cat([getattr(p, t) for p in parts]) for t in ("error", "passed", "constants"))
+    counts = (max(p.summands for p in parts), max(p.steps for p in parts))
+    form = Form(bias, linear, tuple(blocks))
+    return Reading(form, hinges, values, frame, error, passed, constants, *counts, edge)

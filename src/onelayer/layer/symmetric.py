@@ -5,8 +5,8 @@ A head's score on token j is β(b − x_j), with one b for all tokens. Two kinds
     symmetric gate   the anchor competes with score 0; outputs c w_0 + u Σ_j x_j w_j, w_0 = 1/(1 + e^(βb) Σ_j e^(−βx_j))
     symmetric mean   the anchor is masked; outputs Σ_j x_j w_j: the mean for β = 0, a smooth maximum or minimum for large |β|
 
-Sums and power sums are limits of such heads and the maximum is one sharp head; that every symmetric function could be
-reached so is not claimed. In floating point permuted inputs agree up to the order of sums.
+Sums and power sums are limits of such heads and the maximum is one sharp head; it is not claimed that every symmetric
+function can be reached this way. In floating point, permuted inputs agree up to the order of sums.
 """
 
 from dataclasses import dataclass

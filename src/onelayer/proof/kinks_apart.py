@@ -20,7 +20,7 @@ from ..formula.rewriting import parted
 from ..layer.form import Block, Form
 from ..layer.reading import Reading
 from ..layer.rounding.deployed import Deployment, deployed_rounding
-from ..layer.rounding.proportional import proportion
+from ..layer.rounding.proportional import proportional_fit
 from ..target.target import Target
 from .analytic import prove as analytic
 from .analytic.prove import ROUNDING, box_of
@@ -70,7 +70,7 @@ def _sorted(reading: Reading, uneven: float) -> tuple[tuple[Block, ...], tuple[B
     maxima, others = list[Block](), list[Block]()
     edge = torch.full((1, reading.form.dimension), reading.edge, dtype=torch.float64)
     for block in reading.form.blocks:
-        line = proportion(block)
+        line = proportional_fit(block)
         size = (block.values.abs() + reading.edge * block.slopes.abs().sum(dim=2)).amax(dim=(1, 2))
         top = (line.uneven(edge)[0].amax(dim=1) <= (CLEARLY * size).clamp_max(uneven)) & (size > 0)
         for mine, found in ((top, maxima), (~top, others)):

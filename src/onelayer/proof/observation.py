@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..common.errors import InputError
-from ..target.envelope import LOOKED_AT
+from ..target.envelope import RANDOM_POINTS
 from ..target.margin import in_scope
 from ..target.points import uniform_points
 from ..target.samples import Data
@@ -72,7 +72,7 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
         around = np.clip(around, target.domain.lower, target.domain.upper)
         points = np.concatenate([worst, _placed(around, target, dtype)])
         reach /= 5
-    exact, _ = target.nearest(worst)  # the worst points once more, with f as exactly as it can be had
+    exact, _ = target.values_with_error(worst)  # the worst points once more, with f as exactly as it can be had
     largest = max(largest, float(np.abs(answer(worst).reshape(len(worst), -1) - exact).max()))
     return Observation(largest, count, worst)
 
@@ -90,13 +90,13 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
     evidence = Evidence(samples=len(data), held_out=len(held), fitted_error=fitted)
     possible = 0.0
     if target.envelope is not None:
-        unit = uniform_points(LOOKED_AT, target.dimension, 1_000_003 + seed).numpy()
+        unit = uniform_points(RANDOM_POINTS, target.dimension, 1_000_003 + seed).numpy()
         points = _placed(target.domain.points(unit), target, dtype)
         values, radius = target.envelope(points)
         apart = np.abs(answer(points).reshape(len(points), -1) - values) + radius
         if np.isfinite(apart).all():
             possible = float(apart.max(initial=0.0))
-            evidence |= Evidence(possible_error=possible, left_open=target.left_open)
+            evidence |= Evidence(possible_error=possible, left_open=target.uncertainty)
     worst = x[np.argsort(-errors)[:WORST]]
     return Observation(largest, len(held), worst, fitted, possible, evidence)
 

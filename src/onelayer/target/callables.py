@@ -1,4 +1,4 @@
-"""Batched: a user's callable, asked with many points at a time, in NumPy or in torch, whichever it understands."""
+"""Batched: a user's callable, called with many points at a time, as NumPy or torch, whichever it accepts."""
 
 import math
 from collections.abc import Callable
@@ -14,10 +14,10 @@ class Batched:
 
     def __init__(self, function: Callable[[Any], Any], shape: tuple[int, int] | None) -> None:
         self.function, self.shape = function, shape
-        self._speaks: Literal["numpy", "torch"] | None = None
+        self._library: Literal["numpy", "torch"] | None = None
 
     def output_shape(self, x: np.ndarray) -> tuple[int, ...]:
-        """The shape of one answer, found by asking."""
+        """The shape of one answer, found by calling the function."""
         y = self._answer(x)
         if y.ndim == 0 or len(y) != len(x):
             raise InputError(
@@ -36,19 +36,19 @@ class Batched:
         return y.reshape(len(x), -1)
 
     def _answer(self, x: np.ndarray) -> np.ndarray:
-        """The callable's answer as float64; it is offered NumPy first and torch when that raises a TypeError."""
+        """The callable's answer as float64; it is called with NumPy first, and with torch if that raises a TypeError."""
         batch = (x if self.shape is None else x.reshape(len(x), *self.shape)).copy()  # the function may write into it
-        if self._speaks != "torch":
+        if self._library != "torch":
             try:
                 y = self.function(batch)
-                self._speaks = "numpy"
+                self._library = "numpy"
                 return np.asarray(y, dtype=np.float64)
             except TypeError:
-                if self._speaks == "numpy":
+                if self._library == "numpy":
                     raise
         import torch
 
         with torch.no_grad():
             y = self.function(torch.from_numpy(np.ascontiguousarray(batch)))
-        self._speaks = "torch"
+        self._library = "torch"
         return np.asarray(y, dtype=np.float64)

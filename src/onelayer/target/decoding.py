@@ -1,7 +1,7 @@
-"""Decoding: how the numbers that a layer answers become whole numbers, tokens or labels.
+"""Decoding: how the numbers that a layer gives become whole numbers, tokens or labels.
 
-round      the nearest whole number: right if the layer is within less than ½
-largest    the label of the largest of the last axis, whose right answer is 1 there and 0 elsewhere: likewise
+round      the nearest whole number: right if the layer is off by less than ½
+largest    the label of the largest entry of the last axis, where the right answer is 1 there and 0 elsewhere: likewise
 """
 
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-MARGIN = 0.5  # a proved bound below this excludes wrong answers
+DECODING_MARGIN = 0.5  # a proved bound below this excludes wrong answers
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """From numbers to answers; `labels` are those of `largest`, 0, 1, … if none are given."""
+    """From numbers to answers; `labels` belong to `largest`, and are 0, 1, … if none are given."""
 
     kind: Literal["round", "largest"]
     labels: tuple[str | int | float, ...] = ()
 
     def __call__(self, y: np.ndarray) -> np.ndarray:
-        """Answers to numbers."""
+        """The answers that these numbers stand for."""
         if self.kind == "round":
             return np.asarray(np.rint(y), dtype=np.int64)
         index = np.asarray(y.argmax(axis=-1))

@@ -1,13 +1,20 @@
-"""Description: what a model folder says about a target. A formula is loaded from it again; anything else is only described."""
+"""Description: what a model folder says about a target. A formula is loaded from it; anything else is only described."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..common.checks import require_choice
+from ..common.errors import InputError
 from .decoding import Decoding
 from .domain import MOST_VARIABLES, Domain, domain_of
 from .target import Target
 
 Kind = Literal["formula", "callable", "data", "gallery", "samples"]
+Outside = Literal["allow", "error", "clip"]  # what to do with points outside the domain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +56,46 @@ class Description:
         shape = self.shape if self.sequence else None
         return Target(self.formula, self.domain, shape=shape, output_shape=self.output_shape, margin=self.margin)
 
+    def batch(self, x: Tensor) -> tuple[Tensor, bool]:
+        """(x as [batch, D], whether it was a single point)."""
+        D, (n, d) = self.domain.dimension, self.shape
+        if x.shape == (D,) or (x.shape == (n, d) and D > 1) or (D == 1 and x.ndim == 0):
+            return x.reshape(1, D), True
+        if (x.ndim == 2 and x.shape[1] == D) or x.shape[1:] == (n, d):
+            return x.reshape(len(x), D), False
+        if D == 1 and x.ndim == 1:
+            return x.reshape(-1, 1), False
+        wanted = f"[batch, {D}] or [{D}]" + (f" or [batch, {n}, {d}]" if d > 1 else "")
+        raise InputError(f"points of shape {wanted}", f"shape {list(x.shape)}", "reshape the input")
+
+    def placed(self, x: Tensor, outside: Outside) -> Tensor:
+        """Points [batch, D]; those outside the domain are kept, refused or moved to the nearest point of the box."""
+        require_choice("outside", outside, get_args(Outside))
+        if outside == "error":
+            inside = self.domain.contains(x.detach().double().cpu().numpy())
+            if not inside.all():
+                at = x[int((~inside).argmax())].tolist()
+                raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
+        if outside == "clip":
+            ends = np.array([self.domain.lower, self.domain.upper])
+            low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x)
+            return x.clamp(low, high)
+        return x
+
+    def one_hot(self, x: Tensor) -> Tensor:
+        """Token numbers as unit vectors."""
+        assert self.vocabulary is not None
+        known = (x >= 0) & (x < self.vocabulary) & (x == x.round())
+        if not known.all():
+            found = x[~known][0].item()
+            raise InputError(f"tokens 0, 1, …, {self.vocabulary - 1}", f"{found:g}", "number the tokens from 0 on")
+        return torch.nn.functional.one_hot(x.long(), self.vocabulary).to(x.dtype)
+
+    def shaped(self, y: Tensor, single: bool) -> Tensor:
+        """Outputs [batch, outputs] in the shape of the target's answers."""
+        y = y[:, 0] if self.output_shape == (1,) else y.reshape(len(y), *self.output_shape)
+        return y[0] if single else y
+
     def as_json(self) -> dict[str, Any]:
         """For target.json; entry, parameters, vocabulary and decoding only where there are any."""
         d = self.domain
@@ -77,11 +124,9 @@ class Description:
 
     @staticmethod
     def from_json(about: dict[str, Any]) -> "Description":
-        """The description of a record; its domain has the very floats that were certified."""
+        """The description in a record; its domain has exactly the floats that were certified."""
         sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
-        most = (
-            None if about["kind"] in ("samples", "data") else MOST_VARIABLES
-        )  # samples have no formula to be searched
+        most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to search
         box = domain_of(sides, about["within"], most)
         return Description(
             kind=about["kind"],

@@ -1,8 +1,8 @@
 """Domain: a box with outward-rounded float ends, and optionally a condition that cuts a compact set out of it.
 
-Ends are numbers or constant formulas such as "2*pi". A formula's end is a real number that floats may miss; the box kept
-here is the least float box that contains it. Everything proved is proved on this box (or on its part where the condition
-holds).
+Ends are numbers or constant formulas such as "2*pi". The end that a formula gives is a real number that floats may miss;
+the box kept here is the smallest float box that contains it. Everything proved is proved on this box (or on the part of it
+where the condition holds).
 """
 
 import math
@@ -44,7 +44,7 @@ class Domain:
         return np.clip(low + (high - low) * unit, low, high)
 
     def unit(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point coordinate"]:
-        """Points of the box carried to the unit cube: the way back of `points`, up to rounding."""
+        """Points of the box carried to the unit cube: the inverse of `points`, up to rounding."""
         low, high = np.array(self.lower), np.array(self.upper)
         return np.clip((x - low) / (high - low), 0.0, 1.0)
 
@@ -84,11 +84,10 @@ def domain_of(
     within: str | None = None,
     most: int | None = MOST_VARIABLES,
 ) -> Domain:
-    """A Domain from a list of (low, high) for x1, x2, … or a dictionary name → (low, high); `most` variables, if not None."""
+    """A Domain of at most `most` variables, from a list of (low, high) for x1, x2, … or a dictionary name → (low, high)."""
     if not isinstance(sides, Mapping | Iterable):
-        raise InputError(
-            "a domain: (low, high) for every variable", f"{sides!r}", "write for instance [(0, 1), (0, 1)]"
-        )
+        example = "write for instance [(0, 1), (0, 1)]"
+        raise InputError("a domain: (low, high) for every variable", f"{sides!r}", example)
     if isinstance(sides, Mapping):
         names, pairs = tuple(sides), list(sides.values())
     else:
@@ -122,9 +121,8 @@ def _end(name: str, end: End) -> tuple[float, float]:
         ball = enclose(formula, [])[0]
         low, high = (ball.lower(), ball.upper()) if ball.is_finite() else (math.nan, math.nan)
     elif isinstance(end, bool) or not isinstance(end, int | float | np.integer | np.floating):
-        raise InputError(
-            f"a number or a constant formula as an end of {name}", repr(end), "write for instance 1 or '2*pi'"
-        )
+        example = "write for instance 1 or '2*pi'"
+        raise InputError(f"a number or a constant formula as an end of {name}", repr(end), example)
     elif isinstance(end, int) and abs(end) > 10**150:
         low = high = math.inf
     else:

@@ -1,12 +1,12 @@
-"""Envelope: what samples and Lipschitz constants tell of f everywhere (McShane 1934, Whitney 1934).
+"""Envelope: what samples and Lipschitz constants say about f everywhere (McShane 1934, Whitney 1934).
 
 If |f(x) − f(x')| ≤ Σ_j L_j |x_j − x'_j| =: d(x, x') and |f(x_i) − y_i| ≤ e_i, then at every x
 
     max_i (y_i − e_i − d(x, x_i))  ≤  f(x)  ≤  min_i (y_i + e_i + d(x, x_i)),
 
 and nothing better can be said: both sides are themselves functions with these constants through the samples. Half the gap
-between them is how far f is left open; it is at most the distance to the nearest sample. One constant for all coordinates
-means that constant along each of them, as everywhere in this library.
+between them, the radius, is how far f is left open; it is at most e_i + d(x, x_i) for every i. One constant for all
+coordinates means that constant along each of them, as everywhere in this library.
 """
 
 import warnings
@@ -25,8 +25,8 @@ from .samples import Data
 MOST_SAMPLES = 50_000  # every pair of samples is compared
 AT_ONCE = 2**19  # distances held at a time
 TINY = 1e-300  # covers every underflow
-LOOKED_AT = 2_000  # random points of the domain
-LEAST = 0.25  # of the tolerance, that is always left to T
+RANDOM_POINTS = 2_000  # at which the largest radius is looked for
+FITTING_SHARE = 0.25  # share of the tolerance that T always gets
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Envelope:
         return values, np.where(np.isfinite(radius), radius, np.inf)
 
     def require_consistent(self) -> None:
-        """No two samples contradict the constants; the two that do so most are named."""
+        """Refuse samples that contradict the constants; the pair that does so most is named."""
         worst, pair = 0.0, (0, 0)
         for at, d in self._distances(self.data.x):
             for o in range(self.low.shape[1]):
@@ -85,7 +85,7 @@ class Envelope:
         )
 
     def _factor(self) -> float:
-        """The least number that makes the constants fit all samples when they are multiplied by it, rounded up."""
+        """The smallest factor by which the constants must grow to fit all samples, rounded up."""
         factor = 0.0
         with np.errstate(all="ignore"):
             for at, d in self._distances(self.data.x):
@@ -93,6 +93,13 @@ class Envelope:
                     excess = self.low[at, o, None] - self.high[None, :, o]
                     factor = max(factor, float(np.where(excess > 0, excess / d, 0.0).max()))
         return float(f"{factor * 1.0005:.4g}")
+
+    def largest_radius(self, domain: Domain) -> float:
+        """The largest radius found at random points and corners of the domain."""
+        from .points import uniform_points
+
+        points = domain.points(uniform_points(RANDOM_POINTS, domain.dimension, 0).numpy())
+        return float(self(points[domain.contains(points)])[1].max(initial=0.0))
 
     def _distances(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """d(x, x_i) for some points at a time, [point, sample]."""
@@ -106,37 +113,29 @@ class Envelope:
 def envelope_of(data: Data, lipschitz: tuple[float, ...]) -> Envelope:
     """The envelope of consistent samples."""
     if len(data) > MOST_SAMPLES:
-        asked = f"at most {MOST_SAMPLES:,} samples with a Lipschitz constant"
-        raise InputError(asked, f"{len(data):,}", "thin them out, or leave the constant out")
+        wanted = f"at most {MOST_SAMPLES:,} samples with a Lipschitz constant"
+        raise InputError(wanted, f"{len(data):,}", "thin them out, or leave the constant out")
     low, high = np.nextafter(data.y - data.radius, -np.inf), np.nextafter(data.y + data.radius, np.inf)
     envelope = Envelope(data, lipschitz, low, high)
     envelope.require_consistent()
     return envelope
 
 
-def widest(envelope: Envelope, domain: Domain) -> float:
-    """The largest half-width of the envelope found at random points and corners of the domain."""
-    from .points import uniform_points
-
-    points = domain.points(uniform_points(LOOKED_AT, domain.dimension, 0).numpy())
-    return float(envelope(points[domain.contains(points)])[1].max(initial=0.0))
+def fitting_tolerance(uncertainty: float, tolerance: float) -> float:
+    """The tolerance less the uncertainty of f, for the error of T; all of it where the uncertainty is larger: hopeless."""
+    return max(tolerance - uncertainty, FITTING_SHARE * tolerance) if uncertainty <= tolerance else tolerance
 
 
-def tolerance_left(open_by: float, tolerance: float) -> float:
-    """The tolerance that is left for the error of T where f is left open by this much; all of it where that is hopeless."""
-    return max(tolerance - open_by, LEAST * tolerance) if open_by <= tolerance else tolerance
-
-
-def notes_of(open_by: float, tolerance: float) -> tuple[str, ...]:
-    """A note where f is left open by more than the tolerance: no layer can be certified then."""
-    if open_by <= tolerance:
+def uncertainty_notes(uncertainty: float, tolerance: float) -> tuple[str, ...]:
+    """A note where f is uncertain by more than the tolerance: no layer can be certified then."""
+    if uncertainty <= tolerance:
         return ()
-    found = f"the samples and the Lipschitz constants leave f open by ±{open_by:.3g} somewhere"
+    found = f"the samples and the Lipschitz constants leave f open by ±{uncertainty:.3g} somewhere"
     return (f"{found}: more samples there, or smaller constants, or a larger tolerance",)
 
 
-def slopes_of(data: Data) -> tuple[float, ...]:
-    """1.5 times the steepest slope between neighbouring samples, sides taken as units: an estimate, not a bound."""
+def estimated_slopes(data: Data) -> tuple[float, ...]:
+    """1.5 times the steepest slope between neighbouring samples, in units of the sides: an estimate, not a bound."""
     sides = np.ptp(data.x, axis=0)
     sides = np.where(sides > 0, sides, 1.0)
     tree = _spatial().cKDTree(data.x / sides)
@@ -147,7 +146,7 @@ def slopes_of(data: Data) -> tuple[float, ...]:
 
 
 def _spatial() -> Any:
-    """SciPy's distances and trees. Importing them changes the warning filters, which are put back."""
+    """SciPy's distances and trees; importing them changes the warning filters, which are restored."""
     with warnings.catch_warnings():
         import scipy.spatial
 

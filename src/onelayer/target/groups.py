@@ -1,7 +1,7 @@
 """Which variables of a target interact: f = Σ_g f_g(x_g) over groups of coordinates.
 
 A formula shows its groups, which is a proof (`formula.additive`). A callable's groups are *observed*: mixed differences at
-random pairs of points that vanish to rounding. Samples cannot be evaluated elsewhere, so they are one group.
+random pairs of points that vanish up to rounding. Samples cannot be evaluated elsewhere, so they are one group.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from ..formula.additive import components, links_of
 if TYPE_CHECKING:
     from .target import Target
 
-PAIRS = 64  # of points at which mixed differences are taken
+PAIRS = 64  # pairs of points at which mixed differences are taken
 NEGLIGIBLE = 1e-10  # a mixed difference below this share of the range of f is rounding
 
 

@@ -1,4 +1,4 @@
-"""Which points are in scope: those of the domain that keep the target's margin from its jumps."""
+"""Which points are in scope: those of the domain that are at least the margin away from the jumps of the target."""
 
 import numpy as np
 from jaxtyping import Bool, Float

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from ..common.checks import is_number
 from ..common.errors import InputError
 from ..common.outward import UP_FEW
 from ..formula import Formula
 from ..formula.additive import parts_of
-from .envelope import slopes_of
+from .envelope import estimated_slopes
 from .groups import groups_of
-from .slopes import Derivation
+from .slopes import FormulaOnBox
 
 if TYPE_CHECKING:
     from .target import Target
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Modulus:
-    """Lipschitz constants per coordinate, or ω(r); `kind` says how we know."""
+    """Lipschitz constants per coordinate, or ω(r); `kind` says where they come from."""
 
     kind: Literal["declared", "derived", "estimated"]
     lipschitz: tuple[float, ...] | None = None
@@ -49,9 +50,7 @@ def modulus_of(
     D = target.dimension
     if lipschitz is not None:
         given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
-        if len(given) != D or not all(
-            isinstance(L, Real) and not isinstance(L, bool) and 0 <= float(L) < math.inf for L in given
-        ):
+        if len(given) != D or not all(is_number(L) and 0 <= float(L) < math.inf for L in given):
             raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
         return Modulus("declared", tuple(float(L) for L in given))
     if omega is not None:
@@ -60,7 +59,7 @@ def modulus_of(
     if target.formula is not None:
         return _derived(target, target.formula)
     if target.data is not None:
-        return Modulus("estimated", slopes_of(target.data))
+        return Modulus("estimated", estimated_slopes(target.data))
     return Modulus("estimated", _estimated(target))
 
 
@@ -69,19 +68,19 @@ def _derived(target: "Target", formula: Formula) -> Modulus:
     groups = groups_of(target) or [(0,)]
     constants = [0.0] * target.dimension
     lower, upper, sides = target.domain.lower, target.domain.upper, target.domain.sides
-    rough: list[Derivation] = []
+    rough: list[FormulaOnBox] = []
     for group, part in zip(groups, parts_of(formula, groups), strict=True):
-        derivation = Derivation(part, tuple(lower[j] for j in group), tuple(upper[j] for j in group))
-        found = derivation.lipschitz()
+        on_box = FormulaOnBox(part, tuple(lower[j] for j in group), tuple(upper[j] for j in group))
+        found = on_box.lipschitz()
         if found is None:
-            rough.append(derivation)
+            rough.append(on_box)
         else:
             for j, L in zip(group, found, strict=True):
                 constants[j] = L
     if not rough:
         return Modulus("derived", tuple(constants))
     smooth = sum(L * float(s) for L, s in zip(constants, sides, strict=True)) * UP_FEW
-    return Modulus("derived", omega=lambda r: (smooth * r + sum(d.omega(r) for d in rough)) * UP_FEW)
+    return Modulus("derived", omega=lambda r: (smooth * r + sum(f.omega(r) for f in rough)) * UP_FEW)
 
 
 def _checked(omega: Callable[[float], float], r: float) -> float:
@@ -102,7 +101,6 @@ def _estimated(target: "Target") -> tuple[float, ...]:
     for j in range(D):
         moved = unit * (1 - step)
         moved[:, j] += step
-        slopes.append(
-            1.5 * float(np.abs(target(target.domain.points(moved)) - base).max()) / step / target.domain.sides[j]
-        )
+        rise = float(np.abs(target(target.domain.points(moved)) - base).max())
+        slopes.append(1.5 * rise / step / target.domain.sides[j])
     return tuple(slopes)

@@ -1,6 +1,6 @@
-"""Points of the unit cube [0, 1]^D: to fit on, to look for the worst error on, to test on.
+"""Points of the unit cube [0, 1]^D: for fitting, for finding the worst error, for testing.
 
-All are deterministic by seed and draw from generators of their own.
+All are determined by their seed and leave global random state alone.
 """
 
 import itertools
@@ -25,7 +25,7 @@ def fitting_points(count: int, dimension: int, seed: int) -> Float[Tensor, "poin
     snapped = count // 4
     face = torch.randint(0, dimension, (snapped,), generator=generator)
     side = torch.randint(0, 2, (snapped,), generator=generator).to(x.dtype)
-    # any regular subset of Sobol indices is one corner of the cube: taking it away would leave a hole
+    # any regular subset of Sobol indices lies in one corner of the cube: taking it away would leave a hole
     which = torch.randperm(count, generator=generator)[:snapped]
     x[which, face] = side
     return torch.cat([x, corners(dimension)])
@@ -50,6 +50,6 @@ def corners(dimension: int) -> Float[Tensor, "corner coordinate"]:
 
 
 def uniform_points(count: int, dimension: int, seed: int) -> Float[Tensor, "point coordinate"]:
-    """Independent uniform points, and the corners: a test set unlike the points fitted on."""
+    """Independent uniform points, and the corners: a test set unlike the fitting points."""
     generator = torch.Generator().manual_seed(seed)
     return torch.cat([torch.rand(count, dimension, generator=generator, dtype=torch.float64), corners(dimension)])

@@ -1,6 +1,6 @@
-"""Data: noiseless samples (x_i, y_i) of a function that cannot be asked anywhere else.
+"""Data: noiseless samples (x_i, y_i) of a function that cannot be evaluated anywhere else.
 
-Samples are split once, by a seed of their own: nine in ten are fitted, the others are held out and only ever used to
+Samples are split once, by their own seed: nine in ten are fitted, the others are held out and only ever used to
 observe the error. Equal samples count once; the same x with two different y is noise and is refused. "Noiseless" means
 within the declared evaluation error, and a few units in the last place, of f.
 """
@@ -16,18 +16,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..common.checks import LARGEST_SEED, require_whole
 from ..common.errors import InputError
 from .domain import MOST_VARIABLES, Domain
 
-HELD_OUT = 10  # one sample in so many
-ULPS = 2.0**-51  # of |y|: a value within four units of rounding of f(x) is called noiseless
+HELD_OUT = 10  # one sample in this many
+ROUNDING = 2.0**-51  # share of |y|, four unit round-offs: a value this close to f(x) is called noiseless
 LARGEST = 1e150  # as for the ends of a domain
-CORNERS = 6  # up to so many coordinates, the samples nearest to all corners are fitted
+CORNERS = 6  # with up to this many coordinates, the samples nearest to all corners are fitted
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Distinct samples in the order given; `rows` are their places in what was given."""
+    """Distinct samples in the order given; `rows` are their row numbers in X."""
 
     x: Float[np.ndarray, "sample coordinate"]
     y: Float[np.ndarray, "sample out"]
@@ -47,11 +48,11 @@ class Data:
     @property
     def radius(self) -> Float[np.ndarray, "sample out"]:
         """How far f(x_i) may be from y_i."""
-        return np.nextafter(self.error + ULPS * np.abs(self.y), np.inf)
+        return np.nextafter(self.error + ROUNDING * np.abs(self.y), np.inf)
 
     @cached_property
     def held_out(self) -> Int[np.ndarray, " held"]:
-        """Samples that are never fitted: one in ten, at least one, at random, none of the extreme ones if that can be."""
+        """Samples that are never fitted: one in ten, at least one, at random; extreme ones only if there are no others."""
         free = np.setdiff1d(np.arange(len(self)), self.extremes)
         free = free if len(free) else np.arange(len(self))
         count = min(max(1, len(self) // HELD_OUT), len(free))
@@ -78,8 +79,8 @@ class Data:
         """At most `count` of the fitted samples at random, extreme ones first."""
         rng = np.random.default_rng(seed)
         first = np.intersect1d(self.fitted, self.extremes)
-        rest = np.setdiff1d(self.fitted, first)
-        return np.concatenate([rng.permutation(first), rng.permutation(rest)])[:count]
+        others = np.setdiff1d(self.fitted, first)
+        return np.concatenate([rng.permutation(first), rng.permutation(others)])[:count]
 
     def at(
         self, x: Float[np.ndarray, "point coordinate"]
@@ -90,7 +91,7 @@ class Data:
         return np.where(known, self.y[place], np.nan), np.where(known, self.radius[place], np.inf)
 
     def box(self) -> list[tuple[float, float]]:
-        """The least box around the samples."""
+        """The smallest box around the samples."""
         low, high = self.x.min(axis=0), self.x.max(axis=0)
         flat = np.flatnonzero(~(high - low > 1e-290))
         if len(flat):
@@ -99,16 +100,16 @@ class Data:
             raise InputError(f"samples that differ in {name}", found, f"leave {name} out, or give a domain")
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
-    def sequence_shape(self, asked: tuple[int, int] | None) -> tuple[int, int] | None:
-        """(n, d) as X has it, or as asked where X does not say."""
-        if self.shape is None or asked is None:
-            return self.shape if asked is None else asked
-        if tuple(asked) != self.shape:
-            raise InputError(f"shape {self.shape}, as X has it", f"{asked}", "leave shape out, or reshape X")
+    def sequence_shape(self, given: tuple[int, int] | None) -> tuple[int, int] | None:
+        """(n, d) as X has it, or as given where X does not say."""
+        if self.shape is None or given is None:
+            return self.shape if given is None else given
+        if tuple(given) != self.shape:
+            raise InputError(f"shape {self.shape}, as X has it", f"{given}", "leave shape out, or reshape X")
         return self.shape
 
     def require_inside(self, domain: Domain) -> None:
-        """All samples lie in the domain."""
+        """Refuse samples outside the domain."""
         if self.x.shape[1] != domain.dimension:
             found = f"samples of {self.x.shape[1]} variables"
             raise InputError(f"samples of {domain.dimension} variables, as the domain has", found, "make the two agree")
@@ -141,8 +142,7 @@ def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
     if len(X) < 2:
         raise InputError("at least 2 samples", f"{len(X)}", "give more data")
     x, y = X.reshape(len(X), -1), Y.reshape(len(Y), -1)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError("split, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
+    require_whole("split", seed, 0, LARGEST_SEED)
     rows = _distinct(x, y, error)
     if len(rows) < 2:
         raise InputError("at least 2 different samples", f"{len(rows)}", "give more data")
@@ -151,13 +151,13 @@ def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
         array.setflags(write=False)
     shape = (X.shape[1], X.shape[2]) if X.ndim == 3 else None
     sums = tuple(hashlib.sha256(array.astype("<f8").tobytes()).hexdigest() for array in (X, Y))
-    return Data(x, y, rows, shape, Y.shape[1:] or (1,), float(error), seed, (sums[0], sums[1]))
+    return Data(x, y, rows, shape, Y.shape[1:] or (1,), float(error), int(seed), (sums[0], sums[1]))
 
 
-def require_function(data: Data | None, asked: str) -> None:
-    """f can be asked at any point, which samples do not allow."""
+def require_function(data: Data | None, option: str) -> None:
+    """Refuse samples where f must be evaluated at any point."""
     if data is not None:
-        wanted = f"{asked}, which needs a function that can be asked anywhere"
+        wanted = f"{option}, which needs a function that can be evaluated anywhere"
         raise InputError(wanted, str(data), "use method='solved', or give a formula or a callable")
 
 
@@ -166,7 +166,7 @@ def read_samples(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Samples as arrays of float64: X [N], [N, D] or [N, n, d] and Y [N] or [N, …], NumPy, torch or lists.
 
-    There is at least one sample, and as many answers as inputs; every number is finite and at most `largest` in size.
+    Checked: at least one sample, as many answers as inputs, and every number finite and at most `largest` in size.
     """
     x, y = numbers_of("X", X), numbers_of("Y", Y)
     if x.ndim not in (1, 2, 3) or y.ndim == 0 or 0 in x.shape or 0 in y.shape[1:]:
@@ -199,7 +199,7 @@ def read_weights(weights: Any, count: int) -> Float[np.ndarray, " sample"]:
 
 
 def row_name(row: int, row_names: Sequence[str] | None) -> str:
-    """What messages call a sample."""
+    """The name of a sample in messages."""
     return f"row {row}" if row_names is None else row_names[row]
 
 
@@ -210,18 +210,13 @@ def numbers_of(name: str, given: Any) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise InputError(f"numbers as {name}", " ".join(str(error).split())[:100], "pass an array") from None
     if array.dtype.kind not in "fiub":
-        raise InputError(
-            f"real numbers as {name}", f"{type(given).__name__} of {array.dtype}", "pass an array of floats"
-        )
+        kind = f"{type(given).__name__} of {array.dtype}"
+        raise InputError(f"real numbers as {name}", kind, "pass an array of floats")
     found = array.astype(np.float64, order="C") + 0.0
-    if (
-        name == "X"
-        and array.dtype.itemsize >= 8
-        and not np.array_equal(found.astype(np.longdouble), array, equal_nan=True)
-    ):
-        raise InputError(
-            "X that float64 holds exactly", f"longer numbers ({array.dtype})", "round X before f is evaluated"
-        )
+    long = name == "X" and array.dtype.itemsize >= 8
+    if long and not np.array_equal(found.astype(np.longdouble), array, equal_nan=True):
+        wide = f"longer numbers ({array.dtype})"
+        raise InputError("X that float64 holds exactly", wide, "round X before f is evaluated")
     return found
 
 

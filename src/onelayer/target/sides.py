@@ -1,15 +1,18 @@
-"""Domains as text: "0:1" for all variables, "0:1, -1:2*pi" one by one, or named, "T=280:350, p=1:10"."""
+"""Domains as text: "0:1" for all variables, "0:1, -1:2*pi" one by one, or named, "T=280:350, p=1:10".
+
+Imports nothing heavy, so that the command line starts quickly; `domain.py` makes a Domain of what is read here.
+"""
 
 from collections.abc import Iterator
 
 from ..common.errors import InputError
 
 DOMAIN_EXAMPLE = 'a domain such as "0:1", "0:1, -1:2*pi" or "T=280:350, p=1:10"'
-Sides = list[tuple[str, str]] | dict[str, tuple[str, str]]
+TextSides = list[tuple[str, str]] | dict[str, tuple[str, str]]
 
 
-def read_domain(text: str) -> Sides:
-    """(low, high) per variable as text, under names where names are given."""
+def read_domain(text: str) -> TextSides:
+    """(low, high) per variable as text, by name where names are given."""
     sides: list[tuple[str, str]] = []
     names: list[str] = []
     for part in split(text, ","):
@@ -29,7 +32,7 @@ def read_domain(text: str) -> Sides:
 
 
 def split(text: str, separator: str) -> Iterator[str]:
-    """The parts between separators that stand outside all brackets, without outer blanks."""
+    """The parts between separators that are not inside brackets, stripped of blanks."""
     depth, start = 0, 0
     for i, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")

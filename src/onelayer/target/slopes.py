@@ -15,15 +15,15 @@ from ..formula import Formula, Interval, enclose, evaluate, gradient, interval
 from ..formula.additive import terms_of
 
 BUDGET = 3000  # enclosures spent on one constant
-CLOSE = 1.02  # a derived constant is at most this factor above a slope that was seen, budget permitting
+CLOSE = 1.02  # budget permitting, a derived constant is at most this factor above a slope that was seen
 FINEST = 2.0**-14  # a box this small, relative to the domain, with no finite slope: the slope is unbounded
-PIECES = 200  # of a box whose enclosure is not finite
-TINY = 2.0**-40  # a box this small with no finite enclosure is looked at with numbers
+PIECES = 200  # into which a box without a finite enclosure is cut, at most
+TINY = 2.0**-40  # in a box this small with no finite enclosure, f is evaluated at points
 Box = tuple[tuple[float, float], ...]  # in fractions of the sides
 
 
 @dataclass(frozen=True)
-class Derivation:
+class FormulaOnBox:
     """Proofs about a formula on a box, by best-first bisection."""
 
     formula: Formula
@@ -86,12 +86,12 @@ class Derivation:
         largest oscillation over such boxes, or Σ_j L_j r there if that is smaller.
         """
         key = math.ceil(math.log2(max(r, 1e-30)) * 4) / 4  # ω is non-decreasing: round r up to a power of 2^(1/4)
-        if key not in self._known:
-            self._known[key] = self._oscillation(2.0**key)
-        return self._known[key]
+        if key not in self._oscillations:
+            self._oscillations[key] = self._oscillation(2.0**key)
+        return self._oscillations[key]
 
     @cached_property
-    def _known(self) -> dict[float, float]:
+    def _oscillations(self) -> dict[float, float]:
         return {}
 
     def _oscillation(self, r: float) -> float:
@@ -107,8 +107,7 @@ class Derivation:
             ]
             return min(self._spread(around), _up(max(slopes) * UP_FEW))
 
-        for found in best_first(oscillation, self._used, self.dimension):
-            bound, box = found
+        for bound, box in best_first(oscillation, self._used, self.dimension):
             width = max(box[i][1] - box[i][0] for i in self._used)
             if width <= (r / 8 if math.isfinite(bound) else min(r / 8, FINEST)):
                 break
@@ -133,10 +132,10 @@ class Derivation:
         return math.inf
 
     def require_finite(self) -> None:
-        """Refuse a formula with a pole or an undefined value in the box; a formula that merely resists proof passes.
+        """Refuse a formula with a pole or an undefined value in the box; one that is merely hard to bound passes.
 
-        First numbers at random points. Then boxes without a finite enclosure are halved until they are 2^−40 of a side;
-        there numbers are looked at again: a pole shows.
+        First f is evaluated at random points. Then boxes without a finite enclosure are halved down to 2^−40 of a side,
+        where f is evaluated again: a pole shows.
         """
         low, high = np.array(self.lower), np.array(self.upper)
         unit = np.random.default_rng(1).random((500, self.dimension))
@@ -159,7 +158,7 @@ class Derivation:
             pending += _halves(box, self._used)
 
     def _wild_at(self, box: Box) -> bool:
-        """Whether numbers in a tiny box are not finite, or vastly larger than elsewhere."""
+        """Whether values in a tiny box are not finite, or vastly larger than elsewhere."""
         low, high = np.array(self.lower), np.array(self.upper)
         unit = np.random.default_rng(0).random((64, self.dimension))
         ends = np.array(box)

@@ -10,25 +10,25 @@ import numpy as np
 from ..common.outward import UP_FEW
 from ..formula import Formula, Interval, enclose, gradient, holds
 from .domain import Domain
-from .slopes import CLOSE, Box, Derivation, best_first
+from .slopes import CLOSE, Box, FormulaOnBox, best_first
 from .target import Target
 
-MOST_VALUES = 20_000  # of a callable, asked for
+MOST_VALUES = 20_000  # of a callable that are evaluated
 
 
-def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
+def smallest_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
     """(m, seen): |f| ≥ m for all outputs on the domain, proved; and the smallest |f| that was seen in it.
 
     Boxes with the smallest lower bound are halved first. On a box |f| ≥ the distance of f's enclosure from 0, and
     |f| ≥ |f(c)| − Σ_j max|∂_j f|·|x_j − c_j| with its centre c. An output with both signs may be 0 between: (0, 0).
     """
-    derivation, where = Derivation(formula, domain.lower, domain.upper), domain.within
+    on_box, where = FormulaOnBox(formula, domain.lower, domain.upper), domain.within
     which = tuple(range(domain.dimension)) if where else tuple(i - 1 for i in formula.variables)
     seen, signs = math.inf, [set[bool]() for _ in formula.outputs]
 
     def bound(box: Box) -> float:
         nonlocal seen
-        sides = derivation.sides_of(box)
+        sides = on_box.sides_of(box)
         if where is not None and holds(where, sides) is False:
             return -math.inf  # not in the domain: no bound is needed there
         centre = [min(max((s.lower() + s.upper()) / 2, s.lower()), s.upper()) for s in sides]
@@ -39,13 +39,13 @@ def least_of_formula(formula: Formula, domain: Domain) -> tuple[float, float]:
                 seen = min(seen, ball.magnitude())
                 found |= {ball.lower() > 0} if ball.lower() > 0 or ball.upper() < 0 else {True, False}
         reach = [max(s.upper() - c, c - s.lower()) for s, c in zip(sides, centre, strict=True)]
-        least = math.inf
+        smallest = math.inf
         for value, row, ball in zip(*gradient(formula, sides), at_centre, strict=True):
             falls = ball.is_finite() and all(p.is_finite() for p in row)
             fall = sum(p.magnitude() * r for p, r in zip(row, reach, strict=True)) * UP_FEW if falls else math.inf
             centred = math.nextafter(_off_zero(ball) - fall, -math.inf) if math.isfinite(fall) else 0.0
-            least = min(least, max(_off_zero(value), centred))
-        return -least
+            smallest = min(smallest, max(_off_zero(value), centred))
+        return -smallest
 
     for worst, _ in best_first(bound, which, domain.dimension):
         if where is None and any(len(found) == 2 for found in signs):
@@ -60,23 +60,23 @@ def _off_zero(x: Interval) -> float:
     return max(x.lower(), -x.upper(), 0.0) if x.is_finite() else 0.0
 
 
-def least_by_modulus(target: Target) -> tuple[float, float]:
-    """(m, seen) by halving boxes where f, as declared, might be less than what was seen.
+def smallest_by_modulus(target: Target) -> tuple[float, float]:
+    """(m, seen) by halving boxes where |f|, as declared, might be smaller than what was seen.
 
-    Boxes are kept in fractions of the sides, which are dyadic and exact. The point that stands for a centre is off by
-    rounding: a few units in the last place of the ends, counted in.
+    Boxes are kept in fractions of the sides, which are dyadic and exact. The point that represents a centre is off by
+    rounding, at most a few units in the last place of the ends, which is included.
     """
     sides = target.domain.sides
     off = 4 * np.spacing(np.maximum(np.abs(target.domain.lower), np.abs(target.domain.upper)))
     low, high = np.zeros((1, target.dimension)), np.ones((1, target.dimension))
-    seen, least, asked = math.inf, math.inf, 0
+    seen, smallest, evaluated = math.inf, math.inf, 0
     signs = np.zeros((2, target.outputs), dtype=bool)
     while len(low):
         x = target.domain.points((low + high) / 2)
         values, radius = target.enclosed(x)
         if not np.isfinite(values).all():
             target(x)  # says where
-        asked += len(x)
+        evaluated += len(x)
         reach = ((high - low) / 2 * sides + off) * UP_FEW
         size = np.nextafter(np.nextafter(np.abs(values) - radius, -np.inf).min(axis=1) - _fall(target, reach), -np.inf)
         seen = min(seen, float(np.abs(values).min()))
@@ -84,11 +84,11 @@ def least_by_modulus(target: Target) -> tuple[float, float]:
         if signs.all(axis=0).any():  # 0 lies between
             return 0.0, 0.0
         open_ = size < seen / CLOSE
-        least = min(least, float(size[~open_].min(initial=math.inf)))
-        if asked + 2 * int(open_.sum()) > MOST_VALUES:
-            return min(least, float(size[open_].min(initial=math.inf))), seen
+        smallest = min(smallest, float(size[~open_].min(initial=math.inf)))
+        if evaluated + 2 * int(open_.sum()) > MOST_VALUES:
+            return min(smallest, float(size[open_].min(initial=math.inf))), seen
         low, high = _halved(low[open_], high[open_], _weights(target))
-    return least, seen
+    return smallest, seen
 
 
 def _fall(target: Target, reach: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ def _fall(target: Target, reach: np.ndarray) -> np.ndarray:
 
 
 def _weights(target: Target) -> np.ndarray:
-    """How much a side matters for where to halve."""
+    """How much each side matters for where to halve."""
     if target.modulus.lipschitz is None:
         return np.ones(target.dimension)
     return np.array(target.modulus.lipschitz) * target.domain.sides + 1e-300

@@ -8,20 +8,19 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from ..common.checks import is_number, known_options
+from ..common.checks import is_number, is_shape, known_options, require_not_negative
 from ..common.errors import InputError
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
 from .domain import Domain, Sides, domain_of
-from .envelope import Envelope, envelope_of, widest
+from .envelope import Envelope, envelope_of
 from .samples import Data, data_of
-from .slopes import Derivation
+from .slopes import FormulaOnBox
 
 if TYPE_CHECKING:
     from .modulus import Modulus
@@ -33,15 +32,15 @@ class Target:
     """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
 
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
-    [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x and
-    the maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. What is declared is believed, on the whole box also where `within` cuts a part out of it,
-    and the certificate says so. With a `margin`, nothing is asked within that distance (in the maximum norm, in the units
-    of x) of the jumps of `where(…)` in a formula.
+    [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
+    maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
+    its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, and
+    the certificate says so. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the
+    jumps of `where(…)` in a formula are out of scope.
 
     Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
-    `split` is the seed of the choice of samples that are held out (`data`). With `lipschitz`, f is known everywhere up to
-    the `envelope` of the samples; without it f can be asked at the samples alone.
+    `split` is the seed that chooses which samples are held out (`samples.py`). With `lipschitz`, f is known everywhere up
+    to the `envelope` of the samples; without it f is known at the samples alone.
     """
 
     @known_options
@@ -65,11 +64,9 @@ class Target:
         if lipschitz is not None and modulus is not None:
             raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
         if modulus is not None and not callable(modulus):
-            raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or lipschitz")
-        if not is_number(evaluation_error) or not 0 <= evaluation_error < math.inf:
-            raise InputError(
-                "evaluation_error, finite and ≥ 0", f"{evaluation_error!r}", "declare how far answers may be off"
-            )
+            raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or use lipschitz")
+        require_not_negative("evaluation_error", evaluation_error, "declare how far answers may be off")
+        require_not_negative("margin", margin, "give the distance to keep from jumps")
         if not (isinstance(function, str | tuple) or callable(function)):
             found = type(function).__name__
             raise InputError("a formula or a callable, or samples (X, Y), as target", found, "pass one of these")
@@ -84,8 +81,6 @@ class Target:
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
         self.formula: Formula | None = None
         self.function: Batched | None = None
-        if not is_number(margin) or not 0 <= margin < math.inf:
-            raise InputError("margin, finite and ≥ 0", f"{margin!r}", "give the distance to keep from jumps")
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
         self.symmetric = symmetric
@@ -95,7 +90,7 @@ class Target:
         if isinstance(function, str):
             self.formula = parse(function, self.domain.names)
             if self.domain.within is None:
-                Derivation(self.formula, self.domain.lower, self.domain.upper).require_finite()
+                FormulaOnBox(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif self.data is not None:
             self.data.require_inside(self.domain)
             if modulus is not None:
@@ -138,7 +133,7 @@ class Target:
     def centre(self) -> Float[np.ndarray, " out"]:
         """f at the centre of the box, as floats."""
         middle = self.domain.points(np.full((1, self.dimension), 0.5))
-        return self.nearest(middle)[0][0]
+        return self.values_with_error(middle)[0][0]
 
     @cached_property
     def modulus(self) -> "Modulus":
@@ -148,40 +143,37 @@ class Target:
         return modulus_of(self, *self._declared)
 
     @cached_property
-    def left_open(self) -> float:
-        """The most that the samples and the declared constants leave f open by, found at random points; 0 for a function."""
-        return 0.0 if self.envelope is None else widest(self.envelope, self.domain)
+    def uncertainty(self) -> float:
+        """How far the samples leave f open: the largest radius of the envelope found at random points; 0 for a function."""
+        return 0.0 if self.envelope is None else self.envelope.largest_radius(self.domain)
 
     def part(self, formula: Formula) -> "Target":
         """Another formula, a part of this one, with the same names and number of outputs, on the same domain."""
         other = copy(self)
         other.formula = formula
-        for known in ("centre", "modulus"):
-            other.__dict__.pop(known, None)
+        for cached in ("centre", "modulus"):
+            other.__dict__.pop(cached, None)
         return other
 
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
-        """f at points of the domain, in float64. A point without a finite value is reported."""
+        """f at points of the domain, in float64. A point without a finite value is refused."""
         y = self.values(x)
         bad = ~np.isfinite(y).all(axis=1)
         if bad.any():
-            point = x[int(bad.argmax())].tolist()
-            raise InputError(
-                "a finite value everywhere in the domain",
-                f"{y[int(bad.argmax())].tolist()} at x = {point}",
-                "shrink the domain, or change the function there",
-            )
+            i, change = int(bad.argmax()), "shrink the domain, or change the function there"
+            found = f"{y[i].tolist()} at x = {x[i].tolist()}"
+            raise InputError("a finite value everywhere in the domain", found, change)
         return y
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
-        """f at points, in float64, finite or not; for data the middle of what f can be there."""
+        """f at points, in float64, finite or not; for data the middle of the values that f can have there."""
         if self.data is None:
-            known = self.formula or self.function
-            assert known is not None
-            return known(x, self.output_shape) if isinstance(known, Batched) else np.asarray(evaluate(known, x))
+            f = self.formula or self.function
+            assert f is not None
+            return f(x, self.output_shape) if isinstance(f, Batched) else np.asarray(evaluate(f, x))
         values, radius = self.enclosed(x)
         if self.envelope is None and np.isinf(radius).any():
-            found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is none of them"
+            found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is not a sample"
             raise InputError("f at samples", found, "declare lipschitz, or give a function")
         return values
 
@@ -194,7 +186,9 @@ class Target:
         values = self.values(x)
         return values, np.full(values.shape, self.evaluation_error)
 
-    def nearest(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Float[np.ndarray, "point out"], float]:
+    def values_with_error(
+        self, x: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, "point out"], float]:
         """(values, error): f at float points with a proved bound on |value − f|; a callable's is the declared one."""
         if self.data is not None:
             return self(x), float(self.enclosed(x)[1].max())
@@ -216,7 +210,7 @@ class Target:
         D = self.domain.dimension
         if shape is None:
             return D, 1
-        if not _is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
+        if not is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
             raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
         return int(shape[0]), int(shape[1])
 
@@ -230,7 +224,7 @@ class Target:
             found = self.function.output_shape(self.domain.points(np.full((2, self.dimension), 0.5)))
         if given is None:
             return found
-        if not _is_shape(given) or math.prod(given) != math.prod(found):
+        if not is_shape(given) or math.prod(given) != math.prod(found):
             raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
         return tuple(int(g) for g in given)
 
@@ -239,18 +233,14 @@ Function = str | Callable[[Any], Any] | tuple[Any, Any] | Target  # as users giv
 
 
 def target_of(function: Any, domain: Any = None, **about: Any) -> Target:
-    """A Target as given, or one made from a function, its domain and what else is known about it."""
+    """The Target that was given, or a new one from a function, its domain and options."""
     if not isinstance(function, Target):
         return Target(function, domain, **about)
     if domain is not None or not all(v is None or v is False or (is_number(v) and v == 0) for v in about.values()):
-        raise InputError("a Target alone", "a Target and more about it", "put it all into the Target")
+        raise InputError("a Target alone", "a Target and options of a target", "give them to Target(…)")
     return function
 
 
 def require_tolerance(tolerance: float) -> None:
     if not is_number(tolerance) or not 1e-290 < tolerance < 1e290:
         raise InputError("a tolerance above 0 (1e-290 to 1e290)", f"{tolerance!r}", "give for instance 1e-3")
-
-
-def _is_shape(value: object) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(n, Integral) and int(n) >= 1 for n in value) and bool(value)

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..common.interrupts import Interruption
+from ..common.interrupts import DeferredInterrupt
 from ..common.progress import Progress
 from ..model.history import History, Moment
 from ..model.transformer import SingleLayerTransformer
@@ -56,7 +56,7 @@ class Training:
         digest = self.digest()
         at = self._first_state(checkpoint, digest)
         before, stopped, r = at.seconds, "all steps made", self.recipe
-        with Interruption() as interrupted:
+        with DeferredInterrupt() as interrupted:
             while at.step < r.steps and not self._stuck(at):
                 at.losses.append(self.step(at.step))
                 at.step += 1
@@ -66,7 +66,7 @@ class Training:
                     self._save(at, digest, checkpoint)
                     if progress is not None:
                         now = at.moments[-1]
-                        interrupted.ask(progress, f"loss {now.loss:.3g}, error {now.validated:.3g}", at.step / r.steps)
+                        interrupted.call(progress, f"loss {now.loss:.3g}, error {now.validated:.3g}", at.step / r.steps)
                 if interrupted or (seconds is not None and at.seconds - before >= seconds):
                     stopped = "interrupted" if interrupted else "time is up"
                     break

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..common.atomic import written
+from ..common.atomic import write_file
 from .style import FONT
 
 if TYPE_CHECKING:
@@ -85,4 +85,4 @@ def _lines(entrants: "tuple[Entrant, ...]") -> "list[tuple[str, str, list[Entran
 
 def write_page(figure: "go.Figure", path: Path) -> Path:
     """The figure as one self-contained HTML file; complete or absent."""
-    return written(path, figure.to_html(include_plotlyjs=True, full_html=True))
+    return write_file(path, figure.to_html(include_plotlyjs=True, full_html=True))

@@ -30,7 +30,7 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
 
     D, names = approximation.domain.dimension, approximation.domain.names
     if found.mean is not None:
-        tokens = approximation._token_names()
+        tokens = approximation.token_names()
         z = found.mean[:MOST_HEADS]
         heads = [f"head {h + 1}" for h in range(len(z))]
         heat = go.Heatmap(z=z, x=tokens, y=heads, zmin=0, zmax=1, colorscale=SEQUENTIAL, colorbar={"thickness": 12})

@@ -158,7 +158,7 @@ def _mean_attention(approximation: Approximation) -> np.ndarray:
     x = approximation.domain.points(uniform_points(count, approximation.domain.dimension, 0).numpy())
     if approximation.vocabulary is not None:
         x = np.clip(np.floor(x), 0, approximation.vocabulary - 1)
-    given = approximation._as_tokens(torch.from_numpy(x).to(approximation.model.W_E.dtype))
+    given = approximation.as_tokens(torch.from_numpy(x).to(approximation.model.W_E.dtype))
     row = c.read_rows.start + approximation.facts.places[0]
     with torch.no_grad():
         return np.asarray(approximation.model.attention(given)[:, :, row].mean(dim=0).double().numpy())

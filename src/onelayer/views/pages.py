@@ -70,7 +70,7 @@ def layer_record(approximation: Approximation) -> dict[str, Any] | None:
         "places": list(facts.places),
         "vocabulary": approximation.vocabulary,
         "kinds": kinds if len(kinds) == c.heads else ["head"] * c.heads,
-        "tokens": approximation._token_names(),
+        "tokens": approximation.token_names(),
         "start": start_point(approximation),
     }
 

@@ -128,11 +128,11 @@ def _subject(
 ) -> tuple[SingleLayerTransformer, Tensor, list[str], tuple[str, ...]]:
     """(model, x as [1, token, feature], names of all tokens, kinds of all heads) of an approximation or of a bare model."""
     if isinstance(subject, Approximation):
-        model, names = subject.model, subject._token_names()
+        model, names = subject.model, subject.token_names()
         kinds = tuple(kind for kind, count in subject.facts.heads for _ in range(count))
-        batch, _ = subject._batch(_numbers(x).to(model.W_E.dtype))
+        batch, _ = subject.description.batch(_numbers(x).to(model.W_E.dtype))
         one = len(batch) == 1
-        tokens = subject._as_tokens(batch) if one else batch
+        tokens = subject.as_tokens(batch) if one else batch
     elif isinstance(subject, SingleLayerTransformer):
         model, kinds = subject, ()
         c = model.config

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..approximation import Approximation
-from ..common.atomic import written
+from ..common.atomic import write_file
 from ..common.errors import InputError
 from ..experiments.study import Study
 from . import certificate_text
@@ -49,7 +49,7 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
         raise InputError(
             "a file name for the report", f"{path} is a folder", f"name a file, such as {path / 'report.html'}"
         )
-    return written(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
+    return write_file(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
 
 
 def page(approximation: Approximation) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..experiments.study.rates import grouped, matching
+from ..experiments.study.fitted_rates import grouped, matching
 from ..experiments.study.result import Study
 from ..experiments.study.sweep import FigureSpec
 from .style import styled

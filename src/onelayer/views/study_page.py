@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from ..common.table import Table, duration
-from ..experiments.study.rates import COLUMNS
+from ..experiments.study.fitted_rates import COLUMNS
 from ..experiments.study.result import Study
 from .pages import Page
 from .study_figure import study_figures

@@ -9,7 +9,7 @@ from ...common.errors import InputError
 from ...construction.request import Construction, Method
 from ...formula import Formula, parse
 from ...target.domain import MOST_VARIABLES, Domain, domain_of
-from ...target.sides import Sides, read_domain
+from ...target.sides import TextSides, read_domain
 from .limits import Limits
 
 DTYPES = ("float64", "float32")
@@ -33,7 +33,7 @@ class LayerSpec:
         return asdict(self)
 
     @property
-    def sides(self) -> Sides:
+    def sides(self) -> TextSides:
         """(low, high) for every variable; a single interval applies to all of them."""
         sides = read_domain(self.domain)
         if not isinstance(sides, list) or len(sides) > 1:

@@ -20,7 +20,7 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import Frame
 from ...layer.heads import MASKED
 from ...model.transformer import SingleLayerTransformer
-from ...target.decoding import MARGIN
+from ...target.decoding import DECODING_MARGIN
 from ...target.description import Description
 from ...target.domain import domain_of
 from ...target.target import require_tolerance
@@ -66,7 +66,7 @@ def memorize(
     if tolerance is not None:
         require_tolerance(tolerance)
     samples = dataset_of(X, Y, labels, arithmetic, rows)
-    if samples.decoding is not None and tolerance is not None and tolerance >= MARGIN:
+    if samples.decoding is not None and tolerance is not None and tolerance >= DECODING_MARGIN:
         raise InputError("a tolerance below ½ for labels", f"{tolerance:g}", "leave it out")
     frame = frame_around(samples, arithmetic)
     with np.errstate(over="ignore", invalid="ignore"):  # weights that overflow get no bound

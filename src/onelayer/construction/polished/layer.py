@@ -20,7 +20,7 @@ from ...common.errors import InputError
 from ...layer.assemble import outputs_of
 from ...layer.assemble.gates import gate_config
 from ...layer.assemble.memory import memory_config
-from ...layer.centring import balanced
+from ...layer.centring import centred
 from ...layer.layer import GateLayer, Layer
 from ...proof.analytic.summand import MOST_COORDINATES
 from ...target.margin import in_scope
@@ -91,7 +91,7 @@ class Polished:
             combined(self.rest.target, [self.parts[g] for g in sorted(self.parts)], self.family)
         )
         single = self.request.single and not self.rest.kinks
-        return balanced(layer) if single and isinstance(layer, GateLayer) and len(layer.gates) else layer
+        return centred(layer) if single and isinstance(layer, GateLayer) and len(layer.gates) else layer
 
     @property
     def parameters(self) -> int:

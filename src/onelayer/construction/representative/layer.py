@@ -25,7 +25,7 @@ from ...common.progress import Progress
 from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import gate_config
 from ...layer.layer import GateLayer, gate_layer
-from ...layer.rounding.plain import GateRounding
+from ...layer.rounding.whole_box import GateRounding
 from ...target.samples import require_function
 from ...target.target import Target
 from ..plan import Plan
@@ -193,7 +193,7 @@ def representative_layer(target: Target, plan: Plan, progress: Progress | None =
     for start in range(0, lattice.cells, EVALUATED_AT_ONCE):
         stop = min(start + EVALUATED_AT_ONCE, lattice.cells)
         points = target.domain.points(lattice.representatives(start, stop))
-        values[start:stop], found = target.nearest(points)
+        values[start:stop], found = target.values_with_error(points)
         error = max(error, found)
         if progress:
             progress("representatives", stop / lattice.cells)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.errors import InputError
-from ...layer.centring import balanced
+from ...layer.centring import centred
 from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
 from ...layer.layer import GateLayer, Layer
 from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
@@ -53,7 +53,7 @@ def solved_layer(request: Request) -> Layer:
         if request.hinges:
             layer = corrected(layer, request)
         if request.single:
-            layer = balanced(layer) if isinstance(layer, GateLayer) else layer
+            layer = centred(layer) if isinstance(layer, GateLayer) else layer
             observed += single_rounding(layer, tolerance - observed)
         missed = not observed <= tolerance
         found.append((missed, observed if missed else config_of(target, layer).parameter_count, layer))

@@ -19,7 +19,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from ...approximation import Approximation, Attention, Outside
+from ...approximation import Approximation, Attention
 from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.outward import UP_FEW
@@ -29,6 +29,7 @@ from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...model.transformer import SingleLayerTransformer
 from ...proof.decision import deployment
+from ...target.description import Outside
 from .kernels import summands
 from .linear import LinearAttention
 from .shared_keys import EDGE
@@ -56,7 +57,7 @@ class Evaluator:
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, in the shapes that `Approximation` takes and returns."""
-        return self.approximation.answered(x, outside, self.values)
+        return self.approximation.call_with(self.values, x, outside)
 
     def evaluate(
         self,
@@ -89,7 +90,7 @@ class Evaluator:
         return y.to(x.device)
 
     def _by_model(self, x: Tensor) -> Tensor:
-        return self.approximation.values_by(self.model, x)
+        return self.approximation.values_of(self.model, x)
 
     @cached_property
     def rounding(self) -> float:

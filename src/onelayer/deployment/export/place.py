@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from ...common.atomic import fresh_folder, written
+from ...common.atomic import fresh_folder, write_file
 from ...common.errors import InputError
 
 
@@ -30,7 +30,7 @@ def require_place(path: str | Path, names: tuple[str, ...], force: bool) -> Path
 def write(place: Path, files: dict[str, bytes]) -> None:
     """One file at `place`, or several in a folder there: all or none."""
     if len(files) == 1:
-        written(place, next(iter(files.values())))
+        write_file(place, next(iter(files.values())))
         return
     with fresh_folder(place) as fresh:
         for name, content in files.items():

@@ -21,10 +21,11 @@ import numpy as np
 import torch
 
 from ... import __version__
-from ...approximation import Approximation, Outside
+from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.interrupts import Interruption
+from ...common.interrupts import DeferredInterrupt
 from ...common.progress import Progress
+from ...target.description import Outside
 from ..attention.evaluator import Evaluator
 from .batch import AddedColumns, Batch
 from .formats import kind_of, point_file
@@ -53,12 +54,12 @@ def evaluate_file(
     work = Streaming(evaluator, source, outside)
     with (
         PartialValues(_folder(output), work.purpose, work.dtype, work.outputs) as values,
-        Interruption() as interrupted,
+        DeferredInterrupt() as interrupted,
     ):
 
         def step(text: str, fraction: float) -> None:
             if progress is not None:
-                interrupted.ask(progress, text, fraction)
+                interrupted.call(progress, text, fraction)
             if interrupted:
                 raise KeyboardInterrupt
 

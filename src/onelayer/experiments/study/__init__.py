@@ -1,6 +1,6 @@
 """Studies: a sweep of points, measured in parallel processes and stored one by one; then a table, rates, a report.
 
-sweep.py → run.py or cluster.py (measurement.py, measures/) → store.py → result.py (rates.py, theory.py) → views/study_page.py
+sweep → run or cluster (measurement, measures/) → store → result (fitted_rates, theory) → views/study_page
 """
 
 from pathlib import Path

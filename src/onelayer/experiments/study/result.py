@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...common.atomic import written
+from ...common.atomic import write_file
 from ...common.errors import InputError
 from ...common.table import Table, duration
-from .rates import Rate, fit_rates, rate_table
+from .fitted_rates import Rate, fit_rates, rate_table
 from .store import Outcome
 from .summary import summary_table
 from .sweep import Sweep
@@ -98,7 +98,7 @@ class Study:
         writer = csv.DictWriter(text, self.columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
-        return written(Path(path), text.getvalue())
+        return write_file(Path(path), text.getvalue())
 
     def parquet(self, path: str | Path) -> Path:
         """Write all rows and columns as Parquet (extra `files`)."""

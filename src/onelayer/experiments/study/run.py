@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from ...common.errors import InputError
-from ...common.interrupts import at_once
+from ...common.interrupts import immediate_interrupt
 from ...common.progress import Progress
 from ...common.table import duration
 from .axes import Task
@@ -65,7 +65,7 @@ def local_outcomes(tasks: Sequence[Task], workers: int) -> Outcomes:
     """(point, outcome), in the order in which they finish."""
     if workers == 1:
         for task in tasks:
-            with at_once():  # otherwise an interrupted point would store the best so far as its result
+            with immediate_interrupt():  # otherwise an interrupted point would store the best so far as its result
                 outcome = measure_point(task.measure.function, task.point)
             yield task, outcome
         return

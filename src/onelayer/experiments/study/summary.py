@@ -8,7 +8,7 @@ from typing import Any
 from ...common.errors import InputError
 from ...common.table import Table
 from .entries import names_of, require_known, where_of
-from .rates import Row, grouped, matching
+from .fitted_rates import Row, grouped, matching
 
 ENTRIES = {"title", "by", "columns", "where"}
 MISSING = "–"

@@ -30,8 +30,8 @@ from ...common.errors import InputError
 from . import measures
 from .axes import Task, require_few_points, tasks_of
 from .entries import column_of, names_of, require_known, tables_of, where_of
+from .fitted_rates import RateSpec
 from .measures import Measure, Point
-from .rates import RateSpec
 from .summary import TableSpec
 
 BUILTIN = "builtin:"

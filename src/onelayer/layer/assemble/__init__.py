@@ -1,7 +1,7 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
 `gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `symmetric` the form without
-positional codes. All write into the same Module that stock weights or training would fill, and nothing else: what the model
+positional codes. All fill the same Module that training or imported weights would fill, and nothing else: what the model
 computes is Eq. (5)–(8) and its FFN.
 """
 

@@ -1,4 +1,4 @@
-"""What the assembling files share: normalisation, output places, the blank model, the exact identity of ReLUs."""
+"""What all three forms share: normalisation, output places, the blank model, the exact identity by ReLUs."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +24,7 @@ class Frame:
     scale: tuple[float, ...]
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch coordinate"]:
-        """x̂, with the very operations of the model's embedding."""
+        """x̂, with exactly the operations of the model's embedding."""
         shift, scale = (torch.tensor(t, dtype=x.dtype, device=x.device) for t in (self.shift, self.scale))
         return (x - shift) * scale
 
@@ -80,7 +80,7 @@ def write_hinges(model: SingleLayerTransformer, hinges: Hinges, values: Tensor, 
 
 
 def power_of_4(width: int) -> int:
-    """The least power of 4 that is at least `width`: 1/√d_k is then exact."""
+    """The smallest power of 4 that is at least `width`: 1/√d_k is then exact."""
     d_k = 1
     while d_k < width:
         d_k *= 4

@@ -5,9 +5,10 @@ q ≡ 1 and the score of a token is its key. Three layouts carry the outputs to 
 
     token   an output token is the only one that is read; its row holds all outputs
     wide    every token receives all outputs; the FFN keeps those of its own position: relu(z_q + 2B·code_q − B) − B
-    heads   every position has heads of its own, which at all other positions attend to a rest token of value 0
+    heads   every position has its own heads, which at all other positions attend to a rest token of value 0
 
 Masked tokens get keys at least 800 below the largest key that is kept, over the whole normalised domain: weight exactly 0.
+On a domain far from 0 rounding may take x̂ beyond EDGE, which the 55 between exp(−745) = 0 and 800 covers.
 """
 
 import torch
@@ -16,21 +17,18 @@ from torch import Tensor
 from ...common.errors import InputError
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
-from ..heads import MASKED
+from ..heads import EDGE, MASKED
 from ..layer import GateLayer
 from .frame import Frame, Layout, Outputs, blank, write_hinges, write_identity
 
 X = 0  # the coordinate that holds x_j
 FLAGS = {"token": 2, "wide": 1, "heads": 2}  # anchor and output token; anchor; anchor and rest token
-EDGE = (
-    0.5 + 1e-9
-)  # |x̂| on the domain; far from 0 rounding may add more, which the 55 between exp(−745) = 0 and 800 covers
 
 
 def gate_config(
     dimension: int, outputs: Outputs, layout: Layout, *, units: int, reads: int = 0, hinges: int = 0, plain: bool
 ) -> LayerConfig:
-    """The shape of the Transformer for so many units, reads and hinges; `plain` gates have a value on the anchor only."""
+    """The shape of the Transformer for this many units, reads and hinges; `plain` gates have a value on the anchor only."""
     D, m = dimension, outputs.places * outputs.width
     width = outputs.width if layout == "heads" else m
     before = 1 + D + FLAGS[layout]  # coordinates of the embedding
@@ -58,12 +56,9 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
         raise InputError("hinges in the FFN", f"layout={layout!r}", "use layout='token', which leaves the FFN free")
     if layout != "token" and outputs.places > D:
         found = f"{outputs.places} output positions, {D} tokens"
-        raise InputError(f"layout={layout!r}, an output at a token of its own", found, "use layout='token'")
-    plain = not layer.gate_values[:, 1:].any()
-    reads = layer.reads
-    config = gate_config(
-        D, outputs, layout, units=layer.units, reads=len(reads), hinges=len(layer.hinges), plain=bool(plain)
-    )
+        raise InputError(f"layout={layout!r}, a token for each output", found, "use layout='token'")
+    plain, reads = not bool(layer.gate_values[:, 1:].any()), layer.reads
+    config = gate_config(D, outputs, layout, units=layer.units, reads=len(reads), hinges=len(layer.hinges), plain=plain)
     d_v, before = config.d_v, 1 + D + FLAGS[layout]
     model = blank(config, frame)
     with torch.no_grad():
@@ -79,7 +74,7 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
         model.W_Q[:, 1:before, 0] = 1.0
         model.W_K[: len(keys), : D + 2, 0] = keys
         if layout == "token":
-            model.W_K[: len(keys), D + 2, 0] = lowest - MASKED  # nobody attends to the output token
+            model.W_K[: len(keys), D + 2, 0] = lowest - MASKED  # no head attends to the output token
         model.W_V[: len(keys), : D + 2] = values
         at = before if layout == "wide" else 0
         model.W_O[: len(keys) * d_v, at : at + m] = out.flatten(0, 1)
@@ -202,7 +197,6 @@ def bound_of_outputs(layer: GateLayer) -> float:
     tokens = v[:, 1:-1].amax(dim=1) if layer.dimension else v[:, 0]
     gates = torch.maximum(v[:, 0], tokens + EDGE * v[:, -1]).sum(dim=0)
     reach = layer.maxima.offsets.abs().amax(dim=1, keepdim=True) + EDGE if len(layer.maxima) else layer.max_values
-    total = (
-        layer.bias.abs() + EDGE * layer.linear.abs().sum(dim=0) + gates + (reach * layer.max_values.abs()).sum(dim=0)
-    )
+    maxima = (reach * layer.max_values.abs()).sum(dim=0)
+    total = layer.bias.abs() + EDGE * layer.linear.abs().sum(dim=0) + gates + maxima
     return 1.01 * float(total.max()) + 1e-300

@@ -12,11 +12,9 @@ import torch
 
 from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
-from ..heads import MASKED
+from ..heads import EDGE, MASKED
 from ..layer import MemoryLayer
 from .frame import Frame, blank, power_of_4, write_hinges, write_identity
-
-EDGE = 0.5 + 1e-9  # |x̂_j| on the domain, rounding of the normalisation included
 
 
 def memory_config(

@@ -15,7 +15,7 @@ X, DATA, ANCHOR, OUTPUT = range(4)  # coordinates of the stream
 
 
 def assemble_symmetric(layer: SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
-    """The weights. The frame is that of a box whose sides are all alike."""
+    """The model. The frame is that of a box whose sides are all equal."""
     heads, coefficients = layer.heads, layer.coefficients
     m, H = layer.outputs, len(heads)
     config = LayerConfig(

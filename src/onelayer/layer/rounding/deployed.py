@@ -9,16 +9,16 @@ errors count only where a weight is neither 0 nor 1. With P_t = Σ_i |keys_ti x_
 
     softmax     E_t = e^(d_t + u·a_t)(1 + κu) − 1,  d_t = u(n P_t + (n−1)|b_t| + |s_t|): n products and the bias added up in
                 any order; a_t = max s − s_t: the largest score is subtracted first
-    factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1: e^(k x_i) is computed, e^(b_t) is stored (`fast`)
+    factored    E_t = e^(u P_t)(1 + κu)² (1 + u)³ − 1: e^(k x_i) is computed, e^(b_t) is stored (linear attention)
 
-and the larger one is taken. (Smooth maxima have another bound, see `proportion`.) Then, for a head of T tokens, in either
+and the larger one is taken. (Smooth maxima have another bound, see `proportional.py`.) Then, for a head of T tokens, in either
 form
 
     (T+3)u|z|             the normaliser, the division
     (T+6)u Σ_t w_t |v_t|   weights, the values themselves, their products and their sum
     n u Σ_heads |z|        all heads added up, in any order, n terms
 
-and what stands behind the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
+and what comes after the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
 relative error of at most 2u(1 + u) with the stored shift and scale; it moves scores and values of all heads.
 
 All this on a box with centre c and half-widths r. With k̄ = Σ w_t(c) keys_t, Jensen's inequality gives
@@ -40,12 +40,12 @@ from ...common.outward import UP_FEW, UP_MANY
 from ...formula.additive import maximal
 from ..arithmetic import FLOAT64, Arithmetic
 from ..form import Block, Form
-from .proportional import VANISHED, maximum_rounding, proportion
+from .proportional import VANISHED, maximum_rounding, proportional_fit
 
 AT_ONCE = 2**21  # numbers held at a time
 WORK = 5 * 10**7  # numbers computed at most
-CLOSE = 0.7  # of the largest bound: boxes from here on are halved
-PATIENCE, GAIN = 6, 0.03  # rounds of halving that must bring this much, together
+CLOSE = 0.7  # boxes whose bound is at least this share of the largest one are halved
+PATIENCE, GAIN = 6, 0.03  # stop when this many rounds of halving together bring less than this share
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Deployment:
-    """How a form is evaluated: the arithmetic, terms of the sum over the heads, additions behind it, constants on the way."""
+    """How a form is evaluated: the arithmetic, terms of the sum over the heads, additions after it, constants that cancel."""
 
     arithmetic: Arithmetic
     summands: int
     steps: int
-    passed: float = 0.0  # constants that are added and taken off again behind the sum, in absolute value
+    passed: float = 0.0  # constants that are added and subtracted again after the sum, in absolute value
     constants: float = 0.0  # constants among the summands, in absolute value, where they may cancel
     error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
 
@@ -87,9 +87,9 @@ class Deployment:
 def deployed_rounding(
     form: Form, lower: Tensor, upper: Tensor, how: Deployment, enough: float = 0.0
 ) -> Float[Tensor, " out"]:
-    """|computed − T| on the box lower ≤ x̂ ≤ upper, per output; halving boxes until it is `enough`; ∞ if nothing is proved.
+    """|computed − T| on the box lower ≤ x̂ ≤ upper, per output, halving boxes until it is at most `enough`; ∞ if unproved.
 
-    Heads of different groups of coordinates are bounded apart: the maximum of a sum is at most the sum of the maxima.
+    Heads of different groups of coordinates are bounded separately: the maximum of a sum is at most the sum of the maxima.
     """
     total = torch.zeros_like(form.bias)
     groups = maximal(form.links()) or [(0,)]
@@ -99,11 +99,8 @@ def deployed_rounding(
         total = total + _largest(part, start, how, enough / len(groups))
     u = how.arithmetic.u
     beside = 2 * how.steps * u * how.passed + (how.summands + how.steps + 2) * u * how.constants + how.error
-    return (
-        (total + beside) * UP_MANY
-        if max(how.passed, how.constants) < how.arithmetic.overflow / 8
-        else total + torch.inf
-    )
+    safe = max(how.passed, how.constants) < how.arithmetic.overflow / 8
+    return (total + beside) * UP_MANY if safe else total + torch.inf
 
 
 def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[Tensor, " out"]:
@@ -130,18 +127,15 @@ def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[
 
 
 def _size(form: Form) -> int:
-    """Numbers that a box costs, about."""
+    """About how many numbers are computed for a box."""
     return sum(b.biases.numel() for b in form.blocks) * (form.dimension + 3) * len(form.bias) + 1
 
 
 def box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
-    """|computed − T| on every box, but for what is added behind the sum."""
+    """|computed − T| on every box, except for what comes after the sum."""
     rows = max(1, AT_ONCE // _size(form))
-    pieces = [
-        _box_rounding(form, Boxes(c, r), how)
-        for c, r in zip(boxes.centres.split(rows), boxes.halves.split(rows), strict=True)
-    ]
-    return torch.cat(pieces)
+    pieces = zip(boxes.centres.split(rows), boxes.halves.split(rows), strict=True)
+    return torch.cat([_box_rounding(form, Boxes(c, r), how) for c, r in pieces])
 
 
 def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
@@ -192,14 +186,11 @@ def _head_rounding(
     moves = torch.einsum("bd,htd->bht", r, keys.abs())
     added = n * products + torch.where(bias > 0, (n - 1).clamp_min(0) * bias + sure + moves, 0.0)
     d = a.u * torch.where(n > 0, added, 0.0) + n * a.smallest + torch.einsum("bd,htd->bht", e_x, keys.abs())
-    top = grow.masked_fill(~there, 0.0).amax(dim=-1, keepdim=True) + 2 * d.masked_fill(~there, 0.0).amax(
-        dim=-1, keepdim=True
-    )
+    top = (grow.masked_fill(~there, 0.0).amax(dim=-1) + 2 * d.masked_fill(~there, 0.0).amax(dim=-1))[..., None]
     below = score.amax(dim=-1, keepdim=True) - score.masked_fill(~there, 0.0) + grow + top
     factored = (a.u * products + torch.einsum("bd,htd->bht", e_x, keys.abs())) * UP_MANY
-    E = torch.maximum(
-        _off((d + a.u * below) * UP_MANY, a.exp_error), _off(factored, 2 * a.exp_error + 3 * a.u)
-    ).masked_fill(~there, 0.0)
+    softmax = _off((d + a.u * below) * UP_MANY, a.exp_error)
+    E = torch.maximum(softmax, _off(factored, 2 * a.exp_error + 3 * a.u)).masked_fill(~there, 0.0)
     share = (W * E).sum(dim=-1)[..., None]
     first = torch.einsum("bht,bhto->bho", W * E, dev + osc[:, :, None]) / (1 - share)
     first = torch.where(share < 0.5, first, torch.inf)
@@ -210,11 +201,11 @@ def _head_rounding(
     here, most = z.abs() + osc, size.amax(dim=2)
     errors = first * UP_MANY + (T + 3) * a.u * here + (T + 6) * a.u * torch.einsum("bht,bhto->bho", W, size)
     errors = errors + torch.einsum("bht,bd,htdo->bho", W, e_x, block.slopes.abs())
-    trusted = own < 1e-7  # the scores here are float64, too
-    # or, where values follow the scores, as a maximum: weights may be anything
+    trusted = own < 1e-7  # the scores computed here are float64, too
+    # or, where values are proportional to scores, as a maximum: the weights may then be anything
     logs = torch.maximum(d + VANISHED * a.u + 2 * a.exp_error, factored + 3 * a.exp_error + 4 * a.u)
     moved = torch.einsum("bd,htdo->bhto", e_x, block.slopes.abs()).masked_fill(~there[None, :, :, None], 0.0)
-    other = maximum_rounding(proportion(block), X, logs.masked_fill(~there, 0.0)) + (2 * T + 9) * a.u * most
+    other = maximum_rounding(proportional_fit(block), X, logs.masked_fill(~there, 0.0)) + (2 * T + 9) * a.u * most
     errors = torch.fmin(torch.where(trusted, errors, torch.inf), other + moved.amax(dim=2))
     errors = (errors + 4 * T * a.smallest * (1 + most)) * (1 + (2 * T + 20) * a.u)
     return errors, torch.where(trusted, torch.fmin(here, most), most)

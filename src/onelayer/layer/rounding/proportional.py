@@ -6,7 +6,7 @@ s' = s + η, so that with them Σ_t w'_t s_t lies between max s − W − 2d and
 
     |γ|(W + 2d) + 2·uneven,
 
-whatever the sharpness. (The other bound, in `deployed`, grows with the score errors times the spread of the values.)
+whatever the sharpness. (The other bound, in `deployed.py`, grows with the score errors times the spread of the values.)
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from ..arithmetic import FLOAT64
 from ..form import Block
 from ..heads import shortfall
 
-VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
+VANISHED = 800.0  # exp(−800) is 0 in every arithmetic
 
 
 @dataclass(frozen=True)
-class Proportion:
+class ProportionalFit:
     """γ of every head and output, and |v_t − v_0 − γ(s_t − s_0)| ≤ left + Σ_i slopes_i |x_i|, rounding included."""
 
     gamma: Float[Tensor, "head out"]
@@ -39,18 +39,18 @@ class Proportion:
         return (self.left + torch.einsum("bd,htdo->bhto", X, self.slopes)).amax(dim=2) * UP_MANY
 
 
-def proportion(block: Block) -> Proportion:
-    """The best γ in the sense of least squares."""
+def proportional_fit(block: Block) -> ProportionalFit:
+    """The fit with the γ of least squares."""
     there = block.there
     first = there.to(torch.int64).argmax(dim=1)[:, None]
 
     def apart(t: Tensor) -> tuple[Tensor, Tensor]:
-        """(t − t of the first token, how far that may be off); 0 for tokens that are not there."""
+        """(t − t of the first token, how far that may be off); 0 for absent tokens."""
         wide = there.reshape(*there.shape, *[1] * (t.ndim - 2))
         t = t.masked_fill(~wide, 0.0)
         base = t.gather(1, first.reshape(*first.shape, *[1] * (t.ndim - 2)).expand(-1, 1, *t.shape[2:]))
         gap = (t - base).masked_fill(~wide, 0.0)
-        return gap, (2 * FLOAT64.u * gap.abs()).masked_fill(~wide, 0.0)
+        return gap, 2 * FLOAT64.u * gap.abs()
 
     (b, b_off), (k, k_off), (v, v_off), (s, s_off) = map(apart, (block.biases, block.keys, block.values, block.slopes))
     square = b.square().sum(dim=1) + k.square().sum(dim=(1, 2))
@@ -63,12 +63,12 @@ def proportion(block: Block) -> Proportion:
     slopes = slopes + 4 * FLOAT64.u * (s.abs() + size[:, None] * k.abs()[..., None])
     counts = there.sum(dim=1).tolist()
     short = torch.tensor([shortfall(max(n, 1)) for n in counts], dtype=torch.float64) * UP_MANY
-    return Proportion(gamma, left, slopes, short)
+    return ProportionalFit(gamma, left, slopes, short)
 
 
 def maximum_rounding(
-    line: Proportion, X: Float[Tensor, "box coordinate"], d: Float[Tensor, "box head token"]
+    fit: ProportionalFit, X: Float[Tensor, "box coordinate"], d: Float[Tensor, "box head token"]
 ) -> Float[Tensor, "box head out"]:
-    """How far errors of the exponentials, e^(±d), can move a head for |x̂| ≤ X."""
-    moved = line.short + 2 * d.amax(dim=-1)
-    return (moved[..., None] * line.gamma.abs() + 2 * line.uneven(X)) * UP_MANY
+    """How far factors e^(±d) on the exponentials can move a head for |x̂| ≤ X."""
+    moved = fit.short + 2 * d.amax(dim=-1)
+    return (moved[..., None] * fit.gamma.abs() + 2 * fit.uneven(X)) * UP_MANY

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from ...common.outward import U
 from ...layer.form import Block, Form
-from ...layer.rounding.plain import EXP_ULPS, INFLATION, form_rounding
+from ...layer.rounding.whole_box import EXP_ULPS, INFLATION, form_rounding
 
 LARGEST_EXPONENT = 300.0
 AT_ONCE = 2**22  # numbers held at a time

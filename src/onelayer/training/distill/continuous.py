@@ -17,8 +17,8 @@ from ...target.domain import Domain, domain_of
 from ...target.points import uniform_points
 from ...target.samples import numbers_of
 from ...target.target import Target
+from ..descent import train
 from ..recipe import Recipe
-from ..train import train
 from .as_formula import formula_of
 from .determinism import answer, real_tensor, require_deterministic, require_same_twice
 from .fidelity import FidelityMeter

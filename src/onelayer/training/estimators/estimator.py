@@ -28,7 +28,7 @@ from ...model.history import History
 from ...model.transformer import SingleLayerTransformer
 from ...proof.certificate import Certificate
 from ...target.decoding import Decoding
-from ..train import approximation_of_samples
+from ..descent import approximation_of_samples
 from .polished import polished_fit
 from .record import approximation_of, record_of
 from .regression import layer_of, solved_fit

@@ -16,7 +16,7 @@ import torch
 from ...approximation import Approximation
 from ...common.errors import InputError
 from ...layer.arithmetic import Arithmetic, arithmetic_of
-from ..train import train
+from ..descent import train
 from .rows import Rows
 
 HELD_OUT_SHARE = 0.1  # of the samples

@@ -9,7 +9,7 @@ from ....common.errors import InputError
 from ....construction.representative.layer import plan_representative
 from ....pipeline import build
 from ....target.target import Target
-from ....training.train import train
+from ....training.descent import train
 from ...matched_size import layer_size
 from ...peers.task import observed_error
 from .construction import TARGET_AXES, facts_of, target_at

@@ -7,7 +7,7 @@ import numpy as np
 from ....pipeline import build
 from ....target.points import fitting_points, uniform_points
 from ....target.target import Target
-from ....training.train import train as trained
+from ....training.descent import train as trained
 from ...matched_size import layer_size
 from ...peers.task import observed_error
 from .construction import TARGET_AXES, facts_of, target_at

@@ -1,4 +1,4 @@
-"""How far floating point can take plain gates, as the theorem uses them, and forms at the nodes of a certificate.
+"""How far rounding can take the gates of the theorem, and forms at the nodes of a certificate: one bound for the whole box.
 
 Write u = 2^−53 for float64. The model computes, for a gate of sharpness β with normalised coordinates in [−½, ½]:
 
@@ -31,7 +31,7 @@ from ...common.outward import U
 from ..arithmetic import FLOAT64
 from ..form import Form
 
-EXP_ULPS = FLOAT64.exp_error / U  # κ: exp is assumed within κ·u relative; torch and NumPy measure near 1.1
+EXP_ULPS = FLOAT64.exp_error / U  # κ: exp is assumed within κ·u relative; near 1.1 was measured for torch and NumPy
 INFLATION = 1.01
 
 
@@ -72,8 +72,8 @@ def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out
         largest      the shift by the largest score costs u·a_t, and Σ_t w_t a_t ≤ ln n:     u·ln n·R
         sums         normaliser, division, product with the values, the values themselves:  (2n + 12)u·V
 
-    All products are then added up by one sum of so many `summands`: (summands + 6)u·ΣV. Slopes and the linear part move
-    with x: e_x each. `deployed` has the closer bound for a model.
+    All products are then added up in one sum of `summands` terms: (summands + 6)u·ΣV. Slopes and the linear part move
+    with x: e_x each. `deployed.py` has the tighter bound for a model.
     """
     e_x, D = 3 * U * edge, form.dimension
     total = form.bias.abs() * 4 * U + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U * edge)
