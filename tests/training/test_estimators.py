@@ -9,7 +9,6 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-import skops.io
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_friedman1
@@ -93,17 +92,19 @@ def test_several_outputs_of_different_size(method):
     "estimator", [*(ol.OneLayerRegressor(m, **QUICK) for m in METHODS), ol.OneLayerClassifier(**QUICK)]
 )
 def test_survives_pickle_joblib_and_skops(estimator, tmp_path):
+    import skops.io as skops_io  # takes seconds: here alone
+
     X, y = wave(60)
     y = np.where(y > 0, "high", "low") if isinstance(estimator, ol.OneLayerClassifier) else y
     model = clone(estimator).fit(X, y)
     joblib.dump(model, tmp_path / "model.joblib")
-    kept = skops.io.dumps(model)
-    untrusted = skops.io.get_untrusted_types(data=kept)
+    kept = skops_io.dumps(model)
+    untrusted = skops_io.get_untrusted_types(data=kept)
     assert untrusted == [f"{FOLDER}.{type(model).__name__}"]  # no module of torch, nothing else of ours
     for other in (
         pickle.load(io.BytesIO(pickle.dumps(model))),
         joblib.load(tmp_path / "model.joblib"),
-        skops.io.loads(kept, trusted=untrusted),
+        skops_io.loads(kept, trusted=untrusted),
     ):
         assert np.array_equal(other.predict(X), model.predict(X))
         assert other.approximation_.facts == model.approximation_.facts

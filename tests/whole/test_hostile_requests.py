@@ -326,28 +326,27 @@ def threads(server):
     return len(os.listdir(f"/proc/{server.process.pid}/task"))
 
 
-def test_nothing_is_left(tmp_path):
+def test_nothing_is_left(server):
     """Workers, zombies, threads, open files and memory after a mixture of all of it are what they were."""
-    with assailed(tmp_path / "errors") as server:
-        assert waited_for(lambda: len(server.workers) == 2)
-        name = host(server)
-        before = {"files": descriptors(server), "threads": threads(server), "memory": server.memory}
-        for _, data in malformed(name):
-            answer(server, data)
-        for _, path, record in wishes()[::3]:
-            answer(server, wish(name, record, path))
-        waiting = [connected(server) for _ in range(50)]
-        for k, connection in enumerate(waiting):
-            connection.sendall(wish(name, SLOW) if k % 2 else slow(name)[k % 8][1])
-        for connection in waiting:
-            connection.close()
-        for _ in range(3):
-            assert built(server)
-        assert waited_for(lambda: len(server.workers) == 2 and all(map(alive, server.workers)))
-        assert waited_for(lambda: descriptors(server) <= before["files"] + 4), descriptors(server)
-        assert waited_for(lambda: threads(server) <= before["threads"] + 2), threads(server)
-        assert server.memory <= before["memory"] + 60 * 2**20
-        assert built(server) == "CERTIFIED"
+    assert waited_for(lambda: len(server.workers) == 2)
+    name = host(server)
+    before = {"files": descriptors(server), "threads": threads(server), "memory": server.memory}
+    for _, data in malformed(name):
+        answer(server, data)
+    for _, path, record in wishes()[::3]:
+        answer(server, wish(name, record, path))
+    waiting = [connected(server) for _ in range(50)]
+    for k, connection in enumerate(waiting):
+        connection.sendall(wish(name, SLOW) if k % 2 else slow(name)[k % 8][1])
+    for connection in waiting:
+        connection.close()
+    for _ in range(3):
+        assert built(server)
+    assert waited_for(lambda: len(server.workers) == 2 and all(map(alive, server.workers)))
+    assert waited_for(lambda: descriptors(server) <= before["files"] + 4), descriptors(server)
+    assert waited_for(lambda: threads(server) <= before["threads"] + 2), threads(server)
+    assert server.memory <= before["memory"] + 60 * 2**20
+    assert built(server) == "CERTIFIED"
 
 
 @pytest.mark.long
