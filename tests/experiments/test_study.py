@@ -22,7 +22,6 @@ import onelayer as ol
 import studying
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
-from onelayer.common.table import duration
 from onelayer.experiments.study import Study, Sweep, measures
 from onelayer.experiments.study.fitted_rates import RateSpec, fit_rates
 from onelayer.experiments.study.measurement import measure_point
@@ -171,7 +170,6 @@ def test_only_so_many_points_and_a_word_on_the_time_left(tmp_path):
     assert (len(study.rows), study.missing) == (1, 2)
     assert told[0] == ("0 of 3 points", 0.0)
     assert told[-1] == ("1 of 3 points, 0 s left", 1 / 3)
-    assert (duration(40.0), duration(300.0), duration(7800.0)) == ("40 s", "5 min", "2 h 10 min")
 
 
 def test_an_interrupt_leaves_a_store_to_go_on_with(tmp_path):

@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import sys
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 import onelayer as ol
 from cases import plain_config, random_model
 from onelayer.apps.cli import main
-from onelayer.common.table import Table, at_least, at_most
+from onelayer.common.table import at_most
 from onelayer.views import certificate_text, terminal
 from onelayer.views.figures import signed_log
 from onelayer.views.head_map import head_map_of
@@ -177,13 +176,6 @@ def test_words_say_of_which_points_and_on_whose_word(tmp_path):
     assert "does not prove the lower bound of |f|" in certificate_text.how_to_check(share)
 
 
-@pytest.mark.parametrize("value", [8.4714e-07, 8.4716e-07, 0.1, 1 / 3, 12345.6, 1e-300, 999.99, 5e-324])
-def test_printed_bounds_are_proved_too(value):
-    assert float(at_least(value)) <= value <= float(at_most(value))
-    assert float(at_most(value)) <= value * 1.002 or value < 1e-320
-    assert at_most(math.inf) == "inf"
-
-
 def test_nothing_is_drawn_within_the_margin_of_a_jump():
     step = ol.build("where(x1 > 0.5, 1, 0)", [(0, 1)], 0.05, margin=0.1)
     (scene,) = scenes(step)
@@ -261,10 +253,3 @@ def test_terminal_charts_of_layers_without_a_formula():
 
 def test_spark_tells_nothing_from_little():
     assert terminal.spark(np.array([0.0, 1e-9, 0.5, 1.0])) == " ▁▄█"
-
-
-def test_tables_for_papers():
-    table = Table("of a\nkind", ("x & y", "v|w"), [("a_1", "x^2 {}~\\ 50%")])
-    assert table.markdown().splitlines()[0] == r"| x & y | v\|w |"
-    assert table.latex().splitlines()[:3] == ["% of a kind", r"\begin{tabular}{ll}", r"x \& y & v|w \\"]
-    assert r"a\_1 & x\textasciicircum{}2 \{\}\textasciitilde{}\textbackslash{} 50\%" in table.latex()
