@@ -1,0 +1,157 @@
+"""The search for few units: deterministic, interruptible, within its budget, and honest about what it could not do."""
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import onelayer as ol
+from onelayer.common.budget import Budget
+from onelayer.construction.fitted_groups import splittings
+from onelayer.construction.kinks.remainder import remainders_of
+from onelayer.construction.polished.families import family_of
+from onelayer.construction.polished.layer import Candidate, _affordable, polished
+from onelayer.construction.polished.search import UnitSearch, in_parallel, next_size
+from onelayer.construction.polished.why_not import units_needed
+from onelayer.construction.request import Request
+from onelayer.proof.certificate import Box, Certificate, Evidence
+from onelayer.target.group_samples import GroupSamples
+from onelayer.target.target import Target
+
+pytestmark = pytest.mark.usefixtures("as_user")  # many small steps: checks of signatures would take most of the time
+WAVE = Target("sin(6*x1)*x2", [(0, 1)] * 2)
+
+
+def search_of(target: Target, goal: float, **about) -> UnitSearch:
+    group = tuple(range(target.dimension))
+    given = {"budget": Budget(60.0), "most": 60} | about
+    return UnitSearch(
+        family_of("memory", len(group)), GroupSamples(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
+    )
+
+
+def polished_memory(target: Target, tolerance: float) -> Candidate:
+    request = Request(target, tolerance)
+    rest = remainders_of(request)["memory"]
+    return Candidate(request, "memory", rest, splittings(target, 0)[0], Budget(60.0)).run()
+
+
+def test_the_same_seed_gives_the_same_layer():
+    first, second = (search_of(WAVE, 1e-3).run() for _ in range(2))
+    assert first.theta.equal(second.theta)
+    assert first.coefficients.equal(second.coefficients)
+
+
+def test_the_search_meets_its_goal_and_prunes():
+    search = search_of(WAVE, 1e-3)
+    fit = search.run()
+    assert fit.observed <= 1e-3
+    assert fit.units == min(n for n, error in search.tried.items() if error <= 1e-3)
+    assert fit.units < max(search.tried)
+    assert 0.99 < search.done <= 1
+
+
+def test_time_that_is_over_leaves_a_layer_all_the_same():
+    fit = search_of(WAVE, 1e-9, budget=Budget(0.0)).run()
+    assert math.isfinite(fit.observed)
+
+
+@pytest.mark.parametrize("stage", ["polishing", "certifying"])
+def test_an_interrupt_keeps_the_best_so_far(stage):
+    sent = []
+
+    def interrupt(told: str, fraction: float) -> None:
+        if stage in told and not sent:
+            sent.append(told)
+            raise KeyboardInterrupt
+
+    formula = "sin(20*x1*x2) + cos(17*x1 - 9*x2)" if stage == "polishing" else "sin(3*x1*x2)"
+    approx = ol.build(formula, [(0, 1)] * 2, 1e-9 if stage == "polishing" else 1e-2, progress=interrupt)
+    assert sent
+    assert "interrupted: this is the best layer so far" in approx.facts.notes
+    assert approx.certificate.verdict in ("REFUTED", "UNDECIDED")
+    assert np.isfinite(approx(np.full((1, 2), 0.5))).all()
+
+
+def test_results_come_in_order_and_threads_are_as_before():
+    effort, threads = Budget(1.0), torch.get_num_threads()
+    fits = [search_of(WAVE, 1.0).pilot(n) for n in (3, 5)]
+    assert [f.units for f in in_parallel([lambda f=f: f for f in fits], effort)] == [3, 5]
+    assert torch.get_num_threads() == threads
+
+
+def test_sizes_follow_the_rate():
+    assert next_size([(10, 1e-2)], 1e-6) == 15
+    assert next_size([(10, 1e-2), (20, 1e-3)], 1e-9) == 40  # never more than twice
+    assert next_size([(10, 1e-2), (20, 1e-3)], 0.9e-3) == 24  # never less than 1.2 times
+    assert next_size([(10, 1e-3), (20, 1e-2)], 1e-9) == 30  # no rate to go by
+    assert next_size([(10, 1e-2), (20, 1e-3)], 5e-4) == math.ceil(20 * 2 ** (1 / math.log2(10)))
+
+
+def test_what_would_be_needed_is_estimated():
+    search = search_of(WAVE, 1e-6)
+    assert units_needed(search) is None
+    search.tried = {n: math.exp(-2 * math.sqrt(n)) for n in (9, 16, 25)}  # d = 2
+    assert units_needed(search) == math.ceil((math.log(1e6) / 2) ** 2)
+    search.tried = dict.fromkeys((9, 16, 25), 0.1)
+    assert units_needed(search) == 10**9
+
+
+@pytest.mark.long
+def test_gates_that_would_be_cheaper():
+    target = Target("x1*x2", [(0, 1)] * 2)
+    few = _affordable(target, "gates", [], 300)
+    approx = ol.build(target, tolerance=1e-2, construction="gates", units=few)
+    more = ol.build(target, tolerance=1e-2, construction="gates", units=few + 1)
+    assert approx.parameters < 300 <= more.parameters
+    assert _affordable(target, "gates", [], 1) == 0
+
+
+def test_groups_share_the_tolerance():
+    target = Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4)
+    found = polished_memory(target, 1e-4)
+    assert sorted(found.fitted) == [(0,), (1,), (2, 3)]
+    assert found.fitted[(1,)].heads is None  # affine: no units
+    assert found.observed <= found.goal
+
+
+def test_points_of_a_failed_proof_go_back_into_the_samples():
+    found = polished_memory(WAVE, 1e-2)
+    search = found.searches[(0, 1)]
+    before, goal = len(search.pool), search.goal
+    found.resume([Box((0, 1), (0.2, 0.3), (0.4, 0.5))])
+    assert len(search.pool) > before
+    assert search.goal < goal
+    inside = search.extra[0] + 0.5
+    assert (inside >= torch.tensor([0.2, 0.3]) - 1e-12).all()
+    assert (inside <= torch.tensor([0.4, 0.5]) + 1e-12).all()
+    assert found.observed <= search.goal
+
+
+def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
+    """The first proof is made to fail: the layer must be polished again, and be certified then."""
+    home = importlib.import_module("onelayer.pipeline")
+    calls = []
+
+    def fails_once(*given, **about):
+        certificate = home_decide(*given, **about)
+        calls.append(certificate)
+        if len(calls) == 1:
+            evidence = Evidence(worst_boxes=(Box((0, 1), (0.1, 0.1), (0.2, 0.2)),))
+            return Certificate(1e-3, 2e-3, certificate.observed, 1, "analytic", "", evidence=evidence)
+        return certificate
+
+    home_decide = home.decide
+    monkeypatch.setattr(home, "decide", fails_once)
+    approx = ol.build(WAVE, tolerance=1e-3, construction="memory")
+    assert len(calls) == 2
+    assert approx.certificate.verdict == "CERTIFIED"
+
+
+def test_auto_takes_the_family_with_fewer_parameters():
+    target = Target("sin(6*x1)", [(0, 1)])
+    best = polished(Request(target, 1e-5))
+    assert best[0].observed <= best[0].goal
+    assert best[0].parameters == min(p.parameters for p in best if p.observed <= p.goal)

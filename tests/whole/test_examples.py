@@ -1,0 +1,72 @@
+"""The examples run as they stand: each prints what it found and a verdict, and its exit status says that it holds."""
+
+import importlib
+import sys
+
+import pytest
+
+from pages import ROOT
+
+EXAMPLES = ROOT / "examples"
+RUN_HERE = ("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "water_density")
+LONG = ("van_der_waals", "sequence")
+WITHOUT_MORE = [  # water has a test of its own
+    pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-1]
+]
+RUN_ELSEWHERE = {"demo": "test_demo", "errata": "test_paper"}
+
+
+def run(name: str) -> int:
+    return importlib.import_module(name).main()
+
+
+@pytest.mark.parametrize("name", WITHOUT_MORE)
+def test_example_runs(name, capsys):
+    assert run(name) == 0
+    assert "CERTIFIED" in capsys.readouterr().out
+
+
+def test_every_example_is_run_and_says_what_you_learn():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*RUN_HERE, *RUN_ELSEWHERE}
+    for name in RUN_HERE:
+        about = importlib.import_module(name).__doc__
+        assert f"python examples/{name}.py" in about
+        assert "What you learn:" in about
+
+
+@pytest.mark.long
+def test_the_water_example_is_honest(capsys):
+    """What rests on a sampled constant says so, and what is only observed has no bound."""
+    pytest.importorskip("CoolProp")
+    import water_density
+
+    slopes = water_density.steepest()
+    assert 0.4 < slopes[0] < 0.8
+    assert run("water_density") == 0
+    out = capsys.readouterr().out
+    assert "assumes: the modulus of continuity as declared" in out
+    assert "by the declared modulus" in out
+    fine = next(line for line in out.splitlines() if line.startswith("nothing assumed"))
+    assert fine.endswith("UNDECIDED")
+    assert " none " in fine
+
+
+def test_without_coolprop_there_is_one_clear_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "CoolProp", None)
+    assert run("water_density") == 2
+    assert capsys.readouterr().out == "CoolProp is not installed: pip install 'onelayer[examples]'\n"
+
+
+def test_without_a_compiler_there_is_one_clear_line(monkeypatch, capsys):
+    import surrogate_in_c
+
+    monkeypatch.setattr(surrogate_in_c.shutil, "which", lambda name: None)
+    assert surrogate_in_c.main() == 0
+    assert "no C compiler" in capsys.readouterr().out
+
+
+def test_numbers_that_cannot_be_sorted_are_refused(capsys):
+    import sorting
+
+    assert sorting.main(["0.5", "2"]) == 2
+    assert "between 0 and 1" in capsys.readouterr().out
