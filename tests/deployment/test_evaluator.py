@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fast import lattice_layer
 
 import onelayer as ol
 from cases import lattice_layer, random_layer

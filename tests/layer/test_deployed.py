@@ -5,8 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fast import lattice_layer
-from test_reading import built
 
 import onelayer as ol
 from cases import KINDS_AND_LAYOUTS, built, lattice_layer, loud, random_layer

@@ -15,8 +15,6 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from test_deployed import loud
-from test_reading import built
 
 import onelayer as ol
 from cases import built, loud, plain_config, random_layer, random_model
