@@ -332,7 +332,7 @@ def test_flushed_subnormals_are_covered_or_excluded():
 @pytest.mark.parametrize(
     "change", [{"vocabulary": 3}, {"decoding": []}, {"decoding": {"kind": "round"}}, {"output_shape": [7]}]
 )
-def test_a_folder_that_contradicts_its_model_is_refused(change, tmp_path):
+def test_a_folder_that_contradicts_its_model_is_refused(change, tmp_path, as_user):
     from onelayer.deployment.folder import FILES, _digest, _json
 
     gallery.sort(3).save(tmp_path / "s")
