@@ -11,8 +11,9 @@ the imports:
 
 An *entry* is a call event of `sys.setprofile` for Python code of the package, on the main thread: a call or the resumption of
 a generator, not a return. *Modules* are the files with at least one entry, some of them at the top, in no folder. A *change of
-room* is an entry in another room than the entry before it, whoever the caller was. The last column counts changes again with
-all modules at the top taken as one room. Before the package had rooms (75 modules at the top) this script printed
+room* is an entry in another room than the entry before it, whoever the caller was. Entries in `common` are left out: like a
+library, it belongs to every room. The last column counts changes again with all modules at the top taken as one room. Before the
+package had rooms (75 modules at the top, `common` among them) this script printed
 
     command    96 modules, 44 of them at the top; 3,155 changes; 592 with the top as one room
     build      66 modules, 29 of them at the top; 2,807 changes; 379 with the top as one room
@@ -72,6 +73,7 @@ def room_or_top(entry: Entry) -> str:
 
 def changes(entered: list[Entry], room: Callable[[Entry], str] = room) -> list[tuple[Entry, Entry]]:
     """(last entry in one room, first entry in the next) for every change of room."""
+    entered = [entry for entry in entered if room(entry) != "common"]
     return [(before, after) for before, after in pairwise(entered) if room(before) != room(after)]
 
 

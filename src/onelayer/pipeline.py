@@ -16,7 +16,7 @@ from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
 from .construction.methods import METHODS, facts_of
-from .construction.relative import marked, relative_to
+from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import Construction, Method, Request
 from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
@@ -70,29 +70,21 @@ def build(
     """
     started = time.perf_counter()
     target = target_of(
-        function,
-        domain,
-        shape=shape,
-        output_shape=output_shape,
-        lipschitz=lipschitz,
-        modulus=modulus,
-        within=within,
-        evaluation_error=evaluation_error,
-        margin=margin,
-        split=split,
-        symmetric=symmetric,
-    )
-    arithmetic = arithmetic_of(dtype)
+        function, domain, shape=shape, output_shape=output_shape, lipschitz=lipschitz, modulus=modulus, within=within,
+        evaluation_error=evaluation_error, margin=margin, split=split, symmetric=symmetric,
+    )  # fmt: skip
     require_tolerance(tolerance)
     scale = relative_to(target, tolerance) if relative else None
-    tolerance = scale.tolerance if scale else tolerance
-    wanted = (method, construction, layout, units, hinges, arithmetic, device, seed, seconds, progress, scale)
-    request = Request(target, tolerance, *wanted).checked()
+    request = Request(
+        target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
+        units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, seconds=seconds,
+        progress=progress, relative=scale,
+    ).checked()  # fmt: skip
 
     found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
     model = assembled(request, found.layer, found.frame)  # heads and values → weights
     certificate = found.certificate or decide(model, request.claim, proved=found.proved)
-    certificate = marked(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
+    certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
     facts = facts_of(found, request, time.perf_counter() - started)
     return Approximation.of(model, target, certificate, facts)
 

@@ -12,7 +12,7 @@ import pytest
 import onelayer as ol
 from explorers import alive, serving
 from onelayer.apps.web.input import LayerSpec, spec_of, training_of
-from onelayer.apps.web.limits import Limits
+from onelayer.apps.web.limits import VisitorLimits
 from onelayer.common.errors import InputError
 
 SINES = {"formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2}
@@ -174,16 +174,19 @@ def test_headers_and_foreigners(server, client):
 )
 def test_bad_requests_are_refused(change):
     with pytest.raises(InputError):
-        spec_of({**SINES, **change}, Limits())
+        spec_of({**SINES, **change}, VisitorLimits())
 
 
 def test_requests():
-    assert spec_of(SINES, Limits()) == LayerSpec("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
-    assert spec_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, Limits()).sides == {"T": ("0", "1"), "p": ("1", "2")}
-    assert training_of({**SINES, "parameters": 200}, Limits())[1] == 200
+    assert spec_of(SINES, VisitorLimits()) == LayerSpec("sin(x1) + sin(x2)", "0:2*pi", 1e-2)
+    assert spec_of({"formula": "T*p", "domain": "T=0:1, p=1:2"}, VisitorLimits()).sides == {
+        "T": ("0", "1"),
+        "p": ("1", "2"),
+    }
+    assert training_of({**SINES, "parameters": 200}, VisitorLimits())[1] == 200
     for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
         with pytest.raises(InputError):
-            training_of(wrong, Limits())
+            training_of(wrong, VisitorLimits())
 
 
 def test_a_killed_server_leaves_no_worker():

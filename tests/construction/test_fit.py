@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from onelayer.construction.fitted_groups import FittedGroup, combined
-from onelayer.construction.group_samples import GroupSamples
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.fit import (
     Fit,
-    Limits,
-    Samples,
+    FitSamples,
+    StepLimits,
     _normal_equations,
     _state,
     errors_at,
@@ -20,17 +19,18 @@ from onelayer.construction.polished.fit import (
     sharpen,
 )
 from onelayer.construction.solved.values import Solution
+from onelayer.target.group_samples import GroupSamples
 from onelayer.target.target import Target
 
 FAMILIES = ["memory", "gates"]
-FREE = Limits(cap=1e3, reach=200.0, enough=0.0)
+FREE = StepLimits(cap=1e3, reach=200.0, enough=0.0)
 
 
-def samples_of(formula: str, dimension: int, count: int = 400) -> Samples:
+def samples_of(formula: str, dimension: int, count: int = 400) -> FitSamples:
     source = GroupSamples(Target(formula, [(0, 1)] * dimension), tuple(range(dimension)), 0)
     points, values = source.sample(count, 5)
     pool, pool_values = source.sample(3000, 6)
-    return Samples(points, values, torch.ones(len(points), dtype=torch.float64), pool, pool_values)
+    return FitSamples(points, values, torch.ones(len(points), dtype=torch.float64), pool, pool_values)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -43,7 +43,7 @@ def made(formula, domain, tolerance, dtype="float64", construction="gates", layo
     """(layer of the kinks, certificate, Approximation) of a formula that is all affine and kinks."""
     target, kinks = taken(formula, domain, construction, layout)
     assert kinks.nothing_left, kinks.smooth.text
-    assert kinks.left == ()
+    assert kinks.kinks_left == ()
     arithmetic = arithmetic_of(dtype)
     found = kink_layer(kinks, SHARE * tolerance, arithmetic)
     layer, outputs = found.layer, outputs_of(target)
@@ -126,7 +126,7 @@ def test_other_layouts_have_heads_only(tmp_path, layout):
     _, kinks = taken("abs(x1+x2)", SQUARE, layout=layout)
     assert kinks.nothing_left  # x1 + x2 is positive there
     _, kinks = taken("abs(x1+x2)", [(-1, 1)] * 2, layout=layout)
-    assert kinks.left == ("abs(x1 + x2)",)
+    assert kinks.kinks_left == ("abs(x1 + x2)",)
 
 
 def test_memory_has_hinges_only(tmp_path):
@@ -134,7 +134,7 @@ def test_memory_has_hinges_only(tmp_path):
     assert (layer.units, layer.reads, len(layer.hinges)) == (0, [0], 2)
     assert certificate.verdict == "CERTIFIED"
     assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
-    assert taken("max(x1, x2, x3)", CUBE, "memory")[1].left == ("max(x1, x2, x3)",)
+    assert taken("max(x1, x2, x3)", CUBE, "memory")[1].kinks_left == ("max(x1, x2, x3)",)
 
 
 def test_nested_kinks_across_the_box(tmp_path):
@@ -145,7 +145,7 @@ def test_nested_kinks_across_the_box(tmp_path):
     assert certificate.verdict == "CERTIFIED"
     assert check(approximation.save(tmp_path / "f"), seconds=60.0).verdict == "VALID"
     for formula in ("abs(abs(x1 - x2) - abs(x1 + 2*x2))", "max(x1 + x2, x1, x2, 0)"):
-        assert taken(formula, [(-1, 1)] * 2)[1].left == (formula,)
+        assert taken(formula, [(-1, 1)] * 2)[1].kinks_left == (formula,)
 
 
 def test_a_wrong_weight_is_not_certified():
@@ -177,7 +177,7 @@ def test_what_is_left(formula, smooth, left):
     """The rest is exact: a tree, not a difference of floats."""
     target, kinks = taken(formula, [(-1, 1)] * 3)
     assert kinks.smooth.text == smooth
-    assert kinks.left == left
+    assert kinks.kinks_left == left
     assert kinks.smooth.names == target.formula.names
     x = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
     found = kink_layer(kinks, 1e-9, FLOAT64)
@@ -223,7 +223,7 @@ def test_scales_are_changed_only_if_needed():
     assert kinks.frame.scale == (0.25, 0.25, 0.25, 1.0, 1 / 3)
     assert [len(kinks.heads), len(kinks.hinges)] == [2, 1]  # |x1 − x3| has the scales already, |x4 − x5| is a hinge
     _, kinks = taken("max(x1, x2, x3) + max(x1, 2*x2, 0.1) + x1", CUBE)
-    assert kinks.left == ("max(x1, 2*x2, 0.1)",)  # contradicting scales
+    assert kinks.kinks_left == ("max(x1, 2*x2, 0.1)",)  # contradicting scales
 
 
 @pytest.mark.parametrize("kind", ["gates", "memory"])

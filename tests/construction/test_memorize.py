@@ -304,7 +304,7 @@ def test_what_cannot_be_told_apart_is_refused():
         (np.eye(3), [1, 2, 3], {"tolerance": -1.0}, "tolerance"),
         (np.eye(3), [1, 2, 3], {"dtype": "float16"}, "float16"),
         (np.eye(3), [1, 2, 3], {"seed": -1}, "seed"),
-        (np.eye(3), [1, 2, 3], {"names": ["a", "a", "b"]}, "3 different names"),
+        (np.eye(3), [1, 2, 3], {"names": ["a", "a", "b"]}, "3 distinct names"),
         ([["a"]], [1], {}, "real numbers as X"),
     ],
 )
@@ -353,7 +353,7 @@ def test_csv_with_labels(run):
     assert out.endswith("written to f\n")
     assert ol.load("f").domain.names == ("width", "length")
     status, out, err = run("eval", "f", "0.5", "-3")
-    assert (status, err) == (0, "note: the certificate speaks of the stored samples alone\n")
+    assert (status, err) == (0, "note: the certificate holds for the stored samples only\n")
     assert out.splitlines()[-1] == "answer: virginica"
     record = json.loads(run("eval", "f", "1.5", "2", "--json")[1])
     assert (record["answer"], record["inside"]) == ("setosa", None)  # whether a point is stored is not known

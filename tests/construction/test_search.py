@@ -10,14 +10,14 @@ import torch
 import onelayer as ol
 from onelayer.common.budget import Budget
 from onelayer.construction.fitted_groups import splittings
-from onelayer.construction.group_samples import GroupSamples
 from onelayer.construction.kinks.remainder import remainders_of
 from onelayer.construction.polished.families import family_of
-from onelayer.construction.polished.layer import Box, Polished, _affordable, polished
+from onelayer.construction.polished.layer import Candidate, _affordable, polished
 from onelayer.construction.polished.search import UnitSearch, in_parallel, next_size
 from onelayer.construction.polished.why_not import units_needed
 from onelayer.construction.request import Request
-from onelayer.proof.certificate import Certificate, DecidingBox, Evidence
+from onelayer.proof.certificate import Box, Certificate, Evidence
+from onelayer.target.group_samples import GroupSamples
 from onelayer.target.target import Target
 
 pytestmark = pytest.mark.usefixtures("as_user")  # many small steps: checks of signatures would take most of the time
@@ -32,10 +32,10 @@ def search_of(target: Target, goal: float, **about) -> UnitSearch:
     )
 
 
-def polished_memory(target: Target, tolerance: float) -> Polished:
+def polished_memory(target: Target, tolerance: float) -> Candidate:
     request = Request(target, tolerance)
     rest = remainders_of(request)["memory"]
-    return Polished(request, "memory", rest, splittings(target, 0)[0], Budget(60.0)).run()
+    return Candidate(request, "memory", rest, splittings(target, 0)[0], Budget(60.0)).run()
 
 
 def test_the_same_seed_gives_the_same_layer():
@@ -112,8 +112,8 @@ def test_gates_that_would_be_cheaper():
 def test_groups_share_the_tolerance():
     target = Target("sin(x1) + x2 + exp(x3)*x4", [(0, 1)] * 4)
     found = polished_memory(target, 1e-4)
-    assert sorted(found.parts) == [(0,), (1,), (2, 3)]
-    assert found.parts[(1,)].heads is None  # affine: no units
+    assert sorted(found.fitted) == [(0,), (1,), (2, 3)]
+    assert found.fitted[(1,)].heads is None  # affine: no units
     assert found.observed <= found.goal
 
 
@@ -121,7 +121,7 @@ def test_points_of_a_failed_proof_go_back_into_the_samples():
     found = polished_memory(WAVE, 1e-2)
     search = found.searches[(0, 1)]
     before, goal = len(search.pool), search.goal
-    found.resume([Box((0, 1), np.array([0.2, 0.3]), np.array([0.4, 0.5]))])
+    found.resume([Box((0, 1), (0.2, 0.3), (0.4, 0.5))])
     assert len(search.pool) > before
     assert search.goal < goal
     inside = search.extra[0] + 0.5
@@ -139,7 +139,7 @@ def test_a_certificate_that_fails_sends_the_layer_back(monkeypatch):
         certificate = home_decide(*given, **about)
         calls.append(certificate)
         if len(calls) == 1:
-            evidence = Evidence(worst_boxes=(DecidingBox((0, 1), (0.1, 0.1), (0.2, 0.2)),))
+            evidence = Evidence(worst_boxes=(Box((0, 1), (0.1, 0.1), (0.2, 0.2)),))
             return Certificate(1e-3, 2e-3, certificate.observed, 1, "analytic", "", evidence=evidence)
         return certificate
 

@@ -17,7 +17,7 @@ from onelayer.layer.form import Block, Form, form_of
 from onelayer.layer.heads import Hinges, scattered_memory
 from onelayer.layer.layer import memory_layer
 from onelayer.layer.rounding.deployed import Boxes, Deployment, box_rounding
-from onelayer.proof.decision import deployment
+from onelayer.proof.decision import deployment_of
 
 
 def points(count, D, seed=0):
@@ -156,7 +156,7 @@ def test_devices_that_cannot_answer(device, as_user):
 def test_every_head_that_is_added_up_counts():
     """A model that adds heads up in several places may round less often than the form, which adds them in one."""
     reading = ol.build("sin(x1)*x2", [(0, 1)] * 2, 1e-2).fast("linear").reading
-    assert deployment(replace(reading, summands=1), FLOAT64).summands >= reading.form.heads > 1
+    assert deployment_of(replace(reading, summands=1), FLOAT64).summands >= reading.form.heads > 1
 
 
 def test_changed_weights_have_no_bound():

@@ -481,7 +481,7 @@ def test_files_that_are_none(product, run, monkeypatch):
     refused(run("eval", "product", "--input", "in.npy", "--output", "out.parquet"), "call it out.npy")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused(run("eval", "product", "--input", "in.parquet", "--output", "out.parquet"), "onelayer[files]")
-    with pytest.raises(ol.InputError, match="outside='allow'"):
+    with pytest.raises(ol.InputError, match="outside, one of allow"):
         product.evaluate("in.npy", "out.npy", outside="maybe")
 
 

@@ -228,7 +228,7 @@ def test_a_study_from_axes(tmp_path, capsys, as_user):
     ("change", "words"),
     [
         (("tolerance = [", "tolerence = ["), "'tolerence'"),
-        (("measure = \"construct\"", "measure = \"guess\""), "a measure among"),
+        (("measure = \"construct\"", "measure = \"guess\""), "a measure, one of"),
         (("target = \"wave\"", "target = \"surf\""), "'surf'"),
         (("[0.1, 0.05", "[\"low\", 0.05"), "tolerance, a number"),
         (("exclude = [{ tolerance", "exclude = [{ tol"), "'tol'"),

@@ -17,7 +17,7 @@ from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import Boxes, box_rounding, deployed_rounding, edges
 from onelayer.layer.rounding.whole_box import form_rounding
-from onelayer.proof.decision import deployment
+from onelayer.proof.decision import deployment_of
 
 SIDES = [(-1.0, 2.0), (0.0, 1.0), (1000.0, 1001.0), (1e6, 1e6 + 1), (0.1, 0.1003)]
 STRATEGY = (
@@ -46,7 +46,7 @@ def deployed(case, D, seed, sharp, side, size, arithmetic):
     reading = form_of_model(model, places, float(torch.maximum(low.abs(), high.abs()).max()) * (1 + 4 * arithmetic.u))
     if reading is None:
         return None
-    how = deployment(reading, arithmetic)
+    how = deployment_of(reading, arithmetic)
     bound = deployed_rounding(reading.form, low, high, how)
     rng = np.random.default_rng(seed)
     unit = np.concatenate([rng.random((600, D)), rng.integers(0, 2, size=(20, D))])
@@ -114,7 +114,7 @@ def test_every_box_bounds_its_own_points():
         model, places, reading, _, _ = deployed(case, 2, seed, 30.0, (0.0, 1.0), 100.0, FLOAT32)
         rng = np.random.default_rng(seed)
         centres, halves = rng.uniform(-0.45, 0.45, size=(40, 2)), rng.uniform(0, 0.05, size=(40, 2))
-        how = deployment(reading, FLOAT32)
+        how = deployment_of(reading, FLOAT32)
         bounds = box_rounding(reading.form, Boxes(torch.from_numpy(centres), torch.from_numpy(halves)), how)
         for c, r, bound in zip(centres, halves, bounds, strict=True):
             unit = c + r * rng.uniform(-1, 1, size=(100, 2)) + 0.5
@@ -160,7 +160,7 @@ def test_the_rounding_of_maxima_does_not_grow_with_their_sharpness(arithmetic, s
     model = model.to(arithmetic.dtype)
     reading = form_of_model(model, places)
     edge = torch.full((3,), 0.5, dtype=torch.float64)
-    bound = float(deployed_rounding(reading.form, -edge, edge, deployment(reading, arithmetic)))
+    bound = float(deployed_rounding(reading.form, -edge, edge, deployment_of(reading, arithmetic)))
     assert bound < 100 * arithmetic.u + 2 * sum(values.abs().flatten()) * shortfall(3) / abs(sharpness)
     middle = rng.uniform(-0.2, 0.2, size=(40, 1)) - np.repeat(offsets.numpy(), 20, axis=0)  # all tokens contend
     points = np.clip(middle + 0.5 + rng.normal(size=(40, 3)) / abs(sharpness), 0, 1).astype(np.float32).astype(float)
@@ -181,7 +181,7 @@ def test_tables_are_within_the_bound(counts, step, size, seed, arithmetic):
     reading = form_of_model(model.to(arithmetic.dtype), places)
     assert LinearAttention(reading.form, reading.frame).compiled[arithmetic.dtype].shared
     edge = torch.full((D,), 0.5, dtype=torch.float64)
-    bound = deployed_rounding(reading.form, -edge, edge, deployment(reading, arithmetic))
+    bound = deployed_rounding(reading.form, -edge, edge, deployment_of(reading, arithmetic))
     points = np.random.default_rng(seed).random((400, D)).astype(np.float32).astype(np.float64)
     if arithmetic is FLOAT64:
         points = points[:8]

@@ -25,7 +25,7 @@ from onelayer.layer.rounding.whole_box import form_rounding
 from onelayer.proof.analytic import chebyshev
 from onelayer.proof.analytic.grid import Grids, grid_rounding, on_grids
 from onelayer.proof.analytic.prove import prove
-from onelayer.proof.analytic.strip import Ellipses, largest
+from onelayer.proof.analytic.strip import Ellipses, size_on_ellipses
 from onelayer.proof.analytic.subdivision import tiling
 from onelayer.proof.analytic.summand import Summand
 from onelayer.proof.analytic.tiles import Tiles
@@ -41,9 +41,9 @@ def test_the_strip_bound_holds_at_complex_points(seed, kind, rho, sharp, width):
     form = form_of(random_layer(2, 1, seed, 10**sharp, kind))
     rng = np.random.default_rng(seed)
     c, r = rng.uniform(-0.4, 0.4, size=(1, 2)), 10**width * rng.uniform(0.1, 1, size=(1, 2))
-    bound = largest(form, Ellipses(torch.from_numpy(c), torch.from_numpy(r), torch.tensor([[rho]]).double())).numpy()[
-        0, :, 0
-    ]
+    bound = size_on_ellipses(
+        form, Ellipses(torch.from_numpy(c), torch.from_numpy(r), torch.tensor([[rho]]).double())
+    ).numpy()[0, :, 0]
     for i in range(2):
         if math.isfinite(bound[i]):
             assert np.abs(complex_value(form, on_ellipse(rng, c[0], r[0], rho, i))).max() <= bound[i]
@@ -75,12 +75,12 @@ def test_negligible_tokens_may_turn_as_they_like():
         form_of(layer),
         Ellipses(torch.full((1, 1), 0.2).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()),
     )
-    assert largest(form, far, closely=False).isinf().all()
-    assert 1 <= float(largest(form, far)) < 1.1
+    assert size_on_ellipses(form, far, closely=False).isinf().all()
+    assert 1 <= float(size_on_ellipses(form, far)) < 1.1
     near = Ellipses(
         torch.full((1, 1), -0.35).double(), torch.full((1, 1), 0.1).double(), torch.full((1, 1), 2.0).double()
     )
-    assert largest(form, near).isinf().all()
+    assert size_on_ellipses(form, near).isinf().all()
 
 
 def _gate(sharpness, offset):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from onelayer.common.budget import Budget
-from onelayer.construction.group_samples import GroupSamples
 from onelayer.proof.bisection import prove as bisect
 from onelayer.proof.claim import Claim
 from onelayer.target.envelope import envelope_of
+from onelayer.target.group_samples import GroupSamples
 from onelayer.target.groups import groups_of
 from onelayer.target.samples import data_of
 

@@ -127,7 +127,7 @@ def test_figures_of_other_values(product):
         (lambda p: p.plot("pie"), "a picture", "'pie'"),
         (lambda p: p.plot("training"), "the history", "none"),
         (lambda p: p.plot("contributions"), "a point", "None"),
-        (lambda p: p.plot("function", output=3), "an output", "3"),
+        (lambda p: p.plot("function", output=3), "output, a whole number", "3"),
         (lambda p: ol.plot(p.model, "heads"), "an Approximation to choose", "heads"),
         (lambda p: ol.gallery.histogram(4, 3).plot(), "real inputs", "token numbers"),
         (lambda p: ol.gallery.sort(3, tolerance=1e-3).plot("error"), "f, to draw", "not available"),

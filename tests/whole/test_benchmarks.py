@@ -150,6 +150,7 @@ def test_changes_of_room():
     entered += [("pipeline.py", "build"), ("pipeline.py", "d")]
     assert len(walk.changes(entered)) == 3
     assert len(walk.changes(entered, walk.room_or_top)) == 2
+    assert len(walk.changes([*entered, ("common/budget.py", "over"), ("pipeline.py", "d")])) == 3
     assert walk.pairs_table(entered, 1).splitlines()[2:] == ["| pipeline.py → target | 1 | target/domain.py: a 1 |"]
 
 
@@ -157,13 +158,13 @@ def test_a_walk_sees_the_second_run_alone():
     calls = []
 
     def run() -> None:
-        calls.append(PARABOLA.dimension)
+        calls.append(PARABOLA.outputs)
         if len(calls) == 1:
             named("franke").target(np.zeros((1, 2)))
 
     modules = {module for module, _ in walk.walk(run)}
-    assert calls == [2, 2]
-    assert modules == {"target/target.py", "target/domain.py"}
+    assert calls == [1, 1]
+    assert modules == {"target/target.py"}
     assert sys.getprofile() is None
 
 

@@ -29,7 +29,7 @@ from onelayer.layer.magnitudes import total_of
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
 from onelayer.proof.certificate import Certificate
-from onelayer.proof.decision import deployment
+from onelayer.proof.decision import deployment_of
 
 LINES = 1370  # the whole checker, docstrings and all: one file to read
 
@@ -550,7 +550,7 @@ def test_its_rounding_is_close_to_the_library_s(tmp_path, kind, seed):
     model, places, _ = deployed(tmp_path / "f", *case, torch.float32)
     own = np.array(rounding_of(tmp_path / "f", 1e-300))
     reading, box = form_of_model(model, places), torch.full((2,), 0.5, dtype=torch.float64)
-    theirs = deployed_rounding(reading.form, -box, box, deployment(reading, FLOAT32)).numpy()
+    theirs = deployed_rounding(reading.form, -box, box, deployment_of(reading, FLOAT32)).numpy()
     assert (own <= 2 * theirs).all()
     assert (theirs <= 2 * own).all()
 

@@ -18,9 +18,9 @@ from explorers import Server, alive
 
 START = """
 from onelayer.apps.web import server
-from onelayer.apps.web.limits import Limits
+from onelayer.apps.web.limits import VisitorLimits
 server.HEADER_SECONDS = server.READING_SECONDS = 2.0
-server.serve(0, limits=Limits(body_seconds=2.0, {}), started=lambda address: print(address, flush=True))
+server.serve(0, limits=VisitorLimits(body_seconds=2.0, {}), started=lambda address: print(address, flush=True))
 """
 SLOW = {"formula": "sin(9*x1*x2*x3) + exp(-40*(x1 - x2)**2)*x3", "domain": "0:1", "tolerance": 1e-6}
 PATIENCE = 60  # seconds until a silent server counts as hanging

@@ -1,4 +1,4 @@
-"""Parts: what was fitted group by group, and the one layer that they make up together."""
+"""What was fitted group by group, and the one layer that it makes up."""
 
 import math
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from ..layer.heads import Gates, Memory, joined
 from ..layer.layer import Layer, MemoryLayer, gate_layer, memory_layer
 from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
+from ..target.group_samples import GroupSamples, base_of
 from ..target.groups import groups_of
 from ..target.target import Target
-from .group_samples import GroupSamples, base_of
 from .solved.values import Solution
 
 
@@ -25,7 +25,7 @@ from .solved.values import Solution
 class FittedGroup:
     """A group of coordinates with its heads and coefficients: of 1; of x, but for gates; of the heads' features.
 
-    Without heads the part is affine. Weights sum to 1, so every softmax has one feature less than tokens.
+    Without heads the fit is affine. Weights sum to 1, so every softmax has one feature fewer than tokens.
     """
 
     group: tuple[int, ...]
@@ -44,40 +44,38 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
 
 
 def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupSamples]]:
-    """Ways to fit f group by group: over disjoint groups; before that, if a formula's terms show them, over overlapping ones."""
+    """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones."""
     apart = groups_to_fit(target)
     found = [[GroupSamples(target, group, seed, None, ratios) for group in apart]]
     if target.formula is None or target.domain.within or target.margin:
         return found
     small = maximal(links_of(target.formula)) or apart
     if small != apart:
-        parts = parts_of(target.formula, small)
-        found.insert(
-            0, [GroupSamples(target, group, seed, part, ratios) for group, part in zip(small, parts, strict=True)]
-        )
+        parts = zip(small, parts_of(target.formula, small), strict=True)
+        found.insert(0, [GroupSamples(target, group, seed, formula, ratios) for group, formula in parts])
     return found
 
 
-def combined(target: Target, parts: list[FittedGroup], family: str) -> Layer:
-    """One layer from the parts of all groups; their constants, and f at the centre, become the bias."""
+def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
+    """One layer from the fits of all groups; their constants, and f at the centre, become the bias."""
     D, m = target.dimension, target.outputs
-    bias = sum((part.solution.coefficients[0] for part in parts), start=base_of(target))
+    bias = sum((fit.solution.coefficients[0] for fit in fitted), start=base_of(target))
     linear = torch.zeros(D, m, dtype=torch.float64)
     banks, gate_values, memories, token_values = [], [], [], []
-    for part in parts:
-        c, size = part.solution.coefficients[1:], len(part.group)
-        if isinstance(part.heads, Gates):
-            slots = torch.zeros(len(part.heads), D + 2, m, dtype=torch.float64)
-            slots[part.heads.slots(full=True)] = c
-            banks.append(part.heads)
+    for fit in fitted:
+        c, size = fit.solution.coefficients[1:], len(fit.group)
+        if isinstance(fit.heads, Gates):
+            slots = torch.zeros(len(fit.heads), D + 2, m, dtype=torch.float64)
+            slots[fit.heads.slots(full=True)] = c
+            banks.append(fit.heads)
             gate_values.append(slots)
             continue
-        linear[list(part.group)] += c[:size]
-        if part.heads is not None:
+        linear[list(fit.group)] += c[:size]
+        if fit.heads is not None:
             values = torch.cat([torch.zeros(1, m, dtype=torch.float64), c[size:]])
             middle = (values.amax(dim=0) + values.amin(dim=0)) / 2  # values around 0 round less
             bias = bias + middle
-            memories.append(part.heads)
+            memories.append(fit.heads)
             token_values.append(values - middle)
     if family == "gates":
         return gate_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
@@ -92,7 +90,7 @@ def combined(target: Target, parts: list[FittedGroup], family: str) -> Layer:
 
 
 def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerConfig:
-    """The shape of the Transformer that the layer will be."""
+    """The shape of the Transformer that the layer will become."""
     if isinstance(layer, MemoryLayer):
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
@@ -115,9 +113,9 @@ def single_rounding(layer: Layer, enough: float) -> float:
 
 
 def rounding_per_value(arithmetic: Arithmetic, family: str, units: int, groups: int, dimension: int) -> float:
-    """Of float32, about, per unit of Σ|c|: a contribution within ±|c|/2 of n heads with T tokens is off by u|c|(n + 2T + 9)/2.
+    """About, in float32, per unit of Σ|c|: a contribution within ±|c|/2 of n heads with T tokens is off by u|c|(n + 2T + 9)/2.
 
-    Nothing in float64, where it is far below any tolerance that can be met.
+    0 in float64, where it is far below any tolerance that can be met.
     """
     if arithmetic is not FLOAT32:
         return 0.0

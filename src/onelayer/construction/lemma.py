@@ -1,7 +1,7 @@
 """Layers whose error is bounded by a lemma: those of the gallery, and memorised samples.
 
-Their function is described by words and numbers, not by a formula: the folder says which one it is, and the certificate
-which lemma bounds the error, from which terms.
+Their function is described by words and numbers, not by a formula: the folder says which function it is, the certificate
+which lemma bounds the error, and from which terms.
 """
 
 import math
@@ -40,7 +40,7 @@ def approximation_by_lemma(
     samples: tuple[np.ndarray, np.ndarray],
     domain: str = "",
 ) -> Approximation:
-    """The Approximation with its certificate; the error is observed at `samples` (inputs as users give them, exact answers).
+    """The Approximation with its certificate; the error is observed at `samples` (inputs as users pass them, exact answers).
 
     `domain` is the domain in words, where the box does not say it all.
     """

@@ -1,4 +1,4 @@
-"""The methods by name: each turns a request into a layer, heads and values, and how the result is described."""
+"""The methods by name: each turns a request into a layer (heads and values); and how the result is described."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ from .symmetric import symmetric_layer
 def _polished(request: Request, certify: Certify) -> Found:
     """The fewest units that are certified: the proof may send a layer back."""
     best = refined(polished(request), certify)
-    return Found(best.layer, best.source.rest.frame, best.certificate, notes=explain_failure(best))
+    return Found(best.layer, best.candidate.remainder.frame, best.certificate, notes=explain_failure(best))
 
 
 def _solved(request: Request, certify: Certify) -> Found:
@@ -30,7 +30,7 @@ def _solved(request: Request, certify: Certify) -> Found:
 
 
 def _representative(request: Request, certify: Certify) -> Found:
-    """The paper's construction; the theorem speaks of float64."""
+    """The paper's construction; the theorem is about float64."""
     target = request.target
     plan = plan_representative(target, request.tolerance, layout=request.layout)
     layer, values_error = representative_layer(target, plan, request.progress)
@@ -42,7 +42,7 @@ METHODS: dict[str, Callable[[Request, Certify], Found]] = {
     "polished": _polished,
     "solved": _solved,
     "representative": _representative,
-    "symmetric": symmetric_layer,  # whatever was asked for, if the target is declared symmetric
+    "symmetric": symmetric_layer,  # whatever the request says, if the target is declared symmetric
 }
 
 

@@ -1,7 +1,7 @@
 """A relative tolerance: |T − f| ≤ tolerance · m on the whole domain, m > 0 a lower bound of |f| there, for all outputs.
 
-It implies |T − f| ≤ tolerance · |f| everywhere. From here on everything speaks of the absolute tolerance, tolerance · m
-rounded down. How m is known:
+It implies |T − f| ≤ tolerance · |f| everywhere. From here on only the absolute tolerance counts, tolerance · m rounded
+down. How m is known:
 
     proved     a formula: enclosures and bisection (`target.smallest`)
     declared   a callable or data: values at centres of boxes, less what the declared modulus lets f fall within them
@@ -20,10 +20,10 @@ from ..target.points import uniform_points
 from ..target.smallest import smallest_by_modulus, smallest_of_formula
 from ..target.target import Target, require_tolerance
 
-SAMPLED = 4096  # points at which a callable of unknown modulus is asked
+SAMPLED_POINTS = 4096  # points at which a callable without a modulus is evaluated
 
 
-def marked(certificate: Certificate) -> Certificate:
+def with_declared_minimum(certificate: Certificate) -> Certificate:
     """The certificate, with a declared lower bound of |f| among its assumptions."""
     relative = certificate.evidence.relative
     if relative is None or relative.known != "declared":
@@ -33,7 +33,7 @@ def marked(certificate: Certificate) -> Certificate:
 
 
 def relative_to(target: Target, share: float) -> RelativeTolerance:
-    """What a tolerance of `share` times |f| means for the target; refused where f may vanish."""
+    """What a tolerance of `share` times |f| means for the target; an error where f may vanish."""
     require_tolerance(share)
     known: Literal["proved", "declared", "sampled"]
     if target.formula is not None:
@@ -57,4 +57,5 @@ def _sampled(target: Target) -> float:
     """The smallest |f| seen, at samples or at random points."""
     if target.data is not None:
         return float(np.abs(target.data.y).min())
-    return float(np.abs(target(target.domain.points(uniform_points(SAMPLED, target.dimension, 0).numpy()))).min())
+    x = target.domain.points(uniform_points(SAMPLED_POINTS, target.dimension, 0).numpy())
+    return float(np.abs(target(x)).min())

@@ -1,4 +1,4 @@
-"""Request: what is asked of a layer, checked once; and what a method answers with."""
+"""Request: what the user asks for, checked once; and what a method returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,9 @@ from ..target.target import Target, require_tolerance
 Method = Literal["polished", "solved", "representative"]
 Construction = Literal["auto", "gates", "memory"]
 
-MOST_POLISHED = 1000  # units: a step of polishing costs the cube of their number
+POOL_GOAL = 0.9  # share of the tolerance allowed on the pool: the certificate needs some of it
+FLOAT32_SHARE = 0.25  # share of the tolerance kept for rounding in float32
+MOST_POLISHED_UNITS = 1000  # a step of polishing costs the cube of their number
 CHOICES = {
     "method": ("polished", "solved", "representative"),
     "construction": ("auto", "gates", "memory"),
@@ -41,12 +43,12 @@ class Request:
     layout: Layout = "token"
     units: int | None = None
     hinges: int = 0
-    arithmetic: Arithmetic = FLOAT64  # what the model will run in: in float32 Σ|c| must be small for rounding to be
+    arithmetic: Arithmetic = FLOAT64  # what the model will run in; in float32 a small rounding needs a small Σ|c|
     device: str = "cpu"  # where linear algebra happens
     seed: int = 0
-    seconds: float = 120.0  # no new size is tried after that
+    seconds: float = 120.0  # after this no new size is tried
     progress: Progress | None = None
-    relative: RelativeTolerance | None = None  # where the tolerance was asked for as a share of |f|
+    relative: RelativeTolerance | None = None  # where the tolerance was given as a share of |f|
 
     @cached_property
     def fit_tolerance(self) -> float:
@@ -73,11 +75,11 @@ class Request:
 
     @property
     def claim(self) -> Claim:
-        """What is to be proved of the model."""
+        """What is to be proved about the model."""
         return Claim(self.target, self.tolerance, self.places, self.seed, self.device, self.progress)
 
     def checked(self) -> "Request":
-        """The request, if every option has a value that is allowed, and a meaning together with the others."""
+        """The request, if every option has an allowed value and none contradicts another."""
         require_tolerance(self.tolerance)
         device_of(self.device)
         require_tolerance(self.fit_tolerance)
@@ -95,9 +97,9 @@ class Request:
             _refuse(asked, "leave it out: the tolerance decides", units=self.units is not None)
             _refuse(asked, "use it with method='solved'", hinges=hinges, symmetric=symmetric)
         elif self.method == "polished" and not symmetric:
-            if self.units is not None and self.units > MOST_POLISHED:
+            if self.units is not None and self.units > MOST_POLISHED_UNITS:
                 change = "use method='solved', or leave it out: the tolerance decides"
-                raise InputError(f"at most {MOST_POLISHED} units to polish", f"{self.units}", change)
+                raise InputError(f"at most {MOST_POLISHED_UNITS} units to polish", f"{self.units}", change)
             _refuse("method='polished'", "use it with method='solved'", hinges=hinges)
         if symmetric:
             _refuse("symmetric=True", "leave it out", layout=layout, hinges=hinges, dtype=self.single)
@@ -108,11 +110,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """What a method answers with: a layer in normalised coordinates, and what is known about it already."""
+    """What a method returns: a layer in normalised coordinates, and what is already known about it."""
 
     layer: Layer | SymmetricLayer
     frame: Frame
-    certificate: Certificate | None = None  # of this very layer, if the method had to prove something on its way
+    certificate: Certificate | None = None  # of this very layer, if the method proved one itself
     proved: Certificate | None = None  # a bound that was proved before building
     notes: tuple[str, ...] = ()
 

@@ -11,10 +11,9 @@ from ..layer.symmetric import SymmetricHeads, SymmetricLayer
 from ..target.points import fitting_points
 from ..target.samples import require_function
 from ..target.target import Target
-from .request import Certify, Found, Request
+from .request import POOL_GOAL, Certify, Found, Request
 from .solved.values import Problem, Solution, solve
 
-POOL_GOAL = 0.9  # share of the tolerance allowed on the pool
 NOTE = "no positional codes: permuting the inputs does not change T"
 
 
@@ -31,7 +30,7 @@ def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> 
 
 
 def symmetric_layer(request: Request, certify: Certify | None = None) -> Found:
-    """A layer without positional codes for a symmetric target, values solved; heads of no use are dropped."""
+    """A layer without positional codes for a symmetric target, values solved; useless heads are dropped."""
     target, seed, tolerance = request.target, request.seed, request.tolerance
     require_function(target.data, "symmetric=True")
     require_symmetric(target)
@@ -89,20 +88,16 @@ def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | N
 
 
 def require_symmetric(target: Target) -> None:
-    """One interval for all tokens of one feature, no condition, and equal values at permuted points."""
+    """Refuse a target without one interval for all tokens, with several features or a condition, or that permutations change."""
     d = target.domain
     if target.shape[1] != 1 or d.within or len(set(zip(d.lower, d.upper, strict=True))) != 1:
-        raise InputError(
-            "a symmetric target", f"domain {d}", "use one interval for every token, one feature, no `within`"
-        )
+        change = "use one interval for every token, one feature, no `within`"
+        raise InputError("a symmetric target", f"domain {d}", change)
     rng = np.random.default_rng(0)
     x = d.points(rng.random((200, d.dimension)))
     y = target(x)
     moved = np.stack([row[rng.permutation(d.dimension)] for row in x])
     gap = float(np.abs(target(moved) - y).max())
     if gap > 1e-9 * (float(np.ptp(y)) or 1.0):
-        raise InputError(
-            "a symmetric target",
-            f"values differ by {gap:.3g} under a permutation",
-            "give a function that no permutation changes",
-        )
+        found = f"values differ by {gap:.3g} under a permutation"
+        raise InputError("a symmetric target", found, "give a function that no permutation changes")

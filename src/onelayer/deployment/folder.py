@@ -132,16 +132,12 @@ def _verify(folder: Path, record: dict[str, Any]) -> None:
     claimed = dict(record)
     digest = claimed.pop("digest", None)
     if record.get("schema") != SCHEMA:
-        raise InputError(
-            f"certificate schema {SCHEMA}", f"{record.get('schema')}", "use the version that wrote the folder"
-        )
+        raise InputError(f"certificate schema {SCHEMA}", f"{record.get('schema')}", "use the version that wrote it")
     if digest != _digest(_json(claimed).encode()):
         raise InputError("an untouched certificate.json", "its digest does not fit", "build the folder again")
     for name in FILES[:2]:
         if record.get("sha256", {}).get(name) != _digest((folder / name).read_bytes()):
-            raise InputError(
-                f"an untouched {name}", "its digest does not fit the certificate", "build the folder again"
-            )
+            raise InputError(f"an untouched {name}", "its digest does not fit", "build the folder again")
 
 
 def _read(path: Path) -> dict[str, Any]:

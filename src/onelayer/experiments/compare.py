@@ -12,14 +12,13 @@ certificate is a bound; all other errors are observed.
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..approximation import Approximation
-from ..common.checks import known_options
+from ..common.checks import is_number, is_whole, known_options, require_seconds
 from ..common.errors import InputError
 from ..common.progress import Progress
 from ..common.table import Table, at_most
@@ -36,6 +35,7 @@ from .peers.task import TEST_POINTS, TEST_SEED, Function
 PILOT_STEPS = 60  # to measure how long a step takes
 SEEDS = 2  # from which a layer of a given size is trained: small ones depend on luck
 VALIDATIONS = 50  # in one training
+Timed = tuple[Approximation, float]  # and the processor seconds it took
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Comparison:
     domain: str
     tolerance: float
     entrants: tuple[Entrant, ...]
-    growth: tuple[Entrant, ...] = field(default=())
-    samples: tuple[Entrant, ...] = field(default=())
+    growth: tuple[Entrant, ...] = ()
+    samples: tuple[Entrant, ...] = ()
 
     def table(self) -> Table:
         return Table(f"{self.target}, tolerance {self.tolerance:g}", COLUMNS, [e.cells for e in self.entrants])
@@ -119,12 +119,11 @@ def compare(
     """
     target = target_of(function, domain)
     require_tolerance(tolerance)
-    if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
-        raise InputError("seconds, finite and above 0", f"{seconds!r}", "give the time for every training")
-    if not (isinstance(prove, Real) and 0 <= prove < math.inf):
+    require_seconds(seconds, "each training")
+    if not (is_number(prove) and 0 <= prove < math.inf):
         raise InputError("prove, finite seconds", f"{prove!r}", "give 0, or the time for a certificate")
     for name, sizes in (("growth", growth), ("samples", samples)):
-        if not isinstance(sizes, Sequence) or not all(isinstance(k, Integral) and k > 0 for k in sizes):
+        if not isinstance(sizes, Sequence) or not all(is_whole(k) and k > 0 for k in sizes):
             raise InputError(f"{name}, whole numbers above 0", f"{sizes!r}", "give for instance (1, 2, 4)")
     started = time.process_time()
     built = build(target, tolerance=tolerance, seed=seed)
@@ -230,16 +229,12 @@ class _Contest:
         entrant = Entrant(f"constructed from {k} samples", "constructed", built.parameters, spent, size=k)
         return [*rows, self.judged(entrant, built)]
 
-    def _train_layer(
-        self, optimizer: str, size: tuple[int, int, int], samples: int | None = None
-    ) -> tuple[Approximation, float]:
+    def _train_layer(self, optimizer: str, size: tuple[int, int, int], samples: int | None = None) -> Timed:
         """(a layer of (heads, width, d_model) trained from random weights, processor seconds)."""
         start = dict(zip(("heads", "width", "d_model"), size, strict=True)) | {"dtype": "float64"}
         return self._train({"optimizer": optimizer, "seed": self.seed}, start, samples)
 
-    def _train(
-        self, how: dict[str, Any], start: dict[str, Any], samples: int | None = None
-    ) -> tuple[Approximation, float]:
+    def _train(self, how: dict[str, Any], start: dict[str, Any], samples: int | None = None) -> Timed:
         """(a layer trained for the time, processor seconds); a pilot tells how many steps the time allows."""
         recipe = Recipe(steps=PILOT_STEPS, every=PILOT_STEPS, **how)
         pilot = prepare(self.target, None, recipe, StartingLayer(**start), samples=samples)

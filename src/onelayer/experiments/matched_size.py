@@ -16,18 +16,9 @@ def layer_size(target: Target, budget: int) -> tuple[int, int, int] | None:
         per_head = -(-d_model // heads)
         for width in range(1, 1 + max(8, 8 * d_model)):
             config = LayerConfig(
-                tokens=n,
-                features_in=d,
-                features_out=target.outputs,
-                d_model=d_model,
-                heads=heads,
-                d_k=per_head,
-                d_v=per_head,
-                ffn_width=width,
-                code="learned",
-                readout="mean",
-                projection_bias=True,
-            )
+                tokens=n, features_in=d, features_out=target.outputs, d_model=d_model, heads=heads, d_k=per_head,
+                d_v=per_head, ffn_width=width, code="learned", readout="mean", projection_bias=True,
+            )  # fmt: skip
             if matches_budget(config.parameter_count, budget):
                 found.append((max(width / (4 * d_model), 4 * d_model / width), (heads, width, d_model)))
     return min(found)[1] if found else None

@@ -1,9 +1,9 @@
-"""The boxes behind a proof: in which of them a point lies, and what is proved there.
+"""The boxes behind a proof: which of them contain a point, and what is proved there.
 
-A proof writes g = T − f as a sum of parts, each a function of some coordinates, and covers the domain of each part with boxes
-on which low ≤ g_part ≤ high is proved: one part of all coordinates (`bisect`), or one for every group (`analytic`). At a
-point x one box of every part holds, so |T − f| ≤ max |Σ g_part| + extra at every point of the domain in the same boxes. That
-is often far less than the bound of the certificate, which has to hold in the worst boxes as well.
+A proof writes g = T − f as a sum of functions g_k of some coordinates, and covers the domain of each with boxes on which
+low ≤ g_k ≤ high is proved: one g_k of all coordinates (`bisection`), or one for every group of them (`analytic`). A point x
+lies in one box for every g_k, so |T − f| ≤ max |Σ g_k| + extra at every point of the domain in the same boxes. That is often
+far less than the bound of the certificate, which has to hold in the worst boxes as well.
 """
 
 import math
@@ -24,7 +24,7 @@ ENDS = ("lower", "upper", "low", "high")
 
 @dataclass(frozen=True)
 class Patch:
-    """Boxes in some coordinates (from 0), in the units of x: low ≤ g ≤ high is proved on each for one part g of T − f."""
+    """Boxes in some coordinates (from 0), in the units of x: low ≤ g ≤ high is proved on each for one summand g of T − f."""
 
     coordinates: tuple[int, ...]
     lower: Float[np.ndarray, "box coordinate"]
@@ -36,7 +36,7 @@ class Patch:
         return len(self.lower)
 
     def box_at(self, x: Float[np.ndarray, " variable"]) -> int | None:
-        """The box around x, that with the smallest bound where several touch; None if there is none."""
+        """The box that contains x, the one with the smallest bound where several touch; None if there is none."""
         own = x[list(self.coordinates)]
         around = np.flatnonzero(((self.lower <= own) & (own <= self.upper)).all(axis=1))
         if not len(around):
@@ -47,19 +47,19 @@ class Patch:
 
 @dataclass(frozen=True)
 class Covering:
-    """Patches whose parts add up to T − f, and what is added to every output everywhere in the domain."""
+    """Patches whose functions add up to T − f, and what is added to every output everywhere in the domain."""
 
     patches: tuple[Patch, ...]
-    extra: Float[np.ndarray, " out"]  # rounding of the deployed model, kinks, slip
+    extra: Float[np.ndarray, " out"]  # rounding of the deployed model; kinks proved apart
     domain: Domain
     everywhere: float  # the bound of the proof
 
     def __len__(self) -> int:
-        """How many boxes there are."""
+        """The number of boxes."""
         return sum(map(len, self.patches))
 
     def bound(self, x: Any) -> float:
-        """Proved: |T − f| is at most this wherever the boxes around x meet the domain; ∞ where there are none.
+        """Proved: |T − f| is at most this wherever the boxes that contain x meet the domain; ∞ where there are none.
 
         The norm is the maximum over the outputs.
         """
@@ -67,10 +67,10 @@ class Covering:
         if boxes is None:
             return math.inf
         ranges = [(p.low[b], p.high[b]) for p, b in zip(self.patches, boxes, strict=True)]
-        return min(largest(ranges, self.extra), self.everywhere)
+        return min(bound_of_sum(ranges, self.extra), self.everywhere)
 
     def at(self, x: Any) -> list[dict[str, Any]]:
-        """The boxes around x, one of every patch, with what is proved there; none where nothing is proved about x."""
+        """The boxes that contain x, one of every patch, with what is proved there; none where nothing is proved about x."""
         boxes = self._boxes_at(x)
         if boxes is None:
             return []
@@ -93,7 +93,7 @@ class Covering:
         }
 
     def _boxes_at(self, x: Any) -> list[int] | None:
-        """One box of every patch around x; None if x is outside the domain, or in no box of some patch."""
+        """One box of every patch that contains x; None if x is outside the domain, or in no box of some patch."""
         point, where = self._point(x), self.domain.within
         if not ((self.domain.lower <= point) & (point <= self.domain.upper)).all():
             return None
@@ -118,8 +118,8 @@ class Covering:
         return point
 
 
-def largest(ranges: Sequence[tuple[np.ndarray, np.ndarray]], extra: np.ndarray) -> float:
-    """max |Σ g| over the outputs from the ranges (low, high) of the parts g, and `extra`; ∞ unless it is a number."""
+def bound_of_sum(ranges: Sequence[tuple[np.ndarray, np.ndarray]], extra: np.ndarray) -> float:
+    """max |Σ g| over the outputs from the ranges (low, high) of the summands g, and `extra`; ∞ unless it is a number."""
     low, high = sum(r[0] for r in ranges), sum(r[1] for r in ranges)
     adding = len(ranges) * 2 * U * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
     bound = float((np.maximum(high, -low) * UP + adding + extra).max()) * UP

@@ -23,8 +23,8 @@ Method = Literal["theorem", "analytic", "bisect", "lemma", "none"]
 
 
 @dataclass(frozen=True)
-class DecidingBox:
-    """The box that decides a bound, in some coordinates (from 0), in the units of x."""
+class Box:
+    """A box in some of the coordinates (from 0), in the units of x."""
 
     coordinates: tuple[int, ...]
     lower: tuple[float, ...]
@@ -33,7 +33,7 @@ class DecidingBox:
 
 @dataclass(frozen=True)
 class RelativeTolerance:
-    """A tolerance asked for as a share of |f|, the lower bound of |f|, and how that is known."""
+    """A tolerance given as a share of |f|, the lower bound of |f|, and how that is known."""
 
     share: float
     least: float
@@ -51,7 +51,7 @@ class RelativeTolerance:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a proof leaves behind; None is what does not apply. In JSON the names have spaces, and None is left out."""
+    """What a proof leaves behind; None where it does not apply. In JSON the names have spaces, and None is left out."""
 
     # a theorem or a lemma
     lemma: str | None = None
@@ -61,7 +61,7 @@ class Evidence:
     modulus: str | None = None
     lipschitz: tuple[float, ...] | None = None
     total: float | None = None  # Σ|c|
-    # interpolation: one entry per group of coordinates; bisection: boxes that were looked at, and that are left
+    # interpolation: one entry per group of coordinates; bisection: boxes evaluated, and boxes left
     groups: tuple[tuple[int, ...], ...] | None = None
     boxes: int | tuple[int, ...] | None = None
     degrees: tuple[int, ...] | None = None
@@ -72,7 +72,7 @@ class Evidence:
     left: int | None = None
     dropped_at_jumps: int | None = None
     order: int | None = None
-    worst_boxes: tuple[DecidingBox, ...] | None = None
+    worst_boxes: tuple[Box, ...] | None = None
     interrupted: bool | None = None
     # data
     samples: int | None = None
@@ -84,7 +84,7 @@ class Evidence:
     relative: RelativeTolerance | None = None
 
     def __or__(self, other: "Evidence") -> "Evidence":
-        """Both; where both say something the other one counts."""
+        """Both together; where both have a value, the other's counts."""
         return Evidence(**(self._given() | other._given()))
 
     def _given(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Evidence:
     def from_json(record: dict[str, Any]) -> "Evidence":
         given = {name.replace(" ", "_"): _tuples(value) for name, value in record.items()}
         if "worst_boxes" in given:
-            given["worst_boxes"] = tuple(DecidingBox(**box) for box in given["worst_boxes"])
+            given["worst_boxes"] = tuple(Box(**box) for box in given["worst_boxes"])
         if "relative" in given:
             given["relative"] = RelativeTolerance(**given["relative"])
         return Evidence(**given)
@@ -119,7 +119,7 @@ class Certificate:
     evidence: Evidence = field(default_factory=Evidence)
     witness: tuple[float, ...] | None = None  # a point of the domain where the error is proved to exceed the tolerance
     margin: float = 0.0  # distance kept from the jumps of `where(…)`
-    weights: str = ""  # digest of the weights that this certificate speaks of
+    weights: str = ""  # digest of the weights that this certificate is about
 
     @property
     def verdict(self) -> Verdict:
@@ -131,7 +131,7 @@ class Certificate:
 
     @property
     def _relative(self) -> str:
-        """Where a relative tolerance was asked for: of what."""
+        """What a relative tolerance is relative to; empty for an absolute one."""
         about = self.evidence.relative
         return f" = {about.share:g} of |f| ≥ {at_least(about.least, 6)} ({about.known})" if about else ""
 

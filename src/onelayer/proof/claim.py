@@ -12,7 +12,7 @@ from .certificate import Evidence
 
 @dataclass(frozen=True)
 class Claim:
-    """What is to be proved of a model, and what the engines need to know beside it."""
+    """What is to be proved about a model, and what else the proof engines need to know."""
 
     target: Target
     tolerance: float
@@ -21,12 +21,12 @@ class Claim:
     device: str = "cpu"  # where T is evaluated on grids
     progress: Progress | None = None
 
-    def of(self, target: Target) -> "Claim":
+    def about(self, target: Target) -> "Claim":
         """The same claim about another target."""
         return replace(self, target=target)
 
     def require_fit(self, model: SingleLayerTransformer) -> None:
-        """The model has the target's variables and outputs, and answers the same each time in an arithmetic that is known."""
+        """Refuse a model without the target's variables and outputs, with answers that vary, or with unknown rounding."""
         c, target, places = model.config, self.target, self.places
         if c.tokens * c.features_in != target.dimension:
             raise InputError(

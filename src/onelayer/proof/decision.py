@@ -1,8 +1,8 @@
 """From a model and a target to a certificate: observe, prove, and if that fails, look for a witness.
 
-A layer of softmax averages with an analytic formula is proved by interpolation (`analytic`), everything else by bisection
-(`bisection`); where the first falls short of the tolerance the second tries as well, and the better bound counts. A formula
-with kinks beside smooth terms takes both (`kinks_apart`).
+For a layer of softmax averages and an analytic formula the proof is by interpolation (`analytic`), for everything else by
+bisection (`bisection`); where the first misses the tolerance the second is tried as well, and the better bound counts. A
+formula with kinks beside smooth terms needs both (`kinks_apart`).
 """
 
 import math
@@ -34,13 +34,11 @@ from .witness import witness
 def decide(
     model: SingleLayerTransformer, claim: Claim, budget: Budget | None = None, proved: Certificate | None = None
 ) -> Certificate:
-    """The certificate. `proved` is one that exists already (the theorem's): kept if it is within the tolerance."""
+    """The certificate. `proved` is one that exists already (the theorem's); it is kept if it is within the tolerance."""
     budget, target, tolerance = budget or Budget(), claim.target, claim.tolerance
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
     seen = observe(_answer(model, claim.places), target, claim.seed, np.float32 if single else np.float64)
-    record = unproved(
-        model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, evidence=seen.evidence
-    )
+    record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     if proved is not None:
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record
@@ -58,10 +56,10 @@ def decide(
             if proof is not None and proof.evidence.interrupted:
                 best = replace(best, evidence=best.evidence | Evidence(interrupted=True))
                 break
-            close = best.bound <= bisect.ENOUGH * seen.largest
+            close = best.bound <= bisect.CLOSE_FACTOR * seen.largest
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
-                break  # certified, or as close as it gets, or beyond hope with a bound to show
-    best = believed(best)
+                break  # certified, or as close as it gets, or not certifiable but bounded
+    best = unless_contradicted(best)
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         best = replace(best, witness=witness(model, claim, seen.worst))
     return best
@@ -83,20 +81,19 @@ def _has_kinks(formula: Formula) -> bool:
 def prove_by(
     method: Method, model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget
 ) -> Proof | None:
-    """A proof by one engine, rounding in the arithmetic of the model included; None where it does not apply."""
+    """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
     target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
     if method == "bisect":
-        own = Budget(max(budget.seconds - budget.elapsed, budget.seconds / 4), budget.boxes)
-        return bisect.prove(model, claim, observed, own)
+        return bisect.prove(model, claim, observed, Budget(max(budget.left, budget.seconds / 4), budget.boxes))
     numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
     low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
     edge = float(torch.maximum(low.abs(), high.abs()).max())
-    if not fits(model, edge, arithmetic):
+    if not cannot_overflow(model, edge, arithmetic):
         return None
     reading = form_of_model(model, claim.places, edge * (1 + 4 * arithmetic.u))
     if reading is None:
         return None
-    how = deployment(reading, arithmetic)
+    how = deployment_of(reading, arithmetic)
     if target.formula is not None and _has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
     if len(reading.hinges):
@@ -120,8 +117,8 @@ def covering(
     return None if proof is None else proof.covering
 
 
-def fits(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> bool:
-    """Whether no number on the way can overflow for |x̂| ≤ edge, whatever cancels: absolute values through all the steps."""
+def cannot_overflow(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> bool:
+    """Whether no intermediate result can overflow for |x̂| ≤ edge, whatever cancels: absolute values through all steps."""
     w = {name: t.detach().double().abs() for name, t in model.state_dict().items()}
     c = model.config
     e = edge * w["W_E"].sum(dim=0) + w["b_E"] + (w["P"].amax(dim=0) if "P" in w else 0.0)
@@ -135,21 +132,20 @@ def fits(model: SingleLayerTransformer, edge: float, arithmetic: Arithmetic) -> 
     return all(bool((t < arithmetic.overflow / 64 / c.all_tokens).all()) for t in sizes)
 
 
-def deployment(reading: Reading, arithmetic: Arithmetic) -> Deployment:
+def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
-    summands = max(
-        reading.summands, reading.form.terms
-    )  # of the model, and of the form itself where `fast` evaluates it
+    summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
     return Deployment(arithmetic, summands, reading.steps, **largest)
 
 
-def believed(certificate: Certificate) -> Certificate:
+def unless_contradicted(certificate: Certificate) -> Certificate:
     """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
     if certificate.observed <= certificate.bound:
         return certificate
-    told = f"contradicted: an error of {certificate.observed:.3g} was observed, above the bound {certificate.bound:.3g}"
-    return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, told))
+    observed, bound = f"{certificate.observed:.3g}", f"{certificate.bound:.3g}"
+    contradiction = f"contradicted: an error of {observed} was observed, above the bound {bound}"
+    return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 
 
 def _answer(model: SingleLayerTransformer, places: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:

@@ -1,7 +1,7 @@
 """The observed error: the largest |T − f| found at sampled points. It proves nothing.
 
-A function is asked at fresh random points. Data can be asked at the samples alone: their observed error is the largest one at
-the samples that were held out, less what the values are declared to be off by.
+A function is evaluated at fresh random points. Data are known at the samples alone: their observed error is the largest one
+at the held-out samples, less the declared error of their values.
 """
 
 import math
@@ -19,7 +19,7 @@ from ..target.target import Target
 from .certificate import Evidence
 
 OBSERVED_POINTS = 20_000
-WORST = 40  # points kept for closing in
+WORST_KEPT = 40  # worst points around which the search continues
 
 Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] → [point, outputs]
 
@@ -29,7 +29,7 @@ class Observation:
     """The largest error seen (NaN if T is not finite), at how many points, and the worst points, worst first.
 
     For data the worst points are those of all samples. `fitted` is the largest error at fitted samples, `possible` the largest
-    one found that some function would have which the samples and the declared constants allow.
+    one found that some function allowed by the samples and the declared constants would have.
     """
 
     largest: float
@@ -46,9 +46,9 @@ class Observation:
 
 
 def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floating] = np.float64) -> Observation:
-    """Fresh random points of the domain, corners included, then closer and closer around the worst ones.
+    """Errors at fresh random points of the domain, corners included, then closer and closer around the worst ones.
 
-    Points are numbers of `dtype`, which T sees exactly.
+    Points are numbers of `dtype`, so T gets them exactly.
     """
     if target.data is not None:
         return _at_samples(answer, target, target.data, seed, dtype)
@@ -65,20 +65,19 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
         if not np.isfinite(errors).all():
             return Observation(math.nan, count, points[~np.isfinite(errors)][:1])
         largest = max(largest, float(errors.max()))
-        worst = points[np.argsort(-errors)[:WORST]]
-        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * rng.normal(
-            size=(25 * len(worst), target.dimension)
-        )
+        worst = points[np.argsort(-errors)[:WORST_KEPT]]
+        steps = rng.normal(size=(25 * len(worst), target.dimension))
+        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * steps
         around = np.clip(around, target.domain.lower, target.domain.upper)
         points = np.concatenate([worst, _placed(around, target, dtype)])
         reach /= 5
-    exact, _ = target.values_with_error(worst)  # the worst points once more, with f as exactly as it can be had
+    exact, _ = target.values_with_error(worst)  # the worst points once more, with f as exact as possible
     largest = max(largest, float(np.abs(answer(worst).reshape(len(worst), -1) - exact).max()))
     return Observation(largest, count, worst)
 
 
 def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: type[np.floating]) -> Observation:
-    """Errors at the samples, held out and fitted, as numbers of `dtype`; then at random points how large they can be."""
+    """Errors at the samples, held out and fitted, as numbers of `dtype`; then how large they can be at random points."""
     x = data.x.astype(dtype).astype(np.float64)
     values, radius = (data.y, data.radius) if target.envelope is None else target.envelope(x)
     errors = np.maximum(np.abs(answer(x).reshape(len(x), -1) - values) - radius, 0.0).max(axis=1)
@@ -97,11 +96,11 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
         if np.isfinite(apart).all():
             possible = float(apart.max(initial=0.0))
             evidence |= Evidence(possible_error=possible, left_open=target.uncertainty)
-    worst = x[np.argsort(-errors)[:WORST]]
+    worst = x[np.argsort(-errors)[:WORST_KEPT]]
     return Observation(largest, len(held), worst, fitted, possible, evidence)
 
 
 def _placed(points: np.ndarray, target: Target, dtype: type[np.floating]) -> np.ndarray:
-    """The points as numbers of `dtype`, those that the target asks about."""
+    """The points that are in scope, as numbers of `dtype`."""
     rounded = points.astype(dtype).astype(np.float64)
     return rounded[in_scope(target, rounded)]

@@ -12,14 +12,14 @@ from ..target.target import Target
 from .claim import Claim
 
 PRECISION = 256  # bits
-TRIED = 12  # of the worst points seen
+POINTS_TRIED = 12  # of the worst points observed
 
 
 def witness(model: SingleLayerTransformer, claim: Claim, points: np.ndarray) -> tuple[float, ...] | None:
-    """The first of the points that proves the claim wrong, for the real T and as the model answers; else None."""
+    """The first point that proves the claim wrong, both for the real T and for the computed answer; else None."""
     c, target = model.config, claim.target
     where = target.domain.within
-    for point in points[:TRIED]:
+    for point in points[:POINTS_TRIED]:
         x = point.tolist()
         if where is not None and holds(where, x) is not True:
             continue

@@ -79,6 +79,7 @@ class Target:
         if domain is None:
             raise InputError("a domain", "none", "give domain=[(low, high), …]")
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
+        self.dimension = self.domain.dimension
         self.formula: Formula | None = None
         self.function: Batched | None = None
         self.evaluation_error = float(evaluation_error)
@@ -105,10 +106,6 @@ class Target:
     @property
     def kind(self) -> Kind:
         return "formula" if self.formula else "callable" if self.data is None else "data"
-
-    @property
-    def dimension(self) -> int:
-        return self.domain.dimension
 
     @property
     def outputs(self) -> int:

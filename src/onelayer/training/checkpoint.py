@@ -5,16 +5,15 @@ code: it is read with `weights_only=True`. A digest says which training it belon
 training can resume from it.
 """
 
-import math
 import os
 import tempfile
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ..common.checks import require_seconds
 from ..common.errors import InputError
 from ..model.history import Moment
 
@@ -60,19 +59,13 @@ def load_state(path: Path, digest: str) -> TrainingState | None:
     except Exception as error:  # whatever torch says of a file that is no checkpoint
         raise InputError(f"a checkpoint in {path.name}", type(error).__name__, "name another file") from None
     if found != digest:
-        raise InputError(
-            f"{path.name} of this very training", "another recipe, layer or other samples", "name another file"
-        )
+        raise InputError(f"{path.name} of this very training", "another recipe, layer or samples", "name another file")
     return state
 
 
 def require_limits(seconds: object, checkpoint: object) -> None:
     """A time above 0, or None, and the name of a file, or None."""
-    if seconds is not None and not is_positive(seconds):
-        raise InputError("seconds, finite and above 0", f"{seconds!r}", "say how long training may take")
+    if seconds is not None:
+        require_seconds(seconds, "training")
     if checkpoint is not None and (not isinstance(checkpoint, str | Path) or not Path(checkpoint).name):
         raise InputError("checkpoint, the name of a file", f"{checkpoint!r}", "name a file")
-
-
-def is_positive(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf

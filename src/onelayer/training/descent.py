@@ -108,18 +108,11 @@ def _finished(training: LayerTraining, history: History, tolerance: float) -> Ap
     arithmetic = arithmetic_of(model.W_E.dtype)
     dtype = np.float32 if arithmetic.name == "float32" else np.float64
     certificate = unproved(model, tolerance, str(material.domain))
+    recipe, note = training.recipe, f"{history.steps:,} steps, the best after {history.best:,} ({history.stopped})"
     facts = Facts(
-        method="trained",
-        construction=f"{training.recipe.optimizer}, {training.recipe.loss}",
-        layout=c.readout,
-        heads=(("trained", c.heads),),
-        units=c.heads,
-        total=0.0,
-        seconds=history.seconds,
-        seed=training.recipe.seed,
-        places=training.places,
-        notes=(f"{history.steps:,} steps, the best after {history.best:,} ({history.stopped})",),
-    )
+        method="trained", construction=f"{recipe.optimizer}, {recipe.loss}", layout=c.readout, units=c.heads, total=0.0,
+        heads=(("trained", c.heads),), seconds=history.seconds, seed=recipe.seed, places=training.places, notes=(note,),
+    )  # fmt: skip
     shapes = (material.domain, material.shape, material.output_shape)
     if material.target is None:
         count = len(material.x) + len(material.held_x)
@@ -146,13 +139,9 @@ def approximation_of_samples(
     history: History | None = None,
 ) -> Approximation:
     """The Approximation of `count` samples, which are described but not kept."""
+    decoding, text = Decoding("largest", labels) if labels else None, f"{count:,} samples"
     description = Description(
-        kind="data",
-        text=f"{count:,} samples",
-        domain=box,
-        shape=shape,
-        output_shape=output_shape,
-        decoding=Decoding("largest", labels) if labels else None,
+        kind="data", text=text, domain=box, shape=shape, output_shape=output_shape, decoding=decoding
     )
     return Approximation(model, certificate, facts, description, history=history)
 

@@ -7,19 +7,19 @@ the seed; those held out are never trained on. Inputs are not rescaled here: the
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..common.checks import is_whole, require_whole
 from ..common.errors import InputError
 from ..target.domain import Domain
 from ..target.points import fitting_points, uniform_points
 from ..target.samples import read_samples, read_weights
 from ..target.target import Target, target_of
-from .recipe import Recipe
+from .recipe import LARGEST_COUNT, Recipe
 
 SAMPLES = 16_384  # points where a function is sampled by default
 HELD_OUT = 4_096  # other points of a function, where the layer is validated
@@ -72,8 +72,8 @@ def material_of(
     samples: int | None = None,
 ) -> Material:
     """The material of a function (formula, callable, Target) or of samples (X, Y) or (X, Y, weights)."""
-    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1):
-        raise InputError("samples, a whole number above 0", f"{samples!r}", "say how many samples to fit")
+    if samples is not None:
+        require_whole("samples", samples, 1, LARGEST_COUNT)
     if isinstance(function, tuple):
         return _given(function, domain, shape, recipe, samples)
     if recipe.loss == "cross_entropy":
@@ -115,9 +115,8 @@ def _given(
     fit_weights, held_weights = (None if weights is None else torch.from_numpy(weights[r]) for r in (kept, judged))
     if held_weights is not None and not held_weights.any():
         held_weights = None  # all count the same
-    fit_x, fit_y, held_x, held_y = (
-        torch.from_numpy(np.ascontiguousarray(a)) for a in (x[kept], y[kept], x[judged], y[judged])
-    )
+    parts = (x[kept], y[kept], x[judged], y[judged])
+    fit_x, fit_y, held_x, held_y = (torch.from_numpy(np.ascontiguousarray(a)) for a in parts)
     flat = X.reshape(len(X), -1)
     low, high = flat.min(axis=0), flat.max(axis=0)
     constant = ~(high - low > CONSTANT_SPREAD * np.maximum(np.abs(low), np.abs(high)) + 1e-280)
@@ -129,7 +128,7 @@ def _shape(X: np.ndarray, shape: Any) -> tuple[int, int]:
     if shape is not None:
         D = math.prod(X.shape[1:])
         pair = isinstance(shape, tuple) and len(shape) == 2
-        if not (pair and all(isinstance(k, Integral) and int(k) > 0 for k in shape) and shape[0] * shape[1] == D):
+        if not (pair and all(is_whole(k) and k > 0 for k in shape) and shape[0] * shape[1] == D):
             raise InputError(f"shape (n, d) with n·d = {D}", f"{shape}", "make the two agree")
         return int(shape[0]), int(shape[1])
     return (X.shape[1], X.shape[2]) if X.ndim == 3 else (math.prod(X.shape[1:]), 1)
@@ -141,9 +140,8 @@ def _labels(Y: Any) -> tuple[tuple[Any, ...], np.ndarray]:
         found = np.asarray(Y)
     except ValueError:  # rows of different lengths
         found = np.empty((0, 0))
-    plain = found.dtype.kind in "iubU" or (
-        found.dtype.kind == "O" and all(isinstance(v, str | int) for v in found.flat)
-    )
+    kind = found.dtype.kind
+    plain = kind in "iubU" or (kind == "O" and all(isinstance(v, str | int) for v in found.flat))
     if found.ndim != 1 or not plain or len({type(v) for v in found.tolist()}) > 1:
         raise InputError("one label per sample, whole numbers or texts", f"Y of {found.dtype}", "give labels")
     labels, numbers = np.unique(found, return_inverse=True)

@@ -6,15 +6,16 @@ The learning rate follows a schedule over all steps: it rises linearly during th
 
 import math
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Literal, get_args, get_origin
 
+from ..common.checks import LARGEST_SEED, is_number, require_choice
 from ..common.errors import InputError
 
 Optimizer = Literal["adam", "sgd", "momentum"]
 Loss = Literal["mse", "cross_entropy", "sup"]
 Schedule = Literal["cosine", "constant"]
 
+LARGEST_COUNT = 10**9  # of steps, samples or units: time or memory end long before
 DEFAULT_RATES = {"adam": 1e-2, "sgd": 5e-2, "momentum": 2e-2}
 CONSTRUCTED_RATE = 1e-3  # share of those rates for weights that were constructed
 MOMENTUM = 0.9
@@ -22,16 +23,16 @@ SUP_POWER = 8  # loss "sup" is the mean of the errors to this power, a smooth ma
 
 _RANGES: dict[str, tuple[float, float]] = {  # smallest and largest value
     "rate": (0.0, 1e6),
-    "steps": (1, 10**9),
-    "batch": (1, 10**9),
-    "seed": (0, 2**32 - 1),
+    "steps": (1, LARGEST_COUNT),
+    "batch": (1, LARGEST_COUNT),
+    "seed": (0, LARGEST_SEED),
     "warm_up": (0.0, 1.0),
     "clipping": (0.0, math.inf),
     "weight_decay": (0.0, 1.0),
     "dropout": (0.0, 0.99),
     "validation": (0.0, 0.9),
-    "every": (1, 10**9),
-    "patience": (1, 10**9),
+    "every": (1, LARGEST_COUNT),
+    "patience": (1, LARGEST_COUNT),
 }
 
 
@@ -58,29 +59,22 @@ class Recipe:
         for f in fields(self):
             value = getattr(self, f.name)
             if get_origin(f.type) is Literal:
-                choices = get_args(f.type)
-                if value not in choices:
-                    raise InputError(f"{f.name}, one of {', '.join(choices)}", f"{value!r}", "choose one of them")
+                require_choice(f.name, value, get_args(f.type))
+                continue
+            if f.name in ("rate", "patience") and value is None:
                 continue
             low, high = _RANGES[f.name]
-            optional = f.name in ("rate", "patience") and value is None
             whole = f.type in (int, int | None)
-            number = (
-                isinstance(value, Real) and not isinstance(value, bool) and (not whole or float(value).is_integer())
-            )
-            if not optional and not (number and low <= value <= high):
+            number = is_number(value) and (not whole or float(value).is_integer())
+            if not (number and low <= value <= high):
                 kind = "a whole number" if whole else "a number"
                 raise InputError(f"{f.name}, {kind} from {low:g} to {high:g}", f"{value!r}", "change it")
-            if not optional:
-                object.__setattr__(self, f.name, int(value) if whole else float(value))
+            object.__setattr__(self, f.name, int(value) if whole else float(value))
 
     def rate_at(self, step: int, constructed: bool) -> float:
         """The learning rate of a step; steps are counted from 0."""
-        top = (
-            DEFAULT_RATES[self.optimizer] * (CONSTRUCTED_RATE if constructed else 1.0)
-            if self.rate is None
-            else self.rate
-        )
+        default = DEFAULT_RATES[self.optimizer] * (CONSTRUCTED_RATE if constructed else 1.0)
+        top = default if self.rate is None else self.rate
         rising = min(1.0, (step + 1) / max(self.warm_up * self.steps, 1.0))
         falling = (1 + math.cos(math.pi * step / self.steps)) / 2 if self.schedule == "cosine" else 1.0
         return top * rising * falling

@@ -66,21 +66,11 @@ def fresh_layer(material: Material, recipe: Recipe, start: StartingLayer) -> Sin
     at_positions = material.at_positions
     per_head = -(-d_model // heads) if isinstance(heads, int) and heads > 0 else 1
     config = LayerConfig(
-        tokens=n,
-        features_in=d,
-        features_out=material.outputs // n if at_positions else material.outputs,
-        d_model=d_model,
-        heads=heads,
-        d_k=per_head,
-        d_v=per_head,
-        ffn_width=start.width,
-        activation=start.activation,
-        dropout=recipe.dropout,
-        code="learned",
-        norm=start.norm,
-        readout="position" if at_positions else "mean",
+        tokens=n, features_in=d, features_out=material.outputs // n if at_positions else material.outputs,
+        d_model=d_model, heads=heads, d_k=per_head, d_v=per_head, ffn_width=start.width, activation=start.activation,
+        dropout=recipe.dropout, code="learned", norm=start.norm, readout="position" if at_positions else "mean",
         projection_bias=True,
-    )
+    )  # fmt: skip
     model = SingleLayerTransformer(config, seed=recipe.seed, dtype=arithmetic_of(start.dtype).dtype)
     if material.target is not None:
         low, high = (torch.tensor(t, dtype=torch.float64) for t in (material.domain.lower, material.domain.upper))

@@ -20,12 +20,8 @@ def comparison_figure(found: "Comparison") -> "go.Figure":
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    series = [
-        ("error against parameters", found.growth, "parameters"),
-        ("error against samples", found.samples, "samples"),
-    ]
-    more = [(title, rows, axis) for title, rows, axis in series if rows]
-    titles = ["observed error with as many parameters", *(title for title, _, _ in more)]
+    more = [(rows, axis) for rows, axis in ((found.growth, "parameters"), (found.samples, "samples")) if rows]
+    titles = ["observed error with as many parameters", *(f"error against {axis}" for _, axis in more)]
     ran = [e for e in found.entrants if not math.isnan(e.observed)][::-1]
     rows = 1 + len(more)
     heights = [36 * len(ran) + 60, *(340 for _ in more)]
@@ -33,38 +29,21 @@ def comparison_figure(found: "Comparison") -> "go.Figure":
     figure = make_subplots(rows=rows, cols=1, subplot_titles=titles, row_heights=heights, vertical_spacing=between)
     for kind, colour in COLOURS.items():
         mine = [e for e in ran if e.kind == kind]
-        figure.add_trace(
-            go.Bar(
-                x=[e.observed for e in mine],
-                y=[e.name for e in mine],
-                orientation="h",
-                marker_color=colour,
-                name=kind,
-                text=[f"{e.observed:.2g}" for e in mine],
-                hovertext=[f"{e.parameters:,} parameters, {e.seconds:.1f} s<br>{e.note}" for e in mine],
-            ),
-            row=1,
-            col=1,
-        )
+        about = [f"{e.parameters:,} parameters, {e.seconds:.1f} s<br>{e.note}" for e in mine]
+        bar = go.Bar(x=[e.observed for e in mine], y=[e.name for e in mine], orientation="h", name=kind)
+        bar.update(marker_color=colour, text=[f"{e.observed:.2g}" for e in mine], hovertext=about)
+        figure.add_trace(bar, row=1, col=1)
     proved = [e for e in ran if math.isfinite(e.bound)]
     marker = {"symbol": "line-ns-open", "size": 22, "color": "black", "line": {"width": 3}}
-    bound = go.Scatter(
-        x=[e.bound for e in proved], y=[e.name for e in proved], mode="markers", marker=marker, name="bound (proved)"
-    )
-    figure.add_trace(bound, row=1, col=1)
+    x, y = [e.bound for e in proved], [e.name for e in proved]
+    figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="bound (proved)"), row=1, col=1)
     figure.update_yaxes(categoryorder="array", categoryarray=[e.name for e in ran], row=1, col=1)
     figure.update_xaxes(type="log", exponentformat="power", row=1, col=1)
-    for i, (_, entrants, axis) in enumerate(more, start=2):
+    for i, (entrants, axis) in enumerate(more, start=2):
         for name, kind, line in _lines(entrants):
             x = [e.parameters if axis == "parameters" else e.size for e in line]
-            trace = go.Scatter(
-                x=x,
-                y=[e.observed for e in line],
-                mode="lines+markers",
-                name=name,
-                line_color=COLOURS[kind],
-                line_dash="dot" if "FFN" in name else "solid",
-            )
+            look = {"color": COLOURS[kind], "dash": "dot" if "FFN" in name else "solid"}
+            trace = go.Scatter(x=x, y=[e.observed for e in line], mode="lines+markers", name=name, line=look)
             figure.add_trace(trace, row=i, col=1)
         figure.update_xaxes(type="log", dtick=1, title_text=axis, row=i, col=1)
         figure.update_yaxes(type="log", title_text="observed error", dtick=1, exponentformat="power", row=i, col=1)

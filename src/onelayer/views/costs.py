@@ -29,10 +29,7 @@ def size_table(approximation: Approximation) -> Table:
     if facts.method != "trained":  # of trained layers they are unknown
         rows.append(("Σ|c|: how much heads cancel", f"{facts.total:.4g}"))
         rows.append(("largest score", f"{facts.largest_score:.4g}"))
-    rows += [
-        ("seconds to build and prove", f"{facts.seconds:.1f}"),
-        *(("note", note) for note in facts.notes),
-    ]
+    rows += [("seconds to build and prove", f"{facts.seconds:.1f}"), *(("note", note) for note in facts.notes)]
     return Table("What was built", ("", "value"), rows)
 
 

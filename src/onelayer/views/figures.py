@@ -155,9 +155,8 @@ def spectra_figure(found: Inspection) -> "go.Figure":
     for view in found.matrices:
         sigma = np.where(view.singular_values > 1e-14 * view.spectral, view.singular_values, np.nan)
         text = f"{view.name}: {view.role}, rank {view.rank}"
-        figure.add_trace(
-            go.Scatter(y=sigma, x=np.arange(1, len(sigma) + 1), mode="lines+markers", name=view.name, text=text)
-        )
+        x = np.arange(1, len(sigma) + 1)
+        figure.add_trace(go.Scatter(x=x, y=sigma, mode="lines+markers", name=view.name, text=text))
     axis = {"type": "log", "exponentformat": "power", "nticks": 7}
     most = max((len(view.singular_values) for view in found.matrices), default=0)
     index = {"title": "index", "dtick": 1 if most <= 10 else None}

@@ -93,9 +93,8 @@ def _draw_line(figure: "go.Figure", approximation: Approximation, found: HeadMap
     low, high = approximation.domain.lower[0], approximation.domain.upper[0]
     x = np.clip(where, low - MARGIN * (high - low), high + MARGIN * (high - low)).tolist()
     stems: dict[str, Any] = {"mode": "lines", "line": {"color": "#bbb", "width": 1}, "hoverinfo": "skip"}
-    figure.add_trace(
-        go.Scatter(x=[v for p in x for v in (p, p, None)], y=[v for c in y for v in (0, c, None)], **stems)
-    )
+    across, up = [v for p in x for v in (p, p, None)], [v for c in y for v in (0, c, None)]
+    figure.add_trace(go.Scatter(x=across, y=up, **stems))
     marker = _marker(np.array(y), 11, symbol)
     hover = "x = %{customdata:.6g}<br>value %{y:.4g}<br>%{text}<extra></extra>"
     own = {"text": text, "customdata": where, "hovertemplate": hover}
@@ -132,9 +131,8 @@ def _draw_corners(figure: "go.Figure", approximation: Approximation, found: Head
     if shown:
         x = [_placed(g, 0, i / len(shown), *ends[0]) for i, g in enumerate(shown)]
         y = [_placed(g, 1, i / len(shown), *ends[1]) for i, g in enumerate(shown)]
-        text = [
-            f"gate, value {g.value:.4g}, sharpness {g.sharpness:.3g}<br>opens {_opening(g, d.names)}" for g in shown
-        ]
+        about = "gate, value {:.4g}, sharpness {:.3g}<br>opens {}"
+        text = [about.format(g.value, g.sharpness, _opening(g, d.names)) for g in shown]
         marker = _marker(np.array([g.value for g in shown]), 9 if len(shown) < 400 else 5)
         hover = {"text": text, "hovertemplate": "%{text}<extra></extra>"}
         figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, **hover))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..approximation import Approximation
+from ..common.checks import is_whole
 from ..common.errors import InputError
 from ..model.passes import both_passes
 from ..model.transformer import SingleLayerTransformer
@@ -39,9 +40,9 @@ def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, head
     import plotly.graph_objects as go
 
     model, tokens, names, kinds = _subject(subject, x)
-    if not (isinstance(heads, int) and heads >= 1):
-        raise InputError("heads, a whole number ≥ 1", f"{heads!r}", "say how many heads to draw")
     c = model.config
+    if not (is_whole(heads) and heads >= 1):
+        raise InputError("heads, a whole number ≥ 1", f"{heads!r}", "say how many heads to draw")
     rows = list(range(c.all_tokens))[c.read_rows]
     with torch.no_grad():
         alpha = model.attention(tokens)[0][:, rows]  # Eq. (5): [head, query, key]
@@ -51,9 +52,8 @@ def attention_flow(subject: Approximation | SingleLayerTransformer, x: Any, head
     keys = _heaviest(weights.max(axis=(0, 1)))
     queries = _heaviest(weights.max(axis=(0, 2))) if len(rows) > MOST_TOKENS else list(range(len(rows)))
     figure = go.Figure()
-    figure.update_layout(
-        **_frame(f"Attention flow at x = {_point(tokens)}: α of Eq. (5), {_heads_drawn(chosen, c.heads)}")
-    )
+    title = f"Attention flow at x = {_point(tokens)}: α of Eq. (5), {_heads_drawn(chosen, c.heads)}"
+    figure.update_layout(**_frame(title))
     width, gap = 1.0, 0.75
     for panel, head in enumerate(chosen):
         left = panel * (width + gap)
@@ -108,10 +108,8 @@ def passes(subject: Approximation | SingleLayerTransformer, x: Any, y: Any = Non
         gradient = f"‖∂L/∂W‖ {_three_digits(found.gradient_norm(stage))}" if learns else ""
         figure.add_annotation(x=n, y=-0.86, text=gradient, showarrow=False, font={"size": 12, "color": "#555555"})
     numbers = {"mode": "text", "x": list(range(len(stages))), "hoverinfo": "skip", "showlegend": False}
-    for key, norms, at, colour in (
-        ("h", [s.norm for s in stages], 0.48, FORWARD),
-        ("δ", [s.error_norm for s in stages], -0.5, BACKWARD),
-    ):
+    forward, backward = [s.norm for s in stages], [s.error_norm for s in stages]
+    for key, norms, at, colour in (("h", forward, 0.48, FORWARD), ("δ", backward, -0.5, BACKWARD)):
         text = [f"‖{key}‖ {_three_digits(norm)}" for norm in norms]
         font = {"color": colour, "size": 14}
         figure.add_trace(go.Scatter(y=[at] * len(stages), text=text, meta=norms, name=key, textfont=font, **numbers))
@@ -202,20 +200,12 @@ def _edge(
     import plotly.graph_objects as go
 
     head, query, key, weight = about
-    seen = weight >= FAINTEST
-    figure.add_trace(
-        go.Scatter(
-            x=[start[0], end[0]],
-            y=[start[1], end[1]],
-            mode="lines",
-            line={"color": colour, "width": 1 + 11 * weight if seen else 0},
-            opacity=0.15 + 0.85 * weight if seen else 0,
-            meta={"head": head, "query": query, "key": key, "weight": weight},
-            hoverinfo="text",
-            text=f"head {head + 1}: {names[query]} attends to {names[key]} with α = {weight:.4g}",
-            showlegend=False,
-        )
-    )
+    meta = {"head": head, "query": query, "key": key, "weight": weight}
+    seen, text = weight >= FAINTEST, f"head {head + 1}: {names[query]} attends to {names[key]} with α = {weight:.4g}"
+    line, opacity = {"color": colour, "width": 1 + 11 * weight if seen else 0}, 0.15 + 0.85 * weight if seen else 0
+    look = {"mode": "lines", "line": line, "opacity": opacity, "showlegend": False}
+    x, y = zip(start, end, strict=True)
+    figure.add_trace(go.Scatter(x=x, y=y, **look, meta=meta, hoverinfo="text", text=text))
 
 
 def _number(figure: "go.Figure", start: tuple[float, float], end: tuple[float, float], weight: float) -> None:
@@ -227,26 +217,18 @@ def _number(figure: "go.Figure", start: tuple[float, float], end: tuple[float, f
 def _nodes(figure: "go.Figure", nodes: list[Any], colour: str, filled: bool) -> None:
     import plotly.graph_objects as go
 
-    figure.add_trace(
-        go.Scatter(
-            x=[at[0] for at, _, _ in nodes],
-            y=[at[1] for at, _, _ in nodes],
-            mode="markers+text",
-            text=[f"&nbsp;{name}&nbsp;" for _, name, _ in nodes],
-            textposition=[where for _, _, where in nodes],
-            marker={"size": 15, "color": colour if filled else "white", "line": {"color": colour, "width": 2.5}},
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
-    )
+    places, names, where = zip(*nodes, strict=True)
+    x, y = zip(*places, strict=True)
+    marker = {"size": 15, "color": colour if filled else "white", "line": {"color": colour, "width": 2.5}}
+    labels = {"text": [f"&nbsp;{name}&nbsp;" for name in names], "textposition": where, "hoverinfo": "skip"}
+    look = {"mode": "markers+text", "marker": marker, "showlegend": False, "cliponaxis": False}
+    figure.add_trace(go.Scatter(x=x, y=y, **labels, **look))
 
 
 def _dashed(figure: "go.Figure", start: float, end: float, at: float) -> None:
     """A dashed arrow, since plotly's arrows are solid."""
-    figure.add_shape(
-        type="line", x0=start, x1=end, y0=at, y1=at, line={"color": BACKWARD, "width": 2, "dash": "dash"}, layer="below"
-    )
+    line = {"color": BACKWARD, "width": 2, "dash": "dash"}
+    figure.add_shape(type="line", x0=start, x1=end, y0=at, y1=at, line=line, layer="below")
     figure.add_annotation(x=end, y=at, ax=end + 0.04, ay=at, arrowcolor=BACKWARD, **ARROW)
 
 
@@ -279,12 +261,6 @@ def _heads_drawn(chosen: list[int], heads: int) -> str:
 
 def _frame(title: str) -> dict[str, Any]:
     """The frame of a drawing without axes."""
-    axis = {"visible": False, "fixedrange": True}
-    return {
-        "title": {"text": title, "font": {"size": 16}},
-        "font": FONT,
-        "template": "plotly_white",
-        "xaxis": axis,
-        "yaxis": axis,
-        "margin": {"l": 20, "r": 20, "t": 60, "b": 20},
-    }
+    axis, margin = {"visible": False, "fixedrange": True}, {"l": 20, "r": 20, "t": 60, "b": 20}
+    heading = {"text": title, "font": {"size": 16}}
+    return {"title": heading, "font": FONT, "template": "plotly_white", "xaxis": axis, "yaxis": axis, "margin": margin}

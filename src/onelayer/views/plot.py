@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..approximation import Approximation
+from ..common.checks import require_choice, require_whole
 from ..common.errors import InputError
 from ..experiments.compare import Comparison
 from ..model.explanation import Explanation
@@ -49,14 +50,11 @@ def plot(thing: Any, what: str | None = None, *, at: Any = None, output: int = 0
 
 
 def _of_approximation(approximation: Approximation, what: str, at: Any, output: int) -> "go.Figure":
-    if what not in (*KINDS, *AT_POINT):
-        raise InputError(f"a picture: {', '.join((*KINDS, *AT_POINT))}", f"{what!r}", "choose one of these")
+    require_choice("a picture", what, (*KINDS, *AT_POINT))
     if (at is not None) != (what in AT_POINT):
         asked = f"a point `at` with {', '.join(AT_POINT)}, and only there"
         raise InputError(asked, f"what={what!r}, at={at!r}", "give both or neither")
-    m = math.prod(approximation.output_shape)
-    if not (isinstance(output, int) and 0 <= output < m):
-        raise InputError(f"an output 0, …, {m - 1}", f"{output!r}", "choose one of these")
+    require_whole("output", output, 0, math.prod(approximation.output_shape) - 1)
     if what == "contributions":
         return figures.explanation_figure(approximation.explain(at), output)
     if what in AT_POINT:
@@ -74,8 +72,7 @@ def _of_approximation(approximation: Approximation, what: str, at: Any, output: 
     found = scenes(approximation)
     if not found:
         raise InputError("real inputs to draw", "token numbers", "plot what='heads'")
-    if not 0 <= output < found[0].T.shape[-1]:
-        raise InputError(f"an output 0, …, {found[0].T.shape[-1] - 1}", f"{output!r}", "choose one of these")
+    require_whole("output", output, 0, found[0].T.shape[-1] - 1)
     if what == "error":
         error = figures.error_figure(approximation, found[0], output)
         if error is None:

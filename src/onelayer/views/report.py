@@ -35,20 +35,16 @@ LONGEST_TITLE = 300  # characters
 def report(approximation: "Approximation | Study", path: str | Path = "report.html") -> Path:
     """Write the report of an approximation, or of a study: one self-contained page, complete or absent."""
     if not isinstance(approximation, Approximation | Study):
-        raise InputError(
-            "an Approximation or a Study to report on",
-            type(approximation).__name__,
-            "pass what `build` or `load` returned",
-        )
+        found = type(approximation).__name__
+        raise InputError("an Approximation or a Study to report on", found, "pass what `build` or `load` returned")
     if not isinstance(path, str | Path):
         raise InputError("a file name for the report", f"{path!r}", "name a file, such as report.html")
     if isinstance(approximation, Approximation):
         approximation.require_unchanged()
     path = Path(path)
     if path.is_dir():
-        raise InputError(
-            "a file name for the report", f"{path} is a folder", f"name a file, such as {path / 'report.html'}"
-        )
+        change = f"name a file, such as {path / 'report.html'}"
+        raise InputError("a file name for the report", f"{path} is a folder", change)
     return write_file(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
 
 

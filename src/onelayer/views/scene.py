@@ -36,9 +36,7 @@ class Scene:
     stops: tuple[np.ndarray, ...]
     T: Float[np.ndarray, "*grid out"]
     f: Float[np.ndarray, "*grid out"] | None
-    claimed: (
-        np.ndarray
-    )  # [*grid]: whether the certificate covers the point, which it does not within the margin of a jump
+    claimed: np.ndarray  # [*grid]: whether the certificate covers the point; not within the margin of a jump
 
     @property
     def error(self) -> Float[np.ndarray, "*grid out"] | None:

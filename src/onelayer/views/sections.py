@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_WEIGHTS = 200_000  # parameters a page can hold: two megabytes
 MOST_HIDDEN = 60  # hidden units drawn, in assets/picture.js
 MOST_SLIDERS = 12  # at the movable point
+Number = float | int
 
 
 def facts(approximation: Approximation) -> list[tuple[str, str]]:
@@ -30,10 +31,7 @@ def facts(approximation: Approximation) -> list[tuple[str, str]]:
     bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
     share = c.evidence.relative
     return [
-        (
-            f"{c.tolerance:.4g}",
-            f"tolerance: {share.share:g} of the smallest |f|" if share else "tolerance asked for",
-        ),
+        (f"{c.tolerance:.4g}", f"tolerance: {share.share:g} of the smallest |f|" if share else "tolerance asked for"),
         (bound, "bound, proved if f is as declared" if certificate_text.rests_on_declarations(c) else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),
@@ -45,9 +43,7 @@ def facts(approximation: Approximation) -> list[tuple[str, str]]:
 def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:
     """f and T, then T − f, for every scene, with sliders for variables that are not drawn."""
     if not found:
-        return (
-            "<p>Inputs are token numbers: there is nothing to draw between them. See the layer at one point below.</p>"
-        )
+        return "<p>Inputs are token numbers, with nothing to draw between them. See the layer at one point below.</p>"
     names, parts = approximation.domain.names, []
     for number, scene in enumerate(found):
         drawn = " and ".join(names[j] for j in scene.drawn)
@@ -59,9 +55,8 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
             for j, stops in zip(scene.sliders, scene.stops, strict=True)
         )
         inputs += _outputs(approximation)
-        parts.append(
-            f'{title}<form id="scene-{number}">{inputs}</form><div class="figure" id="function-{number}"></div>'
-        )
+        form = f'{title}<form id="scene-{number}">{inputs}</form>'
+        parts.append(f'{form}<div class="figure" id="function-{number}"></div>')
         figures[f"function-{number}"] = function_figure(approximation, scene)
         error = error_figure(approximation, scene)
         if error is not None:
@@ -99,11 +94,8 @@ def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]")
     coloured = found.gates or found.tokens
     text += f" Colour is the value{first} on a logarithmic scale of both signs." if coloured else ""
     text += f" The {most:,} largest of {count:,} are drawn." if count > most else ""
-    text += (
-        f" Lines are drawn for the {MOST_LINES} largest."
-        if len(found.gates) > MOST_LINES and found.mean is None
-        else ""
-    )
+    lines = len(found.gates) > MOST_LINES and found.mean is None
+    text += f" Lines are drawn for the {MOST_LINES} largest." if lines else ""
     story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""
     return f'{story}<p>{html.escape(text)}</p><div class="figure" id="headmap"></div>'
 
@@ -180,11 +172,8 @@ def training_section(approximation: Approximation, figures: "dict[str, go.Figure
 
 def certificate_section(approximation: Approximation) -> str:
     c = approximation.certificate
-    sentences = [
-        certificate_text.statement(approximation),
-        certificate_text.method(c),
-        certificate_text.observation(approximation),
-    ]
+    sentences = [certificate_text.statement(approximation), certificate_text.method(c)]
+    sentences.append(certificate_text.observation(approximation))
     assumed = "".join(f"<li>{html.escape(a)}</li>" for a in c.assumptions)
     evidence = certificate_text.evidence_table(c)
     return (
@@ -197,13 +186,7 @@ def certificate_section(approximation: Approximation) -> str:
 
 
 def _slider(
-    name: str,
-    low: float | int,
-    high: float | int,
-    step: int | str,
-    value: float | int,
-    shown: str,
-    variable: int | None = None,
+    name: str, low: Number, high: Number, step: int | str, value: Number, shown: str, variable: int | None = None
 ) -> str:
     data = "" if variable is None else f' data-variable="{variable}"'
     ends = f'min="{low!r}" max="{high!r}" step="{step}" value="{value!r}"'

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.checks import is_number
 from ..experiments.study.fitted_rates import grouped, matching
 from ..experiments.study.result import Study
 from ..experiments.study.sweep import FigureSpec
@@ -17,17 +18,10 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#b5a100")
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-NAMES = {
-    "tolerance": "tolerance ε",
-    "bound": "bound (proved)",
-    "observed": "observed error",
-    "dimension": "variables D",
-    "boxes": "boxes of the proof",
-    "points_per_second": "points per second",
-    "difference": "largest difference from softmax seen",
-    "trained_observed": "observed error, trained",
-    "theorem_units": "heads of the theorem",
-}
+NAMES = {"tolerance": "tolerance ε", "bound": "bound (proved)", "observed": "observed error"}
+NAMES |= {"dimension": "variables D", "boxes": "boxes of the proof", "points_per_second": "points per second"}
+NAMES |= {"difference": "largest difference from softmax seen", "trained_observed": "observed error, trained"}
+NAMES |= {"theorem_units": "heads of the theorem"}
 
 
 def study_figures(study: Study) -> "list[tuple[str, go.Figure]]":
@@ -62,16 +56,11 @@ def study_figure(study: Study, spec: FigureSpec) -> "go.Figure | None":
         kind = firsts.index(name[0]) if len(name) > 1 else 0
         colour = COLOURS[others.index(name[1:] or name) % len(COLOURS)]
         bars = {"type": "data", "symmetric": False, "array": more, "arrayminus": less, "thickness": 1.2, "width": 4}
+        line = {"color": colour, "width": 1.5, "dash": DASHES[kind % len(DASHES)]}
+        marker = {"symbol": MARKS[kind % len(MARKS)], "size": 8, "color": colour}
+        mode, error = "markers" if across == "categories" else "lines+markers", bars if any(less) or any(more) else None
         figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=middle,
-                error_y=bars if any(less) or any(more) else None,
-                mode="markers" if across == "categories" else "lines+markers",
-                name=", ".join(name),
-                line={"color": colour, "width": 1.5, "dash": DASHES[kind % len(DASHES)]},
-                marker={"symbol": MARKS[kind % len(MARKS)], "size": 8, "color": colour},
-            )
+            go.Scatter(x=x, y=middle, error_y=error, mode=mode, name=", ".join(name), line=line, marker=marker)
         )
     kinds = {"log": "log", "linear": "linear", "categories": "category"}
     label = NAMES.get(spec.y[0], spec.y[0]) if len(spec.y) == 1 else ""
@@ -84,9 +73,7 @@ def study_figure(study: Study, spec: FigureSpec) -> "go.Figure | None":
     return styled(figure, 460, showlegend=len(lines) > 1, **apart)
 
 
-def spread(
-    rows: list[Any], x: str, y: str, categories: bool = False
-) -> tuple[list[Any], list[float], list[float], list[float]]:
+def spread(rows: list[Any], x: str, y: str, categories: bool = False) -> tuple[list[Any], ...]:
     """(x, median of y, distance down to the lower quartile, distance up to the upper one), for every x in order."""
     groups = grouped(rows, (x,))
     order = list(groups) if categories else sorted(groups)
@@ -97,8 +84,7 @@ def spread(
 
 
 def _drawable(value: Any, log: bool) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return number and (value > 0 or not log)
+    return is_number(value) and math.isfinite(value) and (value > 0 or not log)
 
 
 def _cell(value: Any) -> str:

@@ -51,9 +51,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
 
 
 def _figures(figures: dict[str, tuple[str, Any]]) -> str:
-    return "".join(
-        f'<h3>{html.escape(title)}</h3><div class="figure" id="{name}"></div>' for name, (title, _) in figures.items()
-    )
+    titles = {name: html.escape(title) for name, (title, _) in figures.items()}
+    return "".join(f'<h3>{title}</h3><div class="figure" id="{name}"></div>' for name, title in titles.items())
 
 
 def _rates(study: Study) -> str:
@@ -87,7 +86,5 @@ def _point_name(row: dict[str, Any]) -> str:
 
 def _points(study: Study) -> str:
     table = study.table()
-    short = Table(table.title, table.columns, table.rows[:MOST_ROWS])
-    return (
-        f'<details><summary>{len(table.rows)} points</summary><div class="scroll">{short._repr_html_()}</div></details>'
-    )
+    short = Table(table.title, table.columns, table.rows[:MOST_ROWS])._repr_html_()
+    return f'<details><summary>{len(table.rows)} points</summary><div class="scroll">{short}</div></details>'

@@ -2,12 +2,12 @@
 
 Exit status: 0 certified (or done), 1 not certified (the folder is written all the same), 2 bad input (one line on
 stderr, nothing written), 130 interrupted. Results go to stdout, everything else to stderr. Nothing heavy is imported
-before a command runs, so that `--help` is quick.
+before a command runs, which keeps `--help` quick.
 """
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -40,27 +40,19 @@ app = typer.Typer(
     help="Turn functions into single-layer Transformers, with proof.",
     epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input.",
 )
-app.command("build")(build.build)
-app.command("plan")(plan.plan)
-app.command("memorize")(memorize.memorize)
-app.command("train")(train.train)
-app.command("compare")(compare.compare)
-app.command("study")(study.study)
-app.command("distill")(distill.distill)
-app.command("certify")(certify.certify)
-app.command("check")(check.check)
-app.command("inspect")(inspect.inspect)
-app.command("report")(report.report)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
-# the options of an entry are those of its function
+COMMANDS: list[Callable[..., int]] = [build.build, plan.plan, memorize.memorize, train.train, compare.compare]
+COMMANDS += [study.study, distill.distill, certify.certify, check.check, inspect.inspect, report.report]
+COMMANDS += [export.export, serve.serve]
+for command in COMMANDS:
+    app.command()(command)
+# a gallery entry takes the parameters of its function as options
 app.command("gallery", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(gallery.gallery)
 # a negative number is an argument here, not an option
 app.command("eval", context_settings={"ignore_unknown_options": True})(evaluate.evaluate)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"onelayer {__version__}")
         raise typer.Exit
 
@@ -77,15 +69,15 @@ def _top(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; whatever is wrong with the input becomes one line on stderr."""
+    """Run one command and return its exit status; bad input is reported in one line on stderr."""
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows its code
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        command: Any = typer.main.get_command(app)
-        status = command.main(arguments, prog_name="onelayer", standalone_mode=False)
+        parser: Any = typer.main.get_command(app)
+        status = parser.main(arguments, prog_name="onelayer", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has left
+    except BrokenPipeError:  # whoever read our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return NOT_CERTIFIED
     except InputError as refusal:

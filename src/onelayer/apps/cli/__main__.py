@@ -1,4 +1,4 @@
-"""`python -m onelayer.apps.cli`: the same as the command `onelayer`."""
+"""`python -m onelayer.apps.cli`: the command `onelayer`."""
 
 import sys
 

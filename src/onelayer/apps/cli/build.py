@@ -19,21 +19,19 @@ def build(
     formula: given.FormulaText,
     domain: given.DomainText,
     eps: given.Eps,
-    out: Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")],
+    out: given.Out,
     relative: given.Relative = False,
     method: Annotated[
         given.Method,
         typer.Option(help="Polished: the fewest units. Solved: fixed heads. Representative: the paper's values."),
     ] = given.Method.polished,
-    construction: Annotated[given.Construction, typer.Option(help="What the heads are.")] = given.Construction.auto,
+    construction: Annotated[given.Construction, typer.Option(help="Kind of heads.")] = given.Construction.auto,
     layout: given.LayoutChoice = given.Layout.token,
-    units: Annotated[int | None, typer.Option(help="So many units, instead of as many as needed.")] = None,
+    units: Annotated[int | None, typer.Option(help="Use exactly this many units.")] = None,
     hinges: Annotated[
-        int, typer.Option(min=0, help="Feed-forward units that correct what the heads leave (solved).")
+        int, typer.Option(min=0, help="Feed-forward units that correct the error of the heads (solved).")
     ] = 0,
-    symmetric: Annotated[
-        bool, typer.Option("--symmetric", help="No positional codes, for a symmetric target.")
-    ] = False,
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="No positional codes: f must be symmetric.")] = False,
     lipschitz: given.Lipschitz = None,
     within: given.Within = None,
     margin: given.Margin = 0.0,
@@ -41,11 +39,11 @@ def build(
     output_shape: given.OutputShape = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
     device: given.Device = "cpu",
-    seconds: given.FitSeconds = 300.0,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples.")] = 0,
+    seconds: Annotated[float, typer.Option(help="Seconds that the fit may take; the proof has its own limit.")] = 300.0,
+    seed: given.Seed = 0,
     report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
     json: given.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
+    quiet: given.Quiet = False,
 ) -> int:
     """Turn a formula into a single-layer Transformer and write its folder.
 
@@ -55,9 +53,8 @@ def build(
     folder = usable(out)
     import onelayer as ol
 
-    paper = method is given.Method.representative and not symmetric
-    talk = not (json or quiet)
-    if paper and talk:
+    verbose = not (json or quiet)
+    if verbose and method is given.Method.representative and not symmetric:
         print(ol.plan(target, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
     with progress_bar(not quiet) as progress:
         approximation = ol.build(
@@ -80,7 +77,7 @@ def build(
             approximation.report(folder / "report.html")
     if json:
         print_json(record_of(approximation, folder))
-    elif talk:
+    elif verbose:
         print(approximation)
         print(f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else ""))
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
@@ -104,7 +101,7 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
 
 
 def usable(out: str) -> Path:
-    """The folder's absolute path, once its place has been seen to accept a folder of that name."""
+    """The absolute path of the folder, checked to be free and in a place where it can be written."""
     folder = Path(out).absolute()
     if not out.strip() or not folder.name or folder.name == "..":
         raise InputError("the name of a folder for --out", f"{out!r}", "name a new folder")

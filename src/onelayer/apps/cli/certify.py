@@ -15,17 +15,17 @@ def certify(
     folder: Annotated[Path, typer.Argument(help="A model folder.")],
     eps: Annotated[
         float | None,
-        typer.Option("--eps", "--tolerance", help="The tolerance to prove; that of the folder by default."),
+        typer.Option("--eps", "--tolerance", help="The tolerance to prove; the folder's by default."),
     ] = None,
-    margin: Annotated[float | None, typer.Option(help="Another distance from jumps than the folder's.")] = None,
+    margin: Annotated[float | None, typer.Option(help="Distance kept from jumps; the folder's by default.")] = None,
     device: given.Device = "cpu",
-    seconds: given.Seconds = 60.0,
+    seconds: Annotated[float, typer.Option(help="Seconds that the proof may take.")] = 60.0,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write the model with its new certificate to this folder.")
     ] = None,
     json: given.Json = False,
 ) -> int:
-    """Prove again, with another tolerance or more time, how far the model of a folder is from its target.
+    """Prove again how far the model of a folder is from its target, with another tolerance or more time.
 
     Exit status: 0 certified, 1 refuted or undecided, 2 bad input.
     """
@@ -37,9 +37,7 @@ def certify(
     approximation = load_approximation(folder)
     target = approximation.target
     if target is None:
-        raise InputError(
-            "a target to compare with", "a callable or data, which folders do not store", "use onelayer.certify"
-        )
+        raise InputError("a target to compare with", "one that folders do not store", "use onelayer.certify in Python")
     if margin is not None:
         shape = target.shape if target.sequence else None
         target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)

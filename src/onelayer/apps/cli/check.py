@@ -1,4 +1,4 @@
-"""`onelayer check`: the certificate of a folder, verified by the independent checker."""
+"""`onelayer check`: verify the certificate of a folder with the independent checker."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ...common.checks import require_seconds
 from ...common.errors import InputError
 from . import options as given
 from .show import print_json
@@ -13,7 +14,7 @@ from .show import print_json
 
 def check(
     folder: Annotated[Path, typer.Argument(help="A model folder.")],
-    seconds: Annotated[float, typer.Option(help="Time that the check may take.")] = 300.0,
+    seconds: Annotated[float, typer.Option(help="Seconds that the check may take.")] = 300.0,
     json: given.Json = False,
 ) -> int:
     """Check the certificate of a folder in ball arithmetic, with a program that shares nothing with the prover.
@@ -25,9 +26,7 @@ def check(
 
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise InputError(f"a model folder at {folder}", f"no {missing[0]} in it", "name a folder that `build` wrote")
-
-    if not 0 < seconds < float("inf"):
-        raise InputError("seconds, finite and above 0", f"{seconds!r}", "give the time that the check may take")
+    require_seconds(seconds, "the check")
     verdict = checked(folder, seconds)
     if json:
         print_json(asdict(verdict))

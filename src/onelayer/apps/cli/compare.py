@@ -15,22 +15,23 @@ def compare(
     formula: given.FormulaText,
     domain: given.DomainText,
     eps: given.Eps = 1e-3,
-    seconds: Annotated[float, typer.Option(help="Time for everything that is trained, each.")] = 20.0,
+    seconds: Annotated[float, typer.Option(help="Seconds for each training.")] = 20.0,
     optimizers: Annotated[str, typer.Option(help="Optimisers, separated by commas.")] = "adam,momentum,sgd",
-    peers: Annotated[bool, typer.Option(help="With peers, or without.")] = True,
-    prove: Annotated[float, typer.Option(help="Seconds for a certificate of every trained layer; 0: none.")] = 0.0,
+    peers: Annotated[bool, typer.Option(help="Include the peers.")] = True,
+    prove: Annotated[float, typer.Option(help="Seconds to prove each trained layer; 0: no proof.")] = 0.0,
     growth: Annotated[
-        str | None, typer.Option(metavar="1,2,4", help="Also layers with so many heads, and with twice that width.")
+        str | None,
+        typer.Option(
+            metavar="1,2,4", help="Also layers of this many heads, of an FFN of twice this width, of this many units."
+        ),
     ] = None,
-    samples: Annotated[
-        str | None, typer.Option(metavar="100,1000", help="Also layers fitted to so many samples.")
-    ] = None,
+    samples: Annotated[str | None, typer.Option(metavar="100,1000", help="Also fit to this many samples.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="HTML", help="Where to write the picture.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all samples and weights.")] = 0,
+    seed: given.Seed = 0,
     json: given.Json = False,
 ) -> int:
-    """What construction buys over training: one table, and one picture with --plot."""
-    target = given.target_of(formula, domain, eps, None, None, None, None, 0.0)
+    """Compare construction with training and peers: one table, and one picture with --plot."""
+    target = given.target_of(formula, domain, eps)
     sizes = [given.sizes(text, name) if text else () for text, name in ((growth, "--growth"), (samples, "--samples"))]
     if plot is not None and (not plot.strip() or Path(plot).is_dir()):
         raise InputError("the name of a file for --plot", f"{plot!r}", "name an HTML file")
@@ -39,17 +40,9 @@ def compare(
     names = [name.strip() for name in optimizers.split(",") if name.strip()]
     with progress_bar(not json) as progress:
         found = ol.compare(
-            target,
-            tolerance=eps,
-            seconds=seconds,
-            optimizers=names,
-            peers=peers,
-            prove=prove,
-            growth=sizes[0],
-            samples=sizes[1],
-            seed=seed,
-            progress=progress,
-        )
+            target, tolerance=eps, seconds=seconds, optimizers=names, peers=peers, prove=prove, growth=sizes[0],
+            samples=sizes[1], seed=seed, progress=progress,
+        )  # fmt: skip
     if plot is not None:
         from ...views.comparison import comparison_figure, write_page
 

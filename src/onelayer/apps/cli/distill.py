@@ -20,26 +20,26 @@ class Read(StrEnum):
 def distill(
     teacher: Annotated[
         str,
-        typer.Argument(metavar="TEACHER", help="The folder of a transformers model; or rxnmapper, minilm: packaged."),
+        typer.Argument(
+            metavar="TEACHER", help="The folder of a transformers model, or a packaged one: rxnmapper, minilm."
+        ),
     ],
     inputs: Annotated[
-        Path, typer.Option(metavar="FILE", help="Texts, one a line (.txt), or token numbers [N, n] (.npy).")
+        Path, typer.Option(metavar="FILE", help="Texts, one per line (.txt), or token numbers [N, n] (.npy).")
     ],
-    out: Annotated[str, typer.Option(metavar="FOLDER", help="Where the student goes.")],
-    read: Annotated[Read, typer.Option(help="What is learned of the teacher.")] = Read.hidden,
-    heads: Annotated[int, typer.Option(min=1, help="Heads of the layer.")] = 4,
-    width: Annotated[int, typer.Option(min=1, help="Width of its feed-forward network.")] = 512,
-    d_model: Annotated[int, typer.Option("--d-model", min=1, help="Width of its stream.")] = 128,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of the training.")] = 2000,
-    seconds: Annotated[float | None, typer.Option(help="Time that the training may take.")] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Written as it goes; gone on from if there.")
-    ] = None,
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="The folder to write the student to.")],
+    read: Annotated[Read, typer.Option(help="What to learn from the teacher.")] = Read.hidden,
+    heads: Annotated[int, typer.Option(min=1, help="Number of heads.")] = 4,
+    width: Annotated[int, typer.Option(min=1, help="Width of the feed-forward network.")] = 512,
+    d_model: Annotated[int, typer.Option("--d-model", min=1, help="Width of the stream.")] = 128,
+    steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 2000,
+    seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    checkpoint: given.Checkpoint = None,
     device: given.Device = "cpu",
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all choices.")] = 0,
+    seed: given.Seed = 0,
     json: given.Json = False,
 ) -> int:
-    """Train one layer on what a deep model answers; one input in ten is held out and judges. Observed, not proved."""
+    """Train one layer on the answers of a deep model. One input in ten is held out to judge it: observed, not proved."""
     if Path(out).exists():
         raise InputError(f"a new folder {out}", "something has that name", "choose another name")
     sequences = _inputs(inputs)
@@ -48,11 +48,12 @@ def distill(
     from ...training.distill.teachers import PACKAGED, packaged
 
     folder = packaged(teacher) if teacher in PACKAGED else Path(teacher)
-    wishes: dict[str, Any] = {"heads": heads, "width": width, "d_model": d_model, "steps": steps, "seconds": seconds}
-    wishes |= {"checkpoint": checkpoint, "device": device, "seed": seed, "read": read.value}
-    wishes["every"] = max(1, min(200, steps // 5))
+    every = max(1, min(200, steps // 5))
     with progress_bar(not json) as progress:
-        found = ol.distill(folder, sequences, progress=progress, **wishes)
+        found = ol.distill(
+            folder, sequences, heads=heads, width=width, d_model=d_model, steps=steps, seconds=seconds, every=every,
+            checkpoint=checkpoint, device=device, seed=seed, read=read.value, progress=progress,
+        )  # fmt: skip
         found.save(out)
     if json:
         print_json(found.record())

@@ -1,4 +1,4 @@
-"""`onelayer eval`: values of a built layer at one point, or at the points of a file, however many."""
+"""`onelayer eval`: the values of a built layer at one point, or at all points of a file of any size."""
 
 import sys
 from pathlib import Path
@@ -21,31 +21,27 @@ def evaluate(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder that `build` wrote.")],
     numbers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NUMBER]...", help="One point; constants such as pi/2 are numbers too."),
+        typer.Argument(metavar="[NUMBER]...", help="One point; constants such as pi/2 count as numbers."),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Which heads make up the value at the point.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each head adds to the value.")] = False,
     outside: Annotated[
         given.Outside,
-        typer.Option(help="Outside the domain: answer, refuse, or answer at the nearest point of the box."),
+        typer.Option(help="Outside the domain: answer, refuse, or answer for the nearest point of the box."),
     ] = given.Outside.allow,
     source: Annotated[
         str | None,
-        typer.Option(
-            "--input",
-            metavar="FILE",
-            help="Points: CSV, .parquet or .npy; columns are found by the names of the variables.",
-        ),
+        typer.Option("--input", metavar="FILE", help="Points: CSV, .parquet or .npy; columns are matched by name."),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where to write points and values; a run that was killed is gone on with."),
+        typer.Option(metavar="FILE", help="Where to write points and values; a killed run resumes."),
     ] = None,
     attention: Annotated[
         given.Attention,
-        typer.Option(help="How heads are evaluated; auto: linear where the certificate covers it."),
+        typer.Option(help="How to evaluate heads; auto: linear where the certificate covers it."),
     ] = given.Attention.auto,
     remainder: Annotated[
-        float | None, typer.Option(help="Error that sparse or adaptive attention may add; by default what ε leaves.")
+        float | None, typer.Option(help="Error that sparse or adaptive attention may add; if left out, what ε allows.")
     ] = None,
     device: given.Device = "cpu",
     json: given.Json = False,
@@ -95,9 +91,9 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
     if approximation.decoding:
         print("answer:", *np.ravel(approximation.decode(y)).tolist())
     if stored:
-        print("note: the certificate speaks of the stored samples alone", file=sys.stderr)
+        print("note: the certificate holds for the stored samples only", file=sys.stderr)
     elif not inside:
-        print("note: the point is outside the domain, of which alone the certificate speaks", file=sys.stderr)
+        print("note: the point is outside the domain; the certificate holds inside it only", file=sys.stderr)
     return 0
 
 
@@ -114,7 +110,7 @@ def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.O
         return 0
     try:
         with progress_bar(not json) as progress:
-            count = evaluate_file(fast, source, output, outside.value, progress, _tell)
+            count = evaluate_file(fast, source, output, outside.value, progress, _note)
     except KeyboardInterrupt as stop:
         raise Stopped(*stop.args) from None
     if json:
@@ -125,7 +121,7 @@ def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.O
 
 
 def _print(work: "Streaming", json: bool) -> None:
-    """Points and values, once all of them are there."""
+    """Print points and values, once all values are computed."""
     with work.temporary() as values:
         if not json:
             for _ in work.write_to(values, sys.stdout):
@@ -133,14 +129,13 @@ def _print(work: "Streaming", json: bool) -> None:
             return
         m = work.outputs
         x = [point for batch in work.file.batches(work.rows) for point in batch.x.tolist()]
-        rows = [
-            list(row) for columns in work.columns(values) for row in zip(*(c.tolist() for c in columns), strict=True)
-        ]
+        batches = ([column.tolist() for column in columns] for columns in work.columns(values))
+        rows = [list(row) for columns in batches for row in zip(*columns, strict=True)]
         answers = {"answer": [row[m:] for row in rows]} if len(work.names) > m else {}
         print_json({"points": len(x), "columns": work.names, "x": x, "y": [row[:m] for row in rows], **answers})
 
 
-def _tell(text: str) -> None:
+def _note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 

@@ -10,43 +10,38 @@ from . import options as given
 from .show import print_json
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     onnx = "onnx"
     torch = "torch"
     c = "c"
 
 
-class Norm(StrEnum):
+class NormPosition(StrEnum):
     post = "post"
     pre = "pre"
 
 
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
-    to: Annotated[Format, typer.Option(help="ONNX, a stock PyTorch encoder layer, or C99 source.")],
+    to: Annotated[ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, or C99 source.")],
     out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch a folder.")],
-    dtype: Annotated[given.Dtype | None, typer.Option(help="Of the export; that of the layer by default.")] = None,
+    dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
-        Norm | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")
+        NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")
     ] = None,
     points: Annotated[int, typer.Option(help="Random points at which the export is compared with our layer.")] = 10_000,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     json: given.Json = False,
 ) -> int:
-    """Write the layer of a folder for another program, and print how far it is from ours."""
+    """Write the layer of a folder for another program, and print how far the export is from ours."""
     if not out.strip():
         raise InputError("a path for --out", f"{out!r}", "name a new file")
     import onelayer as ol
 
     found = ol.export(
-        folder,
-        out,
-        to=to.value,
-        dtype=None if dtype is None else dtype.value,
-        norm=None if norm is None else norm.value,
-        points=points,
-        force=force,
-    )
+        folder, out, to=to.value, dtype=dtype.value if dtype else None, norm=norm.value if norm else None,
+        points=points, force=force,
+    )  # fmt: skip
     if json:
         print_json(found.as_json())
     else:

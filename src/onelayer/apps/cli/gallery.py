@@ -1,4 +1,4 @@
-"""`onelayer gallery`: the functions that one layer computes with a proved error; lists them, or builds one."""
+"""`onelayer gallery`: functions that one layer computes with a proved error: list them, or build one."""
 
 import inspect
 import types
@@ -16,7 +16,9 @@ from .show import print_json
 
 def gallery(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[ENTRY]", help="Which one; none lists them all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ENTRY]", help="The entry to build; lists them all if left out.")
+    ] = None,
     out: Annotated[str | None, typer.Option(metavar="FOLDER", help="The model folder to write.")] = None,
     json: given.Json = False,
 ) -> int:
@@ -58,7 +60,7 @@ def _listed(entries: dict[str, Callable[..., Any]], json: bool) -> int:
 
 
 def _signature(function: Callable[..., Any]) -> str:
-    """The options of an entry, as they are typed; those in brackets may be left out."""
+    """The options of an entry as the user types them; those in brackets are optional."""
     shown = []
     for p in inspect.signature(function).parameters.values():
         flag = "--" + p.name.replace("_", "-")
@@ -70,7 +72,7 @@ def _signature(function: Callable[..., Any]) -> str:
 
 
 def _typed(value: Any) -> str:
-    """A default as it would be typed."""
+    """A default as the user would type it."""
     if isinstance(value, tuple):
         return ":".join(f"{v:g}" for v in value)
     if isinstance(value, str):
@@ -88,7 +90,7 @@ def _arguments(function: Callable[..., Any], words: Sequence[str]) -> dict[str, 
         name = flag.removeprefix("--").replace("-", "_")
         name = "tolerance" if name == "eps" else name
         if not flag.startswith("--") or name not in parameters:
-            raise InputError(f"options {_signature(function)}", word, f"see onelayer gallery: {function.__name__}")
+            raise InputError(f"options {_signature(function)}", word, "see onelayer gallery")
         if kinds[name] is bool and not inline:
             found[name] = True
             continue
@@ -97,9 +99,7 @@ def _arguments(function: Callable[..., Any], words: Sequence[str]) -> dict[str, 
         found[name] = _value(inline or queue.pop(0), kinds[name], flag)
     missing = [p for p, about in parameters.items() if about.default is inspect.Parameter.empty and p not in found]
     if missing:
-        raise InputError(
-            f"--{missing[0]} for {function.__name__}", "none", f"see onelayer gallery: {_signature(function)}"
-        )
+        raise InputError(f"--{missing[0]} for {function.__name__}", "none", f"give {_signature(function)}")
     return found
 
 

@@ -10,7 +10,7 @@ from . import options as given
 from .show import print_json
 
 
-class Format(StrEnum):
+class TextFormat(StrEnum):
     text = "text"
     markdown = "markdown"
     latex = "latex"
@@ -19,8 +19,8 @@ class Format(StrEnum):
 def inspect(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     form: Annotated[
-        Format, typer.Option("--format", help="Text with small charts, or the tables for a paper.")
-    ] = Format.text,
+        TextFormat, typer.Option("--format", help="Text with small charts, or tables for a paper.")
+    ] = TextFormat.text,
     json: given.Json = False,
 ) -> int:
     """Show what is in a folder: certificate, heads, weights and their spectra, where the error is."""
@@ -30,7 +30,7 @@ def inspect(
     approximation = load_approximation(folder)
     if json:
         print_json(record(approximation))
-    elif form is Format.text:
+    elif form is TextFormat.text:
         text = summary(approximation)
         try:
             LEVELS.encode(sys.stdout.encoding or "utf-8")
@@ -39,7 +39,7 @@ def inspect(
         print(text, end="")
     else:
         found = tables(approximation)
-        print("\n".join(t.markdown() if form is Format.markdown else t.latex() for t in found), end="")
+        print("\n".join(t.markdown() if form is TextFormat.markdown else t.latex() for t in found), end="")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`onelayer memorize`: the samples of a file become a model folder that stores them."""
+"""`onelayer memorize`: a model folder that stores the samples of a file."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,37 +7,37 @@ import typer
 
 from . import options as given
 from .build import record_of, usable
-from .samples import read_samples
+from .sample_file import read_sample_file
 from .show import print_json
 
 
 def memorize(
     source: Annotated[str, typer.Argument(metavar="FILE", help="CSV or Parquet with a header, or X as .npy.")],
-    target: Annotated[str, typer.Option(help="The column with the answers (or several: y1,y2), or Y as .npy.")],
-    out: Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")],
+    target: Annotated[str, typer.Option(help="The column with the answers (several: y1,y2), or Y as .npy.")],
+    out: given.Out,
     labels: Annotated[
         bool | None,
         typer.Option("--labels/--numbers", help="What the answers are; by default whole numbers and words are labels."),
     ] = None,
     eps: Annotated[
         float | None,
-        typer.Option("--eps", "--tolerance", help="Largest error allowed at a sample; what can be proved by default."),
+        typer.Option("--eps", "--tolerance", help="Largest error allowed at a sample; by default what can be proved."),
     ] = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the projection.")] = 0,
+    seed: given.Seed = 0,
     json: given.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status tells.")] = False,
+    quiet: given.Quiet = False,
 ) -> int:
     """Store the samples of a file in a single-layer Transformer, with a proof for each of them.
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
-    found = read_samples(Path(source), target)
+    found = read_sample_file(Path(source), target)
     folder = usable(out)
     import onelayer as ol
 
-    wishes: dict[str, Any] = {"tolerance": eps, "labels": labels, "names": found.names, "rows": found.rows}
-    approximation = ol.memorize(found.x, found.y, seed=seed, dtype=dtype.value, **wishes)
+    about: dict[str, Any] = {"tolerance": eps, "labels": labels, "names": found.names, "rows": found.rows}
+    approximation = ol.memorize(found.x, found.y, seed=seed, dtype=dtype.value, **about)
     folder = approximation.save(folder)
     if json:
         print_json(record_of(approximation, folder))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the reading of their text: domains, shapes, lists of numbers."""
+"""Options that several commands share, and how their text is read: domains, shapes, lists of numbers."""
 
 import math
 from enum import StrEnum
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...common.checks import LARGEST_SEED
 from ...common.errors import InputError
 from ...target.sides import read_domain, split
 
@@ -52,7 +53,7 @@ class Outside(StrEnum):
 
 
 FormulaText = Annotated[
-    str, typer.Argument(metavar="FORMULA", help='Such as "sin(x1) + x2**2"; several outputs are separated by ";".')
+    str, typer.Argument(metavar="FORMULA", help='For example "sin(x1) + x2**2"; separate several outputs with ";".')
 ]
 DomainText = Annotated[
     str,
@@ -62,38 +63,39 @@ DomainText = Annotated[
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
 Relative = Annotated[
-    bool, typer.Option("--relative", help="The tolerance is a share of the least |f| on the domain, found with proof.")
+    bool,
+    typer.Option("--relative", help="The tolerance is a share of the smallest |f| on the domain, which is proved."),
 ]
 LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read.")]
-DtypeChoice = Annotated[Dtype, typer.Option(help="Of the weights; a certificate speaks of this arithmetic alone.")]
+DtypeChoice = Annotated[Dtype, typer.Option(help="Number type; the certificate holds for this arithmetic only.")]
 Lipschitz = Annotated[
     str | None,
-    typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; believed, and listed as assumed."),
+    typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; not checked, but listed as assumed."),
 ]
-Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Part of the box, such as "x1**2 + x2**2 <= 1".')]
-Shape = Annotated[str | None, typer.Option(metavar="n,d", help="The variables as a sequence of n tokens of d numbers.")]
-OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="The outputs as a sequence.")]
-Margin = Annotated[
-    float, typer.Option(help="Distance kept from the jumps of where(…): nothing is claimed closer to them.")
-]
-FitSeconds = Annotated[float, typer.Option(help="Time that the fit may take; the proof has its own.")]
-Seconds = Annotated[float, typer.Option(help="Time that the proof may take.")]
+Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x1**2 + x2**2 <= 1".')]
+Shape = Annotated[str | None, typer.Option(metavar="n,d", help="Read the variables as n tokens of d numbers each.")]
+OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="Read the outputs as a sequence.")]
+Margin = Annotated[float, typer.Option(help="Distance from the jumps of where(…) within which nothing is claimed.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all random choices.")]
+Checkpoint = Annotated[str | None, typer.Option(metavar="FILE", help="Written in training; resumed from if it exists.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
 def target_of(
     formula: str,
     domain: str,
     eps: float,
-    lipschitz: str | None,
-    within: str | None,
-    shape: str | None,
-    output_shape: str | None,
+    lipschitz: str | None = None,
+    within: str | None = None,
+    shape: str | None = None,
+    output_shape: str | None = None,
     margin: float = 0.0,
     symmetric: bool = False,
 ) -> "Target":
-    """The target that the options write down, and a look at the tolerance; bad text is refused before torch is imported."""
+    """The target that the options describe, with the tolerance checked; bad text is refused before torch is imported."""
     about: dict[str, Any] = {"margin": margin, "symmetric": symmetric}
     if lipschitz is not None:
         constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
@@ -145,14 +147,14 @@ def _constant(text: str, what: str) -> float:
 
     formula = parse(text, ())
     if len(formula.outputs) != 1:
-        raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers by blanks")
+        raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers with spaces")
     import numpy as np
 
     return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
 
 
 def _variables(formula: "Formula", within: str | None, shape: tuple[int, int] | None) -> int:
-    """How many sides one interval stands for: the largest index in sight, or the size of the sequence."""
+    """How many sides one interval stands for: the largest index of a variable, or the size of the sequence."""
     from ...formula import parse_condition
 
     condition = parse_condition(within).dimension if within is not None else 0

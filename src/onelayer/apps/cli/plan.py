@@ -1,4 +1,4 @@
-"""`onelayer plan`: how large a layer would be, before anything is built."""
+"""`onelayer plan`: how large a layer will be, before anything is built."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def plan(
     domain: given.DomainText,
     eps: given.Eps,
     relative: given.Relative = False,
-    method: Annotated[given.Method | None, typer.Option(help="One method; all of them if left out.")] = None,
+    method: Annotated[given.Method | None, typer.Option(help="Forecast this method only.")] = None,
     layout: given.LayoutChoice = given.Layout.token,
     lipschitz: given.Lipschitz = None,
     within: given.Within = None,
@@ -23,7 +23,7 @@ def plan(
 ) -> int:
     """Forecast units, parameters, bytes, operations and the bound; nothing is built or written.
 
-    Exit status: 0, or 2 where the input is bad or the method asked for does not fit in memory.
+    Exit status: 0, or 2 if the input is bad or the layer of --method does not fit in memory.
     """
     target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape)
     import onelayer as ol

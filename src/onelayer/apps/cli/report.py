@@ -1,4 +1,4 @@
-"""`onelayer report`: the page that shows a model folder."""
+"""`onelayer report`: a page that shows a model folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ def report(
         Path | None, typer.Option(metavar="PAGE", help="The HTML file to write; FOLDER/report.html by default.")
     ] = None,
 ) -> int:
-    """Write the report of a folder: one page with pictures of target, error, heads, weights and proof. It works offline."""
+    """Write the report of a folder: one page, usable offline, with pictures of target, error, heads, weights and proof."""
     from ...deployment.folder import load_approximation
 
     path = folder / "report.html" if out is None else out

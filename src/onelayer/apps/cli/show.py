@@ -1,4 +1,4 @@
-"""What the commands print: JSON documents without infinities, progress on a terminal, a word on an interrupt."""
+"""What the commands print: JSON documents without infinities, progress on a terminal, a line on an interrupt."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from ...common.progress import Progress
 
 
 class Stopped(Exception):
-    """A command that was interrupted, with a word on how far it came."""
+    """A command was interrupted; the message says how far it got."""
 
 
 def print_json(record: Any) -> None:
@@ -28,7 +28,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(wanted: bool) -> Iterator[Progress | None]:
-    """A callback that moves a bar on stderr; None where nobody is looking. The bar vanishes at the end."""
+    """A callback that moves a bar on stderr, or None if that is no terminal. The bar disappears at the end."""
     if not wanted:
         yield None
         return

@@ -1,4 +1,4 @@
-"""`onelayer study`: a sweep of points, measured in parallel and stored one by one; table, fitted rates and report."""
+"""`onelayer study`: measure the points of a sweep in parallel and store each; table, fitted rates and report."""
 
 from typing import Annotated, Any
 
@@ -10,36 +10,39 @@ from . import options as given
 from .show import Stopped, print_json, progress_bar
 
 StudyText = Annotated[
-    str | None, typer.Argument(metavar="STUDY", help="builtin:NAME, or a TOML file; left out if there are --axis.")
+    str | None,
+    typer.Argument(metavar="STUDY", help="builtin:NAME or a TOML file; left out if there are --axis options."),
 ]
 Axis = Annotated[
-    list[str] | None, typer.Option("--axis", metavar="NAME=A,B", help="An axis and its values; once for every axis.")
+    list[str] | None, typer.Option("--axis", metavar="NAME=A,B", help="An axis and its values; repeat for each axis.")
 ]
 
 
 def study(
     name: StudyText = None,
-    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where results go; study-NAME if left out.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores if left out.")] = None,
-    dask: Annotated[str | None, typer.Option(metavar="tcp://HOST:PORT", help="An existing Dask scheduler.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="With the larger part of a built-in study.")] = False,
-    only: Annotated[int | None, typer.Option(min=0, help="Stop after so many new points.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where to store results; study-NAME if left out.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes; one per core if left out.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="tcp://HOST:PORT", help="Use this Dask scheduler.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Include the larger part of a built-in study.")] = False,
+    only: Annotated[int | None, typer.Option(min=0, help="Stop after this many new points.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try failed points again.")] = False,
-    measure: Annotated[str, typer.Option(help="What --axis are axes of.")] = "construct",
+    measure: Annotated[str, typer.Option(help="The measure that the --axis options vary.")] = "construct",
     axis: Axis = None,
     listing: Annotated[bool, typer.Option("--list", help="List the built-in studies and the measures.")] = False,
     json: given.Json = False,
 ) -> int:
-    """Measure every point of a sweep; run again to go on. Writes points.csv and report.html.
+    """Measure every point of a sweep; run it again to resume. Writes points.csv and report.html.
 
-    Exit status: 0 if all points are done, 1 if some failed or are still to do.
+    Exit status: 0 if all points are done, 1 if some failed or are not done yet.
     """
     if listing:
         _list()
         return 0
     if (name is None) == (not axis):
-        found = "neither" if name is None else "both"
-        raise InputError("a study, or --axis", found, "name builtin:epsilon, say, or give --axis target=… ")
+        both = "neither" if name is None else "both"
+        raise InputError("a study, or --axis", both, "name one, such as builtin:epsilon, or give --axis target=…")
     import onelayer as ol
 
     from ...experiments.study import Sweep
@@ -47,21 +50,21 @@ def study(
     sweep = Sweep.of_axes(measure, _axes(axis or [])) if name is None else name
     with progress_bar(not json) as progress:
         try:
-            found_study = ol.study(
+            found = ol.study(
                 sweep, out, workers=workers, dask=dask, full=full, only=only, retry=retry, progress=progress
             )
         except KeyboardInterrupt:
-            raise Stopped("what is done is stored; the same command goes on") from None
-    assert found_study.folder is not None
-    report = found_study.report(found_study.folder / "report.html")
+            raise Stopped("finished points are stored; run the same command again to resume") from None
+    assert found.folder is not None
+    report = found.report(found.folder / "report.html")
     if json:
-        print_json({**found_study.record(), "report": str(report)})
+        print_json({**found.record(), "report": str(report)})
     else:
-        print(found_study)
-        for row in found_study.failed[:10]:
+        print(found)
+        for row in found.failed[:10]:
             print(f"failed: {row['error']}")
         print(f"report written to {report}")
-    return 0 if not found_study.failed and not found_study.missing else 1
+    return 0 if not found.failed and not found.missing else 1
 
 
 def _axes(texts: list[str]) -> dict[str, list[Any]]:

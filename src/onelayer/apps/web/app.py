@@ -32,7 +32,7 @@ from ...views.pages import asset, plotly_source
 from .guard import Guard, Refused, body_of, error_response
 from .input import read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
-from .limits import Limits
+from .limits import VisitorLimits
 from .presets import PRESETS
 
 SHARED_FILES = ("layer.js", "picture.js", "report.css")  # with the report
@@ -85,7 +85,7 @@ async def _disconnected(receive: Receive) -> None:
 class Explorer:
     """Job queues, files and folders of one server."""
 
-    def __init__(self, limits: Limits, workers: int = 1) -> None:
+    def __init__(self, limits: VisitorLimits, workers: int = 1) -> None:
         self.limits = limits
         self.building, self.training = JobQueue(limits, workers), JobQueue(limits, workers)
         own = (resources.files("onelayer.apps.web") / "assets").iterdir()
@@ -147,7 +147,7 @@ class Explorer:
         spec, parameters = await self._read(training_of, record)
         return self._admit(self.training, request, {"kind": "train", "spec": spec.record(), "parameters": parameters})
 
-    async def _read(self, reading: Callable[[Any, Limits], Any], record: Any) -> Any:
+    async def _read(self, reading: Callable[[Any, VisitorLimits], Any], record: Any) -> Any:
         """Read a record in a thread, so that the event loop stays free."""
         return await asyncio.get_running_loop().run_in_executor(self.reader, reading, record, self.limits)
 
@@ -166,7 +166,7 @@ class Explorer:
         return Response(content, media_type="application/zip", headers=headers)
 
 
-def application(limits: Limits, names: frozenset[str], workers: int = 1) -> Guard:
+def application(limits: VisitorLimits, names: frozenset[str], workers: int = 1) -> Guard:
     """The whole application; `names` are the hosts, with ports, that it answers to."""
     explorer = Explorer(limits, workers)
     routes = [
@@ -196,7 +196,7 @@ async def _http(request: Request, error: HTTPException) -> Response:
     return error_response(InputError("an existing page", error.detail, "see the start page"), error.status_code)
 
 
-def _described(record: Any, limits: Limits) -> dict[str, Any]:
+def _described(record: Any, limits: VisitorLimits) -> dict[str, Any]:
     """Variables, outputs, domain and code of a request."""
     spec = spec_of(record, limits)
     formula, domain = read_spec(spec, limits)

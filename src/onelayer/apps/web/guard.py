@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...common.errors import InputError
-from .limits import Limits
+from .limits import VisitorLimits
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -78,16 +78,15 @@ class Guard:
         if len(hosts) != 1 or hosts[0].lower() not in self.names:
             raise Refused(421, "a request to this server", "another host name", f"open http://{sorted(self.names)[0]}/")
         headers = request.headers
-        opened = (
-            request.method == "GET" and request.scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
-        )
+        start_page = request.method == "GET" and request.scope["path"] == "/"
+        opened = start_page and headers.get("sec-fetch-mode") == "navigate"
         foreign = any(origin.lower() != f"http://{hosts[0].lower()}" for origin in headers.getlist("origin"))
         own = all(site in ("none", "same-origin") for site in headers.getlist("sec-fetch-site"))
         if foreign or not (own or opened):
             raise Refused(403, "a request from the explorer's page", "one from another site", "open the page itself")
 
 
-async def body_of(request: Request, limits: Limits) -> Any:
+async def body_of(request: Request, limits: VisitorLimits) -> Any:
     """The JSON body of a request, limited in size and time."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "Content-Type application/json", "another type", "send JSON")

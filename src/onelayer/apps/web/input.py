@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any, get_args
 
+from ...common.checks import is_number
 from ...common.errors import InputError
 from ...construction.request import Construction, Method
 from ...formula import Formula, parse
 from ...target.domain import MOST_VARIABLES, Domain, domain_of
 from ...target.sides import TextSides, read_domain
-from .limits import Limits
+from .limits import VisitorLimits
 
 DTYPES = ("float64", "float32")
 SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-12, 1e6
@@ -40,7 +40,7 @@ class LayerSpec:
             return sides
         return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused anyway
 
-    def code(self, limits: Limits) -> str:
+    def code(self, limits: VisitorLimits) -> str:
         """Python code that builds the same layer, with the same search time."""
         defaults = LayerSpec("", "").record()
         named = ("method", "construction", "dtype", "units")
@@ -56,7 +56,7 @@ class LayerSpec:
         )
 
 
-def spec_of(record: Any, limits: Limits) -> LayerSpec:
+def spec_of(record: Any, limits: VisitorLimits) -> LayerSpec:
     """The LayerSpec in a JSON object, or an InputError."""
     if not isinstance(record, dict):
         raise InputError("a JSON object", type(record).__name__, "send the fields of a request")
@@ -66,8 +66,8 @@ def spec_of(record: Any, limits: Limits) -> LayerSpec:
     for name in ("formula", "domain"):
         _require_text(name, record.get(name), limits)
     for name, choices in (("method", get_args(Method)), ("construction", get_args(Construction)), ("dtype", DTYPES)):
-        if record.get(name, choices[0]) not in choices:
-            raise InputError(f"{name}, one of {', '.join(choices)}", f"{record[name]!r}"[:200], "choose one of them")
+        if record.get(name, choices[0]) not in choices:  # what was sent may be long
+            raise InputError(f"{name}, one of {', '.join(choices)}", f"{record[name]!r}"[:200], "choose one of these")
     tolerance = _number("tolerance", record.get("tolerance", 1e-2), SMALLEST_TOLERANCE, LARGEST_TOLERANCE)
     units = record.get("units")
     if units is not None:
@@ -77,7 +77,7 @@ def spec_of(record: Any, limits: Limits) -> LayerSpec:
     return spec
 
 
-def read_spec(spec: LayerSpec, limits: Limits) -> tuple[Formula, Domain]:
+def read_spec(spec: LayerSpec, limits: VisitorLimits) -> tuple[Formula, Domain]:
     """The parsed formula and domain."""
     sides = spec.sides
     if len(sides) > limits.variables:
@@ -89,7 +89,7 @@ def read_spec(spec: LayerSpec, limits: Limits) -> tuple[Formula, Domain]:
     return formula, domain
 
 
-def training_of(record: Any, limits: Limits) -> tuple[LayerSpec, int]:
+def training_of(record: Any, limits: VisitorLimits) -> tuple[LayerSpec, int]:
     """(spec, parameters): a layer to train on the same function, with this many parameters."""
     if not isinstance(record, dict):
         raise InputError("a JSON object", type(record).__name__, "send the fields of a request, and parameters")
@@ -98,7 +98,7 @@ def training_of(record: Any, limits: Limits) -> tuple[LayerSpec, int]:
     return spec_of(rest, limits), parameters
 
 
-def _require_text(name: str, value: Any, limits: Limits) -> None:
+def _require_text(name: str, value: Any, limits: VisitorLimits) -> None:
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"a {name}, as text", f"{value!r}"[:100], f"send a {name}")
     if len(value) > limits.formula:
@@ -107,9 +107,13 @@ def _require_text(name: str, value: Any, limits: Limits) -> None:
 
 
 def _number(name: str, value: Any, low: float, high: float, whole: bool = False) -> float:
-    number = isinstance(value, Real) and not isinstance(value, bool)
     try:
-        fits = number and math.isfinite(value) and low <= value <= high and (not whole or float(value).is_integer())
+        fits = (
+            is_number(value)
+            and math.isfinite(value)
+            and low <= value <= high
+            and (not whole or float(value).is_integer())
+        )
     except OverflowError:
         fits = False
     if not fits:

@@ -19,7 +19,7 @@ from ...training.steps import LayerTraining
 from ...views.pages import array_record
 from ...views.scene import window
 from .input import LayerSpec
-from .limits import Limits
+from .limits import VisitorLimits
 from .view import folder_of, view
 
 Emit = Callable[[dict[str, Any]], None]
@@ -30,7 +30,7 @@ SCATTERED_POINTS = 2000  # all over the domain, where its error is observed too:
 STEPS, STEPS_PER_EVENT = 4000, 50  # of training
 
 
-def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
+def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
     """Events: progress …, result (everything shown), folder (a zip file), covering (the boxes of the proof)."""
     started, reported = time.perf_counter(), 0.0
 
@@ -46,17 +46,9 @@ def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
         if planned > limits.units:
             found = f"the paper's construction takes {planned:,}"
             raise InputError(f"at most {limits.units:,} units here", found, "enlarge ε, or choose another method")
-    approximation = build(
-        target,
-        None,
-        spec.tolerance,
-        method=spec.method,  # type: ignore[arg-type]
-        construction=spec.construction,  # type: ignore[arg-type]
-        dtype=spec.dtype,
-        units=spec.units,
-        seconds=limits.search,
-        progress=progress,
-    )
+    options: dict[str, Any] = {"method": spec.method, "construction": spec.construction, "dtype": spec.dtype}
+    options |= {"units": spec.units, "seconds": limits.search, "progress": progress}
+    approximation = build(target, None, spec.tolerance, **options)
     built = time.perf_counter() - started
     shown, seconds = view(approximation), time.perf_counter() - started
     emit({"event": "result", "code": spec.code(limits), "built": built, "seconds": seconds, **shown})
@@ -65,7 +57,7 @@ def build_job(spec: LayerSpec, limits: Limits, emit: Emit) -> None:
     emit({"event": "covering", "covering": None if boxes is None else boxes.record(MOST_BOXES)})
 
 
-def train_job(spec: LayerSpec, parameters: int, limits: Limits, emit: Emit) -> None:
+def train_job(spec: LayerSpec, parameters: int, limits: VisitorLimits, emit: Emit) -> None:
     """Events: size, moment (step, largest error, T − f on a grid) …, trained."""
     target = Target(spec.formula, spec.sides)
     size = layer_size(target, parameters)
@@ -85,18 +77,10 @@ def train_job(spec: LayerSpec, parameters: int, limits: Limits, emit: Emit) -> N
         if not np.isfinite(T).all():
             raise InputError("training that converges", "numbers that are not finite", "train again, or not at all")
         error = T - f
-        emit(
-            {
-                "event": "moment",
-                "stage": stage,
-                "share": share,
-                "step": round(share * STEPS),
-                "largest": float(np.nanmax(np.abs(error))),
-                "seconds": time.perf_counter() - started,
-                "axes": [axis.tolist() for axis in axes],
-                "error": array_record(error[:drawn, 0].astype(np.float32)),
-            }
-        )
+        event: dict[str, Any] = {"event": "moment", "stage": stage, "share": share, "step": round(share * STEPS)}
+        event |= {"largest": float(np.nanmax(np.abs(error))), "seconds": time.perf_counter() - started}
+        event |= {"axes": [axis.tolist() for axis in axes]}
+        emit(event | {"error": array_record(error[:drawn, 0].astype(np.float32))})
 
     run.train(None, limits.seconds / 2, moment)
     emit({"event": "trained", "seconds": time.perf_counter() - started})

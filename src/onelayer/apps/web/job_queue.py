@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from .limits import Limits
+from .limits import VisitorLimits
 from .worker import settings
 
 LONGEST_LINE = 2**26  # bytes of one event, at most
@@ -37,7 +37,7 @@ class Job:
 class Worker:
     """One process, started before there is work for it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: VisitorLimits) -> None:
         self.limits = limits
         self.process: asyncio.subprocess.Process | None = None
         self.changing = asyncio.Lock()  # one start or end at a time
@@ -90,7 +90,7 @@ class Worker:
 class JobQueue:
     """A queue and its workers."""
 
-    def __init__(self, limits: Limits, workers: int = 1) -> None:
+    def __init__(self, limits: VisitorLimits, workers: int = 1) -> None:
         self.limits = limits
         self.free = [Worker(limits) for _ in range(workers)]
         self.waiting: list[Job] = []

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class VisitorLimits:
     """Characters, variables, outputs and units of a request; seconds and memory of a job; sizes of queues and of what is kept."""
 
     formula: int = 2000  # characters

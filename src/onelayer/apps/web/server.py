@@ -6,8 +6,9 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from ...common.checks import require_whole
 from ...common.errors import InputError
-from .limits import Limits
+from .limits import VisitorLimits
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HEADER_SECONDS = 10.0  # for a request to arrive on an open connection
@@ -20,7 +21,7 @@ def serve(
     host: str = "127.0.0.1",
     *,
     workers: int = 1,
-    limits: Limits | None = None,
+    limits: VisitorLimits | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until interrupted; `started` is called with the address once the page can be opened. Port 0 picks a free port."""
@@ -36,16 +37,10 @@ def serve(
         names = frozenset(f"{name}:{port}" for name in (*LOOPBACK, host))
         names |= frozenset((*LOOPBACK, host)) if port == 80 else frozenset()
         config = uvicorn.Config(
-            application(limits or Limits(), names, workers),
-            http=_strict_protocol(),
-            ws="none",
-            log_level="warning",
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=5,
+            application(limits or VisitorLimits(), names, workers), http=_strict_protocol(), ws="none", log_level="warning",
+            server_header=False, date_header=False, timeout_keep_alive=5, timeout_graceful_shutdown=2,
             h11_max_incomplete_event_size=2**15,
-            timeout_graceful_shutdown=2,
-        )
+        )  # fmt: skip
         server = uvicorn.Server(config)
         shown = LOOPBACK[0] if host in ("127.0.0.1", "localhost") else host
         with contextlib.suppress(KeyboardInterrupt):
@@ -63,8 +58,7 @@ async def _running(server: Any, listening: socket.socket, ready: Callable[[], No
 @contextlib.contextmanager
 def _bound(host: str, port: int) -> Any:
     """A socket bound to this address, or an InputError."""
-    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 2**16:
-        raise InputError("a port from 0 to 65535", f"{port!r}", "choose another one")
+    require_whole("port", port, 0, 2**16 - 1)
     listening: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

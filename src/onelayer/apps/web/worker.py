@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from ...common.errors import InputError
 from .input import LayerSpec
-from .limits import Limits
+from .limits import VisitorLimits
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints must not look like an event
     lines: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
-    limits = Limits(**json.loads(lines.get()))
+    limits = VisitorLimits(**json.loads(lines.get()))
 
     def emit(event: dict[str, Any]) -> None:
         out.write(json.dumps(event, allow_nan=False, separators=(",", ":")) + "\n")
@@ -44,7 +44,7 @@ def _listen(lines: "queue.Queue[str]") -> None:
     os._exit(0)
 
 
-def run_job(job: dict[str, Any], limits: Limits, emit: Callable[[dict[str, Any]], None]) -> None:
+def run_job(job: dict[str, Any], limits: VisitorLimits, emit: Callable[[dict[str, Any]], None]) -> None:
     """Do one job; errors become events."""
     from .job import build_job, train_job
 
@@ -67,7 +67,7 @@ def warm_up() -> None:
     """Load what a job needs and run one, so that the first visitor does not have to wait for that."""
     from .job import build_job
 
-    build_job(LayerSpec("sin(x1) + x2**2", "0:1", 0.1), Limits(), lambda event: None)
+    build_job(LayerSpec("sin(x1) + x2**2", "0:1", 0.1), VisitorLimits(), lambda event: None)
 
 
 def limit_memory(more: int) -> None:
@@ -77,7 +77,7 @@ def limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (now + more, now + more))
 
 
-def settings(limits: Limits) -> str:
+def settings(limits: VisitorLimits) -> str:
     """The first line a worker receives."""
     return json.dumps(asdict(limits)) + "\n"
 

@@ -4,11 +4,11 @@ import math
 
 import torch
 
-from ...layer.assemble.frame import blank, power_of_4, write_identity
+from ...layer.assemble.frame import power_of_4, write_identity
 from ...layer.heads import MASKED
-from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from .entry import Entry
+from .one_head import one_head
 
 
 def causal(it: Entry, beta: float) -> SingleLayerTransformer:
@@ -16,19 +16,7 @@ def causal(it: Entry, beta: float) -> SingleLayerTransformer:
     n = it.n
     d_k = power_of_4(n + 1)
     root = math.sqrt(d_k)
-    config = LayerConfig(
-        tokens=n,
-        features_in=1,
-        features_out=1,
-        d_model=n + 2,
-        heads=1,
-        d_k=d_k,
-        d_v=1,
-        ffn_width=2,
-        residual=False,
-        readout="position",
-    )
-    model = blank(config, it.frame)
+    model = one_head(n, (1, 1), n + 2, d_k, 1, 2, frame=it.frame)
     X, codes, ONE = 0, slice(1, n + 1), n + 1  # coordinates of the stream
     hidden = 2 * beta + 2 * MASKED  # more than scores can differ by
     later = torch.ones(n, n, dtype=torch.float64).triu(1)  # [query position, later position]

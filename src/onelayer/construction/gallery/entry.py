@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...approximation import Approximation, Facts
+from ...common.checks import require_whole
 from ...common.errors import InputError
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.assemble import Frame
 from ...model.transformer import SingleLayerTransformer
 from ...target.description import Description
-from ...target.domain import Domain, domain_of
+from ...target.domain import MOST_VARIABLES, Domain, domain_of
 from ...target.target import require_tolerance
 from ..lemma import Lemma, approximation_by_lemma
 
@@ -130,8 +131,7 @@ def entry(
 
 
 def require_length(n: int) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= 512:
-        raise InputError("n, a whole number from 1 to 512", f"{n!r}", "give the length of the sequence")
+    require_whole("n", n, 1, MOST_VARIABLES)
 
 
 def points(n: int, ends: Ends, sharpness: float) -> np.ndarray:

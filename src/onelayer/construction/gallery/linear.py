@@ -3,25 +3,25 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
 
 from ...approximation import Approximation
+from ...common.checks import is_number
 from ...common.errors import InputError
 from ...common.outward import UP_MANY
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame, Outputs, assemble
-from ...layer.assemble.frame import blank, write_identity
+from ...layer.assemble.frame import write_identity
 from ...layer.heads import MASKED
 from ...layer.layer import gate_layer
 from ...layer.reading import Reading, form_of_model
-from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
 from .entry import Ends, Entry, Function, entry
+from .one_head import one_head
 from .routing import ASSUMES, route
 
 
@@ -63,21 +63,7 @@ def mean(
 ) -> Approximation:
     """The mean of n numbers: one head that attends to all of them alike, no positional codes."""
     it = entry("mean", f"the mean of {n} numbers", n, 1, _allowed(tolerance), domain, dtype)
-    config = LayerConfig(
-        tokens=n,
-        features_in=1,
-        features_out=1,
-        d_model=3,
-        heads=1,
-        d_k=1,
-        d_v=1,
-        ffn_width=2,
-        code="none",
-        output_tokens=1,
-        residual=False,
-        readout="output",
-    )
-    model = blank(config, Frame((0.0,) * n, (1.0,) * n))
+    model = one_head(n, (1, 1), 3, 1, 1, 2, code="none", output_tokens=1)
     X, DATA, OUTPUT = range(3)  # coordinates of the stream
     with torch.no_grad():
         model.W_E[0, X] = model.b_E[DATA] = model.S[0, OUTPUT] = 1.0
@@ -92,9 +78,8 @@ def mean(
         a = it.arithmetic
         weights = math.expm1(4 * a.exp_error) * reach + (2 * n + 8) * a.u * reach
         rounding = weights + _sum_rounding(reading, np.full(1, reach), a)
-        lemma = Lemma(
-            "all scores are equal, so that all weights are 1/n up to rounding", {"rounding": rounding * UP_MANY}
-        )
+        statement = "all scores are equal, so that all weights are 1/n up to rounding"
+        lemma = Lemma(statement, {"rounding": rounding * UP_MANY})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
     return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
 
@@ -109,16 +94,14 @@ def clip(
     dtype: str = "float64",
 ) -> Approximation:
     """Every number moved to the nearest one between low and high: by the feed-forward network."""
-    numbers = all(isinstance(v, Real) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
-    if not numbers or low > high:
+    if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or low > high:
         raise InputError("finite numbers low ≤ high", f"low = {low!r}, high = {high!r}", "give two numbers in order")
     given = {"low": float(low), "high": float(high)}
     it = entry("clip", f"{n} numbers clipped to [{low:g}, {high:g}]", n, n, _allowed(tolerance), domain, dtype, **given)
     model = _with_hinges(route(list(range(n))), low, high).to(it.arithmetic.dtype)
     size = max(map(abs, it.ends)) + abs(low) + abs(high)
-    stored = float(
-        (model.b_1.detach().double() - torch.tensor([0.0, 0.0, low, -high], dtype=torch.float64)).abs().sum()
-    )
+    wanted = torch.tensor([0.0, 0.0, low, -high], dtype=torch.float64)
+    stored = float((model.b_1.detach().double() - wanted).abs().sum())
     lemma = None
     if it.holds(4 * size):
         rounding = (8 * it.arithmetic.u * size + 16 * it.arithmetic.smallest) * UP_MANY
@@ -195,9 +178,7 @@ def _matrix(matrix: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
         A = np.array(matrix, dtype=np.float64)
         b = np.zeros(A.shape[0] if A.ndim else 1) if offset is None else np.array(offset, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            "a matrix with rows of equal length, and an offset, all numbers", "something else", "correct them"
-        ) from None
+        raise InputError("a matrix and an offset of numbers", "something else", "make all rows equally long") from None
     if A.ndim != 2 or not A.size or b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
         raise InputError("a finite matrix [m, n] and an offset [m]", f"shapes {A.shape} and {b.shape}", "make them fit")
     return A, b

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation
+from ...common.checks import require_whole
 from ...common.errors import InputError
 from ...layer.assemble import Outputs, assemble
 from ...layer.heads import Maxima
@@ -44,9 +45,8 @@ def top_k(
 ) -> Approximation:
     """The k largest of n numbers, the largest first: a max-head for every set of more than n − k numbers."""
     require_length(n)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
-        raise InputError(f"k, a whole number from 1 to {n}", f"{k!r}", "ask for that many of the numbers")
-    it = entry("top_k", f"the {k} largest of {n} numbers", n, k, tolerance, domain, dtype, k=k)
+    require_whole("k", k, 1, n)
+    it = entry("top_k", f"the {k} largest of {n} numbers", n, int(k), tolerance, domain, dtype, k=int(k))
     return _ranks(it, [[(n - i, 1.0)] for i in range(k)])
 
 

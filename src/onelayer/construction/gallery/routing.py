@@ -13,16 +13,16 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation
+from ...common.checks import is_whole
 from ...common.errors import InputError
 from ...layer.arithmetic import arithmetic_of
-from ...layer.assemble import Frame
-from ...layer.assemble.frame import blank, power_of_4, write_identity
+from ...layer.assemble.frame import power_of_4, write_identity
 from ...layer.heads import MASKED
 from ...layer.reading import form_of_model
-from ...model.config import LayerConfig
 from ...model.transformer import SingleLayerTransformer
 from ..lemma import Lemma
 from .entry import Entry, require_length
+from .one_head import one_head
 from .tokens import reverse_tokens
 
 LARGEST = 1e150  # inputs may be up to this large in size
@@ -37,8 +37,7 @@ ASSUMES = ("exp(0) = 1, exp(−800) = 0, and subnormal numbers are not flushed t
 def permute(order: Sequence[int], *, dtype: str = "float64") -> Approximation:
     """Position i gets the number at position order[i] (counted from 0), exactly."""
     found = list(order) if isinstance(order, Sequence | np.ndarray) else [order]
-    whole = all(isinstance(j, int | np.integer) and not isinstance(j, bool) for j in found)
-    if not whole or sorted(found) != list(range(len(found))) or not found:
+    if not all(map(is_whole, found)) or sorted(found) != list(range(len(found))) or not found:
         raise InputError("order, a permutation of 0, 1, …, n − 1", f"{found!r}"[:80], "name every position once")
     return _routed("permute", "a permutation", [int(j) for j in found], dtype, {"order": [int(j) for j in found]})
 
@@ -54,13 +53,14 @@ def reverse(n: int, vocabulary: int | None = None, *, dtype: str = "float64") ->
 def shift(n: int, by: int = 1, *, cyclic: bool = False, dtype: str = "float64") -> Approximation:
     """Position i gets the number at position i − by, exactly; 0 (or, if cyclic, the other end's) where there is none."""
     require_length(n)
-    if isinstance(by, bool) or not isinstance(by, int | np.integer):
+    if not is_whole(by):
         raise InputError("by, a whole number", f"{by!r}", "say how far the numbers move to the right")
     source = [(i - by) % n if cyclic else i - by for i in range(n)]
-    text = f"{n} numbers moved by {by}" + (", cyclically" if cyclic else "")
-    return _routed(
-        "shift", text, [j if 0 <= j < n else None for j in source], dtype, {"n": n, "by": by, "cyclic": cyclic}
+    text, given = (
+        f"{n} numbers moved by {by}" + (", cyclically" if cyclic else ""),
+        {"n": n, "by": by, "cyclic": cyclic},
     )
+    return _routed("shift", text, [j if 0 <= j < n else None for j in source], dtype, given)
 
 
 def route(source: Sequence[int | None], features: int = 1) -> SingleLayerTransformer:
@@ -68,20 +68,7 @@ def route(source: Sequence[int | None], features: int = 1) -> SingleLayerTransfo
     n, d = len(source), features
     anchored = any(j is None for j in source)
     d_k = power_of_4(n)
-    config = LayerConfig(
-        tokens=n,
-        features_in=d,
-        features_out=d,
-        d_model=d + n + anchored,
-        heads=1,
-        d_k=d_k,
-        d_v=d,
-        ffn_width=2 * d,
-        anchor_tokens=int(anchored),
-        residual=False,
-        readout="position",
-    )
-    model = blank(config, Frame((0.0,) * n * d, (1.0,) * n * d))
+    model = one_head(n, (d, d), d + n + anchored, d_k, d, 2 * d, anchor_tokens=int(anchored))
     codes, high = slice(d, d + n), math.sqrt(d_k) * MASKED
     with torch.no_grad():
         eye = torch.eye(d, dtype=torch.float64)
@@ -111,9 +98,7 @@ def prove_routing(model: SingleLayerTransformer, source: Sequence[int | None], e
     return Lemma(STATEMENT, {"rounding": 0.0}, ASSUMES) if plain and torch.equal(reading.form.linear, wanted) else None
 
 
-def _routed(
-    name: str, text: str, source: list[int | None] | list[int], dtype: str, given: dict[str, Any]
-) -> Approximation:
+def _routed(name: str, text: str, source: Sequence[int | None], dtype: str, given: dict[str, Any]) -> Approximation:
     n, arithmetic = len(source), arithmetic_of(dtype)
     require_length(n)
     largest = LARGEST if arithmetic.name == "float64" else LARGEST_SINGLE

@@ -20,11 +20,7 @@ STORY = (
 
 
 def deep_set(
-    formula: str = "x1*x2 + x1*x3 + x2*x3",
-    n: int = 3,
-    tolerance: float = 1e-3,
-    *,
-    domain: Ends = (0.0, 1.0),
+    formula: str = "x1*x2 + x1*x3 + x2*x3", n: int = 3, tolerance: float = 1e-3, *, domain: Ends = (0.0, 1.0)
 ) -> Approximation:
     """A symmetric function of n numbers, given as a formula in x1 … xn: heads see sums over all of them, no positional codes."""
     require_length(n)

@@ -1,1 +1,1 @@
-"""Formulas with abs, max and min: the kinks get heads of their own."""
+"""Formulas with abs, max and min: the kinks get their own heads."""

@@ -1,4 +1,4 @@
-"""Kinks as heads and hinges: the layer that has them, with a sharpness derived from the error it may make.
+"""Kinks as heads and hinges: their layer, with a sharpness derived from the error it may make.
 
 A head over n forms λ(x̂_j + o_j), λ > 0, computes λ times the softmax average of x̂_j + o_j, which lies below the maximum by
 at most W((n−1)/e)/β (Lambert's W) and is never above it. Half of that is added to the bias, so the error is at most
@@ -51,7 +51,7 @@ class _Head:
 
 
 def kink_layer(kinks: Split, allowance: float, arithmetic: Arithmetic) -> KinkLayer:
-    """The layer of a split without its smooth rest; heads are so sharp that they are off by at most `allowance`."""
+    """The layer of a split without its smooth terms; heads are sharp enough to be off by at most `allowance`."""
     D, m, frame = len(kinks.affine[0].slopes), len(kinks.affine), kinks.frame
     lines = [normalised(line, frame) for line in kinks.affine]
     heads = list[_Head]()
@@ -81,7 +81,7 @@ def normalised(form: Affine, frame: Frame) -> Affine:
 
 
 def _head(kink: Kink, frame: Frame, allowance: float, arithmetic: Arithmetic) -> tuple[_Head, Affine]:
-    """The head of a kink, and what is to be added to it: kink = head + line, but for its shortfall."""
+    """The head of a kink, and what is added to it: kink = head + line, but for its shortfall."""
     D = len(frame.scale)
     forms, line = kink.forms, flat(Fraction(0), D)
     if len(forms) == 2:
@@ -101,34 +101,29 @@ def _head(kink: Kink, frame: Frame, allowance: float, arithmetic: Arithmetic) ->
 
 
 def _maxima(heads: list[_Head], D: int, m: int) -> tuple[Maxima, Tensor]:
-    kept, offsets = _tokens(heads, D)
-    sharpness = _tensor(
-        [Fraction(-head.sharpness if head.kink.lowest else head.sharpness) for head in heads], len(heads)
-    )
     values = [[weight * head.slope for weight in head.kink.weights] for head in heads]
-    return Maxima(sharpness, offsets, kept), _tensor(values, len(heads), m)
+    return Maxima(*_sharpness_offsets_kept(heads, D)), _tensor(values, len(heads), m)
 
 
 def _gates(heads: list[_Head], D: int, m: int) -> tuple[Gates, Tensor]:
     """A gate's score is β(b_j − x̂_j): −(sharpness) for a maximum, b = −offset; values follow the scores, the anchor's is 0."""
-    kept, offsets = _tokens(heads, D)
-    sharpness = _tensor(
-        [Fraction(head.sharpness if head.kink.lowest else -head.sharpness) for head in heads], len(heads)
-    )
+    sharpness, offsets, kept = _sharpness_offsets_kept(heads, D)
     values = torch.zeros(len(heads), D + 2, m, dtype=torch.float64)
     for g, head in enumerate(heads):
         for o, weight in enumerate(head.kink.weights):
             values[g, -1, o] = float(weight * head.slope)
             for j, offset in head.offsets.items():
                 values[g, 1 + j, o] = float(weight * head.slope * offset)
-    return Gates(sharpness, -offsets, kept), values
+    return Gates(-sharpness, -offsets, kept), values
 
 
-def _tokens(heads: list[_Head], D: int) -> tuple[Tensor, Tensor]:
-    """(kept, offsets) of every head."""
-    kept = [[j in head.offsets for j in range(D)] for head in heads]
+def _sharpness_offsets_kept(heads: list[_Head], D: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of every head: the sharpness, negative for a minimum; the offsets of its tokens; and which tokens it keeps."""
+    sharpness = [Fraction(-head.sharpness if head.kink.lowest else head.sharpness) for head in heads]
     offsets = [[head.offsets.get(j, Fraction(0)) for j in range(D)] for head in heads]
-    return torch.tensor(kept, dtype=torch.bool).reshape(len(heads), D), _tensor(offsets, len(heads), D)
+    kept = [[j in head.offsets for j in range(D)] for head in heads]
+    mask = torch.tensor(kept, dtype=torch.bool).reshape(len(heads), D)
+    return _tensor(sharpness, len(heads)), _tensor(offsets, len(heads), D), mask
 
 
 def _hinges(kinks: Split, D: int, m: int) -> tuple[Hinges, Tensor]:

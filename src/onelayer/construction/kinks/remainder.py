@@ -1,4 +1,4 @@
-"""What is left to polish once the kinks of a formula are carried by heads and hinges of their own."""
+"""What remains to be polished once the kinks of a formula have their own heads and hinges."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from ..request import Request
 from .heads import kink_layer
 from .split import split
 
-ALONE, BESIDE = 0.5, 0.1  # of the tolerance, for kinks alone and beside a smooth rest
+ALONE_SHARE, BESIDE_SHARE = 0.5, 0.1  # shares of the tolerance for kinks alone, and for kinks beside smooth terms
 
 
 @dataclass(frozen=True)
 class Remainder:
-    """The target that is polished; the layer of the kinks that were taken out, with its error; what is not smooth in the rest."""
+    """The target to polish; the layer of the kinks that were taken out, with its error; the kinks that were not."""
 
     target: Target
     frame: Frame
     kinks: Layer | None = None
     error: float = 0.0
-    left: tuple[str, ...] = ()
-    nothing: bool = False  # nothing but kinks and an affine part
+    kinks_left: tuple[str, ...] = ()
+    nothing_left: bool = False  # the target is kinks and an affine function
 
     @property
     def ratios(self) -> tuple[float, ...] | None:
@@ -32,33 +32,34 @@ class Remainder:
         return tuple(a / b for a, b in zip(self.frame.scale, usual.scale, strict=True))
 
     def completed(self, layer: Layer) -> Layer:
-        """The layer of the rest, and the kinks."""
+        """The kinks together with the layer of the remainder."""
         if isinstance(self.kinks, GateLayer) and isinstance(layer, GateLayer):
-            return self.kinks if self.nothing else added(self.kinks, layer)
+            return self.kinks if self.nothing_left else added(self.kinks, layer)
         if isinstance(self.kinks, MemoryLayer) and isinstance(layer, MemoryLayer):
-            return self.kinks if self.nothing else added(self.kinks, layer)
+            return self.kinks if self.nothing_left else added(self.kinks, layer)
         return layer
 
 
 def remainders_of(request: Request) -> dict[str, Remainder]:
-    """The rest for every family that may be used: those that leave the fewest kinks; gates where their kinks are all there is."""
+    """The remainder for each family worth trying: those that leave the fewest kinks, or gates alone where they leave nothing."""
     constructions = ("memory", "gates") if request.construction == "auto" else (request.construction,)
     families = constructions if request.layout == "token" else ("gates",)
-    rests = {family: remainder_of(request, family) for family in families}
-    if "gates" in rests and rests["gates"].nothing:
-        return {"gates": rests["gates"]}
-    least = min(len(rest.left) for rest in rests.values())
-    return {family: rest for family, rest in rests.items() if len(rest.left) == least}
+    remainders = {family: remainder_of(request, family) for family in families}
+    if "gates" in remainders and remainders["gates"].nothing_left:
+        return {"gates": remainders["gates"]}
+    fewest = min(len(remainder.kinks_left) for remainder in remainders.values())
+    return {family: remainder for family, remainder in remainders.items() if len(remainder.kinks_left) == fewest}
 
 
 def remainder_of(request: Request, family: str) -> Remainder:
-    """The target less the kinks that the family has exactly; the target itself if there are none."""
+    """The target less the kinks that the family represents exactly; the target itself if there are none."""
     target, frame = request.target, request.frame
     if target.formula is None or target.margin:
         return Remainder(target, frame)
     found = split(target.formula, target.domain, frame, family, request.layout)
     if not found.heads and not found.hinges:
-        return Remainder(target, frame, left=found.left)
-    share = ALONE if found.nothing_left else BESIDE
+        return Remainder(target, frame, kinks_left=found.kinks_left)
+    share = ALONE_SHARE if found.nothing_left else BESIDE_SHARE
     made = kink_layer(found, share * request.fit_tolerance, request.arithmetic)
-    return Remainder(target.part(found.smooth), made.frame, made.layer, made.error, found.left, found.nothing_left)
+    smooth = target.part(found.smooth)
+    return Remainder(smooth, made.frame, made.layer, made.error, found.kinks_left, found.nothing_left)

@@ -1,16 +1,16 @@
-"""Kinks of a formula that one layer has exactly, up to a sharpness: f = affine + Σ kinks + smooth rest.
+"""Kinks of a formula that one layer represents exactly, up to its sharpness: f = affine + Σ kinks + remainder.
 
-Additive terms that abs, max and min make of affine functions are taken out of the tree, affine terms too, so the rest is
-exact. Such a term is a difference of maxima of affine forms (`formula.affine`). Forms that others dominate on the domain
-are dropped; what is left of a maximum along one direction is a line and kinks max(d, 0), d with the slope 1 in its first
+Additive terms that abs, max and min make of affine functions are taken out of the tree, affine terms too, so the remainder
+is exact. Such a term is a difference of maxima of affine forms (`formula.affine`). Forms that others dominate on the domain
+are dropped; a maximum along one direction becomes an affine function and kinks max(d, 0), d with slope 1 in its first
 variable, so that abs, max, min and clipping of the same two forms share a unit. A kink is carried by
 
     a head      forms p_j x_j + c_j in one variable each, and perhaps a constant: a max-head, or a gate whose anchor is the
                 constant. All tokens of a head share one slope, so that p_j is proportional to the scale of x_j: scales are
-                changed for that only where no hinge could do instead.
+                changed for that only where a hinge would not do.
     a hinge     relu(d) of the feed-forward network; needs layout="token".
 
-A term with any other kink is left in the rest (three and more forms that are not of that shape), and so are kinks within
+A term with any other kink stays in the remainder (three and more forms that are not of that shape), and so do kinks inside
 other functions.
 """
 
@@ -27,8 +27,8 @@ from ...formula.tree import Node
 from ...layer.assemble import Frame, Layout
 from ...target.domain import Domain
 
-LARGEST = Fraction(10) ** 150  # of numbers that become weights; their inverses are the smallest
-SAME = 1e-9  # sides that differ by less (relatively) are equal but for rounding
+LARGEST_WEIGHT = Fraction(10) ** 150  # its inverse is the smallest
+SAME_SIDE = 1e-9  # relative difference up to which sides are equal but for rounding
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Kink:
 class Split:
     """f = affine + Σ heads + Σ hinges + smooth, output by output, exactly; `frame` suits all heads.
 
-    left: what is not smooth in the rest, as text. frame: as given, unless heads need other scales.
+    kinks_left: what is not smooth in `smooth`, as text. frame: as given, unless heads need other scales.
     """
 
     affine: tuple[Affine, ...]
     heads: tuple[Kink, ...]
     hinges: tuple[Kink, ...]
     smooth: Formula
-    left: tuple[str, ...]
+    kinks_left: tuple[str, ...]
     frame: Frame
     construction: str
 
     @property
     def nothing_left(self) -> bool:
-        """Whether the smooth rest is 0."""
+        """Whether the smooth remainder is 0."""
         return all(output == ZERO for output in self.smooth.outputs)
 
 
@@ -83,27 +83,27 @@ class _Term:
 def split(
     formula: Formula, domain: Domain, frame: Frame, construction: str = "gates", layout: Layout = "token"
 ) -> Split:
-    """Take out what the layer has exactly. `frame`: the normalisation to keep if possible."""
+    """Take out what the layer represents exactly. `frame`: the normalisation to keep if possible."""
     D, m = domain.dimension, len(formula.outputs)
-    terms, rest = list[_Term](), [list[Node]() for _ in range(m)]
+    terms, remaining = list[_Term](), [list[Node]() for _ in range(m)]
     for o, output in enumerate(formula.outputs):
         for tree in additive_terms(output):
             found = _term(o, tree, domain)
             if found is None:
-                rest[o].append(tree)
+                remaining[o].append(tree)
             else:
                 terms.append(found)
     scales, carriers = _Scales(frame), dict[tuple[Affine, ...], str]()
     bent = dict.fromkeys(bend.forms for term in terms for bend in term.bends)
-    for forms in sorted(bent, key=len, reverse=True):  # those without a choice first
+    for forms in sorted(bent, key=len, reverse=True):  # first those that only a head can carry
         hinge = len(forms) == 2 and layout == "token"
         tokens = _tokens(forms) if construction == "gates" else None
         head = tokens is not None and scales.join(tokens, stretching=not hinge)
-        carriers[forms] = "head" if head else "hinge" if hinge else "rest"
+        carriers[forms] = "head" if head else "hinge" if hinge else "none"
     lines, weights = [flat(Fraction(0), D) for _ in range(m)], dict[tuple[tuple[Affine, ...], bool], list[Fraction]]()
     for term in terms:
-        if any(carriers[bend.forms] == "rest" for bend in term.bends):
-            rest[term.output].append(term.tree)
+        if any(carriers[bend.forms] == "none" for bend in term.bends):
+            remaining[term.output].append(term.tree)
             continue
         lines[term.output] = lines[term.output] + term.line
         for bend in term.bends:
@@ -112,7 +112,7 @@ def split(
     for (forms, lowest), row in weights.items():
         if any(row):
             kinks[carriers[forms]].append(Kink(forms, tuple(row), lowest))
-    outputs = tuple(sum_of(trees) for trees in rest)
+    outputs = tuple(sum_of(trees) for trees in remaining)
     text = "; ".join(to_text(output, formula.names) for output in outputs)
     left = dict.fromkeys(to_text(t, formula.names) for output in outputs for t in kinks_in(output))
     smooth = Formula(text, formula.names, outputs)
@@ -144,7 +144,7 @@ def _term(output: int, tree: Node, domain: Domain) -> _Term | None:
 
 
 def _spread(forms: Sequence[Affine], sign: Fraction) -> tuple[Affine, _Bend]:
-    """Forms that differ along several directions: what most of them have in common, and sign·(their maximum less that)."""
+    """For forms that differ along several directions: what most have in common, and sign·(their maximum less that)."""
     columns = zip(*(form.slopes for form in forms), strict=True)
     common = Affine(Fraction(0), tuple(Counter(column).most_common(1)[0][0] for column in columns))
     apart = sorted((form - common for form in forms), key=lambda form: form.support)
@@ -154,12 +154,12 @@ def _spread(forms: Sequence[Affine], sign: Fraction) -> tuple[Affine, _Bend]:
 
 def _ordinary(form: Affine) -> bool:
     """Whether all coefficients are 0 or of a size that floats can work with."""
-    return all(1 / LARGEST <= abs(a) <= LARGEST for a in (form.constant, *form.slopes) if a)
+    return all(1 / LARGEST_WEIGHT <= abs(a) <= LARGEST_WEIGHT for a in (form.constant, *form.slopes) if a)
 
 
 def _tokens(forms: tuple[Affine, ...]) -> dict[int, Fraction] | None:
     """The slopes p_j of the variables that a head compares, all positive; None if the forms do not suit a head."""
-    if len(forms) == 2:  # max(d, 0): of x_i + c and −(the rest of d)
+    if len(forms) == 2:  # max(d, 0): of x_i + c and −(the other terms of d)
         forms = halves(forms[0])
     supports = [form.support for form in forms]
     slopes = {s[0]: form.slopes[s[0]] for form, s in zip(forms, supports, strict=True) if s}
@@ -193,9 +193,9 @@ class _Scales:
             if any(factor * group[j] != slopes[j] for j in common):
                 return False
             joined |= {j: factor * p for j, p in group.items()}
-        known = any(set(slopes) <= set(group) for group in self.groups)
+        tied = any(set(slopes) <= set(group) for group in self.groups)
         sizes = [float(p / Fraction(self.given.scale[j])) for j, p in joined.items()]
-        if not (known or stretching or max(sizes) <= (1 + SAME) * min(sizes)):
+        if not (tied or stretching or max(sizes) <= (1 + SAME_SIDE) * min(sizes)):
             return False
         self.groups = [*others, joined]
         return True

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation, Facts
-from ...common.checks import known_options
+from ...common.checks import known_options, require_seed
 from ...common.errors import InputError
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import Frame
@@ -61,8 +61,7 @@ def memorize(
     """
     start = time.perf_counter()
     arithmetic = arithmetic_of(dtype)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError("seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give 0, for instance")
+    require_seed(seed)
     if tolerance is not None:
         require_tolerance(tolerance)
     samples = dataset_of(X, Y, labels, arithmetic, rows)
@@ -86,7 +85,7 @@ def memorize(
         units=0,
         total=float(np.abs(f.values).sum(axis=0).max()),
         seconds=time.perf_counter() - start,
-        seed=seed,
+        seed=int(seed),
         notes=(f"{len(f.knots):,} ReLUs; the best of {trials:,} random directions",),
         amplitude=float((np.abs(f.values) * np.abs(f.knots[:, None] - np.mean(t))).sum(axis=0).max()),
         largest_score=MASKED,
@@ -122,7 +121,7 @@ def _description(samples: Dataset, names: Sequence[str] | None) -> Description:
     """The description that the folder keeps."""
     N, D = samples.x.shape
     if names is not None and (len(names) != D or len(set(names)) < D):
-        raise InputError(f"{D} different names of variables", f"{list(names)[:8]}", "name every variable once")
+        raise InputError(f"{D} distinct names of variables", f"{list(names)[:8]}", "name every variable once")
     box = samples.box
     domain = domain_of(box if names is None else dict(zip(names, box, strict=True)), most=None)
     what = "labels" if samples.decoding is not None else "values"
@@ -149,8 +148,6 @@ def _too_close(samples: Dataset, residual: Residual, t: np.ndarray, accepted: st
             p = int(np.nanargmax(np.where(rise > 0, rise / gap, 0.0)))
         i, j = sorted((int(order[p]), int(order[p + 1])))
         apart = np.abs(samples.x[i] - samples.x[j]).max()
-        found += (
-            f"; closest are {samples.name(i)} and {samples.name(j)}, {apart:.3g} apart ({gap[p]:.3g} when projected)"
-        )
+        found += f"; closest are {samples.name(i)} and {samples.name(j)}, {apart:.3g} apart, projected {gap[p]:.3g}"
     change = "use dtype='float64', " if dtype == "float32" else ""
     return InputError(asked, found, f"{change}leave such samples out, store fewer, or allow a larger residual")

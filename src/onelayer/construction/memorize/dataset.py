@@ -66,18 +66,8 @@ def dataset_of(
     rows = _distinct(x, y, called)
     D = x.shape[1]
     sequence = (x3.shape[1], x3.shape[2]) if x3.ndim == 3 else None
-    return Dataset(
-        x=x[rows],
-        y=y[rows],
-        rows=rows,
-        called=called,
-        given=len(x),
-        tokens=sequence or (1, D),
-        shape=sequence or (D, 1),
-        output_shape=y3.shape[1:] or (1,),
-        decoding=decoding,
-        sha256=digest,
-    )
+    tokens, shape, output_shape = sequence or (1, D), sequence or (D, 1), y3.shape[1:] or (1,)
+    return Dataset(x[rows], y[rows], rows, called, len(x), tokens, shape, output_shape, decoding, digest)
 
 
 def _answers(Y: Any, labels: bool | None) -> tuple[np.ndarray, Decoding | None]:

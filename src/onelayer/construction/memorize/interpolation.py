@@ -70,19 +70,9 @@ class Interpolation:
 def interpolation_config(n: int, d: int, m: int, units: int) -> LayerConfig:
     """The shape: n tokens of d numbers, m outputs at one output token, `units` ReLUs (at least one)."""
     return LayerConfig(
-        tokens=n,
-        features_in=d,
-        features_out=m,
-        d_model=max(2 if n == 1 else d + n, m),
-        heads=n,
-        d_k=1,
-        d_v=1,
-        ffn_width=units,
-        code="none" if n == 1 else "one-hot",
-        output_tokens=1,
-        residual=False,
-        readout="output",
-    )
+        tokens=n, features_in=d, features_out=m, d_model=max(2 if n == 1 else d + n, m), heads=n, d_k=1, d_v=1,
+        ffn_width=units, code="none" if n == 1 else "one-hot", output_tokens=1, residual=False, readout="output",
+    )  # fmt: skip
 
 
 def interpolation_of(model: SingleLayerTransformer) -> Interpolation | None:

@@ -1,4 +1,4 @@
-"""Families of heads with free parameters: what polishing may move, and the derivatives it needs.
+"""Families of heads with free parameters: what polishing may change, and the derivatives it needs.
 
 A family has units with parameters θ [unit, width] on the d coordinates of one group; its features Φ(θ, x) are combined by
 linear coefficients c, so that T = Φ c. `jacobian` is ∂(Φ c)/∂θ at fixed c, for all points and units at once.
@@ -32,7 +32,7 @@ class MemoryFamily:
     name: str = "memory"
 
     def count(self, units: int) -> int:
-        """Features of so many units."""
+        """The number of features of this many units."""
         return units + self.dimension
 
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
@@ -62,7 +62,7 @@ class MemoryFamily:
         return (self._slopes(weights, c)[..., None] * moved[:, None, :]).flatten(2)
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
-        """Σ (w_j(c_j − T))²: what is felt where the token would be missed."""
+        """Σ (w_j(c_j − T))²: how much the token would be missed."""
         return self._slopes(weights, c).square().sum(dim=(0, 1))
 
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory:
@@ -83,7 +83,7 @@ class GateFamily:
         return 1 + units * (self.dimension + 1)
 
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
-        """Gates at spread corners, β·h as given, the orthants of every second one turned round (β < 0)."""
+        """Gates at spread corners, β·h as given, every second one facing the other way (β < 0)."""
         step, padding = arrangement
         corners, h = spread_points(units, self.dimension, padding, seed)
         beta = torch.full((units, 1), step / h, dtype=torch.float64)

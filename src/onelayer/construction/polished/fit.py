@@ -1,4 +1,4 @@
-"""Polishing: keys and offsets move too. Variable projection by Levenberg–Marquardt, then toward the smallest maximum.
+"""Polishing: keys and offsets change too. Variable projection by Levenberg–Marquardt, then toward the smallest maximum.
 
 For given parameters θ of the heads the best coefficients c are a least-squares solution (Golub and Pereyra 1973), so that
 
@@ -22,17 +22,16 @@ from torch import Tensor
 
 from .families import Family
 
-PATIENCE = 5  # steps that must bring progress together
-PROGRESS = 0.03  # of the squares
-SETTLED = 15  # steps before patience counts
+FIRST_STEPS = 15  # after these, stop …
+WINDOW, LEAST_PROGRESS = 5, 0.03  # … when this many steps lower the squares by less than this share
 ROUNDS = 6  # of reweighting
-FAR = 2.5  # times what is enough: who is so far away after the first round does not arrive
-DOUBT, TRUST = 2.0, 1 / 3  # Nielsen's (1999) damping: ×2, ×4, … after steps that fail, down to a third after good ones
-CHUNK = 2**22  # numbers held at a time on the pool
+GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times what is enough after the first round
+DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 2.0, 1 / 3  # Nielsen (1999): ×2, ×4, … after failures, ≥ ×1/3 after success
+AT_ONCE = 2**22  # numbers held at a time on the pool
 
 
 @dataclass(frozen=True)
-class Samples:
+class FitSamples:
     """Points with values and weights to fit on, and a larger pool to look for the worst error on."""
 
     points: Float[Tensor, "point coordinate"]
@@ -41,7 +40,7 @@ class Samples:
     pool: Float[Tensor, "pool coordinate"]
     pool_values: Float[Tensor, "pool out"]
 
-    def joined(self, points: Tensor, values: Tensor, weight: float) -> "Samples":
+    def joined(self, points: Tensor, values: Tensor, weight: float) -> "FitSamples":
         """With more points to fit on."""
         return replace(
             self,
@@ -52,8 +51,8 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a fit must respect: Σ|c|, the size of parameters, the error that is enough, and when to give up."""
+class StepLimits:
+    """The limits of a fit: Σ|c|, the size of parameters, the error that is enough, and when to stop."""
 
     cap: float
     reach: float
@@ -63,7 +62,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, their coefficients, and the largest error on the points and on the pool (∞ before it was looked at)."""
+    """Parameters, their coefficients, and the largest error on the points and on the pool (∞ until it is computed)."""
 
     theta: Float[Tensor, "unit width"]
     coefficients: Float[Tensor, "feature out"]
@@ -94,7 +93,7 @@ class _State:
         return self.squares + penalty * float(self.c.square().sum())
 
 
-def _state(family: Family, theta: Tensor, samples: Samples, penalty: float) -> _State:
+def _state(family: Family, theta: Tensor, samples: FitSamples, penalty: float) -> _State:
     heads = family.weights(theta, samples.points)
     phi, root = family.features(samples.points, heads), samples.weights.sqrt()[:, None]
     n, K = phi.shape
@@ -105,8 +104,8 @@ def _state(family: Family, theta: Tensor, samples: Samples, penalty: float) -> _
     return _State(theta, heads, c, Q, residual, float(residual.square().sum()))
 
 
-def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iterations: int = 100) -> Fit:
-    """θ moved to a (local) minimum of F; ends early when it is good enough, no longer moves, or time is over."""
+def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimits, iterations: int = 100) -> Fit:
+    """θ moved to a (local) minimum of F; stops early when it is good enough, no longer improves, or time is up."""
     n = len(samples.points)
     size = float(samples.values.abs().max()) or 1.0  # with values of size 1 squares neither vanish nor overflow
     samples = replace(samples, values=samples.values / size)
@@ -125,7 +124,7 @@ def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iter
         gram, slope = _normal_equations(family, state, samples)
         diagonal = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()))
         better: _State | None = None
-        doubt = DOUBT
+        growth = DAMPING_GROWTH
         for _ in range(8):
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
             if not int(failed):
@@ -134,16 +133,16 @@ def polish(family: Family, theta: Tensor, samples: Samples, limits: Limits, iter
                 if candidate.cost(penalty) < state.cost(penalty):
                     better = candidate
                     break
-            damping, doubt = doubt * damping, DOUBT * doubt
+            damping, growth = growth * damping, DAMPING_GROWTH * growth
         if better is None:
             break
-        expected = float((move * (damping * diagonal[:, None] * move + slope)).sum())  # what the linear model promised
+        expected = float((move * (damping * diagonal[:, None] * move + slope)).sum())  # what the linear model predicted
         gain = (state.cost(penalty) - better.cost(penalty)) / max(expected, 1e-300)
-        gain = min(gain, 1.0)  # more says no more, and its cube could overflow
-        state, damping = better, max(damping * max(TRUST, 1 - (2 * gain - 1) ** 3), 1e-13)
+        gain = min(gain, 1.0)  # a larger gain means no more, and its cube could overflow
+        state, damping = better, max(damping * max(LEAST_DAMPING_FACTOR, 1 - (2 * gain - 1) ** 3), 1e-13)
         penalty = penalty_of(state.squares)
         history.append(state.squares)
-        if step >= SETTLED and history[-1] > (1 - PROGRESS) * history[-1 - PATIENCE]:
+        if step >= FIRST_STEPS and history[-1] > (1 - LEAST_PROGRESS) * history[-1 - WINDOW]:
             break
     return Fit(state.theta, size * state.c, size * float(_errors(state, samples).max()))
 
@@ -152,7 +151,7 @@ def theta_moved(theta: Tensor, step: Tensor, reach: float) -> Tensor:
     return (theta + step.reshape(theta.shape)).clamp(-reach, reach)
 
 
-def _normal_equations(family: Family, state: _State, samples: Samples) -> tuple[Tensor, Tensor]:
+def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tuple[Tensor, Tensor]:
     """(JᵀJ, Jᵀr) of the projected Jacobian. As Qᵀ[r; −√μ c] = 0, the slope needs no projection."""
     n = len(samples.points)
     J = family.jacobian(samples.points, state.heads, state.c) * samples.weights.sqrt()[:, None]
@@ -163,17 +162,17 @@ def _normal_equations(family: Family, state: _State, samples: Samples) -> tuple[
     return J.T @ J + below.T @ below, slope
 
 
-def _errors(state: _State, samples: Samples) -> Tensor:
+def _errors(state: _State, samples: FitSamples) -> Tensor:
     return (state.residual.abs() / samples.weights.sqrt()[:, None]).amax(dim=1)
 
 
-def _good(state: _State, samples: Samples, limits: Limits) -> bool:
+def _good(state: _State, samples: FitSamples, limits: StepLimits) -> bool:
     return float(_errors(state, samples).max()) <= limits.enough
 
 
 def errors_at(family: Family, fit: Fit, x: Tensor, y: Tensor) -> Float[Tensor, " point"]:
     """|T − f| at points, the largest over the outputs; a NaN counts as infinite."""
-    rows = max(1, CHUNK // (fit.theta.numel() + len(fit.coefficients)))
+    rows = max(1, AT_ONCE // (fit.theta.numel() + len(fit.coefficients)))
     parts = [
         (family.features(a, family.weights(fit.theta, a)) @ fit.coefficients - b).abs().amax(dim=1)
         for a, b in zip(x.split(rows), y.split(rows), strict=True)
@@ -181,12 +180,14 @@ def errors_at(family: Family, fit: Fit, x: Tensor, y: Tensor) -> Float[Tensor, "
     return torch.cat(parts).nan_to_num(nan=torch.inf)
 
 
-def sharpen(family: Family, fit: Fit, samples: Samples, limits: Limits, rounds: int = ROUNDS) -> tuple[Fit, Samples]:
-    """The best fit on the pool among those with Lawson's weights, and the samples with what was added to them."""
+def sharpen(
+    family: Family, fit: Fit, samples: FitSamples, limits: StepLimits, rounds: int = ROUNDS
+) -> tuple[Fit, FitSamples]:
+    """The best fit on the pool among those with Lawson's weights, and the samples with the points added to them."""
     found = errors_at(family, fit, samples.pool, samples.pool_values)
     best = fit = replace(fit, observed=float(found.max()))
     for turn in range(rounds):
-        far = turn > 0 and best.observed > FAR * limits.enough > 0
+        far = turn > 0 and best.observed > GIVE_UP_FACTOR * limits.enough > 0
         if best.observed <= limits.enough or far or limits.over():
             break
         if float(found.max()) > 1.1 * fit.fitted:

@@ -1,7 +1,7 @@
-"""Polish, look, certify; and where that fails, polish again with the points at which it failed.
+"""Polish, check, certify; and where that fails, polish again with the points at which it failed.
 
-Before a proof is tried the layer is looked at on fresh points: if one of them shows an error above the goal, the points
-around it go back into the samples. If the proof fails, the boxes that decided it do.
+Before a proof is tried the layer is checked on fresh points: if one of them shows an error above the goal, points around it
+are added to the samples. If the proof fails, points of the boxes that decided it are.
 """
 
 from dataclasses import dataclass, replace
@@ -11,36 +11,36 @@ import torch
 
 from ...common.budget import Budget
 from ...layer.layer import Layer
-from ...proof.certificate import Certificate
+from ...proof.certificate import Box, Certificate
 from ...proof.observation import observe
 from ..request import Certify
-from .layer import Box, Polished
+from .layer import Candidate
 
-LOOKS = 3  # times that fresh points may send a layer back
-ROUNDS = 3  # times that a certificate may
-AROUND = 0.01  # of the sides: how far around a bad point new samples lie
+MOST_LOOKS = 3  # times that fresh points may send a layer back to be polished
+MOST_ROUNDS = 3  # times that a failed certificate may
+AROUND = 0.01  # share of the sides: how far around a bad point new samples lie
 
 
 @dataclass(frozen=True)
 class Refined:
-    """The best layer, its certificate, the family it is of."""
+    """The best layer, its certificate, and the candidate that it came from."""
 
     layer: Layer
     certificate: Certificate
-    source: Polished
+    candidate: Candidate
 
 
-def refined(candidates: list[Polished], certify: Certify) -> Refined:
+def refined(candidates: list[Candidate], certify: Certify) -> Refined:
     """The first candidate that is certified, after as many rounds as that needs; else the one with the smallest bound."""
     found: list[Refined] = []
     for candidate in candidates:
         if found and candidate.observed > candidate.request.fit_tolerance:
             break  # it cannot do better than what was not certified
         candidate.renew()
-        for turn in range(ROUNDS + 1):
-            if candidate.observed <= candidate.goal and candidate.target.data is None:  # data: held out is held out
+        for turn in range(MOST_ROUNDS + 1):
+            if candidate.observed <= candidate.goal and candidate.target.data is None:  # held-out data stay held out
                 try:
-                    _look(candidate)
+                    _check_fresh_points(candidate)
                 except KeyboardInterrupt:
                     candidate.budget.interrupted.set()
             layer = candidate.layer
@@ -48,9 +48,10 @@ def refined(candidates: list[Polished], certify: Certify) -> Refined:
             found.append(Refined(layer, certificate, candidate))
             if certificate.verdict == "CERTIFIED":
                 return found[-1]
-            boxes = _boxes(certificate)
+            boxes = list(certificate.evidence.worst_boxes or ())
             hopeless = candidate.observed > candidate.request.fit_tolerance or not np.isfinite(certificate.bound)
-            if turn == ROUNDS or hopeless or candidate.target.data is not None or candidate.budget.over() or not boxes:
+            hopeless = hopeless or candidate.target.data is not None or not boxes
+            if turn == MOST_ROUNDS or hopeless or candidate.budget.over():
                 break
             try:
                 candidate.resume(boxes)
@@ -62,9 +63,9 @@ def refined(candidates: list[Polished], certify: Certify) -> Refined:
     return min(found, key=lambda r: (r.certificate.bound, r.certificate.observed))
 
 
-def _certified(candidate: Polished, layer: Layer, certify: Certify) -> Certificate:
+def _certified(candidate: Candidate, layer: Layer, certify: Certify) -> Certificate:
     """The certificate of the candidate's layer; after an interrupt only what was observed."""
-    request, frame = candidate.request, candidate.rest.frame
+    request, frame = candidate.request, candidate.remainder.frame
     try:
         certificate = certify(request, layer, frame, Budget())
     except KeyboardInterrupt:
@@ -75,14 +76,14 @@ def _certified(candidate: Polished, layer: Layer, certify: Certify) -> Certifica
     return certificate
 
 
-def _look(candidate: Polished) -> None:
-    """Fresh points, each time other ones; where the error is above the goal the candidate is polished again."""
+def _check_fresh_points(candidate: Candidate) -> None:
+    """Look at fresh points, new ones each time; where the error is above the goal the candidate is polished again."""
     target = candidate.target
-    for look in range(LOOKS):
+    for look in range(MOST_LOOKS):
         layer = candidate.layer
 
         def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
-            return np.asarray(layer(candidate.rest.frame(torch.from_numpy(x))))
+            return np.asarray(layer(candidate.remainder.frame(torch.from_numpy(x))))
 
         seen = observe(answer, target, candidate.request.seed + 1 + look)
         limit = 0.5 * (candidate.goal + candidate.request.fit_tolerance)
@@ -90,10 +91,5 @@ def _look(candidate: Polished) -> None:
             return
         reach, whole = AROUND * target.domain.sides, tuple(range(target.dimension))
         low, high = (np.clip(seen.worst + s * reach, target.domain.lower, target.domain.upper) for s in (-1, 1))
-        candidate.resume([Box(whole, a, b) for a, b in zip(low[:8], high[:8], strict=True)])
-
-
-def _boxes(certificate: Certificate) -> list[Box]:
-    """The boxes that a failed proof names."""
-    worst = certificate.evidence.worst_boxes or ()
-    return [Box(b.coordinates, np.array(b.lower), np.array(b.upper)) for b in worst]
+        corners = zip(low[:8].tolist(), high[:8].tolist(), strict=True)
+        candidate.resume([Box(whole, tuple(lower), tuple(upper)) for lower, upper in corners])

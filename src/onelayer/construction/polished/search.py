@@ -1,9 +1,8 @@
 """The search for the fewest units of one group: start, polish, grow until the goal is met, then prune and try smaller ones.
 
 Errors here are observed on a pool. Error is not monotone in the number of units and depends on the start, so every size is
-tried from a few fresh starts, larger ones at the same time on as many cores as there are (the best in a fixed order wins: the
-result does not depend on which finishes first). Growing follows the rate seen so far; local minima are left by fresh starts, not
-by splitting units.
+tried from a few fresh starts, which run in parallel for larger sizes (the best in a fixed order wins: the result does not depend
+on which finishes first). Growing follows the rate seen so far; fresh starts, not split units, lead out of local minima.
 """
 
 import math
@@ -19,23 +18,23 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
-from ..group_samples import GroupSamples
+from ...target.group_samples import GroupSamples
 from .families import Family
-from .fit import Fit, Limits, Samples, errors_at, polish, sharpen
+from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 
 ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
     "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
     "gates": ((1.0, 1.0), (1.5, 1.0), (3.0, 1.0)),  # β·h, padding
 }
-FIRST = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # units to begin with, by the number of coordinates
-PER_FREEDOM = 2.5  # points per free number (4 in three and more coordinates, where the boundary is most of the box)
-ROUGH = 0.25  # of the range: a start with a larger error is not worth polishing
-CHANCE = 8.0  # times the goal: from there reweighting may still reach it
-STARTS = 2  # fresh starts of every size
-WORTH = 150  # free numbers from which a second thread brings more than it costs
-PRUNED = 0.15  # of the units, at first
-REACH = 50.0  # scores beyond it make boxes of the certificate small
-STALLED, SHARPER, SHARPEST = 0.5, 10.0, 1e6  # where more units bring less than a half, scores may be so much larger
+FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
+POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
+ROUGH_SHARE = 0.25  # share of the range: a start with a larger error is not worth polishing
+SHARPEN_WITHIN = 8.0  # times the goal: reweighting may still lead from there to the goal
+FRESH_STARTS = 2  # of every size
+PARALLEL_FROM = 150  # free numbers from which a second thread pays off
+FIRST_PRUNED = 0.15  # share of the units pruned at first
+FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
+STALLED, SHARPER = 0.5, 10.0  # where growing leaves more than this share of the error, raise the reach by this factor
 
 
 @dataclass
@@ -45,17 +44,17 @@ class UnitSearch:
     family: Family
     source: GroupSamples
     goal: float
-    cap: Callable[[float, int], float]  # Σ|c| for a range of f and so many units
+    cap: Callable[[float, int], float]  # Σ|c| for a range of f and a number of units
     budget: Budget
     most: int
-    exactly: bool = False  # no other number of units, and the best that it can do
-    probe: bool = False  # whether to look at the largest size first, and leave it at that if it fails
+    exactly: bool = False  # this number of units, and the best fit it allows
+    probe: bool = False  # whether to try the largest size first, and stop if it fails
     report: Callable[[str], None] = lambda stage: None
     best: Fit | None = None
     tried: dict[int, float] = field(default_factory=dict)
     device: str = "cpu"
-    reach: float = REACH
-    asking: Lock = field(default_factory=Lock)  # a user's function is asked by one thread at a time
+    reach: float = FIRST_REACH
+    sampling: Lock = field(default_factory=Lock)  # only one thread at a time calls a user's function
 
     def __post_init__(self) -> None:
         d = len(self.source.group)
@@ -63,18 +62,17 @@ class UnitSearch:
         self.pool, self.pool_values = points[:, list(self.source.group)].to(self.device), values.to(self.device)
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
         one, two = (self._freedom(units, d + 1) for units in (1, 2))
-        allowed = self.source.most_features(self._freedom(self.most, d + 1))  # data: no more than samples tell apart
+        allowed = self.source.most_features(self._freedom(self.most, d + 1))  # fewer for data: as samples allow
         self.most = max(1, 1 + (allowed - one) // (two - one))
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 
     @property
     def done(self) -> float:
-        """How far the error has come on its way from the range of f to the goal, on a logarithmic scale."""
+        """Progress of the error from the range of f to the goal, on a logarithmic scale."""
         if self.best is None or not 0 < self.goal < self.spread:
             return 0.0
-        return min(
-            max(math.log(self.spread / max(self.best.observed, 1e-300)) / math.log(self.spread / self.goal), 0.0), 1.0
-        )
+        reached = math.log(self.spread / max(self.best.observed, 1e-300))
+        return min(max(reached / math.log(self.spread / self.goal), 0.0), 1.0)
 
     def run(self) -> Fit:
         """The smallest fit found within the goal, else the one with the least error; after an interrupt the best so far."""
@@ -88,13 +86,13 @@ class UnitSearch:
         return self._safely(work)
 
     def fixed(self, units: int) -> Fit:
-        """The best fit found with exactly so many units."""
+        """The best fit found with exactly this many units."""
         self.source.require_samples(self._freedom(units, len(self.source.group) + 1))
         self.most, self.exactly = units, True
-        return self._safely(lambda: self._attempt(units, starts=2 * STARTS))
+        return self._safely(lambda: self._attempt(units, starts=2 * FRESH_STARTS))
 
     def pilot(self, units: int) -> Fit:
-        """One fresh start with so many units."""
+        """One fresh start with this many units."""
         with one_thread():
             return self._fresh(units, 0)
 
@@ -106,14 +104,14 @@ class UnitSearch:
         except KeyboardInterrupt:
             self.budget.interrupted.set()
         if self.best is None:
-            theta, samples, _ = self._start(min(self.most, FIRST[self.family.name][0]), 0)
+            theta, samples, _ = self._start(min(self.most, FIRST_UNITS[self.family.name][0]), 0)
             self._note(self._judged(polish(self.family, theta, samples, self._limits(len(theta), theta), 0)))
         assert self.best is not None
         return self.best
 
     def resume(self, points: Tensor, values: Tensor, goal: float) -> Fit:
-        """Once more, with points that must be respected: polished from where it was, else grown by a few units."""
-        self.respect(points, values)
+        """Search again with points added: polish the best fit so far, and grow it by a few units if that is not enough."""
+        self.add_points(points, values)
         self.goal, before = goal, self.best
         assert before is not None
         self.best = self._judged(before)
@@ -127,35 +125,33 @@ class UnitSearch:
 
         return self._safely(work)
 
-    def respect(self, points: Tensor, values: Tensor) -> None:
-        """More points to fit on and to be judged by."""
+    def add_points(self, points: Tensor, values: Tensor) -> None:
+        """Add points, both to fit on and to judge by."""
         points, values = points.to(self.device), values.to(self.device)
         self.extra = (torch.cat([self.extra[0], points]), torch.cat([self.extra[1], values]))
         self.pool, self.pool_values = torch.cat([self.pool, points]), torch.cat([self.pool_values, values])
         self.spread = max(self.spread, float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()))
 
-    def samples(self, units: int, width: int, seed: int) -> Samples:
-        """Points for so many units, and the pool."""
+    def samples(self, units: int, width: int, seed: int) -> FitSamples:
+        """Points for this many units, and the pool."""
         d = len(self.source.group)
-        count = max(500, int((PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
-        with self.asking:
+        count = max(500, int((POINTS_PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
+        with self.sampling:
             points, values = self.source.sample(count, 7 + self.source.seed + seed)
-        points, values = (
-            torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]]),
-            torch.cat([values.to(self.device), self.extra[1]]),
-        )
-        return Samples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
+        points = torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]])
+        values = torch.cat([values.to(self.device), self.extra[1]])
+        return FitSamples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
 
     def _freedom(self, units: int, width: int) -> int:
-        """Free numbers of so many units: parameters and coefficients."""
+        """Free numbers of this many units: parameters and coefficients."""
         return units * width + self.family.count(units)
 
-    def _limits(self, units: int, theta: Tensor) -> Limits:
+    def _limits(self, units: int, theta: Tensor) -> StepLimits:
         reach = max(self.reach, 2 * float(theta.abs().max()))
         enough = 0.0 if self.exactly else 0.5 * self.goal
-        return Limits(self.cap(self.spread, units), reach, enough, self.budget.over)
+        return StepLimits(self.cap(self.spread, units), reach, enough, self.budget.over)
 
-    def _start(self, units: int, seed: int) -> tuple[Tensor, Samples, float]:
+    def _start(self, units: int, seed: int) -> tuple[Tensor, FitSamples, float]:
         """The arrangement with the best least-squares fit."""
         width = len(self.source.group) + 1
         samples = self.samples(units, width, seed)
@@ -172,20 +168,20 @@ class UnitSearch:
         theta, samples, _ = self._start(units, seed)
         return self._polished(theta, samples)
 
-    def _polished(self, theta: Tensor, samples: Samples | None = None) -> Fit:
+    def _polished(self, theta: Tensor, samples: FitSamples | None = None) -> Fit:
         samples = samples or self.samples(len(theta), theta.shape[1], 0)
         limits = self._limits(len(theta), theta)
         fit = polish(self.family, theta, samples, limits)
-        hopeless = CHANCE * self.goal < fit.fitted and not self.exactly
+        hopeless = SHARPEN_WITHIN * self.goal < fit.fitted and not self.exactly
         limits = limits if self.exactly else replace(limits, enough=self.goal)
         return self._judged(fit) if hopeless else sharpen(self.family, fit, samples, limits)[0]
 
     def _judged(self, fit: Fit) -> Fit:
-        """With its error on the pool."""
+        """The fit with its error on the pool."""
         return replace(fit, observed=float(errors_at(self.family, fit, self.pool, self.pool_values).max()))
 
-    def _attempt(self, units: int, starts: int = STARTS, first: int = 0) -> Fit:
-        """The best of a few fresh starts with so many units."""
+    def _attempt(self, units: int, starts: int = FRESH_STARTS, first: int = 0) -> Fit:
+        """The best of a few fresh starts with this many units."""
         tasks = [partial(self._fresh, units, seed) for seed in range(first, first + starts)]
         fits = self._all(tasks, units)
         fit = min(fits, key=lambda f: f.observed)
@@ -193,8 +189,8 @@ class UnitSearch:
         return fit
 
     def _all(self, tasks: Sequence[Callable[[], Fit]], units: int) -> list[Fit]:
-        """The results of tasks with so many units, at the same time where that is worth it."""
-        small = self._freedom(units, len(self.source.group) + 1) < WORTH
+        """The results of tasks with this many units, in parallel where that pays off."""
+        small = self._freedom(units, len(self.source.group) + 1) < PARALLEL_FROM
         return [task() for task in tasks] if small else in_parallel(tasks, self.budget)
 
     def _note(self, fit: Fit) -> None:
@@ -208,10 +204,10 @@ class UnitSearch:
         met = fit.observed <= self.goal
         return (not met, float(fit.units) if met else fit.observed)
 
-    def _grow(self, least: int = 0) -> None:
+    def _grow(self, first: int = 0) -> None:
         d = len(self.source.group)
-        units = min(self.most, least or FIRST[self.family.name][min(d, 4) - 1])
-        while units < self.most and self._start(units, 0)[2] > ROUGH * self.spread and not self.budget.over():
+        units = min(self.most, first or FIRST_UNITS[self.family.name][min(d, 4) - 1])
+        while units < self.most and self._start(units, 0)[2] > ROUGH_SHARE * self.spread and not self.budget.over():
             units = min(self.most, math.ceil(1.5 * units))
         history: list[tuple[int, float]] = []
         while True:
@@ -220,20 +216,20 @@ class UnitSearch:
             if fit.observed <= self.goal or units >= self.most or self.budget.over():
                 return
             if len(history) > 1 and fit.observed > STALLED * history[-2][1]:
-                self.reach = min(SHARPER * self.reach, SHARPEST)  # perhaps the heads must be sharper
+                self.reach = min(SHARPER * self.reach, MOST_REACH)  # perhaps the heads must be sharper
             units = min(self.most, next_size(history, self.goal))
 
     def _shrink(self) -> None:
-        """Prune what matters least and polish again; then fresh starts of smaller sizes, as long as one succeeds."""
+        """Prune the units that matter least and polish again; then try smaller sizes afresh, as long as one succeeds."""
         while self.best is not None and self.best.observed <= self.goal and self.best.units > 1:
             self._prune()
             if self.budget.over() or not self._smaller():
                 return
 
     def _prune(self) -> None:
-        """Two numbers of units at a time are taken out, those that matter least; the larger that does no harm counts."""
+        """Remove the units that matter least, two numbers of them at a time; the larger one that does no harm counts."""
         assert self.best is not None
-        fraction = PRUNED
+        fraction = FIRST_PRUNED
         while not self.budget.over() and self.best.units > 1:
             fit, gone = self.best, min(max(1, int(fraction * self.best.units)), self.best.units - 1)
             samples = self.samples(fit.units, fit.theta.shape[1], 0)
@@ -257,7 +253,7 @@ class UnitSearch:
         units = self.best.units - max(1, self.best.units // 10)
         if units < 1 or self.tried.get(units, math.inf) < math.inf:
             return False
-        return self._attempt(units, first=STARTS).observed <= self.goal
+        return self._attempt(units, first=FRESH_STARTS).observed <= self.goal
 
 
 def next_size(history: Sequence[tuple[int, float]], goal: float) -> int:
@@ -273,7 +269,7 @@ def next_size(history: Sequence[tuple[int, float]], goal: float) -> int:
 
 
 def in_parallel(tasks: Sequence[Callable[[], Fit]], budget: Budget) -> list[Fit]:
-    """The results in order; tasks run at the same time, one thread each. After an interrupt they end with what they have."""
+    """The results in order; tasks run in parallel, one thread each. After an interrupt they end with what they have."""
     cores = min(len(tasks), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     if cores <= 1:
         return [task() for task in tasks]

@@ -1,51 +1,47 @@
-"""What stood in the way when a polished layer is not certified, in plain words, and an estimate of what it would need."""
+"""Why a polished layer is not certified, in plain words, and an estimate of what it would take."""
 
 import math
 
 from ...common.table import at_most
-from ..forecast import continued
+from ..forecast import extrapolated
 from .refine import Refined
 from .search import UnitSearch
 
-UNBELIEVABLE = 10**5  # units: an estimate beyond it only says that the error no longer falls
+UNBELIEVABLE = 10**5  # units: a larger estimate only says that the error no longer falls
 
 
 def explain_failure(found: Refined) -> tuple[str, ...]:
-    """Notes for the report; none if all is well."""
-    source, certificate = found.source, found.certificate
+    """Notes for the report; none if the layer is certified and nothing was interrupted."""
+    candidate, certificate = found.candidate, found.certificate
     notes = []
-    if source.budget.interrupted.is_set():
+    if candidate.budget.interrupted.is_set():
         notes.append("interrupted: this is the best layer so far")
     if certificate.verdict == "CERTIFIED":
         return tuple(notes)
     tolerance = certificate.tolerance
     rounding = certificate.evidence.rounding or 0.0
     if rounding > tolerance / 2:
-        notes.append(
-            f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}: so small a tolerance cannot be proved"
-        )
-    if source.rest.error > tolerance / 2:
-        off = f"{source.rest.error:.2g}"
+        alone = f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}"
+        notes.append(f"{alone}: a tolerance this small cannot be proved")
+    if candidate.remainder.error > tolerance / 2:
+        off = f"{candidate.remainder.error:.2g}"
         notes.append(f"the sharpest heads that {certificate.arithmetic} allows are off by {off} at kinks")
-    if source.rest.left:
-        kinks = ", ".join(source.rest.left[:3])
+    if candidate.remainder.kinks_left:
+        kinks = ", ".join(candidate.remainder.kinks_left[:3])
         notes.append(f"kinks that are not sums of maxima of affine functions: {kinks}; they take many units")
-    if source.observed > tolerance:
-        names = source.target.domain.names
-        short = [s for s in source.searches.values() if s.best is not None and s.best.observed > s.goal]
+    if candidate.observed > tolerance:
+        names = candidate.target.domain.names
+        short = [s for s in candidate.searches.values() if s.best is not None and s.best.observed > s.goal]
         notes += [_needed(s, _listed([names[j] for j in s.source.group])) for s in short]
     elif certificate.observed > tolerance:
         notes.append(_missed(found))
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
-    if certificate.arithmetic == "float32" and math.isfinite(certificate.bound):
-        notes.append(
-            f"the smallest tolerance that this layer is certified for in float32 is {at_most(certificate.bound, 3)}"
-        )
-    elif math.isfinite(certificate.bound) and certificate.observed <= tolerance and rounding <= tolerance / 2:
-        notes.append(
-            f"no error above the tolerance was seen, but no more than {at_most(certificate.bound, 3)} could be proved"
-        )
+    proved = at_most(certificate.bound, 3) if math.isfinite(certificate.bound) else None
+    if proved and certificate.arithmetic == "float32":
+        notes.append(f"the smallest tolerance that this layer is certified for in float32 is {proved}")
+    elif proved and certificate.observed <= tolerance and rounding <= tolerance / 2:
+        notes.append(f"no error above the tolerance was seen, but no more than {proved} could be proved")
     return tuple(notes)
 
 
@@ -60,41 +56,40 @@ def _needed(search: UnitSearch, names: str) -> str:
     count = f"{units} unit{'s' * (units != 1)}"
     reached = f"the part in {names}: {count} reach {search.best.observed:.2g} of {search.goal:.2g}"
     if search.exactly:
-        return f"{reached}, with as many units as were asked for"
+        return f"{reached}, with the given number of units"
     if data is not None and units >= search.most:
-        return f"{reached}, as many units as {len(data.fitted):,} samples tell apart"
+        return f"{reached}, as many units as {len(data.fitted):,} samples can tell apart"
     needed = units_needed(search)
     if needed is None:
-        return f"{reached} when the time was over: give it more `seconds`"
+        return f"{reached} when the time was up: give it more `seconds`"
     if needed > UNBELIEVABLE:
         return f"{reached}, and more units hardly help (noise, a jump, a kink, many interacting variables, or rounding)"
     return f"{reached}; the errors so far suggest about {needed:,} units (an estimate): give it more `seconds`"
 
 
 def units_needed(search: UnitSearch) -> int | None:
-    """An estimate from the sizes that were tried, as `plan` makes it; None if too few were."""
+    """An estimate from the sizes tried, made as in `forecast`; None if there are too few."""
     seen = sorted((units, error) for units, error in search.tried.items() if 0 < error < math.inf)
     if len(seen) < 3:
         return None
-    return continued(seen, search.goal, lambda n: n ** (1 / len(search.source.group)))
+    return extrapolated(seen, search.goal, lambda n: n ** (1 / len(search.source.group)))
 
 
 def _missed(found: Refined) -> str:
-    """The samples were met, other points were not."""
+    """The error is small at the samples, but not at other points."""
     error = found.certificate.observed
-    if found.source.target.data is not None:
+    if found.candidate.target.data is not None:
         return f"the fitted samples are met, but held-out ones are missed by {error:.3g}: more samples are needed"
-    return (
-        f"the samples are met, but an error of {error:.3g} was found between them: f has a feature too narrow for them"
-    )
+    between = f"an error of {error:.3g} was found between them"
+    return f"the samples are met, but {between}: f has a feature too narrow for them"
 
 
 def _unproved(found: Refined) -> str:
     """Why there is no bound at all."""
-    target = found.source.target
+    target = found.candidate.target
     if target.formula is None and target.modulus.kind == "estimated":
         return "nothing can be proved about a function that is only known at points: declare `lipschitz` or `modulus`"
-    largest = max(map(len, found.source.parts), default=target.dimension)
+    largest = max(map(len, found.candidate.fitted), default=target.dimension)
     if largest > 4:
-        return f"{largest} variables interact: the proof over so many was not finished within its budget"
+        return f"{largest} variables interact: the proof over that many was not finished within its budget"
     return "the proof was not finished within its budget: give `certify` more seconds"

@@ -1,1 +1,1 @@
-"""The paper's construction: one value per cell, a bound that is known before anything is built."""
+"""The paper's construction: one value per cell, a bound known before anything is built."""

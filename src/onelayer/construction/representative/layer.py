@@ -33,7 +33,7 @@ from .lattice import Lattice
 
 LN4 = 2 * math.log(2)
 MOST_HEADS = 10**7
-SPARE = 1e-6  # of the tolerance, left for rounding
+ROUNDING_RESERVE = 1e-6  # share of the tolerance reserved for rounding
 EVALUATED_AT_ONCE = 4096
 
 
@@ -49,20 +49,19 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
     if not 0 < eta < 1:
-        raise InputError(
-            "a share of the tolerance for the sharpness, in (0, 1)", f"{eta}", "choose one, or leave it out"
-        )
+        asked = "a share of the tolerance for the sharpness, in (0, 1)"
+        raise InputError(asked, f"{eta}", "choose one, or leave it out")
     geometry = 8 * U * (1 + reach_of(target))  # cells and representatives as floats place them
-    reserve = SPARE * tolerance  # for rounding
+    reserve = ROUNDING_RESERVE * tolerance  # for rounding
     for _ in range(8):
-        counts, sharpness, bound, step = _sizes(target, (tolerance - reserve), eta, geometry)
+        counts, sharpness, bound, step = _sizes(target, tolerance - reserve, eta, geometry)
         units = math.prod(counts)
         if units > MOST_HEADS:
             raise InputError(*_too_large(target, tolerance, units, None))
         rounding = sum(theorem_rounding(target, counts, sharpness, step).values())
         if bound + rounding <= tolerance:
             break
-        reserve = 1.1 * rounding + SPARE * tolerance
+        reserve = 1.1 * rounding + ROUNDING_RESERVE * tolerance
         if not reserve < tolerance / 2:
             raise InputError(
                 f"tolerance {tolerance:g}",
@@ -70,10 +69,8 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
                 "use a larger tolerance, or shift the variables toward 0",
             )
     config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
-    modulus = target.modulus
-    plan = Plan(
-        "representative", tolerance, units, sharpness, config, bound, modulus.kind != "estimated", counts, str(modulus)
-    )
+    modulus, proved = str(target.modulus), target.modulus.kind != "estimated"
+    plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus)
     if 5 * plan.bytes > memory_bytes():
         raise InputError(*_too_large(target, tolerance, units, plan.bytes))
     return plan
@@ -87,9 +84,8 @@ def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tu
         counts = _counts(per_side, (1 - eta) * goal)
         cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP_FEW
         if not cells < goal:
-            raise InputError(
-                f"cells for a bound of {goal:.3g}", f"{cells:.3g} from the cells alone", "a larger tolerance"
-            )
+            found = f"{cells:.3g} from the cells alone"
+            raise InputError(f"cells for a bound of {goal:.3g}", found, "a larger tolerance")
         sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP_FEW
         bound = (cells + LN4 * sum(per_side) / sharpness) * UP_FEW
         return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP_FEW
@@ -104,17 +100,17 @@ def theorem_rounding(
     counts: tuple[int, ...],
     sharpness: float,
     step: float,
-    known: tuple[float, float, float] | None = None,
+    actual: tuple[float, float, float] | None = None,
     wide: float = 0.0,
 ) -> dict[str, float]:
     """What floating point adds to the theorem's bound, term by term.
 
     Beforehand, with values y_k − f(centre) of size at most R: Σ|Δ_k| ≤ R + M·2^(D−1)·`step`, `step` the most that f differs
-    between neighbouring cells. Afterwards the numbers are `known`: (Σ|Δ_k|, max |y_k − f(centre)|, error of the values).
+    between neighbouring cells. Afterwards `actual` has the numbers: (Σ|Δ_k|, max |y_k − f(centre)|, error of the values).
     """
     D, M = target.dimension, math.prod(counts)
     centre = abs(target.centre).max()
-    if known is None:
+    if actual is None:
         modulus = target.modulus
         if modulus.lipschitz is not None:
             R = sum(L * float(s) for L, s in zip(modulus.lipschitz, target.domain.sides, strict=True))
@@ -123,7 +119,7 @@ def theorem_rounding(
             R = modulus.omega(1.0)
         total, largest, error = R + M * 2.0 ** (D - 1) * step, R, 4 * U * (centre + R) + target.evaluation_error
     else:
-        total, largest, error = known
+        total, largest, error = actual
     gates = GateRounding(D, reach_of(target))
     return {
         "values": error * UP_FEW,
@@ -135,12 +131,12 @@ def theorem_rounding(
 
 
 def _counts(per_side: list[float], goal: float) -> tuple[int, ...]:
-    """Cells per coordinate with Σ_j L_j/(2 n_j) ≤ goal and a small product: equal shares, then what rounding up gained."""
+    """Cells per coordinate with Σ_j L_j/(2 n_j) ≤ goal and a small product: equal shares, then fewer where possible."""
     active = [L for L in per_side if L > 0]
     counts = [max(1, math.ceil(min(len(active) * L / (2 * goal), 1e300))) if L > 0 else 1 for L in per_side]
     if max(counts) > MOST_HEADS:  # refused anyway
         return tuple(counts)
-    while True:  # take cells away where that shrinks the product most, as long as the sum allows
+    while True:  # remove cells where that shrinks the product most, as long as the sum allows
         spent = sum(L * 0.5 / n for L, n in zip(per_side, counts, strict=True))
         fewer = [
             j
@@ -207,7 +203,7 @@ def representative_layer(target: Target, plan: Plan, progress: Progress | None =
 
 
 def memory_bytes() -> int:
-    """Memory of this machine."""
+    """The memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -3,7 +3,7 @@
 sup |T − f| ≤ (a-priori bound of the plan)                       exact T with exact values
             + (error of the values y_k)                          T averages the y_k
             + M·D·2^D·u·max|y|                                   mixed differences in floating point
-            + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (see `rounding`)
+            + Σ|Δ_k|·(|ΔF| + Mu/(1−Mu)) + …                      evaluating the heads (`layer.rounding.whole_box`)
             + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 
@@ -26,11 +26,7 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
     rounding = theorem_rounding(target, plan.counts, plan.sharpness, 0.0, (total, total, values_error), wide)
     terms = {"a priori": plan.bound} | rounding
     modulus = target.modulus
-    proved = plan.proved
-    assumptions = [
-        *FLOAT64.assumptions,
-        "explicit softmax attention (other kernels add their own rounding)",
-    ]
+    assumptions = [*FLOAT64.assumptions, "explicit softmax attention (other kernels add their own rounding)"]
     if modulus.kind == "declared":
         assumptions.append(f"the modulus of continuity as declared, on the whole box ({modulus})")
     if target.kind == "callable":
@@ -39,7 +35,7 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
         assumptions.append("nothing is proved: the modulus was estimated by sampling")
     return Certificate(
         tolerance=plan.tolerance,
-        bound=sum(terms.values()) * UP_FEW if proved else float("inf"),
+        bound=sum(terms.values()) * UP_FEW if plan.proved else float("inf"),
         observed=0.0,
         observed_points=0,
         method="theorem",

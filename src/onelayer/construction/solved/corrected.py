@@ -1,4 +1,4 @@
-"""The feed-forward network as corrector: hidden units relu(a·x + b) that look at x through read heads.
+"""The feed-forward network as corrector: hidden units relu(a·x + b) that see x through read heads.
 
 Heads are smooth; hinges are not. Values of heads and hinges are solved for together, and kept if that lowers the error
 observed on a pool.
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ...layer.heads import Hinges, Memory
 from ...layer.layer import GateLayer, Layer
-from ..group_samples import GroupSamples, base_of
+from ...target.group_samples import GroupSamples, base_of
 from ..request import Request
 from .values import Problem, solve
 

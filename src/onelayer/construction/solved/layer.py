@@ -1,13 +1,13 @@
 """method="solved": fixed heads, values by convex optimisation, as many units as the tolerance needs.
 
-An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the rest at the centre) − f(centre)
+An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the others at the centre) − f(centre)
 with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
 third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
-`hinges` adds feed-forward units that look at x through read heads and correct what the heads cannot do well (kinks).
+`hinges` adds feed-forward units that see x through read heads and correct what the heads cannot do well (kinks).
 
 In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
 u|c|(n + 2T + 9)/2, n heads of T tokens (`layer.rounding.deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A
-family of heads counts as within the tolerance only if observed error and proved rounding together are.
+family of heads counts as within the tolerance only if its observed error and proved rounding together are.
 """
 
 import math
@@ -22,20 +22,17 @@ from ...common.errors import InputError
 from ...layer.centring import centred
 from ...layer.heads import Gates, Memory, lattice_gates, scattered_memory
 from ...layer.layer import GateLayer, Layer
+from ...target.group_samples import GroupSamples
 from ..fitted_groups import FittedGroup, combined, config_of, groups_to_fit, rounding_per_value, single_rounding
-from ..group_samples import GroupSamples
-from ..request import Request
+from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from .corrected import corrected
-from .values import solve
+from .values import VALUES_CAP, Problem, solve
 
 STEPS = (1.0, 1.5, 2.0)  # β·step of lattice gates
 SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narrowness and padding of memory tokens
 MOST_FEATURES = 4000
 MOST_UNITS = 1500
-GOAL = 0.9  # of the tolerance, on the pool
-SINGLE = 0.25  # of the tolerance, for rounding in float32
-CAP = 1e3  # ranges of f that Σ|c| of gates may reach
-LEAST = 10  # ranges of f that Σ|c| may always reach
+LEAST_VALUES = 10  # ranges of f that Σ|c| may always reach
 Arrangement = tuple[float, float]
 
 
@@ -47,9 +44,9 @@ def solved_layer(request: Request) -> Layer:
         families = ("gates",)
     found = []
     for family in families:
-        parts = _fit_groups(request, family)
-        observed = sum(part.solution.observed for part in parts)
-        layer = combined(target, parts, family)
+        fitted = _fit_groups(request, family)
+        observed = sum(fit.solution.observed for fit in fitted)
+        layer = combined(target, fitted, family)
         if request.hinges:
             layer = corrected(layer, request)
         if request.single:
@@ -64,12 +61,12 @@ def _fit_groups(request: Request, family: str) -> list[FittedGroup]:
     groups = groups_to_fit(request.target)
     if request.units is not None and len(groups) > request.units:
         raise InputError(f"units={request.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
-    parts = []
+    fitted = []
     for i, group in enumerate(groups):
-        parts.append(_fit(GroupSamples(request.target, group, request.seed), request, family, len(groups)))
+        fitted.append(_fit(GroupSamples(request.target, group, request.seed), request, family, len(groups)))
         if request.progress:
             request.progress(f"solving ({family})", (i + 1) / len(groups))
-    return parts
+    return fitted
 
 
 def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
@@ -89,7 +86,7 @@ def features_of(heads: Gates | Memory | None, group: tuple[int, ...]) -> Callabl
 
 def cap_of(heads: Gates | Memory | None) -> float:
     """Ranges of f that Σ|c| may reach: for the tokens of one head what counts is the span of their values, about 4/M of it."""
-    return CAP * max(1.0, len(heads) / 4) if isinstance(heads, Memory) else CAP
+    return VALUES_CAP * max(1.0, len(heads) / 4) if isinstance(heads, Memory) else VALUES_CAP
 
 
 ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
@@ -99,7 +96,7 @@ ARRANGEMENTS: dict[str, tuple[Arrangement, ...]] = {
 
 
 def quick_fits(
-    fit: GroupSamples,
+    source: GroupSamples,
     family: str,
     units: int,
     pool: tuple[Tensor, Tensor],
@@ -107,63 +104,62 @@ def quick_fits(
     most: float = math.inf,
     device: str = "cpu",
 ) -> list[tuple[Arrangement, FittedGroup]]:
-    """One least-squares solution for each arrangement of so many units, the best first."""
-    d, D = len(fit.group), fit.target.dimension
+    """One least-squares solution for each arrangement of this many units, the best first."""
+    d, D = len(source.group), source.target.dimension
     found: list[tuple[Arrangement, FittedGroup]] = []
     for first, second in arrangements:
         heads: Gates | Memory
         if family == "memory":
-            heads = scattered_memory(units, fit.group, D, first, second, fit.seed)
+            heads = scattered_memory(units, source.group, D, first, second, source.seed)
         else:
-            heads = lattice_gates(_lattice_counts(units, d), list(fit.group), D, first)
-        problem = fit.problem(features_of(heads, fit.group), pool)
+            heads = lattice_gates(_lattice_counts(units, d), list(source.group), D, first)
+        problem = Problem.of(source, features_of(heads, source.group), pool)
         solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device)
-        found.append(((first, second), FittedGroup(fit.group, heads, solution)))
+        found.append(((first, second), FittedGroup(source.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
-def _fit(fit: GroupSamples, request: Request, family: str, groups: int) -> FittedGroup:
-    """The smallest part whose observed error is within its share of the tolerance, or the best one found."""
-    d = len(fit.group)
-    pool = fit.sample(16_000 if d <= 2 else 30_000, 99 + fit.seed)
+def _fit(source: GroupSamples, request: Request, family: str, groups: int) -> FittedGroup:
+    """The smallest fit whose observed error is within its share of the tolerance, or the best one found."""
+    d = len(source.group)
+    pool = source.sample(16_000 if d <= 2 else 30_000, 99 + source.seed)
     some = tuple(t[:: max(1, len(t) // 3000)] for t in pool)  # enough to tell arrangements apart
     each = 1 if family == "memory" else d + 2  # features per unit
-    most = max(1, min(MOST_UNITS, fit.most_features(MOST_FEATURES) // each))
+    most = max(1, min(MOST_UNITS, source.most_features(MOST_FEATURES) // each))
     smallest = 2 if family == "memory" or d == 1 else 3**d
-    smallest = max(1, fit.most_features(each * smallest) // each)
+    smallest = max(1, source.most_features(each * smallest) // each)
     spread = float((pool[1].amax(dim=0) - pool[1].amin(dim=0)).max())
     single = request.single
 
     def rounding(units: int) -> float:
         return rounding_per_value(request.arithmetic, family, units, groups, d)
 
-    # what float32 can do at best: to aim lower would only add heads, and rounding
-    tolerance = max(request.fit_tolerance / groups, LEAST * spread * rounding(smallest) / SINGLE * single)
-    goal = (GOAL - SINGLE * single) * tolerance
+    # not below what float32 allows: aiming lower would only add heads, and rounding
+    tolerance = max(request.fit_tolerance / groups, LEAST_VALUES * spread * rounding(smallest) / FLOAT32_SHARE * single)
+    goal = (POOL_GOAL - FLOAT32_SHARE * single) * tolerance
 
     def limit(units: int) -> float:
-        """Σ|c| of this group that leaves rounding its share, but not so little that nothing can be made of it."""
-        return max(SINGLE * tolerance / rounding(units), LEAST * spread) if single else math.inf
+        """Σ|c| of this group that leaves rounding its share, but enough for a useful fit."""
+        return max(FLOAT32_SHARE * tolerance / rounding(units), LEAST_VALUES * spread) if single else math.inf
 
     def first_fit(units: int) -> FittedGroup:
-        part = quick_fits(fit, family, units, (some[0], some[1]), ARRANGEMENTS[family], limit(units), request.device)[
-            0
-        ][1]
-        problem, cap = fit.problem(features_of(part.heads, fit.group), pool), cap_of(part.heads)
-        once = solve(problem, cap=cap, most=limit(units), exchanges=0, reweightings=0, device=request.device)
-        return replace(part, solution=once)
+        allowed, device = limit(units), request.device
+        fit = quick_fits(source, family, units, (some[0], some[1]), ARRANGEMENTS[family], allowed, device)[0][1]
+        problem, cap = Problem.of(source, features_of(fit.heads, source.group), pool), cap_of(fit.heads)
+        once = solve(problem, cap=cap, most=allowed, exchanges=0, reweightings=0, device=device)
+        return replace(fit, solution=once)
 
-    def refined(part: FittedGroup) -> FittedGroup:
-        problem = fit.problem(features_of(part.heads, fit.group), pool)
-        better = solve(problem, cap=cap_of(part.heads), most=limit(part.units), device=request.device)
-        return replace(part, solution=better) if better.observed < part.solution.observed else part
+    def refined(fit: FittedGroup) -> FittedGroup:
+        problem = Problem.of(source, features_of(fit.heads, source.group), pool)
+        better = solve(problem, cap=cap_of(fit.heads), most=limit(fit.units), device=request.device)
+        return replace(fit, solution=better) if better.observed < fit.solution.observed else fit
 
     def attempt(units: int) -> FittedGroup:
-        part = first_fit(units)
-        return refined(part) if goal < part.solution.observed <= 3 * goal else part
+        fit = first_fit(units)
+        return refined(fit) if goal < fit.solution.observed <= 3 * goal else fit
 
     if request.units is not None:
-        fit.require_samples(each * (request.units // groups) + (d if family == "memory" else 1))
+        source.require_samples(each * (request.units // groups) + (d if family == "memory" else 1))
         return refined(first_fit(request.units // groups))
     return refined(_grow(attempt, smallest, most, goal, Budget(request.seconds / groups)))
 
@@ -177,7 +173,7 @@ def _grow(attempt: Callable[[int], FittedGroup], smallest: int, most: int, goal:
         failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
         tried = attempt(units)
         history.append(tried.solution.observed)
-        best = min(best, tried, key=lambda part: part.solution.observed)
+        best = min(best, tried, key=lambda fit: fit.solution.observed)
         if tried.solution.observed <= goal:
             best = tried
             break

@@ -18,13 +18,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...common.machine import one_thread
+from ...target.group_samples import GroupSamples
 
 Features = Callable[[Tensor], Tensor]
-MANY = 1500  # features from which the Gram matrix is cheaper than QR
-PIECE = 2**27  # feature entries handled at a time, beside those that are kept: a gigabyte
-CHUNK = 2**22  # feature entries evaluated at a time on the pool
-SMALL = 10**6  # entries of the least-squares matrix below which one thread is quicker
-KEPT = 5 * 10**7  # feature entries of the pool that are kept between steps
+VALUES_CAP = 1e3  # ranges of f that Σ|c| may reach, about
+GRAM_FROM = 1500  # features from which the Gram matrix is cheaper than QR
+ENTRIES_AT_ONCE = 2**27  # of features, beside those that are kept: a gigabyte
+POOL_ENTRIES_AT_ONCE = 2**22  # of features on the pool
+ONE_THREAD_BELOW = 10**6  # entries of the least-squares matrix: with fewer, one thread is quicker
+KEPT_POOL_ENTRIES = 5 * 10**7  # of features on the pool, at most, to be kept between steps
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Problem:
     values: Float[Tensor, "point out"]
     pool: Float[Tensor, "pool coordinate"]
     pool_values: Float[Tensor, "pool out"]
+
+    @staticmethod
+    def of(samples: GroupSamples, features: Features, pool: tuple[Tensor, Tensor]) -> "Problem":
+        """Features to fit on 2.5 points each, with a pool that was drawn before."""
+        K = features(pool[0][:1]).shape[1]
+        points, values = samples.sample(max(500, int(2.5 * K)), 7 + samples.seed)
+        return Problem(features, points, values, *pool)
 
     def to(self, device: str) -> "Problem":
         """The same on another device; the features follow the points they are given."""
@@ -55,7 +64,7 @@ class Solution:
 def solve(
     problem: Problem,
     *,
-    cap: float = 1e3,
+    cap: float = VALUES_CAP,
     most: float = math.inf,
     exchanges: int = 2,
     reweightings: int = 6,
@@ -63,12 +72,12 @@ def solve(
 ) -> Solution:
     """The best coefficients found: least squares, Lawson steps and exchanges; Σ|c| ≤ cap·range, ≤ most where possible.
 
-    All of it happens on the device; the coefficients come back to the CPU.
+    Everything is computed on the device; the coefficients come back to the CPU.
     """
     problem = problem.to(device)
     width = problem.features(problem.points[:1]).shape[1]
     spread = float(problem.values.max() - problem.values.min()) or 1.0
-    with one_thread(len(problem.points) * width < SMALL):
+    with one_thread(len(problem.points) * width < ONE_THREAD_BELOW):
         found = _solve(problem, min(cap * spread, most), exchanges, reweightings)
     return Solution(found.coefficients.cpu(), found.observed, found.total)
 
@@ -107,7 +116,7 @@ def least_squares(
 ) -> Float[Tensor, "feature out"]:
     """argmin_c Σ w_i |φ_i c − y_i|² + ridge·N Σ |s_k c_k|², column norms s_k."""
     K = phi.shape[1]
-    if K > MANY:
+    if K > GRAM_FROM:
         return Gram.of(phi, y, weights).solved(ridge)
     root = weights.sqrt()[:, None]
     A, b = phi * root, y * root
@@ -121,7 +130,7 @@ def least_squares(
 
 @dataclass(frozen=True)
 class Gram:
-    """ΦᵀWΦ with columns of norm 1, added up piece by piece: nothing as large as Φ is held beside it."""
+    """ΦᵀWΦ with columns of norm 1, added up piece by piece, so that nothing as large as Φ is held beside it."""
 
     phi: Float[Tensor, "point feature"]
     y: Float[Tensor, "point out"]
@@ -132,7 +141,7 @@ class Gram:
     @classmethod
     def of(cls, phi: Tensor, y: Tensor, weights: Tensor) -> "Gram":
         gram, root = phi.new_zeros(phi.shape[1], phi.shape[1]), weights.sqrt()[:, None]
-        rows = max(1, PIECE // phi.shape[1])
+        rows = max(1, ENTRIES_AT_ONCE // phi.shape[1])
         for part, by in zip(phi.split(rows), root.split(rows), strict=True):
             some = part * by
             gram.addmm_(some.T, some)
@@ -159,7 +168,7 @@ class Gram:
 def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
     """Coefficients and the smallest ridge, up to a factor of 10, that keeps Σ|c| below the cap (1e-4 if none does)."""
     even = torch.ones_like(phi[:, 0])
-    gram = Gram.of(phi, y, even) if phi.shape[1] > MANY else None
+    gram = Gram.of(phi, y, even) if phi.shape[1] > GRAM_FROM else None
 
     def fits(exponent: int) -> tuple[Tensor, bool]:
         ridge = 10.0**exponent
@@ -182,7 +191,7 @@ def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
 def _all_features(features: Features, points: Tensor) -> Float[Tensor, "point feature"]:
     """Φ, filled piece by piece."""
     width = features(points[:1]).shape[1]
-    rows = max(1, PIECE // width)
+    rows = max(1, ENTRIES_AT_ONCE // width)
     if len(points) <= rows:
         return features(points)
     phi = points.new_empty(len(points), width)
@@ -194,9 +203,10 @@ def _all_features(features: Features, points: Tensor) -> Float[Tensor, "point fe
 def _pool_errors(problem: Problem, kept: bool) -> Callable[[Tensor], Float[Tensor, " pool"]]:
     """c ↦ |Φ c − f| on the pool, the largest over the outputs; a NaN counts as infinite. Φ is kept if it is used again."""
     width = problem.features(problem.pool[:1]).shape[1]
-    rows = max(1, CHUNK // width)
+    rows = max(1, POOL_ENTRIES_AT_ONCE // width)
     pieces = list(zip(problem.pool.split(rows), problem.pool_values.split(rows), strict=True))
-    stored = [problem.features(x) for x, _ in pieces] if kept and len(problem.pool) * width <= KEPT else None
+    kept = kept and len(problem.pool) * width <= KEPT_POOL_ENTRIES
+    stored = [problem.features(x) for x, _ in pieces] if kept else None
 
     def errors(c: Tensor) -> Tensor:
         parts = [

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from ...approximation import Approximation, Attention
+from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.outward import UP_FEW
@@ -28,7 +29,7 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...model.transformer import SingleLayerTransformer
-from ...proof.decision import deployment
+from ...proof.decision import deployment_of
 from ...target.description import Outside
 from .kernels import summands
 from .linear import LinearAttention
@@ -60,11 +61,7 @@ class Evaluator:
         return self.approximation.call_with(self.values, x, outside)
 
     def evaluate(
-        self,
-        source: str | Path,
-        output: str | Path,
-        outside: Outside = "allow",
-        progress: Progress | None = None,
+        self, source: str | Path, output: str | Path, outside: Outside = "allow", progress: Progress | None = None
     ) -> int:
         """All points of a file, in constant memory, as `Approximation.evaluate` does."""
         from ..files.streaming import evaluate_file
@@ -126,8 +123,7 @@ def evaluator(
 
     By default it is half of the gap between the certified bound and the tolerance.
     """
-    if attention not in get_args(Attention):
-        raise InputError(f"attention, one of {', '.join(get_args(Attention))}", f"{attention!r}", "choose one of these")
+    require_choice("attention", attention, get_args(Attention))
     place, local = device_of(device), attention in ("sparse", "adaptive")
     if remainder is not None and not (local and 0 < remainder < float("inf")):
         found = f"remainder={remainder!r}" + ("" if local else f" with attention={attention!r}")
@@ -175,7 +171,7 @@ def _box(approximation: Approximation) -> tuple[Tensor, Tensor]:
 
 def _how(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention | None = None) -> Deployment:
     """How the form is evaluated: on the CPU, or by the kernels of `fast`."""
-    how = deployment(reading, arithmetic_of(model.W_E.dtype))
+    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
     if fast is None:
         return how
     heads, dtype = reading.form.heads, model.W_E.dtype

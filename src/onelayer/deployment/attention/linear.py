@@ -79,11 +79,7 @@ class LinearAttention:
     """T, callable on points [batch, D] in float64 or float32; form and frame are those of `layer/reading`."""
 
     def __init__(
-        self,
-        form: Form,
-        frame: Frame,
-        hinges: tuple[Hinges, Tensor] | None = None,
-        device: str | torch.device = "cpu",
+        self, form: Form, frame: Frame, hinges: tuple[Hinges, Tensor] | None = None, device: str | torch.device = "cpu"
     ) -> None:
         self.form, self.frame = form, frame
         dtypes = (torch.float64, torch.float32)

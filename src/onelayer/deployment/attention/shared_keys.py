@@ -115,24 +115,18 @@ def shared_keys_of(block: Block, dtype: torch.dtype) -> SharedKeys:
     e = torch.exp(block.biases)  # 0 for a token that is not there
     head = torch.arange(H)[:, None].expand(H, T)
     G = torch.zeros(u + 1, H, dtype=torch.float64).index_put((row, head), e, accumulate=True)
-    C = torch.zeros(u + 1, H, m, dtype=torch.float64).index_put(
-        (row, head), e[..., None] * block.values, accumulate=True
-    )
+    C = torch.zeros(u + 1, H, m, dtype=torch.float64)
+    C = C.index_put((row, head), e[..., None] * block.values, accumulate=True)
+    places = (row[..., None], torch.arange(D).expand(H, T, D), head[..., None])
     S = torch.zeros(u + 1, D, H, m, dtype=torch.float64)
-    S = S.index_put(
-        (row[..., None], torch.arange(D).expand(H, T, D), head[..., None]),
-        e[..., None, None] * block.slopes,
-        accumulate=True,
-    )
+    S = S.index_put(places, e[..., None, None] * block.slopes, accumulate=True)
     rows, coordinates = S.ne(0).any(dim=3).any(dim=2).nonzero().T
     constant = not len(rows) and not C[:-1].any()
     far = torch.exp(pairs[:, 1].abs() * EDGE)
     high, low = far @ G[:-1] + G[-1], G[:-1].T @ (1 / far) + G[-1]  # of each head's denominator
     above = high * far.max() * max(float(C.abs().max()), float(S.abs().max()), 1.0) if len(far) else high
     safe = math.sqrt(arithmetic_of(dtype).overflow) / 16
-    paired = bool((above < safe).all()) and bool(
-        (low >= 1).all()
-    )  # intermediate results that underflow stay that small
+    paired = bool((above < safe).all() and (low >= 1).all())  # intermediate results that underflow stay that small
     G, C, S = (t.to(dtype) for t in (G, C.flatten(1), S[rows, coordinates].flatten(1)))
     return SharedKeys(pairs[:, 0].to(torch.int64), pairs[:, 1].to(dtype), G, C, rows, coordinates, S, constant, paired)
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...approximation import Approximation
-from ...common.checks import known_options
+from ...common.checks import known_options, require_choice, require_seed, require_whole
 from ...common.errors import InputError
-from ...common.table import Table
+from ...common.table import Table, at_most
 from . import c, onnx, torch
 from .place import require_place, write
-from .subject import Made, Subject, at_most, subject_of
+from .subject import Made, Subject, subject_of
 
 Format = Literal["onnx", "torch", "c"]
+MOST_POINTS = 10**7
 FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
 
 
@@ -85,14 +86,11 @@ def export(
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
     sublayers ("post", the default) or before them ("pre"). An existing `path` is refused; `force` replaces an earlier export.
     """
-    if to not in FILES:
-        raise InputError(f"to, one of {', '.join(FILES)}", f"{to!r}", "choose one of these")
+    require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
         raise InputError("norm='post' or 'pre', for to='torch'", f"norm={norm!r}, to={to!r}", "leave norm out")
-    if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 10**7:
-        raise InputError("points, a whole number from 1 to 10^7", f"{points!r}", "give for instance 10000")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-        raise InputError("a seed, a whole number from 0 to 2^32 − 1", f"{seed!r}", "give for instance 0")
+    require_whole("points", points, 1, MOST_POINTS)
+    require_seed(seed)
     place = require_place(path, FILES[to], force)
     subject = subject_of(layer, dtype)
     x = subject.points(points, seed)
@@ -102,20 +100,12 @@ def export(
 
 
 def _exported(to: Format, place: Path, subject: Subject, made: Made) -> Exported:
-    tolerance, seen, notes = subject.approximation.certificate.tolerance, made.measured, made.notes
+    tolerance, seen, proved, notes = subject.approximation.certificate.tolerance, made.measured, made.bound, made.notes
     if seen is not None and seen.error is not None and seen.error > tolerance:
         notes += (f"misses the tolerance of {tolerance:.4g}: build with a smaller one, or export in float64",)
-    return Exported(
-        to=to,
-        path=place,
-        files=tuple(made.files) if len(made.files) > 1 else (place.name,),
-        dtype=subject.arithmetic.name,
-        size=sum(map(len, made.files.values())),
-        tolerance=tolerance,
-        points=seen.points if seen is not None else 0,
-        difference=seen.difference if seen is not None else None,
-        error=seen.error if seen is not None else None,
-        bound=made.bound.value if made.bound is not None else None,
-        bound_of=made.bound.of if made.bound is not None else "",
-        notes=notes,
-    )
+    files = tuple(made.files) if len(made.files) > 1 else (place.name,)
+    size = sum(map(len, made.files.values()))
+    points, difference, error = (seen.points, seen.difference, seen.error) if seen is not None else (0, None, None)
+    bound, bound_of = (proved.value, proved.of) if proved is not None else (None, "")
+    name = subject.arithmetic.name
+    return Exported(to, place, files, name, size, tolerance, points, difference, error, bound, bound_of, notes)

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from ...common.errors import InputError
+from ...common.table import at_most
 from . import c_form, c_layer
-from .subject import Bound, Made, Measured, Subject, at_most
+from .subject import Bound, Made, Measured, Subject
 
 UP = 1 + 1e-15  # the rounding of one sum
 MOST_NUMBERS = 2**22  # in the source: about 100 MB of text

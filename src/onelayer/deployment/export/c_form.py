@@ -14,7 +14,7 @@ from ...common.errors import InputError
 from ...layer.form import Block
 from ...layer.reading import Reading, form_of_model
 from ...layer.rounding.deployed import deployed_rounding
-from ...proof.decision import deployment, fits
+from ...proof.decision import cannot_overflow, deployment_of
 from .c_text import MOST_STACK, array
 from .subject import Bound, Subject
 
@@ -25,7 +25,7 @@ def reading_of(subject: Subject) -> Reading | None:
     """The layer as a form on its domain, if it has one."""
     low, high = subject.reach
     edge = float(torch.maximum(low.abs(), high.abs()).max())
-    if subject.approximation.vocabulary is not None or not fits(subject.model, edge, subject.arithmetic):
+    if subject.approximation.vocabulary is not None or not cannot_overflow(subject.model, edge, subject.arithmetic):
         return None
     return form_of_model(subject.model, subject.places, edge * (1 + 4 * subject.arithmetic.u))
 
@@ -36,7 +36,7 @@ def rounding(subject: Subject, reading: Reading) -> Bound | None:
     if not subject.same or len(reading.hinges) or not slopes:
         return None
     low, high = (t.flatten() for t in subject.reach)
-    form, how = reading.form, deployment(reading, subject.arithmetic)
+    form, how = reading.form, deployment_of(reading, subject.arithmetic)
     how = replace(how, summands=max(how.summands, form.heads + form.dimension + 1))  # of the file too
     enough = NEGLIGIBLE * subject.approximation.certificate.tolerance
     found = 2 * float(deployed_rounding(form, low, high, how, enough).max())

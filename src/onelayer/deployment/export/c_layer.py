@@ -26,20 +26,9 @@ def source(subject: Subject) -> str:
     if c.norm != "none":
         arrays.append(array("EPS", np.array([c.norm_eps]), suffix))
     places = ", ".join(map(str, subject.places))
-    sizes = {
-        "TOKENS": c.tokens,
-        "FEATURES": c.features_in,
-        "ALL": c.all_tokens,
-        "MODEL": c.d_model,
-        "HEADS": c.heads,
-        "D_K": c.d_k,
-        "D_V": c.d_v,
-        "WIDTH": c.ffn_width,
-        "OUT": c.features_out,
-        "FIRST": c.read_rows.start,
-        "LAST": c.read_rows.stop - 1,
-        "COUNT": len(subject.places),
-    }
+    sizes = {"TOKENS": c.tokens, "FEATURES": c.features_in, "ALL": c.all_tokens, "MODEL": c.d_model, "HEADS": c.heads}
+    sizes |= {"D_K": c.d_k, "D_V": c.d_v, "WIDTH": c.ffn_width, "OUT": c.features_out}
+    sizes |= {"FIRST": c.read_rows.start, "LAST": c.read_rows.stop - 1, "COUNT": len(subject.places)}
     defines = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
     table = f"static const int PLACES[COUNT] = {{{places}}};\n" if c.readout != "mean" else ""
     norm = NORM if c.norm != "none" else ""
@@ -49,14 +38,7 @@ def source(subject: Subject) -> str:
 def _embed(c: LayerConfig, subject: Subject) -> str:
     number = "x[t * FEATURES + f]" if subject.approximation.vocabulary is None else "(x[t] == (real)f ? 1 : 0)"
     code = "" if c.code == "none" else " + P[t * MODEL + i]"
-    special = (
-        """
-    for (int t = TOKENS; t < ALL; t++)
-        for (int i = 0; i < MODEL; i++)
-            e[t][i] = S[(t - TOKENS) * MODEL + i];"""
-        if c.special_tokens
-        else ""
-    )
+    special = SPECIAL if c.special_tokens else ""
     return f"""/* the tokens: z W_E + b_E + code, z = (x - shift)*scale, and the special tokens */
 static void embed(const real *x, real e[ALL][MODEL])
 {{
@@ -71,6 +53,10 @@ static void embed(const real *x, real e[ALL][MODEL])
 """
 
 
+SPECIAL = """
+    for (int t = TOKENS; t < ALL; t++)
+        for (int i = 0; i < MODEL; i++)
+            e[t][i] = S[(t - TOKENS) * MODEL + i];"""
 NORM = """/* (x - mean)/sqrt(variance + eps)*gain + offset */
 static void norm(const real *x, const real *gain, const real *offset, real *y)
 {
@@ -87,9 +73,8 @@ static void norm(const real *x, const real *gain, const real *offset, real *y)
 
 
 def _attend(c: LayerConfig) -> str:
-    biases = {
-        k: f"b_{k}[h * {w} + i]" if c.projection_bias else "0" for k, w in (("Q", "D_K"), ("K", "D_K"), ("V", "D_V"))
-    }
+    widths = {"Q": "D_K", "K": "D_K", "V": "D_V"}
+    biases = {k: f"b_{k}[h * {width} + i]" if c.projection_bias else "0" for k, width in widths.items()}
     start = "b_O[i]" if c.projection_bias else "0"
     return f"""/* a[row] = sum over heads of softmax(q.k/sqrt(d_k)) v W_O; equations (5) to (8) */
 static void attend(real e[ALL][MODEL], real a[ALL][MODEL])

@@ -156,9 +156,8 @@ class _Graph:
             z = self.node("Mul", z, self.node("Sigmoid", z))
         else:  # z·(1 + erf(z/√2))/2
             phi = self.node("Erf", self.node("Mul", z, self.weight("half_root", np.array(math.sqrt(0.5)))))
-            phi = self.node(
-                "Mul", self.node("Add", phi, self.weight("one", np.array(1))), self.weight("half", np.array(0.5))
-            )
+            phi = self.node("Add", phi, self.weight("one", np.array(1)))
+            phi = self.node("Mul", phi, self.weight("half", np.array(0.5)))
             z = self.node("Mul", z, phi)
         return self.node("Add", self.node("MatMul", z, self.weight("W_2")), self.weight("b_2"))
 
@@ -186,9 +185,8 @@ class _Graph:
         x = helper.make_tensor_value_info("x", kind, ["batch", self.subject.dimension])
         y = helper.make_tensor_value_info("y", kind, ["batch", *self.subject.shape])
         graph = helper.make_graph(nodes, "onelayer", [x], [y], constants, doc_string=self.subject.target[:1000])
-        return helper.make_model(
-            graph, producer_name="onelayer", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR
-        )
+        opsets = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(graph, producer_name="onelayer", opset_imports=opsets, ir_version=IR)
 
 
 def _element(dtype: np.dtype[Any]) -> int:

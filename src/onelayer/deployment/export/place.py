@@ -19,9 +19,8 @@ def require_place(path: str | Path, names: tuple[str, ...], force: bool) -> Path
         return place
     if not force:
         raise InputError(f"a new name, not {place.name}", "something with that name", "choose another, or use force")
-    earlier = (
-        place.is_file() if len(names) == 1 else place.is_dir() and set(os.listdir(place)) <= {*names, "__pycache__"}
-    )
+    known = {*names, "__pycache__"}
+    earlier = place.is_file() if len(names) == 1 else place.is_dir() and set(os.listdir(place)) <= known
     if place.is_symlink() or not earlier:
         raise InputError(f"an earlier export at {place.name}", "something else", "choose another name")
     return place

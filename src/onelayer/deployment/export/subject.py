@@ -8,7 +8,6 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from ... import __version__
 from ...approximation import Approximation
 from ...common.errors import InputError
+from ...common.table import at_most
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer
@@ -98,8 +98,7 @@ class Subject:
 
     @property
     def target(self) -> str:
-        a = self.approximation
-        return a.description.text
+        return self.approximation.description.text
 
     @property
     def reach(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -155,17 +154,10 @@ class Subject:
         return Measured(len(x), difference, float(np.abs(found - target(x).reshape(len(x), -1)).max()))
 
 
-def at_most(bound: float) -> str:
-    """A bound with four digits, rounded up."""
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(bound)):.4g}"
-
-
 def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
     """The given layer, or that of a folder, in `dtype` (its own, if None)."""
     if not isinstance(layer, Approximation | str | Path):
-        raise InputError(
-            "an Approximation or a model folder", type(layer).__name__, "pass what `build` returned or wrote"
-        )
+        raise InputError("an Approximation or a model folder", type(layer).__name__, "pass what `build` made or wrote")
     approximation = layer if isinstance(layer, Approximation) else load_approximation(layer)
     wanted = approximation.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
     model = copy.deepcopy(approximation.model).to(wanted).eval()

@@ -86,24 +86,12 @@ def _shaped(subject: Subject, c: LayerConfig) -> dict[str, Any]:
     width = _width(c)
     if width is None:
         raise InputError("heads that fit into d_model", f"d_model = {c.d_model}", "export it as onnx or c")
-    return {
-        "tokens": c.tokens,
-        "features": c.features_in,
-        "special": c.special_tokens,
-        "d_model": c.d_model,
-        "heads": c.d_model // width,
-        "ffn_width": c.ffn_width,
-        "activation": c.activation,
-        "norm_first": c.norm == "pre",
-        "norm_eps": c.norm_eps,
-        "first_row": c.read_rows.start,
-        "last_row": c.read_rows.stop - 1,
-        "mean": c.readout == "mean",
-        "out": c.features_out,
-        "places": list(subject.places),
-        "shape": list(subject.shape),
-        "vocabulary": subject.approximation.vocabulary,
-    }
+    about: dict[str, Any] = {"tokens": c.tokens, "features": c.features_in}
+    about |= {"special": c.special_tokens, "d_model": c.d_model, "heads": c.d_model // width, "ffn_width": c.ffn_width}
+    about |= {"activation": c.activation, "norm_first": c.norm == "pre", "norm_eps": c.norm_eps}
+    about |= {"first_row": c.read_rows.start, "last_row": c.read_rows.stop - 1, "mean": c.readout == "mean"}
+    about |= {"out": c.features_out, "places": list(subject.places), "shape": list(subject.shape)}
+    return about | {"vocabulary": subject.approximation.vocabulary}
 
 
 def _stock(c: LayerConfig, w: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -22,9 +22,8 @@ class NumpyPoints:
         try:
             with path.open("rb") as file:
                 version = np.lib.format.read_magic(file)
-                header = (
-                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                )
+                form = np.lib.format
+                header = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
                 shape, self.by_column, self.dtype = header(file)
                 self.start = file.tell()
         except ValueError as error:

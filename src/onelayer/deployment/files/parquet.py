@@ -46,9 +46,7 @@ class ParquetPoints:
                 if column.null_count:
                     row = skip + int(np.argmax(column.is_null().to_numpy()))
                     found = f"none in column {name}, row {row}"
-                    raise InputError(
-                        f"a number in every row of {self.path.name}", found, "fill it in or remove the row"
-                    )
+                    raise InputError(f"numbers in every row of {self.path.name}", found, "fill it in, or drop the row")
                 x[:, j] = column.to_numpy()
             yield require_finite(self.path.name, self.names, Batch(x, skip, (skip + len(x)) / self.count))
             skip += len(x)

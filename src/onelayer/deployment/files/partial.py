@@ -34,9 +34,7 @@ class PartialValues:
         self._numbers = (folder / "values").open("a+b")
         if not _lock(self._journal.fileno()):
             self.close()
-            raise InputError(
-                "an output that no other run is writing", f"{folder.name} in use", "wait for the other run"
-            )
+            raise InputError("an output that no other run writes", f"{folder.name} in use", "wait for the other run")
         self.differs = self._recover()
 
     def append(self, y: Shaped[np.ndarray, "point out"]) -> None:

@@ -22,6 +22,7 @@ import torch
 
 from ... import __version__
 from ...approximation import Approximation
+from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...common.interrupts import DeferredInterrupt
 from ...common.progress import Progress
@@ -82,8 +83,7 @@ class Streaming:
     """A layer with its attention, a file of points for it, and what to do about points outside the domain."""
 
     def __init__(self, evaluator: Evaluator, source: Path, outside: Outside) -> None:
-        if outside not in get_args(Outside):
-            raise InputError("outside='allow', 'error' or 'clip'", f"{outside!r}", "choose one of the three")
+        require_choice("outside", outside, get_args(Outside))
         self.evaluator, self.source, self.outside = evaluator, source, outside
         self.approximation = approximation = evaluator.approximation
         self.names = added_names(approximation)

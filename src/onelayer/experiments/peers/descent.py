@@ -67,10 +67,7 @@ def lbfgs(model: nn.Module, samples: PeerSamples, seconds: float) -> None:
 
 
 def race(
-    candidates: Sequence[Candidate],
-    fit: Callable[[Candidate, float], nn.Module],
-    samples: PeerSamples,
-    seconds: float,
+    candidates: Sequence[Candidate], fit: Callable[[Candidate, float], nn.Module], samples: PeerSamples, seconds: float
 ) -> nn.Module:
     """The best of all fits: a short trial for every candidate, then the remaining time for the best of them.
 

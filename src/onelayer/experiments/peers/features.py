@@ -35,9 +35,8 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
         w = steep * torch.randn(D, count, generator=generator, dtype=torch.float64)
         position = 2 * torch.rand(count, D, generator=generator, dtype=torch.float64) - 1
         shift = (position * w.T).sum(dim=1)
-        values = torch.linalg.lstsq(
-            ridges(samples.x, w, shift), samples.y, rcond=SINGULAR_CUTOFF, driver="gelsd"
-        ).solution
+        features = ridges(samples.x, w, shift)
+        values = torch.linalg.lstsq(features, samples.y, rcond=SINGULAR_CUTOFF, driver="gelsd").solution
         error = samples.pool_error(lambda x, w=w, s=shift, v=values: ridges(x, w, s) @ v)  # type: ignore[misc]
         found.append((error, draw, steep, (w, shift, values)))
     _, _, steep, (w, shift, values) = min(found)

@@ -5,9 +5,9 @@ sweep → run or cluster (measurement, measures/) → store → result (fitted_r
 
 from pathlib import Path
 
-from ...common.checks import known_options
-from ...common.errors import InputError
+from ...common.checks import known_options, require_whole
 from ...common.progress import Progress
+from ...training.recipe import LARGEST_COUNT
 from .cluster import cluster_outcomes
 from .result import Study
 from .run import ProgressCounter, local_outcomes, workers_of
@@ -39,8 +39,8 @@ def study(
     includes the larger part of a built-in study; `only` stops after this many new points.
     """
     chosen = sweep_of(sweep, full)
-    if only is not None and (isinstance(only, bool) or not isinstance(only, int) or only < 0):
-        raise InputError("only, a whole number of points", f"{only!r}", "say how many new points to measure")
+    if only is not None:
+        require_whole("only", only, 0, LARGEST_COUNT)
     count = workers_of(workers)
     folder = Path(out if out is not None else f"study-{chosen.name}")
     store = Store.open(folder, chosen)

@@ -34,11 +34,8 @@ def cluster_outcomes(address: str, tasks: Sequence[Task]) -> Outcomes:
     with quiet(), client:
         futures = {}
         for task in tasks:
-            key = f"onelayer-{task.key}"
-            future = client.submit(
-                measure_point, task.measure.function, task.point, key=key, retries=RETRIES, pure=False
-            )
-            futures[future] = task
+            once = {"key": f"onelayer-{task.key}", "retries": RETRIES, "pure": False}
+            futures[client.submit(measure_point, task.measure.function, task.point, **once)] = task
         for future in as_completed(list(futures)):
             task = futures.pop(future)
             if future.status == "finished":

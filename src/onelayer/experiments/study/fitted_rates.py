@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...common.errors import InputError
+from ...common.checks import is_number, require_choice, require_whole
 from ...common.table import Table
+from ...target.domain import MOST_VARIABLES
 from .entries import column_of, names_of, require_known, where_of
 from .theory import Prediction, prediction
 
@@ -45,16 +46,13 @@ class RateSpec:
     def read(entry: Mapping[str, Any]) -> "RateSpec":
         """From a table [[rate]]."""
         require_known("entries of [[rate]]", entry, ENTRIES)
-        texts = {
-            key: str(entry.get(key, default)) for key, default in (("law", LAWS[0]), ("theory", ""), ("title", ""))
-        }
+        defaults = {"law": LAWS[0], "theory": "", "title": ""}
+        texts = {key: str(entry.get(key, default)) for key, default in defaults.items()}
         dimension = entry.get("dimension", 0)
-        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 0:
-            raise InputError("dimension, a whole number above 0", f"{dimension!r}", "leave it out for that of the rows")
+        require_whole("dimension", dimension, 0, MOST_VARIABLES)
         x, y = column_of(entry, "x"), column_of(entry, "y")
         spec = RateSpec(x, y, names_of(entry, "by"), where_of(entry), dimension=dimension, **texts)
-        if spec.law not in LAWS:
-            raise InputError(f"law, one of {', '.join(LAWS)}", repr(spec.law), "choose one of them")
+        require_choice("law", spec.law, LAWS)
         prediction(spec.theory)
         return spec
 
@@ -83,16 +81,14 @@ class Rate:
 
     @property
     def cells(self) -> tuple[object, ...]:
-        of = {
-            "power": f"{self.spec.y} ~ {self.spec.x}^b",
-            "exponential": f"{self.spec.y} ~ e^(−b·{self.spec.x}^(1/D))",
-        }
+        x, y = self.spec.x, self.spec.y
+        law = f"{y} ~ {x}^b" if self.spec.law == "power" else f"{y} ~ e^(−b·{x}^(1/D))"
         theory = "–" if self.prediction is None else self.prediction.text(self.dimension)
         verdict = {None: "–", True: "yes", False: "no"}[self.agrees]
         group = ", ".join(str(value) for _, value in self.group) or "all"
         interval = f"{self.low:.3g} … {self.high:.3g}"
         fit = (f"{self.exponent:.3g}", interval, f"{self.r2:.3f}", self.points)
-        return (group, of[self.spec.law], *fit, theory, verdict)
+        return (group, law, *fit, theory, verdict)
 
 
 COLUMNS = ("points of", "law", "b", "95 % interval", "R²", "points", "theory", "agrees")
@@ -161,4 +157,4 @@ def fit_line(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    return is_number(value) and 0 < value < math.inf

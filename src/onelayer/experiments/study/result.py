@@ -72,9 +72,8 @@ class Study:
 
     def table(self) -> Table:
         """The points, without columns that are the same in every row."""
-        varying = [
-            c for c in self.columns if c not in HIDDEN_COLUMNS and len({repr(row.get(c)) for row in self.rows}) > 1
-        ]
+        named = [c for c in self.columns if c not in HIDDEN_COLUMNS]
+        varying = [c for c in named if len({repr(row.get(c)) for row in self.rows}) > 1]
         shown = varying or list(self.columns[:1])
         cells = [tuple(_short(row.get(c)) for c in shown) for row in self.rows]
         return Table(f"{self.sweep.title}: {len(self.rows)} points", tuple(shown), cells)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from ...common.errors import InputError
+from ...common.checks import require_whole
 from ...common.interrupts import immediate_interrupt
 from ...common.progress import Progress
 from ...common.table import duration
@@ -22,6 +22,7 @@ from .measurement import measure_point
 from .store import Outcome
 
 Outcomes = Iterator[tuple[Task, Outcome]]
+MOST_WORKERS = 4096
 PARENT_CHECK = 0.5  # seconds between checks that the process that started this one is alive
 
 
@@ -56,8 +57,7 @@ def workers_of(given: int | None) -> int:
     """How many processes to run: as given, or one per core that this process may use."""
     if given is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise InputError("workers, a whole number above 0", f"{given!r}", "say how many processes may run")
+    require_whole("workers", given, 1, MOST_WORKERS)
     return given
 
 

@@ -29,9 +29,7 @@ class TableSpec:
         require_known("entries of [[table]]", entry, ENTRIES)
         by, columns = names_of(entry, "by"), names_of(entry, "columns")
         if not by or not columns:
-            raise InputError(
-                "[[table]] with by and columns", ", ".join(entry) or "nothing", "name some columns in each"
-            )
+            raise InputError("[[table]] with by and columns", ", ".join(entry) or "nothing", "name columns in both")
         return TableSpec(by, columns, where_of(entry), str(entry.get("title", "")))
 
 

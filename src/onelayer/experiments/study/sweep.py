@@ -26,6 +26,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ...common.checks import require_choice
 from ...common.errors import InputError
 from . import measures
 from .axes import Task, require_few_points, tasks_of
@@ -56,8 +57,7 @@ class FigureSpec:
         """From a table [[figure]]."""
         require_known("entries of [[figure]]", entry, FIGURE_ENTRIES)
         scale = entry.get("scale", SCALES[0])
-        if scale not in SCALES:
-            raise InputError(f"scale, one of {', '.join(SCALES)}", repr(scale), "choose one of them")
+        require_choice("scale", scale, SCALES)
         x, y = column_of(entry, "x"), names_of(entry, "y")
         if not y:
             raise InputError("y, one column or several", "none", "name one")
@@ -107,8 +107,8 @@ def names() -> list[str]:
 
 def builtin(name: str) -> dict[str, Any]:
     """The TOML record of a built-in study, or of the shared targets."""
-    if name != "targets" and name not in names():
-        raise InputError(f"a built-in study: {', '.join(names())}", repr(name), "choose one of them")
+    if name != "targets":
+        require_choice("a built-in study", name, names())
     text = (resources.files("onelayer.experiments.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 

@@ -1,9 +1,9 @@
-"""A cover of one part of the domain by boxes with proved ranges, and its refinement where that lowers the bound.
+"""A cover of one group's box by smaller boxes with proved ranges, refined where that lowers the bound.
 
 Every box is first bounded coarsely. Then those that decide, with the largest `high` or the smallest `low`, are bounded
-finely; if they lie across the edge of the domain's condition they are halved, and halves outside are dropped. The cover
-holds at every moment, so refinement may stop at any time: it stops when the bound is close to what was seen at nodes in
-the domain, when the boxes that decide cannot be refined, or when the budget is spent.
+finely; if they lie across the edge of the domain's condition they are halved, and halves outside are dropped. The cover is
+valid at every moment, so refinement may stop at any time: it stops when the bound is close to what was seen at nodes in the
+domain, when the boxes that decide cannot be refined, or when the budget is spent.
 """
 
 from collections.abc import Callable
@@ -13,96 +13,96 @@ import numpy as np
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
-from ..certificate import DecidingBox
+from ..certificate import Box
 from .enclosure import COARSE, FINE, Ranges, enclosed
-from .subdivision import halved, measured, tiling, within_reach
+from .subdivision import halved, halved_for_goal, measured, tiling
 from .summand import Summand
 from .tiles import Tiles
 
-ALONG_EDGES = 4  # boxes per side, at least, where a condition cuts the box
-CLOSE = 0.01  # relative to what was seen: refining further is not worth while
-THINNEST = 2.0**-24  # of a side: boxes across the edge of the domain are not halved any further
-BATCH = 64  # boxes refined at a time
-SMALL = 500  # tokens for which one thread is quicker
-NODES, WEIGHTS = 2**19, 2**28  # nodes and attention weights between two looks at the clock
-PATIENCE = 3.0  # a cover that would take so many times the seconds that are left is given up early
+BOXES_PER_SIDE = 4  # at least, where a condition cuts the box
+CLOSE_ENOUGH = 0.01  # relative excess over what was seen that is not worth refining
+THINNEST_HALVED = 2.0**-24  # share of a side: thinner boxes across the edge of the domain are not halved
+REFINED_AT_ONCE = 64  # boxes
+ONE_THREAD_BELOW = 500  # tokens: with fewer, one thread is quicker
+NODES_AT_ONCE, WEIGHTS_AT_ONCE = 2**19, 2**28  # between two looks at the clock
+PATIENCE = 3.0  # give up early on a cover that would take this many times the seconds left
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedTiles:
     """Boxes with proved ranges low ≤ g ≤ high, [box, out]."""
 
     tiles: Tiles
     degrees: np.ndarray  # [box]
     low: np.ndarray
     high: np.ndarray
-    done: np.ndarray  # [box]: nothing finer is to be had
+    done: np.ndarray  # [box]: no closer bound can be found
     across: np.ndarray  # [box]: the domain's condition is undecided there
 
     def __len__(self) -> int:
         return len(self.low)
 
-    def __getitem__(self, which: np.ndarray) -> "Bounded":
-        return Bounded(*(getattr(self, f.name)[which] for f in fields(self)))
+    def __getitem__(self, which: np.ndarray) -> "BoundedTiles":
+        return BoundedTiles(*(getattr(self, f.name)[which] for f in fields(self)))
 
-    def joined(self, other: "Bounded") -> "Bounded":
+    def joined(self, other: "BoundedTiles") -> "BoundedTiles":
         columns = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:]]
-        return Bounded(Tiles.joined([self.tiles, other.tiles]), *(np.concatenate(pair) for pair in columns))
+        return BoundedTiles(Tiles.joined([self.tiles, other.tiles]), *(np.concatenate(pair) for pair in columns))
 
 
 @dataclass
 class Cover:
-    """Bounded boxes that cover a part; none if nothing is proved."""
+    """Boxes with proved ranges that cover one group's box; None if nothing is proved."""
 
     summand: Summand
     goal: float
-    boxes: Bounded | None
-    least: np.ndarray  # smallest and largest g seen at a node in the domain, [out]
-    most: np.ndarray
+    boxes: BoundedTiles | None
+    smallest_seen: np.ndarray  # smallest and largest g seen at a node in the domain, [out]
+    largest_seen: np.ndarray
 
     @property
     def range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Proved: low ≤ g ≤ high on the whole part, per output."""
+        """Proved: low ≤ g ≤ high everywhere, per output."""
         if self.boxes is None:
             m = len(self.summand.form.bias)
             return np.full(m, -np.inf), np.full(m, np.inf)
         return self.boxes.low.min(axis=0), self.boxes.high.max(axis=0)
 
     @property
-    def worst(self) -> DecidingBox | None:
-        """The box that decides."""
+    def worst(self) -> Box | None:
+        """The box that decides the bound."""
         if self.boxes is None:
             return None
         at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
         lower, upper = self.boxes.tiles.boxes[at].tolist()
-        return DecidingBox(self.summand.group, tuple(lower), tuple(upper))
+        return Box(self.summand.group, tuple(lower), tuple(upper))
 
     def refine(self, budget: Budget, alone: bool) -> bool:
-        """One step on the boxes that decide; False when nothing is left to do.
+        """Refine some of the boxes that decide; False when there is nothing to refine.
 
-        Both ends of every output decide if other parts are added to this one; if it is `alone`, only the largest |g| does.
+        Both ends of every output decide if other summands are added; if this one is `alone`, only the largest |g| does.
         """
         boxes = self.boxes
         if boxes is None or budget.over(len(boxes)):
             return False
-        scores, seen = np.concatenate([boxes.high, -boxes.low], axis=1), np.concatenate([self.most, -self.least])
-        enough = seen + CLOSE * np.tile(np.maximum(self.most - self.least, 0.0), 2)
+        scores, seen = np.hstack([boxes.high, -boxes.low]), np.concatenate([self.largest_seen, -self.smallest_seen])
+        enough = seen + CLOSE_ENOUGH * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2)
         if alone:
-            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE)
+            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE_ENOUGH)
         ends = (scores.max(axis=0) > enough) & ~boxes.done[scores.argmax(axis=0)]
         excess = np.where(boxes.done[:, None], 0.0, scores - enough)[:, ends].max(axis=1, initial=0.0)
-        some = np.argsort(-excess, kind="stable")[:BATCH]
+        some = np.argsort(-excess, kind="stable")[:REFINED_AT_ONCE]
         some = some[excess[some] > 0]
         if not len(some):
             return False
-        with one_thread(self.summand.tokens < SMALL):
+        with one_thread(self.summand.tokens < ONE_THREAD_BELOW):
             self._bound_finely(boxes, some[~boxes.across[some]])
             if boxes.across[some].any():
                 self._halve(boxes, some[boxes.across[some]])
         return True
 
-    def _bound_finely(self, boxes: Bounded, some: np.ndarray) -> None:
-        """Closer bounds of the interpolants, and degrees for a tenth of the truncation."""
+    def _bound_finely(self, boxes: BoundedTiles, some: np.ndarray) -> None:
+        """Bound the interpolants more closely, with degrees for a tenth of the truncation."""
         degrees = boxes.tiles[some].degrees(self.goal / 10)
         for p in np.unique(degrees).tolist():
             own = some[degrees == p]
@@ -111,7 +111,7 @@ class Cover:
             boxes.high[own] = np.minimum(boxes.high[own], found.high)
             boxes.degrees[own], boxes.done[own] = p, True
 
-    def _halve(self, boxes: Bounded, some: np.ndarray) -> None:
+    def _halve(self, boxes: BoundedTiles, some: np.ndarray) -> None:
         lower, upper = self.summand.sides
         widths = (boxes.tiles.boxes[some, 1] - boxes.tiles.boxes[some, 0]) / (upper - lower)
         halves = halved(boxes.tiles.boxes[some], widths.argmax(axis=1))
@@ -119,33 +119,34 @@ class Cover:
         halves, parents, truths = halves[truths != -1], parents[truths != -1], truths[truths != -1]
         kept = np.ones(len(boxes), dtype=bool)
         kept[some] = False
-        rest = boxes[kept]
+        kept_boxes = boxes[kept]
         if len(halves):
             found = bounded(self.summand, measured(self.summand, halves), truths, self.goal)
             assert found is not None
             own, seen = found
             # what holds on a box holds on its halves
             low, high = np.maximum(own.low, boxes.low[parents]), np.minimum(own.high, boxes.high[parents])
-            thin = (truths == 0) & (widths.max(axis=1)[np.arange(len(parents)) % len(some)] < THINNEST)
-            rest = rest.joined(Bounded(own.tiles, own.degrees, low, high, thin, own.across))
-            self.least, self.most = np.minimum(self.least, seen[0]), np.maximum(self.most, seen[1])
-        if len(rest):  # else nothing would be left to speak of
-            self.boxes = rest
+            thin = (truths == 0) & (widths.max(axis=1)[np.arange(len(parents)) % len(some)] < THINNEST_HALVED)
+            kept_boxes = kept_boxes.joined(BoundedTiles(own.tiles, own.degrees, low, high, thin, own.across))
+            self.smallest_seen = np.minimum(self.smallest_seen, seen[0])
+            self.largest_seen = np.maximum(self.largest_seen, seen[1])
+        if len(kept_boxes):  # an empty cover would prove nothing
+            self.boxes = kept_boxes
         else:
             boxes.done[:] = True
 
 
 def bounded(
     summand: Summand, tiles: Tiles, truths: np.ndarray, goal: float, progress: Callable[[float], bool] | None = None
-) -> tuple[Bounded, tuple[np.ndarray, np.ndarray]] | None:
-    """The tiles, coarsely bounded, and the smallest and largest g seen; None if `progress(fraction)` says stop."""
+) -> tuple[BoundedTiles, tuple[np.ndarray, np.ndarray]] | None:
+    """The tiles, coarsely bounded, and the smallest and largest g seen; None if `progress(fraction)` returns True."""
     degrees = tiles.degrees(goal)
     m = len(summand.form.bias)
     ranges = Ranges(*(np.full((len(tiles), m), end) for end in (-np.inf, np.inf, np.inf, -np.inf)))
     work, total = 0.0, float(((degrees + 1.0) ** summand.dimension).sum())
     for p in np.unique(degrees).tolist():
         own = np.flatnonzero(degrees == p)
-        rows = max(1, min(NODES, WEIGHTS // max(summand.tokens, 1)) // (p + 1) ** summand.dimension)
+        rows = max(1, min(NODES_AT_ONCE, WEIGHTS_AT_ONCE // max(summand.tokens, 1)) // (p + 1) ** summand.dimension)
         for some in np.array_split(own, -(-len(own) // rows)):
             found = enclosed(summand, tiles[some], p, COARSE)
             for f in fields(Ranges):
@@ -154,12 +155,12 @@ def bounded(
             if progress and progress(work / total):
                 return None
     done = np.zeros(len(tiles), dtype=bool)
-    seen = ranges.least.min(axis=0), ranges.most.max(axis=0)
-    return Bounded(tiles, degrees, ranges.low, ranges.high, done, truths == 0), seen
+    seen = ranges.smallest_seen.min(axis=0), ranges.largest_seen.max(axis=0)
+    return BoundedTiles(tiles, degrees, ranges.low, ranges.high, done, truths == 0), seen
 
 
 def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float], None]) -> Cover:
-    """Every box of a tiling, coarsely bounded."""
+    """A tiling, every box coarsely bounded."""
     m = len(summand.form.bias)
     nothing = Cover(summand, goal, None, np.zeros(m), np.zeros(m))
 
@@ -168,10 +169,10 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
         used = budget.elapsed - before
         return budget.over(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
 
-    with one_thread(summand.tokens < SMALL):
-        tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else ALONG_EDGES)
+    with one_thread(summand.tokens < ONE_THREAD_BELOW):
+        tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else BOXES_PER_SIDE)
         if tiles is None:
             return nothing
-        tiles, before = within_reach(summand, tiles, goal, budget.over), budget.elapsed
+        tiles, before = halved_for_goal(summand, tiles, goal, budget.over), budget.elapsed
         found = bounded(summand, tiles, summand.truths(tiles.boxes), goal, stop)
     return nothing if found is None else Cover(summand, goal, found[0], *found[1])

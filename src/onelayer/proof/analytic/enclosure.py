@@ -7,7 +7,7 @@ nodes cost, the errors of T and f at the nodes times Λ^D, the rounding of the t
 makes the range infinite.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -37,19 +37,19 @@ FINE = Fineness(10, 0.003)
 
 @dataclass(frozen=True)
 class Ranges:
-    """Proved: low ≤ g ≤ high on every box, [box, out]. `least`, `most`: smallest and largest nodal value seen in the domain."""
+    """Proved: low ≤ g ≤ high on every box, [box, out]. *_seen: extreme nodal values in the domain."""
 
     low: np.ndarray
     high: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
+    smallest_seen: np.ndarray
+    largest_seen: np.ndarray
 
 
 def enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
     """The ranges of g on boxes that are interpolated at degree p."""
     rows = max(1, AT_ONCE // ((p + 1) ** summand.dimension * (len(summand.form.bias) + summand.dimension) * 4))
     found = [_enclosed(summand, tiles[i : i + rows], p, fineness) for i in range(0, len(tiles), rows)]
-    return Ranges(*(np.concatenate([getattr(r, name) for r in found]) for name in ("low", "high", "least", "most")))
+    return Ranges(*(np.concatenate([getattr(r, f.name) for r in found]) for f in fields(Ranges)))
 
 
 def _enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
@@ -64,9 +64,9 @@ def _enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ran
         low, high = _polynomial_range(a, (g.max(axis=1) - g.min(axis=1)).max(axis=1), fineness)
         low, high = low - slack * UP - 1e-15 * np.abs(low), high + slack * UP + 1e-15 * np.abs(high)
     good = np.isfinite(low) & np.isfinite(high) & np.isfinite(size) & np.isfinite(slack)
-    least = np.where(inside[:, :, None], g, np.inf).min(axis=1)
-    most = np.where(inside[:, :, None], g, -np.inf).max(axis=1)
-    return Ranges(np.where(good, low, -np.inf), np.where(good, high, np.inf), least, most)
+    smallest_seen = np.where(inside[:, :, None], g, np.inf).min(axis=1)
+    largest_seen = np.where(inside[:, :, None], g, -np.inf).max(axis=1)
+    return Ranges(np.where(good, low, -np.inf), np.where(good, high, np.inf), smallest_seen, largest_seen)
 
 
 def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ def _inside(summand: Summand, axes: np.ndarray) -> np.ndarray:
 
 
 def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) of Σ a_k T_k, [box, out], a: [box, degrees…, out]; terms beyond a degree q of each box's own are dropped."""
+    """(low, high) of Σ a_k T_k, [box, out], a: [box, degrees…, out]; terms beyond some degree q, one per box, are dropped."""
     p, D, m = a.shape[1] - 1, a.ndim - 2, a.shape[-1]
     order = np.stack(np.meshgrid(*([np.arange(p + 1)] * D), indexing="ij")).max(axis=0).reshape(-1)
     by_order = np.argsort(order, kind="stable")

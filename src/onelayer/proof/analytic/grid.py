@@ -99,7 +99,7 @@ def _left(dimension: int) -> int:
 
 
 def _parts(block: Block, heads: int) -> list[Block]:
-    """The block, at most so many heads at a time."""
+    """The block in pieces of at most this many heads."""
     if len(block.biases) <= heads:
         return [block]
     fields = (t.split(heads) for t in (block.keys, block.biases, block.values, block.slopes))

@@ -3,9 +3,10 @@
 On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
 parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
 being a polynomial, is bounded by finitely many values (Ehlich–Zeller). V of T comes from the strip bound of its heads, V of
-f from one evaluation of the formula in complex balls, which also proves that f is analytic there. In the order in which
-they are used: `form` T as a sum of softmax averages; `part` a group of coordinates; `strip` and `tiling` the boxes, which
-do not depend on ε; `grid` T at the nodes; `enclosure` the range of g on a box; `cover` all boxes, refined where it matters.
+f from one evaluation of the formula in complex balls, which also proves that f is analytic there. The stages, in order:
+`layer.form` T as a sum of softmax averages; `summand` T and f in one group of coordinates; `strip` T on ellipses; `tiles` and
+`subdivision` the boxes, which do not depend on ε; `chebyshev` the interpolation; `grid` T at the nodes; `enclosure` the range
+of g on a box; `cover` all boxes, refined where it matters.
 
 If neither T nor f mixes two groups of coordinates, g is a sum over groups and its range is the sum of the ranges:
 max g = Σ_g max g_g, min g = Σ_g min g_g. So an additive target costs one low-dimensional certificate per group. Groups may
@@ -29,14 +30,14 @@ from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...target.target import Target
-from ..boxes import Covering, Patch, largest
+from ..boxes import Covering, Patch, bound_of_sum
 from ..certificate import Evidence
 from ..claim import Claim, Proof
 from .cover import Cover, cover
 from .summand import MOST_COORDINATES, Summand
 
-SHARE = 0.01  # of the tolerance, for truncation
-ROUNDING = 0.01  # of the tolerance: rounding is not bounded more closely than that
+TRUNCATION_SHARE = 0.01  # share of the tolerance that truncation may take
+ROUNDING_SHARE = 0.01  # share of the tolerance below which rounding is not bounded more closely
 
 
 def prove(
@@ -51,10 +52,10 @@ def prove(
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
     `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
-    degrees, not the boxes. Once a bound holds, the stage that `progress` gets names it; an interrupt from the keyboard
-    then ends the refinement, and the bound so far is returned. Before that it is raised.
+    degrees, not the boxes. Once a bound holds, the stage reported to `progress` names it; an interrupt from the keyboard
+    then ends the refinement, and the bound so far is returned. Before that the interrupt is raised.
     `how` says how the model is evaluated, by default in float64 with one summand per head and coordinate, the output just
-    read; `deployed` is its rounding per output, where that is known already (as where `form` is only a part of the model).
+    read; `deployed` is its rounding per output, if that is known already (`form` may be only some heads of the model).
     """
     target, tolerance = claim.target, claim.tolerance
     if target.formula is None or not form.is_finite():
@@ -63,7 +64,7 @@ def prove(
     best: Proof | None = None
     for groups in _splittings(form, target):
         if max(map(len, groups)) <= MOST_COORDINATES and (best is None or not _settled(best, tolerance)):
-            goal = (SHARE * tolerance if truncation is None else truncation) / len(groups)
+            goal = (TRUNCATION_SHARE * tolerance if truncation is None else truncation) / len(groups)
             found = _prove(form, frame, claim, groups, goal, budget, how, deployed)
             best = found if best is None or found.bound < best.bound else best
     return best
@@ -91,9 +92,9 @@ def _prove(
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
         summand = Summand(own, formula, target, frame, group, claim.device)
-        covers.append(cover(summand, goal, budget, _share(progress, position, len(groups))))
+        covers.append(cover(summand, goal, budget, _progress_of(progress, position, len(groups))))
     if deployed is None:
-        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING * claim.tolerance).numpy()
+        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING_SHARE * claim.tolerance).numpy()
     interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
     try:
         _refine(covers, budget, progress, deployed)
@@ -120,7 +121,7 @@ def _prove(
 
 
 def _covering(covers: list[Cover], deployed: np.ndarray, target: Target, bound: float) -> Covering | None:
-    """The boxes of the covers; None if there are none for some part."""
+    """The boxes of the covers; None if some cover has none."""
     patches = [
         Patch(c.summand.group, c.boxes.tiles.boxes[:, 0], c.boxes.tiles.boxes[:, 1], c.boxes.low, c.boxes.high)
         for c in covers
@@ -136,7 +137,7 @@ def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
-    """Ways to write g as a sum over groups of coordinates: overlapping groups, as small as can be; then disjoint ones."""
+    """Ways to write g as a sum over groups of coordinates: overlapping groups, as small as possible; then disjoint ones."""
     assert target.formula is not None
     if target.domain.within is not None:
         return [[tuple(range(target.dimension))]]
@@ -145,8 +146,8 @@ def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
     return [small] if small == apart else [small, apart]
 
 
-def _share(progress: Progress | None, position: int, groups: int) -> Callable[[float], None]:
-    """The progress of one cover among several: the first half of the whole."""
+def _progress_of(progress: Progress | None, position: int, groups: int) -> Callable[[float], None]:
+    """Reports the progress of one cover among several; together they are the first half of the whole."""
 
     def report(fraction: float) -> None:
         if progress:
@@ -156,17 +157,16 @@ def _share(progress: Progress | None, position: int, groups: int) -> Callable[[f
 
 
 def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, deployed: np.ndarray) -> None:
-    """The covers in turn, until none can be refined."""
+    """Refine the covers in turn, until none can be refined."""
     busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
     while busy:
         busy = [c for c in busy if c.refine(budget, alone=len(covers) == 1)]
         steps += 1
         if progress:
-            progress(
-                f"certifying, bound {at_most(_bound(covers, deployed), 3)}", 1.0 if not busy else 1 - 0.5 * 0.9**steps
-            )
+            stage = f"certifying, bound {at_most(_bound(covers, deployed), 3)}"
+            progress(stage, 1 - 0.5 * 0.9**steps if busy else 1.0)
 
 
 def _bound(covers: list[Cover], deployed: np.ndarray) -> float:
     """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
-    return largest([c.range for c in covers], deployed)
+    return bound_of_sum([c.range for c in covers], deployed)

@@ -18,7 +18,7 @@ box with x_i on the ellipse (real half-axis A_i; half-widths h_j of the other si
     s_t(c) − s_r(c) + |keys_ti − keys_ri| A_i + Σ_{j≠i} |keys_tj − keys_rj| h_j.
 
 r is the token with the largest score at the centre c. Tokens are left out of K in the order of these maxima: the sets
-of all and of those above each number of KEPT are tried, and the smallest φ is taken.
+of all and of those above each number of NEGLIGIBLE_BELOW are tried, and the smallest φ is taken.
 
 A head's output is an average of its values, with weights that sum to 1 also for complex x: for any constant v,
 |Σ_t v_t w_t| ≤ |v| + φ max_t |v_t − v|. With v in the middle of the values this is never worse than the bound 1/sin 2θ on
@@ -34,10 +34,10 @@ from torch import Tensor
 from ...common.outward import UP, UP_FEW
 from ...layer.form import Block, Form
 
-KEPT = (3e-2, 1e-3, 1e-7)  # tokens below are negligible; tried one after the other
-STEEP = 1.5  # θ from which nothing is claimed
-WIDE = 1.0  # θ up to which all tokens are kept
-ROOM = 0.02  # least cos θ − η
+NEGLIGIBLE_BELOW = (3e-2, 1e-3, 1e-7)  # shares below which tokens are negligible; tried one after the other
+LARGEST_ANGLE = 1.5  # θ from which nothing is claimed
+ALL_KEPT_ANGLE = 1.0  # θ up to which all tokens are kept
+SMALLEST_GAP = 0.02  # least cos θ − η for which a bound is claimed
 AT_ONCE = 2**21  # numbers held at a time
 
 
@@ -63,10 +63,10 @@ class Ellipses:
         return Ellipses(self.centres[which], self.halves[which], self.rho[which])
 
 
-def largest(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tensor, "box coordinate out"]:
+def size_on_ellipses(form: Form, ellipses: Ellipses, closely: bool = True) -> Float[Tensor, "box coordinate out"]:
     """An upper bound on |T_o| with coordinate i on its ellipse and the others real in the box; ∞ where none is found.
 
-    Negligible tokens are looked for only if it is to be done `closely`.
+    Negligible tokens are looked for only if `closely`.
     """
     c, A = ellipses.centres, ellipses.real
     D = c.shape[1]
@@ -91,10 +91,8 @@ def _values(block: Block, c: Tensor, A: Tensor) -> tuple[Tensor, Tensor]:
     """The middle of a head's values at the centre, and how far any value gets from it, [box, head, out]."""
     hidden = ~block.there[..., None]
     if not block.slopes.any():
-        low, high = (
-            block.values.masked_fill(hidden, end).aminmax(dim=1)[which]
-            for end, which in ((torch.inf, 0), (-torch.inf, 1))
-        )
+        low = block.values.masked_fill(hidden, torch.inf).amin(dim=1)
+        high = block.values.masked_fill(hidden, -torch.inf).amax(dim=1)
         middle = (low + high) / 2
         reach = (block.values - middle[:, None]).abs().masked_fill(hidden, 0.0).amax(dim=1)
         return middle.expand(len(c), -1, -1), reach.expand(len(c), -1, -1)
@@ -111,7 +109,7 @@ def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coo
     """φ ≥ Σ_t |w_t| for every head with coordinate i on its ellipse; ∞ where none is found."""
     theta = ellipses.imaginary[:, None, :] * block.key_spreads() / 2
     found = _phi(theta)
-    wide = (theta > WIDE).flatten(1).any(dim=1).nonzero().flatten()
+    wide = (theta > ALL_KEPT_ANGLE).flatten(1).any(dim=1).nonzero().flatten()
     rows = max(1, AT_ONCE // max(1, block.keys.numel()))
     for some in wide.split(rows):
         found[some] = torch.minimum(found[some], _with_negligible(block, ellipses[some]))
@@ -120,12 +118,12 @@ def weights_sum(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coo
 
 def _phi(theta: Tensor, eta: Tensor | float = 0.0) -> Tensor:
     """(1 + η)/(cos θ − η), or ∞."""
-    room = torch.cos((theta * UP_FEW).clamp_max(STEEP)) - eta * UP
-    return torch.where((theta < STEEP) & (room > ROOM), (1 + eta) / room, torch.inf) * UP_FEW
+    gap = torch.cos((theta * UP_FEW).clamp_max(LARGEST_ANGLE)) - eta * UP
+    return torch.where((theta < LARGEST_ANGLE) & (gap > SMALLEST_GAP), (1 + eta) / gap, torch.inf) * UP_FEW
 
 
 def _with_negligible(block: Block, ellipses: Ellipses) -> Float[Tensor, "box head coordinate"]:
-    """The smallest φ over the thresholds KEPT."""
+    """The smallest φ over the thresholds NEGLIGIBLE_BELOW."""
     c, h, A = ellipses.centres, ellipses.halves, ellipses.real
     there = block.there
     scores = torch.einsum("bd,htd->bht", c, block.keys) + block.biases
@@ -141,12 +139,12 @@ def _with_negligible(block: Block, ellipses: Ellipses) -> Float[Tensor, "box hea
     across, keys = ellipses.imaginary[:, None, :], block.keys.expand_as(ratio)
     found = torch.full_like(ratio[:, :, 0], torch.inf)
     alive = torch.arange(len(c))  # with fewer tokens kept the phases are smallest: if that fails, all fail
-    for threshold in KEPT:
+    for threshold in NEGLIGIBLE_BELOW:
         kept = (ratio[alive] > threshold) & there[None, :, :, None]
         top = keys[alive].masked_fill(~kept, -torch.inf).amax(dim=2)
         bottom = keys[alive].masked_fill(~kept, torch.inf).amin(dim=2)
         theta = across[alive] * (top - bottom) / 2
         eta = ratio[alive].masked_fill(kept, 0.0).sum(dim=2)
         found[alive] = torch.minimum(found[alive], _phi(theta, eta))
-        alive = alive[(theta < STEEP).flatten(1).all(dim=1)]
+        alive = alive[(theta < LARGEST_ANGLE).flatten(1).all(dim=1)]
     return found

@@ -1,10 +1,10 @@
 """Boxes for the analytic certificate, from the phases of the heads and the singularities of the formula alone.
 
-A box is good if polynomials of moderate degree P would reproduce T − f on it to NOMINAL of the layer's size: for every
-coordinate i there is an ellipse, of a parameter ρ on the ladder RHOS, with V_i·4ρ^(−P)/(ρ − 1) small enough, V_i a bound on
-|T| + |f| with x_i on that ellipse, and V_i is not out of all proportion. A box that is not good is halved across the
-coordinate that asks for the highest degree. The layout does not depend on the accuracy that is asked for: that decides the
-degree on each box, later.
+A box is good if polynomials of moderate degree P would reproduce T − f on it to NOMINAL_ACCURACY times the layer's size: for
+every coordinate i there is an ellipse, of a parameter ρ on the ladder RHOS, with V_i·4ρ^(−P)/(ρ − 1) small enough, V_i a
+bound on |T| + |f| with x_i on that ellipse, and V_i is not out of all proportion. A box that is not good is halved across the
+coordinate that needs the highest degree. The layout does not depend on the requested accuracy: that decides the degree on
+each box, later.
 """
 
 import math
@@ -16,26 +16,26 @@ from flint import acb, arb
 
 from ...common.outward import UP, UP_FEW
 from ...formula import enclose_complex
-from .strip import Ellipses, largest
+from .strip import Ellipses, size_on_ellipses
 from .summand import Summand
 from .tiles import DEGREES, Tiles
 
-NOMINAL = {1: 1e-10, 2: 1e-9, 3: 1e-7, 4: 1e-6}
-DEGREE = {1: 36, 2: 28, 3: 20, 4: 16}  # P
+NOMINAL_ACCURACY = {1: 1e-10, 2: 1e-9, 3: 1e-7, 4: 1e-6}  # by the number of coordinates, as the degree below
+NOMINAL_DEGREE = {1: 36, 2: 28, 3: 20, 4: 16}  # P
 RHOS = (1.5, 1.8, 2.2, 2.7, 3.3, 4.1, 5.0, 6.5, 8.5, 12.0)
-CLOSELY = (3, 6, 9)  # places on the ladder where negligible tokens are looked for
-GROWTH = 100.0  # |T| + |f| on an ellipse, at most, relative to its size on the domain
-PHASE = 1.1  # θ aimed at by the first tiling
-SMALLEST = {1: 2.0**-12, 2: 2.0**-7}  # of a side: where f has no enclosure smaller boxes are not tried
-THINNEST = 2.0**-40  # of a side: nor are these, whatever fails
-AT_ONCE, NUMBERS = 512, 2**22  # boxes measured at a time, numbers held
+CLOSE_PLACES = (3, 6, 9)  # places on the ladder where negligible tokens are looked for
+MOST_GROWTH = 100.0  # |T| + |f| on an ellipse, relative to its size on the domain
+FIRST_PHASE = 1.1  # θ aimed at by the first tiling
+SMALLEST_SIDE = {1: 2.0**-12, 2: 2.0**-7}  # share of a side: where f has no enclosure, smaller boxes are not tried
+THINNEST_SIDE = 2.0**-40  # share of a side: smaller boxes are never tried
+BOXES_AT_ONCE, NUMBERS_AT_ONCE = 512, 2**22  # measured, held
 
 
-def tiling(summand: Summand, over: Callable[[int], bool], least: int) -> Tiles | None:
-    """Good boxes that cover the part, `least` per side at the least; None if there are too many or they get too small."""
-    pending = _first(summand, least)
+def tiling(summand: Summand, over: Callable[[int], bool], per_side: int) -> Tiles | None:
+    """Good boxes that cover the group's box, at least `per_side` along each side; None if it takes too many or too small ones."""
+    pending = _coarse_boxes(summand, per_side)
     lower, upper = summand.sides
-    nominal = NOMINAL[summand.dimension] * summand.size
+    nominal = NOMINAL_ACCURACY[summand.dimension] * summand.size
     good: list[Tiles] = []
     rows = _rows(summand)
     while len(pending):
@@ -47,43 +47,42 @@ def tiling(summand: Summand, over: Callable[[int], bool], least: int) -> Tiles |
         if not len(now):
             continue
         tiles = measured(summand, now)
-        asked = _asked(tiles.rho, tiles.sizes.max(axis=2), nominal)
-        fine = (asked.max(axis=1) <= DEGREE[summand.dimension]) & (
-            tiles.sizes.max(axis=(1, 2)) <= GROWTH * summand.size
-        )
+        needed = _degree_needed(tiles.rho, tiles.sizes.max(axis=2), nominal)
+        bounded = tiles.sizes.max(axis=(1, 2)) <= MOST_GROWTH * summand.size
+        fine = bounded & (needed.max(axis=1) <= NOMINAL_DEGREE[summand.dimension])
         if fine.any():
             good.append(tiles[fine])
-        bad, asked = now[~fine], asked[~fine]
+        bad, needed = now[~fine], needed[~fine]
         width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
         calm = (width * summand.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
-        small = width.max(axis=1) < SMALLEST[min(summand.dimension, 2)]
-        hopeless = np.isinf(asked).any(axis=1) & calm & small
-        if hopeless.any() or (width.max(axis=1) < THINNEST).any():
+        small = width.max(axis=1) < SMALLEST_SIDE[min(summand.dimension, 2)]
+        hopeless = np.isinf(needed).any(axis=1) & calm & small
+        if hopeless.any() or (width.max(axis=1) < THINNEST_SIDE).any():
             return None
-        preference = np.where(np.isinf(asked), 1e6 * width * (1 + summand.phases), asked)
+        preference = np.where(np.isinf(needed), 1e6 * width * (1 + summand.phases), needed)
         pending = np.concatenate([halved(bad, preference.argmax(axis=1)), later])
     return Tiles.joined(good) if good else None
 
 
-def within_reach(summand: Summand, tiles: Tiles, goal: float, over: Callable[[int], bool]) -> Tiles:
-    """Boxes on which even the highest degree misses the goal are halved, as long as that can help.
+def halved_for_goal(summand: Summand, tiles: Tiles, goal: float, over: Callable[[int], bool]) -> Tiles:
+    """The tiles, halved where even the highest degree misses the goal, as long as that can help.
 
-    Seldom: where the layer is so much larger than the formula that the layout did not look at the latter. Nothing finer
-    than rounding at the size of the layer is aimed at.
+    This is rare: the layer must be so much larger than the formula that the layout ignored the latter. Nothing finer than
+    rounding at the size of the layer is aimed at.
     """
     goal, highest, rows = max(goal, 1e-15 * summand.size), DEGREES[summand.dimension][-1], _rows(summand)
     lower, upper = summand.sides
     good: list[Tiles] = []
     while len(tiles):
         width = (tiles.boxes[:, 1] - tiles.boxes[:, 0]) / (upper - lower)
-        missed = (tiles.truncation(highest).max(axis=1) > goal) & (width.max(axis=1) > SMALLEST[1])
+        missed = (tiles.truncation(highest).max(axis=1) > goal) & (width.max(axis=1) > SMALLEST_SIDE[1])
         good.append(tiles[~missed])
         if not missed.any() or over(sum(map(len, good)) + 2 * int(missed.sum())):
             good.append(tiles[missed])
             break
         bad = tiles[missed]
-        asked = _asked(bad.rho, bad.sizes.max(axis=2), goal)
-        halves = halved(bad.boxes, asked.argmax(axis=1))
+        needed = _degree_needed(bad.rho, bad.sizes.max(axis=2), goal)
+        halves = halved(bad.boxes, needed.argmax(axis=1))
         halves = halves[summand.truths(halves) != -1]
         pieces = [measured(summand, halves[i : i + rows]) for i in range(0, len(halves), rows)]
         tiles = Tiles.joined(pieces) if pieces else bad[:0]
@@ -91,29 +90,29 @@ def within_reach(summand: Summand, tiles: Tiles, goal: float, over: Callable[[in
 
 
 def _rows(summand: Summand) -> int:
-    """How many boxes to measure at a time."""
-    return max(8, min(AT_ONCE, NUMBERS // (len(RHOS) * max(1, summand.tokens) * len(summand.form.bias))))
+    """How many boxes to measure at once."""
+    return max(8, min(BOXES_AT_ONCE, NUMBERS_AT_ONCE // (len(RHOS) * max(1, summand.tokens) * len(summand.form.bias))))
 
 
 def measured(summand: Summand, boxes: np.ndarray) -> Tiles:
-    """The boxes with the ellipses that ask for the lowest degree at the nominal accuracy, and the sizes there."""
-    nominal = NOMINAL[summand.dimension] * summand.size
-    P, ladder = DEGREE[summand.dimension], np.array(RHOS)[:, None, None]
+    """The boxes with the ellipses that need the lowest degree for the nominal accuracy, and the sizes there."""
+    nominal = NOMINAL_ACCURACY[summand.dimension] * summand.size
+    P, ladder = NOMINAL_DEGREE[summand.dimension], np.array(RHOS)[:, None, None]
     every = np.repeat(RHOS, len(boxes))
     layer = _layer_sizes(summand, np.tile(boxes, (len(RHOS), 1, 1)), every, closely=False)
     layer = layer.reshape(len(RHOS), len(boxes), *layer.shape[1:])  # [ρ, box, side, out]
-    wide = (_asked(ladder, layer.max(axis=3), nominal).min(axis=0) > P).any(axis=1)
-    for place in CLOSELY:  # from narrow ellipses to wide ones, as long as there is a bound at all
+    wide = (_degree_needed(ladder, layer.max(axis=3), nominal).min(axis=0) > P).any(axis=1)
+    for place in CLOSE_PLACES:  # from narrow ellipses to wide ones, as long as there is a bound at all
         if wide.any():
             layer[place, wide] = _layer_sizes(summand, boxes[wide], np.full(wide.sum(), RHOS[place]), closely=True)
             wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
-    asked = _asked(ladder, layer.max(axis=3), nominal)
-    best = asked.argmin(axis=0)
+    needed = _degree_needed(ladder, layer.max(axis=3), nominal)
+    best = needed.argmin(axis=0)
     own, rho = _taken(layer, best), np.array(RHOS)[best]
     formula = _formula_sizes(summand, boxes, rho)
-    missed = (_asked(rho, (own + formula).max(axis=2), nominal) > P) & (asked.min(axis=0) <= P)
-    if missed.any():  # the formula does not reach that far: the narrowest ellipse that would do for the layer
-        narrow = np.where(missed, (asked <= P).argmax(axis=0), best)
+    missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P)
+    if missed.any():  # the formula is not well bounded that far out: take the narrowest ellipse that suits the layer
+        narrow = np.where(missed, (needed <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
             own[rows], rho[rows] = _taken(layer[:, rows], narrow[rows]), np.array(RHOS)[narrow[rows]]
@@ -129,18 +128,18 @@ def _taken(layer: np.ndarray, which: np.ndarray) -> np.ndarray:
     return np.take_along_axis(layer, which[None, :, :, None], axis=0)[0]
 
 
-def _asked(rho: np.ndarray, sizes: np.ndarray, nominal: float) -> np.ndarray:
+def _degree_needed(rho: np.ndarray, sizes: np.ndarray, nominal: float) -> np.ndarray:
     """The degree p with 4Vρ^(−p)/(ρ − 1) = nominal."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.maximum(np.log(4 * sizes / (nominal * (rho - 1))) / np.log(rho), 0.0)
 
 
-def _first(summand: Summand, least: int) -> np.ndarray:
+def _coarse_boxes(summand: Summand, per_side: int) -> np.ndarray:
     """A coarse tiling whose halves of halves fit the sharpest head: boxes [box, 2, D] with shared float faces."""
     D = summand.dimension
-    rho = (8 / NOMINAL[D]) ** (1 / DEGREE[D])
-    needed = np.ceil(summand.phases * (rho - 1 / rho) / 2 / (4 * PHASE)).clip(1, 1e15)
-    counts = [max(least, math.ceil(n / 2 ** max(0, math.floor(math.log2(n)) - 1))) for n in needed.tolist()]
+    rho = (8 / NOMINAL_ACCURACY[D]) ** (1 / NOMINAL_DEGREE[D])
+    needed = np.ceil(summand.phases * (rho - 1 / rho) / 2 / (4 * FIRST_PHASE)).clip(1, 1e15)
+    counts = [max(per_side, math.ceil(n / 2 ** max(0, math.floor(math.log2(n)) - 1))) for n in needed.tolist()]
     lower, upper = summand.sides
     axes = []
     for a, b, n in zip(lower, upper, counts, strict=True):
@@ -161,13 +160,13 @@ def halved(boxes: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 
 def _layer_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, closely: bool) -> np.ndarray:
-    """[box, coordinate, out]: |T| on the ellipses, a trifle enlarged for the rounding of the normalisation."""
+    """[box, coordinate, out]: |T| on the ellipses, slightly enlarged for the rounding of the normalisation."""
     shift, scale = summand.normalisation
     centres = (boxes.mean(axis=1) - shift) * scale
     slack = 1e-14 * (1 + summand.reach)
     halves = (boxes[:, 1] - boxes[:, 0]) / 2 * scale * UP_FEW + slack
     ellipses = Ellipses(*(torch.from_numpy(t) for t in (centres, halves, rho[:, None])))
-    return largest(summand.form, ellipses, closely).numpy()
+    return size_on_ellipses(summand.form, ellipses, closely).numpy()
 
 
 def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""One summand of g = T − f: the heads, the terms of the formula and the part of the domain in one group of coordinates."""
+"""One summand of g = T − f: the heads, the terms of the formula and the sides of the domain in one group of coordinates."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from ...layer.form import Form
 from ...target.target import Target
 
 MOST_COORDINATES = 4  # in one group
-PROBES = 200  # points at which the size of f is looked at, to choose boxes
+PROBES = 200  # points at which f is evaluated to see its size
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Summand:
 
     @cached_property
     def reach(self) -> float:
-        """max |x_i|·scale_i: what rounding of x means in normalised coordinates."""
+        """max |x_i|·scale_i: the size that the rounding of x is relative to, in normalised coordinates."""
         return float((np.abs(np.stack(self.sides)) * self.normalisation[1]).max()) * UP
 
     @cached_property

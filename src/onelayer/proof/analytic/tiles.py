@@ -7,7 +7,7 @@ import numpy as np
 from ...common.outward import UP, U
 from . import chebyshev
 
-DEGREES = {  # the ladder of degrees in use
+DEGREES = {  # the ladder of degrees, by the number of coordinates
     1: (*range(4, 24, 2), *range(24, 100, 4)),
     2: (*range(4, 24, 2), *range(24, 66, 3)),
     3: tuple(range(3, 41)),
@@ -17,7 +17,7 @@ DEGREES = {  # the ladder of degrees in use
 
 @dataclass(frozen=True)
 class Tiles:
-    """Boxes with an ellipse parameter per side, bounds on |T| + |f| there, and on the slopes of T − f."""
+    """Boxes with an ellipse parameter per side, bounds on |T| + |f| on the ellipses, and on the slopes of T − f."""
 
     boxes: np.ndarray  # [box, 2, coordinate]
     rho: np.ndarray  # [box, coordinate]
@@ -31,8 +31,8 @@ class Tiles:
         return Tiles(*(getattr(self, f.name)[which] for f in fields(self)))
 
     @staticmethod
-    def joined(parts: list["Tiles"]) -> "Tiles":
-        return Tiles(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Tiles)))
+    def joined(pieces: list["Tiles"]) -> "Tiles":
+        return Tiles(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Tiles)))
 
     def degrees(self, goal: float) -> np.ndarray:
         """The least degree on the ladder whose truncation is at most the goal, or the highest one, [box]."""

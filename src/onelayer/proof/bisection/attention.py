@@ -8,7 +8,7 @@ Three enclosures compete, entry by entry:
     smooth   the formula above, in Taylor models
     hull     w_t ≤ min(1, e_t): Z − v_t₀ is an average of the v_t − v_t₀, and at most Σ_t min(1, e_t)|v_t − v_t₀|
     maximum  where v_t = γ s_t + const, as in a max-head: Σ_t w_t s_t lies between max s − W((n−1)/e) and max s,
-             W Lambert's function, so Z = γ max(s) + const up to γW; max(s) is a kink with a symbol of its own.
+             W Lambert's function, so Z = γ max(s) + const up to γW; max(s) is a kink with its own symbol.
 
 (Of Σ a_t e^(−a_t)/(1 + Σ e^(−a_t)) over a_t ≥ 0, a_t = s_max − s_t: at a stationary point all a_t are equal, to a with
 (a − 1)e^(a−1) = (n − 1)/e, and the value is a − 1.)
@@ -28,7 +28,7 @@ from ...formula.taylor.series import TINY, Taylor
 from ...layer.arithmetic import Arithmetic
 from ...layer.heads import shortfall
 
-NEGLIGIBLE = -40.0  # a token so far below another (in score) does not count for the enclosure `maximum`
+NEGLIGIBLE_SCORE = -40.0  # a token this far below another in score does not count for the enclosure `maximum`
 MOST_MAXIMA = 32  # heads per batch that get a symbol
 VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
 
@@ -68,7 +68,7 @@ def attended(
     scores_off, fits = _score_rounding(s, (q, k), offs, root, arithmetic)
     off = _rounding(apart, own, ceiling[..., 0], size, swing, base, scores_off, offs[2], arithmetic)
     if n > 1:
-        line = _proportion(behind > NEGLIGIBLE, apart, moved, ceiling)
+        line = _proportional_values(behind > NEGLIGIBLE_SCORE, apart, moved, ceiling)
         z, taken = _as_maximum(z, s, best, base, line)
         off = np.fmin(off, _rounding_of_maximum(line, taken, size, base, scores_off, offs[2], arithmetic))
     fits = fits[..., None] & (n * (base.size() + size.max(axis=3)) < arithmetic.overflow / 8)
@@ -109,7 +109,7 @@ def _differences(v: Taylor, best: np.ndarray) -> tuple[Taylor, Taylor]:
 
 
 @dataclass(frozen=True)
-class Proportion:
+class ProportionalValues:
     """v_t − v_t₀ = γ(s_t − s_t₀) up to `uneven` for the tokens that count, and what the others can add."""
 
     gamma: np.ndarray  # [box, head, row, width]
@@ -119,7 +119,7 @@ class Proportion:
     short: np.ndarray  # [box, head, row, 1]: W((n−1)/e) of the n tokens that count
 
 
-def _proportion(counts: np.ndarray, apart: Taylor, moved: Taylor, ceiling: np.ndarray) -> Proportion:
+def _proportional_values(counts: np.ndarray, apart: Taylor, moved: Taylor, ceiling: np.ndarray) -> ProportionalValues:
     """The best γ of every head and column of values, in the sense of least squares."""
     shortfalls = np.array([shortfall(n + 1) for n in range(counts.shape[-1])]) * UP
     kept = counts[..., None]
@@ -129,17 +129,17 @@ def _proportion(counts: np.ndarray, apart: Taylor, moved: Taylor, ceiling: np.nd
         square = np.where(kept, (apart.c**2).sum(axis=0)[..., None], 0.0).sum(axis=3)
         gamma = np.where(square > 0, dot / square, 0.0)
         gamma = np.where(np.isfinite(gamma), gamma, 0.0)
-        spread = moved - apart[..., None].broadcast(moved.shape).times(
-            np.broadcast_to(gamma[..., None, :], moved.shape)
-        )
-        uneven = np.where(kept, spread.size(), 0.0).max(axis=3)
-        dropped = (np.where(kept, 0.0, ceiling) * moved.size()).sum(axis=3) + np.where(kept, 0.0, ceiling).sum(
-            axis=3
-        ) * np.where(kept, moved.size(), 0.0).max(axis=3)
-    return Proportion(gamma, uneven, kept[..., 0], dropped, short)
+        slope, sizes = np.broadcast_to(gamma[..., None, :], moved.shape), moved.size()
+        uneven_sizes = (moved - apart[..., None].broadcast(moved.shape).times(slope)).size()
+        uneven = np.where(kept, uneven_sizes, 0.0).max(axis=3)
+        others = np.where(kept, 0.0, ceiling)
+        dropped = (others * sizes).sum(axis=3) + others.sum(axis=3) * np.where(kept, sizes, 0.0).max(axis=3)
+    return ProportionalValues(gamma, uneven, kept[..., 0], dropped, short)
 
 
-def _as_maximum(z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: Proportion) -> tuple[Taylor, np.ndarray]:
+def _as_maximum(
+    z: Taylor, s: Taylor, best: np.ndarray, base: Taylor, line: ProportionalValues
+) -> tuple[Taylor, np.ndarray]:
     """z, or γ max(s) + const where that leaves less; and where it does."""
     gamma, short, kept = line.gamma, line.short, line.kept
     with np.errstate(all="ignore"):
@@ -218,7 +218,7 @@ def _rounding(
 
 
 def _rounding_of_maximum(
-    line: Proportion,
+    line: ProportionalValues,
     taken: np.ndarray,
     size: np.ndarray,
     base: Taylor,
@@ -226,7 +226,7 @@ def _rounding_of_maximum(
     v_off: np.ndarray,
     arithmetic: Arithmetic,
 ) -> np.ndarray:
-    """`off` where values are proportional to scores, v_t = γ s_t + const up to `uneven`: no word of sharpness.
+    """`off` where values are proportional to scores, v_t = γ s_t + const up to `uneven`, whatever the sharpness.
 
     A computed exponential is the exact one of a score s'_t, |s'_t − s_t| ≤ d = off_t + 800u + κu (what is subtracted is the
     largest computed score, and beyond 800 exp has vanished). Averages of s' lie between max s' − W and max s', so those of s

@@ -1,22 +1,22 @@
-"""A form, a sum of softmax averages, on Taylor models: the real function, without a word of rounding.
+"""A form, a sum of softmax averages, on Taylor models: the real function, rounding left out.
 
-Heads are enclosed as those of any Transformer are (`attention`), so that smooth maxima become kinks; hinges are kinks.
+Heads are enclosed like those of any Transformer (`attention`), so smooth maxima become kinks; hinges are kinks.
 """
 
 import numpy as np
 import torch
 
 from ...formula.taylor.kink import maximum
-from ...formula.taylor.series import Space, Taylor
+from ...formula.taylor.series import Space
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...layer.heads import Hinges
 from .attention import attended
-from .transformer import Value, normalised
+from .transformer import Value, normalised, reshaped
 
 
-class Averages:
+class TaylorForm:
     """T = form + hinges·values on the boxes of a space."""
 
     def __init__(self, form: Form, frame: Frame, hinges: Hinges, values: torch.Tensor) -> None:
@@ -25,7 +25,7 @@ class Averages:
 
     @property
     def numbers(self) -> int:
-        """How many there are on the way, about."""
+        """About how many intermediate results there are."""
         tokens = sum(block.biases.numel() for block in self.form.blocks)
         return (tokens + len(self.hinges)) * (len(self.form.bias) + 1) + self.form.dimension + 1
 
@@ -40,7 +40,7 @@ class Averages:
             scores = x.linear(keys.reshape(D, H * T).numpy(), block.biases.reshape(-1).numpy())
             values = x.linear(slopes.reshape(D, H * T * m).numpy(), block.values.reshape(-1).numpy())
             ones = space.constant(np.ones((space.boxes, H, 1, 1)))
-            k, v = _shaped(scores, H, T, 1), _shaped(values, H, T, m)
+            k, v = reshaped(scores, H, T, 1), reshaped(values, H, T, m)
             exact = (np.zeros(ones.shape), np.zeros(k.shape), np.zeros(v.shape))
             averages, _ = attended(ones, k, v, exact, 1.0, FLOAT64)  # [box, head, 1, out]
             y = y + averages[:, 0].sum(-2)
@@ -50,7 +50,3 @@ class Averages:
             bent = maximum([nothing, u[unit]])[..., None].broadcast((space.boxes, len(row)))
             y = y + bent.times(np.broadcast_to(row, (space.boxes, len(row))))
         return Value(y, np.zeros(y.shape))
-
-
-def _shaped(t: Taylor, *shape: int) -> Taylor:
-    return Taylor(t.space, t.c.reshape(*t.c.shape[:2], *shape), t.r.reshape(len(t.r), *shape))

@@ -1,4 +1,4 @@
-"""The boxes that branch and bound is left with: which one decides, and where to cut it."""
+"""The boxes that branch and bound has left: which one decides, and where to cut it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from ...formula.taylor.series import Taylor
 
 @dataclass
 class Frontier:
-    """Boxes that cover what is left of the domain, with a bound on |T − f| and the axis to halve next."""
+    """Boxes that cover the part of the domain that is not dropped, with a bound on |T − f| and the axis to halve next."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -39,9 +39,17 @@ class Frontier:
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("lower", "upper", "bound", "axis"))
         return Frontier(*(np.concatenate(pair) for pair in pairs))
 
+    def halves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(lower, upper, bound): both halves of every box along its axis, with the bound of the whole."""
+        rows, middle = np.arange(len(self)), self.middle
+        left, right = self.upper.copy(), self.lower.copy()
+        left[rows, self.axis], right[rows, self.axis] = middle, middle
+        lower, upper = np.concatenate([self.lower, right]), np.concatenate([left, self.upper])
+        return lower, upper, np.concatenate([self.bound, self.bound])
+
 
 def smear(g: Taylor) -> np.ndarray:
-    """[D, box]: how much of g's variation a coordinate is behind, kinks included."""
+    """[D, box]: how much of g's variation is due to each coordinate, kinks included."""
     exponents = g.space.monomials.exponents
     D = g.space.dimension
     total = np.zeros((D, g.space.boxes))
@@ -53,12 +61,3 @@ def smear(g: Taylor) -> np.ndarray:
         share = slopes / np.maximum(slopes.sum(axis=0), 1e-300)
         total += np.abs(a) * kink.half * share
     return total + g.r / D
-
-
-def halved(frontier: Frontier) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both halves of every box along its axis, with the bounds of the whole."""
-    rows, middle = np.arange(len(frontier)), frontier.middle
-    left, right = frontier.upper.copy(), frontier.lower.copy()
-    left[rows, frontier.axis], right[rows, frontier.axis] = middle, middle
-    lower, upper = np.concatenate([frontier.lower, right]), np.concatenate([left, frontier.upper])
-    return lower, upper, np.concatenate([frontier.bound, frontier.bound])

@@ -1,9 +1,9 @@
 """The certificate by bisection: branch and bound with Taylor models, for any model and any target with a modulus.
 
-On a box both T and f are enclosed by third-order Taylor models (`taylor`), so g = T − f is known up to O(size⁴); kinks that
-T and f share cancel. The box with the largest bound is halved again and again; the largest bound left is always a valid
-bound on sup |g|, so the search can stop at any time. A callable is enclosed by its value at the centre and its declared
-modulus, data by what the samples leave open at the centre and their declared Lipschitz constants.
+On a box both T and f are enclosed by third-order Taylor models (`formula.taylor`), so g = T − f is known up to O(size⁴);
+kinks that T and f share cancel. The box with the largest bound is halved again and again; the largest bound left is always
+a valid bound on sup |g|, so the search can stop at any time. A callable is enclosed by its value at the centre and its
+declared modulus, data by what the samples leave open at the centre and their declared Lipschitz constants.
 
 Jumps: with a `margin` μ the claim leaves out every x whose surroundings {y in the box : |y_i − x_i| ≤ μ} contain points on
 both sides of a condition of `where(…)`. A box of half-widths h ≤ μ/2 is dropped once two points y with |y_i − centre_i| ≤ μ − h_i
@@ -13,6 +13,7 @@ are proved to lie on different sides: they belong to the surroundings of every x
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -31,17 +32,17 @@ from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.transformer import SingleLayerTransformer
 from ...target.target import Target
 from ..boxes import Covering, Patch
-from ..certificate import DecidingBox, Evidence
+from ..certificate import Box, Evidence
 from ..claim import Claim, Proof
-from .frontier import Frontier, halved, smear
+from .frontier import Frontier, smear
 from .transformer import Network, Value
 
 AT_ONCE = 2**22  # numbers held at a time
-ENOUGH = 1.5  # a bound within this factor of the observed error is not improved further, unless that may decide
-AMPLE = 0.05  # of the tolerance: a bound below that is good enough, however small the observed error
-FURTHER, MORE = 2, 2_000  # a bound within the tolerance is tightened for so many times the boxes so far, and some more
+CLOSE_FACTOR = 1.5  # a bound within this factor of the observed error is not improved, unless that may decide
+AMPLE_SHARE = 0.05  # share of the tolerance: a bound below it is good enough, however small the observed error
+EXTRA_FACTOR, EXTRA_BOXES = 2, 2_000  # boxes, once within the tolerance: factor × those so far + extra
 MOST_COORDINATES = 12
-CORNERS = 6  # up to so many coordinates, all corners are tried when a jump is looked for
+ALL_CORNERS_UP_TO = 6  # coordinates: all corners are then tried when looking for a jump
 
 
 def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget | None = None) -> Proof | None:
@@ -54,10 +55,8 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
     search = BranchAndBound.of(model, target, claim.places, arithmetic)
     with one_thread(True):
         cover, boxes, interrupted = search.run(claim.tolerance, observed, budget or Budget(), claim.progress)
-    bound = (
-        float(cover.bound.max()) * UP_FEW if len(cover) else math.inf
-    )  # everything proved outside: nothing is claimed
-    bound = bound if math.isfinite(bound) else math.inf
+    bound = float(cover.bound.max(initial=-math.inf)) * UP_FEW
+    bound = bound if math.isfinite(bound) else math.inf  # also if all boxes are outside: nothing is claimed
     evidence = Evidence(
         boxes=boxes,
         left=len(cover),
@@ -70,10 +69,10 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
     return Proof(bound, evidence, _assumptions(model, target, arithmetic), covering)
 
 
-def _worst(cover: Frontier) -> DecidingBox:
+def _worst(cover: Frontier) -> Box:
     """The box with the largest bound."""
     at, D = int(cover.bound.argmax()), cover.lower.shape[1]
-    return DecidingBox(tuple(range(D)), tuple(cover.lower[at].tolist()), tuple(cover.upper[at].tolist()))
+    return Box(tuple(range(D)), tuple(cover.lower[at].tolist()), tuple(cover.upper[at].tolist()))
 
 
 def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
@@ -84,29 +83,29 @@ def _covering(cover: Frontier, target: Target, bound: float) -> Covering:
 
 
 def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arithmetic) -> tuple[str, ...]:
-    told = [
+    assumed = [
         *arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
         "explicit softmax attention (other kernels add their own rounding)",
     ]
     if model.config.norm != "none":
-        told.append("LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model")
+        assumed += ["LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model"]
     if model.config.activation != "relu":
-        told.append(f"{model.config.activation} within 16 units of its argument")
+        assumed.append(f"{model.config.activation} within 16 units of its argument")
     if target.formula is None:
-        told.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
+        assumed.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
         values = "callable's values" if target.data is None else "samples' values, up to 4 units of rounding,"
-        told.append(f"the {values} are within {target.evaluation_error:g} of f (declared)")
+        assumed.append(f"the {values} are within {target.evaluation_error:g} of f (declared)")
     if target.margin and target.formula is not None:
-        told.append(f"points within {target.margin:g} of a jump of `where` are left out")
-    return tuple(told)
+        assumed.append(f"points within {target.margin:g} of a jump of `where` are left out")
+    return tuple(assumed)
 
 
 class BranchAndBound:
     """Branch and bound for one function on Taylor models and one target."""
 
     def __init__(self, network: Callable[[Space], Value], target: Target, columns: Sequence[int], numbers: int) -> None:
-        """`network`: T on boxes; `columns`: its outputs that are compared; `numbers`: how many T has on the way, about."""
+        """`network`: T on boxes; `columns`: its outputs that are compared; `numbers`: its intermediate results, about."""
         self.network, self.columns = network, columns
         self.target = target if target.formula is None else target.part(plain(target.formula))
         per_box = 20 * math.comb(target.dimension + 3, 3) * numbers // 8
@@ -134,50 +133,45 @@ class BranchAndBound:
                 bound = float(cover.bound.max())
                 if bound <= tolerance and within is None:
                     within = boxes
-                if bound <= ENOUGH * observed and (bound <= tolerance or observed > tolerance):
+                if bound <= CLOSE_FACTOR * observed and (bound <= tolerance or observed > tolerance):
                     break
-                if bound <= AMPLE * tolerance:
+                if bound <= AMPLE_SHARE * tolerance:
                     break
-                if budget.over(boxes) or (within is not None and boxes > FURTHER * within + MORE):
+                if budget.over(boxes) or (within is not None and boxes > EXTRA_FACTOR * within + EXTRA_BOXES):
                     break
                 if progress:
                     progress(f"certifying, bound {at_most(bound, 3)}", min(1.0, budget.elapsed / budget.seconds))
-                goal = tolerance if observed <= tolerance < bound else ENOUGH * observed
+                goal = tolerance if observed <= tolerance < bound else CLOSE_FACTOR * observed
                 worst = np.flatnonzero((cover.bound >= bound / 4) & (cover.bound > goal) & cover.divisible)
                 worst = worst[np.argsort(-cover.bound[worst])[: self.at_once]]
                 if not len(worst) or bound > cover.bound[worst].max():
-                    break  # the box that decides has no smaller ones
-                chosen, rest = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
-                halves = halved(chosen)
+                    break  # the box that decides cannot be divided
+                chosen, others = cover.pick(worst), np.delete(np.arange(len(cover)), worst)
+                halves = chosen.halves()
                 children = self._evaluated(*halves)
                 boxes += len(halves[0])
-                cover = cover.pick(rest).with_more(children)
+                cover = cover.pick(others).with_more(children)
         except KeyboardInterrupt:
             return cover, boxes, True
         return cover, boxes, False
 
-    def _evaluated(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
-        """A cover of these boxes, without those proved outside the domain or dropped at jumps; `known` bounds carry over."""
-        parts = []
-        for start in range(0, len(lower), self.at_once):
-            at = slice(start, start + self.at_once)
-            parts.append(self._batch(lower[at], upper[at], known[at]))
-        cover = parts[0]
-        for part in parts[1:]:
-            cover = cover.with_more(part)
-        return cover
+    def _evaluated(self, lower: np.ndarray, upper: np.ndarray, inherited: np.ndarray) -> Frontier:
+        """A cover of these boxes, without those proved outside the domain or dropped at jumps; `inherited` bounds carry over."""
+        starts = range(0, len(lower), self.at_once)
+        batches = (self._batch(*(t[i : i + self.at_once] for t in (lower, upper, inherited))) for i in starts)
+        return reduce(Frontier.with_more, batches)
 
-    def _batch(self, lower: np.ndarray, upper: np.ndarray, known: np.ndarray) -> Frontier:
+    def _batch(self, lower: np.ndarray, upper: np.ndarray, inherited: np.ndarray) -> Frontier:
         where = self.target.domain.within
         if where is not None:
             keep = ~condition_on(Space(lower, upper), where).no
-            lower, upper, known = lower[keep], upper[keep], known[keep]
+            lower, upper, inherited = lower[keep], upper[keep], inherited[keep]
         if self.target.margin:
             keep = ~self._at_jump(Space(lower, upper))
             self.dropped += int((~keep).sum())
-            lower, upper, known = lower[keep], upper[keep], known[keep]
+            lower, upper, inherited = lower[keep], upper[keep], inherited[keep]
         if not len(lower):
-            return Frontier(lower, upper, known, np.zeros(0, int))
+            return Frontier(lower, upper, inherited, np.zeros(0, int))
         space = Space(lower, upper)
         outputs = self._target_on(space)
         first = len(space.kinks)
@@ -197,7 +191,7 @@ class BranchAndBound:
         weight = np.where(np.isfinite(behind), behind, 0.0) * (upper > lower).T
         longest = np.where(0.1 * sides.max(axis=1) <= sides.T, weight, -1.0)  # no slivers
         axis = np.where(longest.max(axis=0) > 0, longest.argmax(axis=0), sides.argmax(axis=1))
-        return Frontier(lower, upper, np.minimum(bound, known), axis)
+        return Frontier(lower, upper, np.minimum(bound, inherited), axis)
 
     def _target_on(self, space: Space) -> list[Enclosed]:
         """f on the boxes, output by output."""
@@ -205,13 +199,13 @@ class BranchAndBound:
         if t.formula is not None:
             outputs: list[Enclosed] = t.formula.tape.run(TaylorAlgebra(space))
             return outputs
-        values, known = t.enclosed(space.centre)
+        values, uncertainty = t.enclosed(space.centre)
         if t.modulus.lipschitz is not None:
             swing = space.half @ np.array(t.modulus.lipschitz)
         else:
             assert t.modulus.omega is not None
             swing = np.array([t.modulus.omega(float(r)) for r in (space.half / t.domain.sides).max(axis=1) * UP_FEW])
-        radius = (swing[:, None] + known) * UP_FEW
+        radius = (swing[:, None] + uncertainty) * UP_FEW
         outputs = []
         for value, reach in zip(values.T, radius.T, strict=True):
             good = np.isfinite(value)
@@ -223,7 +217,7 @@ class BranchAndBound:
     def _at_jump(self, space: Space) -> np.ndarray:
         """Boxes all of whose points are proved to be within the margin of a jump.
 
-        A condition is the same along coordinates that it does not contain: these are left at the centre, however wide.
+        A condition does not change along coordinates that it does not contain: these stay at the centre, however wide.
         """
         found, formula, D = np.zeros(space.boxes, dtype=bool), self.target.formula, space.dimension
         if formula is None:
@@ -231,17 +225,15 @@ class BranchAndBound:
         wheres = [tree.condition for tree in postorder(formula.outputs) if isinstance(tree, Where)]
         seen = np.isin(np.arange(1, D + 1), variables(*wheres))
         half = np.where(seen, space.half, 0.0)
-        box = self.target.domain.lower, self.target.domain.upper
-        around = TaylorAlgebra(
-            Space(*(np.clip(space.centre + s * (space.half + self.target.margin), *box) for s in (-1, 1)))
-        )
+        box, margin = (self.target.domain.lower, self.target.domain.upper), self.target.margin
+        around = TaylorAlgebra(Space(*(np.clip(space.centre + s * (space.half + margin), *box) for s in (-1, 1))))
         formula.tape.run(around)
-        rows = np.flatnonzero(around.undecided & (half <= self.target.margin / 2).all(axis=1))
+        rows = np.flatnonzero(around.undecided & (half <= margin / 2).all(axis=1))
         if not len(rows):
             return found
-        reach = np.where(seen, self.target.margin * (1 - 1e-12) - space.half, 0.0)
+        reach = np.where(seen, margin * (1 - 1e-12) - space.half, 0.0)
         turns = [np.zeros(D), *np.eye(D), *-np.eye(D)]
-        if D <= CORNERS:
+        if D <= ALL_CORNERS_UP_TO:
             turns += [np.array(signs) for signs in itertools.product((-1.0, 1.0), repeat=D)]
         yes: list[np.ndarray] = []
         no: list[np.ndarray] = []
@@ -250,10 +242,8 @@ class BranchAndBound:
             algebra = TaylorAlgebra(Space(at, at))
             formula.tape.run(algebra)
             # in the surroundings of every point of the box, whatever the rounding of `at`
-            apart = np.maximum(
-                np.nextafter(at - space.lower[rows], np.inf), np.nextafter(space.upper[rows] - at, np.inf)
-            )
-            near = ((apart <= self.target.margin) | ~seen).all(axis=1)
+            apart = np.maximum(*(np.nextafter(t, np.inf) for t in (at - space.lower[rows], space.upper[rows] - at)))
+            near = ((apart <= margin) | ~seen).all(axis=1)
             here = [(t.yes & near, t.no & near) for t in algebra.conditions]
             yes = [a | b[0] for a, b in zip(yes, here, strict=True)] if yes else [b[0] for b in here]
             no = [a | b[1] for a, b in zip(no, here, strict=True)] if no else [b[1] for b in here]

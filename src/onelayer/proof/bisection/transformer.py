@@ -1,10 +1,10 @@
 """A single-layer Transformer on Taylor models: any `SingleLayerTransformer`, trained or constructed.
 
-Follows the model's own steps: embedding, Eq. (5)–(8), feed-forward network, residuals, LayerNorm, read-out. `Answer` holds
-T as a real function of the stored weights, and beside it how far the deployed arithmetic can be from what encloses T
-(carried through the same steps in `Value.off`). What is computed is not compared with T itself: a max-head may be anywhere
-between max − W and max, exact or rounded, and that much is known of both. Every step holds for whatever function the
-models before it enclose.
+Follows the model's own steps: embedding, Eq. (5)–(8), feed-forward network, residuals, LayerNorm, read-out. `Value.model`
+encloses T as a real function of the stored weights; `Value.off`, carried through the same steps, says how far the deployed
+arithmetic can be from what is enclosed. What is computed is not compared with T itself: a max-head, exact or rounded, may be
+anywhere between max − W and max, and that much is known of both. Every step holds for whatever function the models before
+it enclose.
 """
 
 import math
@@ -20,7 +20,7 @@ from ...layer.arithmetic import Arithmetic
 from ...model.transformer import SingleLayerTransformer
 from .attention import attended
 
-MOST_KINKS = 48  # undecided ReLU units per batch that keep symbols of their own
+MOST_KINKS = 48  # undecided ReLU units per batch that keep their own symbols
 
 
 @dataclass
@@ -66,14 +66,7 @@ class Network:
             total = self.linear(Value(_swapped(y.model), np.swapaxes(y.off, 1, 2)), np.full((n, 1), 1 / n), error=U)
             y = Value(_swapped(total.model), np.swapaxes(total.off, 1, 2))
         out = self.linear(y, self.w.W_R, self.w.b_R)
-        shape = (space.boxes, -1)
-        flat = Taylor(
-            space,
-            out.model.c.reshape(len(out.model.c), *shape[:1], -1),
-            out.model.r.reshape(shape),
-            {k: v.reshape(shape) for k, v in out.model.a.items()},
-        )
-        return Value(flat, out.off.reshape(shape))
+        return Value(reshaped(out.model, -1), out.off.reshape(space.boxes, -1))
 
     def linear(
         self,
@@ -83,7 +76,7 @@ class Network:
         error: float = 0.0,
         more: np.ndarray | float = 0.0,
     ) -> Value:
-        """x W + bias: a sum of so many products, in any order. `more`: |x| may be that much larger than its model."""
+        """x W + bias, the products summed in any order. `more`: |x| may be this much larger than its model."""
         u, terms = self.arithmetic.u, np.count_nonzero(W, axis=0) + 2  # a weight of 0 adds exactly nothing
         with np.errstate(all="ignore"):
             size = (x.model.size() + more + x.off) @ np.abs(W) + np.abs(bias)
@@ -103,12 +96,8 @@ class Network:
     def _embedding(self, space: Space) -> Value:
         """[box, token, d_model]: x̂ = (x − shift)·scale, x̂ W^E + b^E + p."""
         c, u = self.config, self.arithmetic.u
-        x = normalised(space, self.w.shift.reshape(-1), self.w.scale.reshape(-1))
-        x = Taylor(
-            space,
-            x.c.reshape(len(x.c), space.boxes, c.tokens, c.features_in),
-            x.r.reshape(space.boxes, c.tokens, c.features_in),
-        )
+        hats = normalised(space, self.w.shift.reshape(-1), self.w.scale.reshape(-1))
+        x = reshaped(hats, c.tokens, c.features_in)
         hat = Value(x, 2.1 * u * x.size() * UP_FEW + self.arithmetic.smallest * np.abs(self.w.scale))
         e = self.linear(hat, self.w.W_E, self.w.b_E)
         if c.code == "none":
@@ -182,9 +171,8 @@ class Network:
     def _through(self, u: Value, slope: float) -> np.ndarray:
         """A smooth activation: its steepest slope times the error of its argument, and its own (16 units of |u|)."""
         with np.errstate(all="ignore"):
-            return (
-                slope * u.off + 16 * self.arithmetic.u * (u.model.size() + u.off)
-            ) * UP_FEW + self.arithmetic.smallest
+            relative = 16 * self.arithmetic.u * (u.model.size() + u.off)
+            return (slope * u.off + relative) * UP_FEW + self.arithmetic.smallest
 
     def _hinged(self, h: Value, u: Value) -> Value:
         """W^2 relu(u) + b^2. Pairs relu(z) w − relu(−z) w are z w exactly; undecided units keep symbols."""
@@ -274,10 +262,15 @@ def normalised(space: Space, shift: np.ndarray, scale: np.ndarray) -> Taylor:
     return stack(columns)
 
 
+def reshaped(t: Taylor, *shape: int) -> Taylor:
+    """The same entries of every box in another shape."""
+    kinks = {k: a.reshape(len(a), *shape) for k, a in t.a.items()}
+    return Taylor(t.space, t.c.reshape(*t.c.shape[:2], *shape), t.r.reshape(len(t.r), *shape), kinks)
+
+
 def _swapped(t: Taylor) -> Taylor:
-    return Taylor(
-        t.space, np.swapaxes(t.c, 2, 3), np.swapaxes(t.r, 1, 2), {k: np.swapaxes(v, 1, 2) for k, v in t.a.items()}
-    )
+    kinks = {k: np.swapaxes(a, 1, 2) for k, a in t.a.items()}
+    return Taylor(t.space, np.swapaxes(t.c, 2, 3), np.swapaxes(t.r, 1, 2), kinks)
 
 
 def opposite_pairs(W_1: np.ndarray, b_1: np.ndarray, W_2: np.ndarray) -> tuple[list[int], list[int]]:

@@ -93,9 +93,8 @@ def as_function(teacher: Any) -> Callable[[np.ndarray], np.ndarray]:
     def answers(x: np.ndarray) -> np.ndarray:
         return _answers(teacher, x)
 
-    answers.__qualname__ = (
-        type(teacher).__name__ if isinstance(teacher, nn.Module) else getattr(teacher, "__qualname__", "teacher")
-    )
+    name = type(teacher).__name__ if isinstance(teacher, nn.Module) else getattr(teacher, "__qualname__", "teacher")
+    answers.__qualname__ = name
     return answers
 
 

@@ -36,12 +36,11 @@ class FidelityMeter:
     """Measures fidelity batch by batch."""
 
     def __init__(self) -> None:
-        self.sup = 0.0
-        self.squares = self.cosines = self.same = 0.0
+        self.sup = self.squares = self.cosines = self.same = 0.0
         self.answers = self.numbers = self.compared = 0
         self.origin: Tensor | None = None
-        self.sums: Tensor | None = None
-        self.energy: Tensor | None = None
+        self.sums: Tensor | float = 0.0
+        self.energy: Tensor | float = 0.0
 
     def add(self, student: Tensor, teacher: Tensor, heads: tuple[Tensor, Tensor] | None = None) -> None:
         """Answers [answer, number] of both; `heads` are what a head makes of them, if one was given."""
@@ -54,20 +53,16 @@ class FidelityMeter:
         self.numbers += t.numel()
         self.origin = t[0] if self.origin is None else self.origin
         shifted = t - self.origin  # near 0, where squares lose no digits
-        own = (shifted.sum(dim=0).cpu(), shifted.square().sum(dim=0).cpu())
-        self.sums = own[0] if self.sums is None else self.sums + own[0]
-        self.energy = own[1] if self.energy is None else self.energy + own[1]
+        self.sums = self.sums + shifted.sum(dim=0).cpu()
+        self.energy = self.energy + shifted.square().sum(dim=0).cpu()
         mine, theirs = heads if heads is not None else (student, teacher)
         if theirs.shape[-1] > 1:
             self.same += float((mine.argmax(dim=-1) == theirs.argmax(dim=-1)).sum())
             self.compared += len(theirs)
 
     def result(self) -> Fidelity:
-        assert self.sums is not None
-        assert self.energy is not None
+        assert isinstance(self.sums, Tensor)
         variance = (self.energy / self.answers - (self.sums / self.answers).square()).clamp_min(0).mean()
         agreement = self.same / self.compared if self.compared else None
-        rmse = math.sqrt(self.squares / self.numbers)
-        return Fidelity(
-            self.sup, rmse, math.sqrt(float(variance)), self.cosines / self.answers, agreement, self.answers
-        )
+        rmse, spread = math.sqrt(self.squares / self.numbers), math.sqrt(float(variance))
+        return Fidelity(self.sup, rmse, spread, self.cosines / self.answers, agreement, self.answers)

@@ -44,9 +44,7 @@ class Distillation:
         if self.approximation is not None:
             return self.approximation.save(folder)
         if not isinstance(self.student, TokenEncoder):
-            raise InputError(
-                "a student that `distill` made", type(self.student).__name__, "save its state_dict yourself"
-            )
+            raise InputError("a student made by `distill`", type(self.student).__name__, "save its state_dict yourself")
         return save_student(self.student, self.record(), folder)
 
     def record(self) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Inputs of a teacher of sequences: token numbers, with a mask where lengths differ, or texts."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ...common.checks import is_number
 from ...common.errors import InputError
 
 
@@ -34,9 +34,7 @@ def tokens_of(inputs: Any, mask: Any) -> tuple[Tensor, Tensor]:
     tokens, present = torch.from_numpy(given.astype(np.int64)), torch.from_numpy(marks.astype(bool))
     if tokens.ndim != 2 or len(tokens) < 2 or present.shape != tokens.shape:
         found = f"tokens {list(tokens.shape)}, mask {list(present.shape)}"
-        raise InputError(
-            "at least two sequences of token numbers [N, n], and a mask of that shape", found, "reshape them"
-        )
+        raise InputError("at least two sequences of tokens [N, n], and a mask of that shape", found, "reshape them")
     if (tokens < 0).any() or not present.any(dim=1).all():
         raise InputError("token numbers ≥ 0 and no empty sequence", "others", "correct the inputs")
     return tokens, present
@@ -51,15 +49,13 @@ def unseen(held: np.ndarray, fitted: np.ndarray) -> np.ndarray:
     seen = {row.tobytes() for row in np.ascontiguousarray(fitted)}
     found = np.array([row.tobytes() not in seen for row in np.ascontiguousarray(held)], dtype=bool)
     if not found.any():
-        raise InputError(
-            "held-out inputs that are not fitted too", "copies of fitted ones", "give more different inputs"
-        )
+        raise InputError("held-out inputs that are not fitted too", "copies of fitted ones", "give more other inputs")
     return found
 
 
 def split(count: int, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """(fitted, held out): the numbers of the inputs to learn from, and of those that only judge."""
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share < 1:
+    if not (is_number(share) and 0 < share < 1):
         raise InputError("held_out, a share between 0 and 1", f"{share!r}", "give for instance 0.1")
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
     held = min(max(1, round(share * count)), count - 1)

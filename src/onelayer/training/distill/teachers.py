@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...model.token_encoder import pooled
 from .determinism import answer, real_tensor, require_deterministic
@@ -40,8 +41,7 @@ class Teacher:
 
 def teacher_of(given: Any, read: str) -> Teacher:
     """The teacher of a module or of the path of a folder."""
-    if read not in READ:
-        raise InputError(f"read, one of {', '.join(READ)}", f"{read!r}", "choose one of these")
+    require_choice("read", read, READ)
     if isinstance(given, str | Path):
         return _pretrained(Path(given), read)
     if not isinstance(given, nn.Module):
@@ -57,8 +57,7 @@ def teacher_of(given: Any, read: str) -> Teacher:
 
 def packaged(name: str) -> Path:
     """The folder of a teacher that ships inside a package, without importing the package."""
-    if name not in PACKAGED:
-        raise InputError(f"a packaged teacher: {', '.join(PACKAGED)}", f"{name!r}", "choose one of these")
+    require_choice("a packaged teacher", name, PACKAGED)
     package, folder = PACKAGED[name]
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
@@ -86,10 +85,8 @@ def _pretrained(folder: Path, read: str) -> Teacher:
     drawn = [name for name in info["missing_keys"] if "pooler." not in name]  # the pooler is not used
     headless = [name for name in drawn if not name.startswith(prefix)]
     if lacking := [name for name in drawn if read == "logits" or name not in headless]:
-        found = f"none for {', '.join(lacking[:3])}"
-        raise InputError(
-            f"weights in {folder.name} for what is read", found, "name another folder, or read hidden states"
-        )
+        asked, found = f"weights in {folder.name} for what is read", f"none for {', '.join(lacking[:3])}"
+        raise InputError(asked, found, "name another folder, or read hidden states")
     base = model if read == "pooled" else getattr(model, model.base_model_prefix)
 
     def answers(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -122,9 +119,8 @@ def _tokeniser(folder: Path) -> Callable[[Sequence[str]], tuple[Tensor, Tensor]]
     def tokenise(texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         import transformers
 
-        tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
+        auto: Any = transformers.AutoTokenizer
+        tokenizer = auto.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         found = tokenizer(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
         return found["input_ids"], found["attention_mask"].bool()
 

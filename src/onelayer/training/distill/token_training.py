@@ -15,12 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...common.checks import is_number, require_whole
 from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.progress import Progress
 from ...model.token_encoder import TokenEncoder
-from ..checkpoint import is_positive, require_limits
-from ..recipe import Recipe
+from ..checkpoint import require_limits
+from ..recipe import LARGEST_COUNT, Recipe
 from ..steps import Training
 from . import STEP_OPTIONS
 from .determinism import require_same_twice
@@ -53,7 +54,7 @@ class TokenOptions:
 
     def __post_init__(self) -> None:
         require_limits(self.seconds, self.checkpoint)
-        if not is_positive(self.temperature):
+        if not (is_number(self.temperature) and 0 < self.temperature < math.inf):
             raise InputError("temperature, finite and above 0", f"{self.temperature!r}", "change it")
         judge, student = self.judge, self.student
         if judge is not None and (not isinstance(judge, tuple | list) or len(judge) != 2):
@@ -61,9 +62,7 @@ class TokenOptions:
         if student is not None and not isinstance(student, nn.Module):
             raise InputError("student, a module", type(student).__name__, "pass an nn.Module, or leave it out")
         for name in ("heads", "width", "d_model"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name}, a whole number above 0", f"{value!r}", "change it")
+            require_whole(name, getattr(self, name), 1, LARGEST_COUNT)
         if self.d_model % self.heads:
             found = f"d_model={self.d_model}, heads={self.heads}"
             raise InputError("d_model, a multiple of heads", found, "make them agree")

@@ -13,12 +13,12 @@ import math
 import time
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
 from ...approximation import Approximation, Facts
+from ...common.checks import LARGEST_SEED, is_number, is_whole, require_choice, require_whole
 from ...common.errors import InputError
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import frame_of
@@ -26,9 +26,10 @@ from ...layer.assemble.memory import assemble_memory
 from ...layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ...model.history import History
 from ...model.transformer import SingleLayerTransformer
-from ...proof.certificate import Certificate
+from ...proof.certificate import unproved
 from ...target.decoding import Decoding
 from ..descent import approximation_of_samples
+from ..recipe import LARGEST_COUNT
 from .polished import polished_fit
 from .record import approximation_of, record_of
 from .regression import layer_of, solved_fit
@@ -41,9 +42,7 @@ try:
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 except ModuleNotFoundError:
-    raise InputError(
-        "scikit-learn, for the estimators", "it is not installed", "pip install 'onelayer[sklearn]'"
-    ) from None
+    raise InputError("scikit-learn for the estimators", "not installed", "pip install 'onelayer[sklearn]'") from None
 
 METHODS = ("solved", "polished", "trained")
 TOLERANCE = 1e-2  # in the certificate, as for `train`; nobody asks for one with noisy data
@@ -150,13 +149,11 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
         return y if self._column else y[:, 0]
 
     def _require(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"method, one of {', '.join(METHODS)}", f"{self.method!r}", "choose one of them")
-        units, alpha = self.units, self.alpha
-        if units is not None and (isinstance(units, bool) or not isinstance(units, Integral) or units < 0):
-            raise InputError("units, a whole number from 0 on, or None", f"{units!r}", "change it")
-        if alpha is not None and (isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 < alpha < math.inf):
-            raise InputError("alpha, a number above 0, or None", f"{alpha!r}", "change it")
+        require_choice("method", self.method, METHODS)
+        if self.units is not None:
+            require_whole("units", self.units, 0, LARGEST_COUNT)
+        if self.alpha is not None and not (is_number(self.alpha) and 0 < self.alpha < math.inf):
+            raise InputError("alpha, a number above 0, or None", f"{self.alpha!r}", "change it")
         if self.tokens is not None and self.method != "trained":
             raise InputError("method='trained' for rows as tokens", f"{self.method!r}", "leave tokens=None")
 
@@ -183,13 +180,9 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
             largest_score=largest_score_of(layer),
         )
         observed = float(np.abs(fitted.held_out * rows.answer_units[1]).max())
-        domain, weights = str(rows.hull), model.fingerprint()
-        certificate = Certificate(
-            TOLERANCE, math.inf, observed, len(rows), "none", domain, arithmetic.name, weights=weights
-        )
-        return approximation_of_samples(
-            model, certificate, facts, rows.hull, (1, rows.x.shape[1]), (rows.y.shape[1],), len(rows)
-        )
+        certificate = unproved(model, TOLERANCE, str(rows.hull), observed, len(rows))
+        shapes = ((1, rows.x.shape[1]), (rows.y.shape[1],))
+        return approximation_of_samples(model, certificate, facts, rows.hull, *shapes, len(rows))
 
 
 class OneLayerClassifier(ClassifierMixin, _OneLayer):  # type: ignore[misc]
@@ -252,23 +245,18 @@ def _tokens(tokens: Any) -> tuple[int, int] | None:
     if tokens is None:
         return None
     fits = isinstance(tokens, tuple | list) and len(tokens) == 2
-    if not fits or not all(isinstance(t, Integral) and not isinstance(t, bool) and int(t) > 0 for t in tokens):
+    if not fits or not all(is_whole(t) and t > 0 for t in tokens):
         raise InputError("tokens (n, d), two whole numbers above 0, or None", f"{tokens!r}", "for instance (8, 8)")
     return int(tokens[0]), int(tokens[1])
 
 
 def _seed(random_state: Any) -> int:
     """A seed from a number, a NumPy generator or None; NumPy's global generator is not touched."""
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and 0 <= int(random_state) < 2**32:
-        return int(random_state)
     if random_state is None:
-        return int(np.random.default_rng().integers(2**32))
+        random_state = np.random.default_rng()
     if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**32))
+        return int(random_state.integers(LARGEST_SEED + 1))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise InputError(
-        "random_state, a whole number from 0 to 2^32 − 1, or a NumPy generator",
-        f"{random_state!r}",
-        "give for instance 0",
-    )
+    require_whole("random_state, a NumPy generator or a seed", random_state, 0, LARGEST_SEED)
+    return int(random_state)

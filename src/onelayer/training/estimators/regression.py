@@ -21,12 +21,7 @@ from ...layer.layer import MemoryLayer, memory_layer
 from .rows import Rows, carried
 
 SHRINKAGES = np.logspace(3, -7, 41)  # α per unit of weight, the strongest first: from a constant fit to almost none
-SHARPNESS = (
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-)  # of a typical gate across one spread of the samples: from almost linear to almost a step
+SHARPNESS = (0.5, 1.0, 2.0, 4.0)  # of a typical gate across one spread of the samples: almost linear to almost a step
 SIZES = (4, 16, 64, 256)  # numbers of gates to choose from
 SLOPE = 0.25  # slope of σ at 0
 SMALLEST_REMAINDER = 1e-10  # 1 − leverage counts as at least this
@@ -121,17 +116,13 @@ def solved_fit(rows: Rows, units: int | None, alpha: float | None, seed: int) ->
     linear = best = solve_values(rows, random_gates(rows, 0, 1.0, seed), alphas)
     if units == 0:
         return linear
-    candidates = [
-        solve_values(rows, random_gates(rows, size, sharpness, seed), alphas)
-        for size in sizes
-        for sharpness in SHARPNESS
-    ]
+    gates = [random_gates(rows, size, sharpness, seed) for size in sizes for sharpness in SHARPNESS]
+    candidates = [solve_values(rows, gating, alphas) for gating in gates]
     if units is not None:
         return min(candidates, key=lambda c: float(c.errors(rows).sum()))
     for candidate in candidates:
-        if candidate.errors(rows).sum() < best.errors(rows).sum() and clearly_less(
-            candidate.errors(rows), linear.errors(rows)
-        ):
+        errors = candidate.errors(rows)
+        if errors.sum() < best.errors(rows).sum() and clearly_less(errors, linear.errors(rows)):
             best = candidate
     return best
 
@@ -152,9 +143,6 @@ def layer_of(fitted: RidgeFit, rows: Rows) -> MemoryLayer:
     bias = mean + spread * (fitted.bias + constant)
     values = spread * fitted.gating.factor * fitted.values[D:]
     ridges = Ridges(torch.from_numpy(directions), torch.from_numpy(fitted.gating.offsets + offsets))
-    return memory_layer(
-        torch.from_numpy(bias),
-        D,
-        ridges=(ridges, torch.from_numpy(values)) if len(ridges) else None,
-        linear=torch.from_numpy(np.ascontiguousarray((linear * spread[:, None]).T)),
-    )
+    gates = (ridges, torch.from_numpy(values)) if len(ridges) else None
+    linear = np.ascontiguousarray((linear * spread[:, None]).T)
+    return memory_layer(torch.from_numpy(bias), D, ridges=gates, linear=torch.from_numpy(linear))

@@ -10,19 +10,6 @@ PROGRAMS: dict[str, type[Program]] = {
 }
 
 __all__ = [
-    "PROGRAMS",
-    "CopyWhere",
-    "FirstOccurrence",
-    "Histogram",
-    "Majority",
-    "Parity",
-    "Program",
-    "Reverse",
-    "copy_where",
-    "first_occurrence",
-    "histogram",
-    "majority",
-    "parity",
-    "prove",
-    "reverse_tokens",
-]
+    "PROGRAMS", "CopyWhere", "FirstOccurrence", "Histogram", "Majority", "Parity", "Program", "Reverse", "copy_where",
+    "first_occurrence", "histogram", "majority", "parity", "prove", "reverse_tokens",
+]  # fmt: skip

@@ -16,12 +16,12 @@ from ....approximation import Approximation
 from ....layer.arithmetic import arithmetic_of
 from ....layer.assemble.frame import power_of_4
 from ....layer.heads import MASKED
-from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ...lemma import Lemma
+from ..one_head import one_head
 from .piecewise_linear import Decoder, Node, decoder_through, decoding_terms, units_of, write_decoder
-from .program import Program, bits, codes, packed, started
+from .program import Program, bits, codes, packed
 from .weights import average_error, weight_error
 
 
@@ -68,20 +68,9 @@ class Histogram(Program):
         b, V = bits(self.vocabulary), self.vocabulary
         decoder = decoder_through(self.nodes(), self.n - 1)  # from c = 1 down in h: all terms are positive
         d_k = power_of_4(b + 1)
-        config = LayerConfig(
-            tokens=self.n,
-            features_in=V,
-            features_out=1,
-            d_model=b + 2,  # code | is a token | is the anchor
-            heads=1,
-            d_k=d_k,
-            d_v=1,
-            ffn_width=units_of(decoder),
-            code="none",
-            anchor_tokens=1,
-            residual=False,
-        )
-        model, scale = started(config), MASKED / 2 * d_k**0.5
+        width = b + 2  # code | is a token | is the anchor
+        model = one_head(self.n, (V, 1), width, d_k, 1, units_of(decoder), code="none", anchor_tokens=1)
+        scale = MASKED / 2 * d_k**0.5
         with torch.no_grad():
             model.W_E[:, :b], model.W_E[:, b] = codes(V), 1.0
             model.S[0, b + 1] = 1.0
@@ -94,9 +83,8 @@ class Histogram(Program):
         return model
 
     def lemma(self, model: SingleLayerTransformer) -> Lemma:
-        spread = weight_error(
-            model.config.all_tokens, arithmetic_of(model.W_E.dtype)
-        )  # the value is 1: no other rounding
+        arithmetic = arithmetic_of(model.W_E.dtype)
+        spread = weight_error(model.config.all_tokens, arithmetic)  # the value is 1: no other rounding
         return Lemma(
             "the anchor's weight is 1/(1 + c) up to rounding, c = 1 … n; the stored decoder, evaluated exactly around all"
             " n values, answers c",
@@ -152,21 +140,7 @@ class BitCount(Program):
 
     def write(self) -> SingleLayerTransformer:
         decoder = self.decoder
-        config = LayerConfig(
-            tokens=self.n,
-            features_in=2,
-            features_out=1,
-            d_model=1,
-            heads=1,
-            d_k=1,
-            d_v=1,
-            ffn_width=units_of(decoder),
-            code="none",
-            output_tokens=1,
-            readout="output",
-            residual=False,
-        )
-        model = started(config)
+        model = one_head(self.n, (2, 1), 1, 1, 1, units_of(decoder), code="none", output_tokens=1)
         with torch.no_grad():
             model.W_E[1, 0] = 1.0
             model.W_V[0, 0, 0] = self.n + 1

@@ -13,11 +13,11 @@ from ....approximation import Approximation
 from ....layer.arithmetic import arithmetic_of
 from ....layer.assemble.frame import power_of_4
 from ....layer.heads import MASKED
-from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ...lemma import Lemma
-from .program import Program, bits, codes, packed, started
+from ..one_head import one_head
+from .program import Program, bits, codes, packed
 from .weights import average_error, masked_error, rounded_up
 
 
@@ -84,19 +84,8 @@ class Reverse(Lookup):
     def write(self) -> SingleLayerTransformer:
         n, V, b = self.n, self.vocabulary, bits(self.n)
         d_k = power_of_4(b)
-        config = LayerConfig(
-            tokens=n,
-            features_in=V,
-            features_out=V,
-            d_model=V + 2 * b,  # token | code of the position | code of its mirror image
-            heads=1,
-            d_k=d_k,
-            d_v=V,
-            ffn_width=V,
-            code="learned",
-            residual=False,
-        )
-        model, position = started(config), codes(n)
+        width = V + 2 * b  # token | code of the position | code of its mirror image
+        model, position = one_head(n, (V, V), width, d_k, V, V, code="learned"), codes(n)
         with torch.no_grad():
             model.W_E[:, :V] = torch.eye(V)
             model.P[:, V : V + b], model.P[:, V + b :] = position, position.flip(0)
@@ -136,19 +125,8 @@ class FirstOccurrence(Lookup):
     def write(self) -> SingleLayerTransformer:
         n, V, b = self.n, self.vocabulary, bits(self.vocabulary)
         d_k = power_of_4(b + 1)
-        config = LayerConfig(
-            tokens=n,
-            features_in=V,
-            features_out=1,
-            d_model=b + 2,  # code | 1 | position
-            heads=1,
-            d_k=d_k,
-            d_v=1,
-            ffn_width=1,
-            code="learned",
-            residual=False,
-        )
-        model, scale = started(config), MASKED * d_k**0.5
+        model = one_head(n, (V, 1), b + 2, d_k, 1, 1, code="learned")  # stream: code | 1 | position
+        scale = MASKED * d_k**0.5
         with torch.no_grad():
             model.W_E[:, :b], model.W_E[:, b] = codes(V), 1.0
             model.P[:, b + 1] = torch.arange(n)
@@ -193,20 +171,8 @@ class CopyWhere(Lookup):
 
     def write(self) -> SingleLayerTransformer:
         n, V = self.n, self.vocabulary
-        config = LayerConfig(
-            tokens=n,
-            features_in=2 * V,
-            features_out=V + 1,
-            d_model=V + 3,  # token or none | 1 on data | rank: the position, later for the anchor and for plain tokens
-            heads=1,
-            d_k=1,
-            d_v=V + 1,
-            ffn_width=V + 1,
-            code="learned",
-            anchor_tokens=1,
-            residual=False,
-        )
-        model = started(config)
+        width = V + 3  # token or none | 1 on data | rank: the position, later for the anchor and for plain tokens
+        model = one_head(n, (2 * V, V + 1), width, 1, V + 1, V + 1, code="learned", anchor_tokens=1)
         with torch.no_grad():
             model.W_E[:, :V] = torch.eye(V).repeat(2, 1)
             model.W_E[:, V + 1] = 1.0

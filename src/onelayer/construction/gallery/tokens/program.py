@@ -18,10 +18,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ....approximation import Approximation, Facts
+from ....common.checks import require_seed, require_whole
 from ....common.errors import InputError
 from ....layer.arithmetic import arithmetic_of
-from ....layer.assemble.frame import Frame, blank
-from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ....target.description import Description
@@ -46,8 +45,9 @@ class Program(ABC):
     layout: ClassVar[str] = "position"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", whole("n", self.n, 1, MOST_VARIABLES))
-        object.__setattr__(self, "vocabulary", whole("vocabulary", self.vocabulary, 2, MOST_TOKENS))
+        for name, low, high in (("n", 1, MOST_VARIABLES), ("vocabulary", 2, MOST_TOKENS)):
+            require_whole(name, getattr(self, name), low, high)
+            object.__setattr__(self, name, int(getattr(self, name)))  # NumPy's integers are welcome
 
     @property
     def tokens(self) -> int:
@@ -96,8 +96,9 @@ class Program(ABC):
 
 def packed(program: Program, dtype: str, seed: int) -> Approximation:
     """The Approximation of a program, refused where its error cannot be proved small enough for the dtype."""
-    start = time.perf_counter()
-    arithmetic, seed = arithmetic_of(dtype), whole("seed", seed, 0, 2**63 - 1)
+    started = time.perf_counter()
+    arithmetic = arithmetic_of(dtype)
+    require_seed(seed)
     model = program.write().to(arithmetic.dtype)
     lemma = prove(program, model)
     if not lemma.bound <= TOLERANCE:
@@ -123,8 +124,8 @@ def packed(program: Program, dtype: str, seed: int) -> Approximation:
         heads=((program.kind, c.heads),),
         units=c.heads + c.ffn_width,
         total=float(model.W_2.detach().abs().sum()),
-        seconds=time.perf_counter() - start,
-        seed=seed,
+        seconds=time.perf_counter() - started,
+        seed=int(seed),
         places=tuple(range(c.places)),
         amplitude=float(model.W_V.detach().abs().max()),
         largest_score=score_reach(model),
@@ -154,12 +155,6 @@ def _unproved(why: str) -> Lemma:
     return Lemma(f"nothing is proved: {why}", {"unproved": math.inf})
 
 
-def started(config: LayerConfig) -> SingleLayerTransformer:
-    """A model of zeros that takes one-hot tokens as they are."""
-    sides = config.tokens * config.features_in
-    return blank(config, Frame((0.0,) * sides, (1.0,) * sides))
-
-
 def bits(count: int) -> int:
     """How many bits number `count` things."""
     return max(1, (count - 1).bit_length())
@@ -169,12 +164,3 @@ def codes(count: int) -> Float[Tensor, "count bit"]:
     """The numbers 0 … count − 1 in binary, with −1 for 0: equal codes have inner product `bits`, others at least 2 less."""
     shifts = torch.arange(bits(count))
     return ((torch.arange(count).unsqueeze(1) >> shifts) & 1).to(torch.float64) * 2 - 1
-
-
-def whole(name: str, value: object, least: int, most: int) -> int:
-    """The value as an int, if it is a whole number in the range (NumPy's integers too)."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        raise InputError(
-            f"{name}, a whole number from {least} to {most}", f"{name} = {value!r}", f"choose {name} in that range"
-        )
-    return int(value)

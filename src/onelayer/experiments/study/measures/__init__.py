@@ -2,31 +2,21 @@
 
 import importlib
 
-from ....common.errors import InputError
+from ....common.checks import require_choice
 from .registry import REGISTERED, Measure, Point, Result, measure
 
 __all__ = ["MODULES", "Measure", "Point", "Result", "all_measures", "measure", "measure_of"]
 
 # name → module in this package
-MODULES = {
-    "attention": "attention",
-    "construct": "construction",
-    "contest": "contest",
-    "depth": "deep",
-    "sample": "training",
-    "sorting": "deep",
-    "train": "training",
-}
+MODULES = {"attention": "attention", "construct": "construction", "contest": "contest", "depth": "deep"}
+MODULES |= {"sample": "training", "sorting": "deep", "train": "training"}
 
 
 def measure_of(name: str) -> Measure:
     """The measure of that name."""
     if name not in REGISTERED and name in MODULES:
         importlib.import_module(f".{MODULES[name]}", __name__)
-    if name not in REGISTERED:
-        raise InputError(
-            f"a measure among {', '.join(sorted({*MODULES, *REGISTERED}))}", repr(name), "choose one of them"
-        )
+    require_choice("a measure", name, sorted({*MODULES, *REGISTERED}))
     return REGISTERED[name]
 
 

@@ -13,6 +13,7 @@ from ....target.target import Target
 from .registry import Point, Result, measure
 
 TARGET_AXES: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
+BUILD_AXES = ("tolerance", "method", "construction", "dtype", "seed", "seconds")  # options of `build`
 
 
 def target_at(point: Point) -> Target:
@@ -61,15 +62,6 @@ def construct(point: Point) -> Result:
     """
     target = target_at(point)
     started = time.perf_counter()
-    built = build(
-        target,
-        tolerance=point["tolerance"],
-        method=point["method"],
-        construction=point["construction"],
-        dtype=point["dtype"],
-        units=point["units"] or None,
-        seed=point["seed"],
-        seconds=point["seconds"],
-    )
+    built = build(target, units=point["units"] or None, **{axis: point[axis] for axis in BUILD_AXES})
     seconds = time.perf_counter() - started
     return {"dimension": target.dimension, **facts_of(built), "took": seconds}

@@ -28,15 +28,9 @@ def contest(point: Point) -> Result:
     started = time.perf_counter()
     built = build(target, tolerance=point["tolerance"], seed=point["seed"], seconds=point["seconds"])
     took = time.perf_counter() - started
-    result = {
-        "dimension": target.dimension,
-        **facts_of(built),
-        "took": took,
-        "theorem_units": theorem_units(target, point["tolerance"]),
-        "trained_observed": math.nan,
-        "trained_parameters": 0,
-        "trained_took": 0.0,
-    }
+    result = {"dimension": target.dimension, **facts_of(built), "took": took}
+    result["theorem_units"] = theorem_units(target, point["tolerance"])
+    result |= {"trained_observed": math.nan, "trained_parameters": 0, "trained_took": 0.0}
     if target.margin:
         return result
     result["observed"] = max(built.certificate.observed, observed_error(lambda x: np.asarray(built(x)), target))
@@ -45,13 +39,7 @@ def contest(point: Point) -> Result:
         return result
     started = time.perf_counter()
     trained = train(
-        target,
-        heads=size[0],
-        width=size[1],
-        d_model=size[2],
-        steps=point["steps"],
-        seed=point["seed"],
-        dtype="float64",
+        target, heads=size[0], width=size[1], d_model=size[2], steps=point["steps"], seed=point["seed"], dtype="float64"
     )
     return result | {
         "trained_observed": observed_error(lambda x: np.asarray(trained(x), dtype=np.float64), target),

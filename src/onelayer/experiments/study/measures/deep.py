@@ -29,9 +29,8 @@ class Stack(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, d_model) if vocabulary else nn.Linear(1, d_model)
         self.positions = nn.Parameter(torch.zeros(length, d_model))
-        layer = nn.TransformerEncoderLayer(
-            d_model, HEADS, FFN_RATIO * d_model, 0.0, "gelu", batch_first=True, norm_first=True
-        )
+        inner = FFN_RATIO * d_model
+        layer = nn.TransformerEncoderLayer(d_model, HEADS, inner, 0.0, "gelu", batch_first=True, norm_first=True)
         self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.norm = nn.LayerNorm(d_model)
         self.readout = nn.Linear(d_model, outputs)
@@ -39,10 +38,8 @@ class Stack(nn.Module):
         with torch.no_grad():
             for name, p in self.named_parameters():
                 if p.ndim >= 2:
-                    p.copy_(
-                        torch.randn(p.shape, generator=generator)
-                        * (1.0 if "embedding" in name else p.shape[-1] ** -0.5)
-                    )
+                    size = 1.0 if "embedding" in name else p.shape[-1] ** -0.5
+                    p.copy_(torch.randn(p.shape, generator=generator) * size)
                 elif "norm" not in name:
                     p.zero_()
 
@@ -126,24 +123,14 @@ def _trained_to_sort(point: Point, device: str) -> Stack:
 def depth(point: Point) -> Result:
     """A random teacher of `depth` layers and about `budget` parameters, distilled into one layer of d_model `width`."""
     d_model = max(HEADS, HEADS * round(math.sqrt(point["budget"] / (12 * point["depth"])) / HEADS))
-    teacher = Stack(
-        point["vocabulary"], point["length"], point["outputs"], point["depth"], d_model, point["seed"]
-    ).sharpened(SCORE_FACTOR)
+    shape = (point["vocabulary"], point["length"], point["outputs"], point["depth"])
+    teacher = Stack(*shape, d_model, point["seed"]).sharpened(SCORE_FACTOR)
     generator = torch.Generator().manual_seed(20_000_003 + point["seed"])
     tokens = torch.randint(0, point["vocabulary"], (point["sequences"], point["length"]), generator=generator)
-    found = distill(
-        teacher.eval(),
-        tokens,
-        heads=HEADS,
-        d_model=point["width"],
-        width=FFN_RATIO * point["width"],
-        steps=point["steps"],
-        every=point["steps"],
-        batch=point["batch"],
-        rate=point["rate"],
-        seed=point["seed"],
-        device=device_for(point["device"]),
-    )
+    sizes = {"heads": HEADS, "d_model": point["width"], "width": FFN_RATIO * point["width"]}
+    options = {axis: point[axis] for axis in ("steps", "batch", "rate", "seed")}
+    device = device_for(point["device"])
+    found = distill(teacher.eval(), tokens, **sizes, **options, every=point["steps"], device=device)
     f = found.fidelity
     return {
         "teacher_parameters": found.parameters[0],

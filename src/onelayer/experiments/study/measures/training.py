@@ -1,6 +1,7 @@
 """Trained layers: where gradient descent from random weights ends, for a given number of parameters."""
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from ...matched_size import layer_size
 from ...peers.task import observed_error
 from .construction import TARGET_AXES, facts_of, target_at
 from .registry import Point, Result, measure
+
+SIZES = ("heads", "width", "d_model")
 
 
 @measure(
@@ -25,30 +28,15 @@ def train(point: Point) -> Result:
     samples to learn from; `rate` above 0 replaces the optimiser's default.
     """
     target = target_at(point)
-    size = (point["heads"], point["width"], point["d_model"])
-    if point["budget"]:
-        size = _size_of(target, point["budget"])
+    size = _size_of(target, point["budget"]) if point["budget"] else {axis: point[axis] for axis in SIZES}
     started = time.perf_counter()
-    found = trained(
-        target,
-        heads=size[0],
-        width=size[1],
-        d_model=size[2],
-        optimizer=point["optimizer"],
-        loss=point["loss"],
-        rate=point["rate"] or None,
-        steps=point["steps"],
-        samples=point["samples"] or None,
-        dtype=point["dtype"],
-        seed=point["seed"],
-    )
+    options = {axis: point[axis] for axis in ("optimizer", "loss", "steps", "dtype", "seed")}
+    found = trained(target, **size, **options, rate=point["rate"] or None, samples=point["samples"] or None)
     seconds = time.perf_counter() - started
     history = found.history
     return {
         "dimension": target.dimension,
-        "heads": size[0],
-        "width": size[1],
-        "d_model": size[2],
+        **size,
         "parameters": found.parameters,
         "observed": observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target),
         "rmse": history.moments[-1].rmse if history and history.moments else float("nan"),
@@ -72,32 +60,18 @@ def sample(point: Point) -> Result:
     started = time.perf_counter()
     if point["way"] == "trained":
         size = _size_of(target, point["budget"])
-        found = trained(
-            (x, y),
-            heads=size[0],
-            width=size[1],
-            d_model=size[2],
-            steps=point["steps"],
-            seed=point["seed"],
-            dtype="float64",
-        )
+        found = trained((x, y), **size, steps=point["steps"], seed=point["seed"], dtype="float64")
     else:
-        found = build(
-            (x, y),
-            target.domain,
-            point["tolerance"],
-            seed=point["seed"],
-            seconds=point["seconds"],
-            lipschitz=point["lipschitz"] or None,
-        )
+        options = {"seed": point["seed"], "seconds": point["seconds"], "lipschitz": point["lipschitz"] or None}
+        found = build((x, y), target.domain, point["tolerance"], **options)
     seconds = time.perf_counter() - started
     off = observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target)
     return {"dimension": target.dimension, **facts_of(found), "observed": off, "took": seconds}
 
 
-def _size_of(target: Target, budget: int) -> tuple[int, int, int]:
-    """(heads, width, d_model) that match the budget."""
+def _size_of(target: Target, budget: int) -> dict[str, Any]:
+    """Heads, width and d_model that match the budget."""
     size = layer_size(target, budget)
     if size is None:
         raise ValueError(f"no trained layer has {budget} parameters within 10 %")
-    return size
+    return dict(zip(SIZES, size, strict=True))

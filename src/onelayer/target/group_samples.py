@@ -1,6 +1,7 @@
-"""GroupSamples: samples of the part of f that one group of coordinates makes up."""
+"""Samples of the summand of f that one group of coordinates makes up."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -9,13 +10,12 @@ from torch import Tensor
 
 from ..common.errors import InputError
 from ..formula import Formula, evaluate
-from ..target.margin import in_scope
-from ..target.points import fitting_points
-from ..target.samples import Data
-from ..target.target import Target
-from .solved.values import Features, Problem
+from .margin import in_scope
+from .points import fitting_points
+from .samples import Data
+from .target import Target
 
-SAMPLES_PER_FEATURE = 3  # at least, when as many features are fitted to data as the tolerance asks for
+SAMPLES_PER_FEATURE = 3  # at least, where the tolerance decides how many features are fitted to data
 
 
 def base_of(target: Target) -> Float[Tensor, " out"]:
@@ -32,13 +32,17 @@ class GroupSamples:
     target: Target
     group: tuple[int, ...]
     seed: int
-    part: Formula | None = None  # f_g as a formula of the group's own coordinates, where groups overlap
-    ratios: tuple[float, ...] | None = None  # x̂ is so many times as wide along each coordinate, where not 1
+    formula: Formula | None = None  # f_g as a formula of the group's coordinates, where groups overlap
+    ratios: tuple[float, ...] | None = None  # how many times as wide x̂ is along each coordinate, where not 1
+
+    @cached_property
+    def base(self) -> Float[Tensor, " out"]:
+        return base_of(self.target)
 
     def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
         """(points x̂ [n, D], the other coordinates at 0, values of f_g). x̂ lies in [−½, ½]^D, unless there are `ratios`.
 
-        Data have no more points than were given: at most `count` of the fitted samples, never one that is held out.
+        Data have no points but those given: at most `count` of the fitted samples, never one that is held out.
         """
         if self.target.data is not None:
             return self._drawn(self.target.data, count, seed)
@@ -49,9 +53,8 @@ class GroupSamples:
             more[:, self.group] = drawn
             inside = torch.from_numpy(in_scope(self.target, self.target.domain.points(more.numpy())))
             if inside.float().mean() < 0.01:
-                raise InputError(
-                    "a domain with points in it", "fewer than 1% of samples belong to it", "tighten the box"
-                )
+                found = "fewer than 1% of samples belong to it"
+                raise InputError("a domain with points in it", found, "tighten the box")
             unit = torch.cat([unit, more[inside]])
         return self._stretched(unit - 0.5), self.values(self.target.domain.points(unit.numpy()))
 
@@ -64,31 +67,23 @@ class GroupSamples:
 
     def values(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point out"]:
         """f_g at points of the domain, less its value at the centre (but see `base_of`)."""
-        if self.part is None:
-            return torch.from_numpy(self.target(x)) - base_of(self.target)
+        if self.formula is None:
+            return torch.from_numpy(self.target(x)) - self.base
         pick, centre = list(self.group), self.target.domain.points(np.full((1, self.target.dimension), 0.5))
-        own, base = (np.asarray(evaluate(self.part, t[:, pick])) for t in (x, centre))
+        own, base = (np.asarray(evaluate(self.formula, t[:, pick])) for t in (x, centre))
         return torch.from_numpy(own - base)
 
     def most_features(self, most: int) -> int:
-        """How many features may be fitted: at most so many, and for data no more than samples tell apart with some to spare."""
+        """How many features may be fitted: at most `most`, and for data no more than the samples can safely tell apart."""
         data = self.target.data
         return most if data is None else min(most, len(data.fitted) // SAMPLES_PER_FEATURE)
 
     def require_samples(self, features: int) -> None:
-        """Data have more fitted samples than there are features."""
+        """Refuse data with no more fitted samples than features."""
         data = self.target.data
         if data is not None and features >= len(data.fitted):
-            found = f"{len(data.fitted)} fitted samples"
-            raise InputError(
-                f"more samples than the {features} features", found, "fewer units, memory tokens, or more data"
-            )
-
-    def problem(self, features: Features, pool: tuple[Tensor, Tensor]) -> Problem:
-        """Features to fit on 2.5 points each, with a pool to look for the worst error on."""
-        K = features(pool[0][:1]).shape[1]
-        points, values = self.sample(max(500, int(2.5 * K)), 7 + self.seed)
-        return Problem(features, points, values, *pool)
+            found, change = f"{len(data.fitted)} fitted samples", "fewer units, memory tokens, or more data"
+            raise InputError(f"more samples than the {features} features", found, change)
 
     def _drawn(self, data: Data, count: int, seed: int) -> tuple[Tensor, Tensor]:
         rows = data.draw(count, seed)

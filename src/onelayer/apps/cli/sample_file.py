@@ -1,4 +1,4 @@
-"""Samples in files: CSV or Parquet with a target column, or two NumPy arrays; complaints name lines or rows."""
+"""Samples from a file: CSV or Parquet with a target column, or two NumPy arrays; errors name the line or row."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ...target.sides import split
 
 @dataclass(frozen=True)
 class Columns:
-    """Inputs and answers as arrays, the names of the variables if the file has some, and what its rows are called."""
+    """Inputs and answers as arrays, the names of the variables if the file has them, and the name of each row."""
 
     x: Any
     y: Any
@@ -21,8 +21,8 @@ class Columns:
     rows: list[str]
 
 
-def read_samples(path: Path, target: str) -> Columns:
-    """The samples of a file, by the end of its name."""
+def read_sample_file(path: Path, target: str) -> Columns:
+    """The samples of a file; its suffix tells the format."""
     if not path.is_file():
         raise InputError("a file with samples", f"no file {path}", "name an existing file")
     if path.suffix == ".npy":
@@ -60,9 +60,9 @@ def _csv(path: Path, targets: list[str]) -> Columns:
 
 
 def _inputs(path: Path, header: list[str], targets: list[str]) -> list[str]:
-    """The columns that are no targets."""
+    """The columns that are not targets."""
     if twice := [name for name in header if header.count(name) > 1]:
-        raise InputError(f"different names of columns in {path.name}", f"{twice[0]!r} twice", "rename one of them")
+        raise InputError(f"distinct column names in {path.name}", f"{twice[0]!r} twice", "rename one of them")
     if missing := [name for name in targets if name not in header]:
         found = f"no column {missing[0]!r} among {listed(header)}"
         raise InputError(f"--target, a column of {path.name}", found, "name a column of the header")
@@ -83,7 +83,7 @@ def _numbers(path: Path, name: str, cells: list[str], rows: list[str]) -> list[f
 
 
 def _typed(path: Path, columns: list[list[str]], rows: list[str]) -> Any:
-    """Answers as whole numbers if all are written so, else as real numbers, else as words."""
+    """Answers as whole numbers if all of them are, else as real numbers if all of them are, else as words."""
     import numpy as np
 
     for cells in columns:
