@@ -115,7 +115,8 @@ def test_huge_scores_without_a_leader_stay_finite():
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
 def test_gradcheck(variant):
-    config = plain_config(**variant, code="learned")
+    sizes = {"tokens": 2, "d_model": 4, "heads": 2, "d_k": 2, "d_v": 2, "ffn_width": 3}
+    config = plain_config(**variant, **sizes, code="learned")
     model, x = random_model(config), random_input(config, batch=2)
     names = [name for name, _ in model.named_parameters()]
 

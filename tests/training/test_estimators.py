@@ -36,7 +36,7 @@ def wave(count=150, noise=0.2):
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([ol.OneLayerRegressor(), ol.OneLayerClassifier(steps=100, width=16, d_model=16)])
+@parametrize_with_checks([ol.OneLayerRegressor(), ol.OneLayerClassifier(steps=50, width=16, d_model=8)])
 def test_scikit_learns_checks(estimator, check, as_user):
     check(estimator)
 

@@ -79,7 +79,7 @@ def test_counts_of_a_callable_and_of_a_sum_in_eight_variables():
 )
 def test_peers_match_the_budget_and_learn(fit, budget):
     before = torch.random.get_rng_state()
-    fitted = fit(PARABOLA, budget, 3.0, 0)
+    fitted = fit(PARABOLA, budget, 1.5, 0)
     assert isinstance(fitted, FittedPeer)
     assert matches_budget(fitted.parameters, budget)
     assert torch.equal(before, torch.random.get_rng_state())
