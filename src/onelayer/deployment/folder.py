@@ -1,4 +1,4 @@
-"""The model folder: weights, target and certificate on disk, without pickle.
+"""The model folder, saved and loaded: weights, target and certificate on disk, without pickle; `load` reads students too.
 
     model.safetensors   the weights; in the metadata the configuration, and facts about how the layer was found
     target.json         formula, or a description of a callable or of data; domain as text and as floats, shapes

@@ -1,4 +1,4 @@
-"""Certificate: what is proved about sup |T − f|, under which assumptions, with the evidence to check it again.
+"""Certificate: the verdict on sup |T − f|, what is proved, under which assumptions, with the evidence to check it again.
 
 Three verdicts, never mixed up:
 

@@ -1,6 +1,7 @@
 """REFUTED: a point x where |T(x) − f(x)| > ε is proved in ball arithmetic, T being the real function of the stored weights."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 import torch
@@ -126,11 +127,14 @@ class _Evaluation:
         return self._plus(hidden * self.weight("W_2"), self.weight("b_2"))
 
     def _activated(self, u: arb) -> arb:
-        if self.config.activation == "relu":
-            return u.max(arb(0))
-        if self.config.activation == "gelu":
-            return u * (1 + (u / arb(2).sqrt()).erf()) / 2
-        return u / (1 + (-u).exp())
+        match self.config.activation:
+            case "relu":
+                return u.max(arb(0))
+            case "gelu":
+                return u * (1 + (u / arb(2).sqrt()).erf()) / 2
+            case "silu":
+                return u / (1 + (-u).exp())
+        assert_never(self.config.activation)
 
     def _norm(self, x: arb_mat, which: str) -> arb_mat:
         gain, offset = self.weight(f"gain_{which}"), self.weight(f"offset_{which}")

@@ -1,6 +1,6 @@
 """How far LayerNorm moves a layer that `layernorm` rewrote for it, in exact arithmetic.
 
-A LayerNorm multiplies a stream z by ρ, |ρ − 1| ≤ δ. Absolute values are followed through all the steps (`activation_bounds`):
+A LayerNorm multiplies a stream z by ρ, |ρ − 1| ≤ δ. Absolute values are followed through all the steps (`value_bounds`):
 
     post-norm   h moves by δ|h|, the FFN by slope·δ|h||W_1||W_2|, and the second LayerNorm adds δ of everything
     pre-norm    scores are multiplied by two factors and move by (2δ + δ²)|score|, values by δ|value|. If scores of tokens that
@@ -12,19 +12,18 @@ import math
 from flint import arb
 
 from ...common.outward import UP
-from .activation_bounds import activation_bounds, largest_norm
+from ...model.config import STEEPEST
 from .layernorm import EPS, Doubled
 from .subject import Subject
-
-SLOPE = {"relu": 1.0, "gelu": 1.13, "silu": 1.1}  # the largest slopes: 1, 1.1290, 1.0999
+from .value_bounds import largest_norm, value_bounds
 
 
 def deviation(subject: Subject, found: Doubled) -> float:
     """A bound on |T' − T| over the domain, with the stored gain; the largest over the outputs, ∞ if scores move too far."""
-    c, s = subject.model.config, activation_bounds(subject)
+    c, s = subject.model.config, value_bounds(subject)
     w = {name: t.detach().double().abs() for name, t in subject.model.state_dict().items()}
     delta = _delta(found, largest_norm(subject, s, found.config.norm))
-    slope = SLOPE[c.activation]
+    slope = STEEPEST[c.activation]
     if found.config.norm == "post":
         moved = delta * s.stream  # after the first LayerNorm
         fed = slope * (moved @ w["W_1"]) @ w["W_2"]

@@ -22,8 +22,8 @@ from torch import Tensor
 from ...common.errors import InputError
 from ...layer.assemble.frame import power_of_4
 from ...model.config import LayerConfig, Norm
-from .activation_bounds import activation_bounds, largest_norm
 from .subject import Subject
+from .value_bounds import largest_norm, value_bounds
 
 EPS = 1e-5  # the stock layer's default
 MOST_NUMBERS = 2**25  # in the stock layer: 256 MB in float64
@@ -51,7 +51,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     if numbers > MOST_NUMBERS:
         found = f"{c.heads:,} heads, which make d_model = {n:,} and {numbers:,} numbers"
         raise InputError(f"a stock layer of at most {MOST_NUMBERS:,} numbers", found, "export it as onnx or c")
-    size = largest_norm(subject, activation_bounds(subject), norm)
+    size = largest_norm(subject, value_bounds(subject), norm)
     C = 2.0 ** math.ceil(math.log2(max(size, 1e-3) / math.sqrt(subject.arithmetic.u)))
     if not n * C * C < subject.arithmetic.overflow:
         asked = f"numbers whose squares {subject.arithmetic.name} holds beside LayerNorm"

@@ -9,7 +9,7 @@ float64 graphs (an error of 1e-8). So the graph multiplies by no scalar: 1/√d_
 """
 
 import math
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -150,15 +150,18 @@ class _Graph:
 
     def feed_forward(self, h: str) -> str:
         z = self.node("Add", self.node("MatMul", h, self.weight("W_1")), self.weight("b_1"))
-        if self.c.activation == "relu":
-            z = self.node("Relu", z)
-        elif self.c.activation == "silu":
-            z = self.node("Mul", z, self.node("Sigmoid", z))
-        else:  # z·(1 + erf(z/√2))/2
-            phi = self.node("Erf", self.node("Mul", z, self.weight("half_root", np.array(math.sqrt(0.5)))))
-            phi = self.node("Add", phi, self.weight("one", np.array(1)))
-            phi = self.node("Mul", phi, self.weight("half", np.array(0.5)))
-            z = self.node("Mul", z, phi)
+        match self.c.activation:
+            case "relu":
+                z = self.node("Relu", z)
+            case "silu":
+                z = self.node("Mul", z, self.node("Sigmoid", z))
+            case "gelu":  # z·(1 + erf(z/√2))/2
+                phi = self.node("Erf", self.node("Mul", z, self.weight("half_root", np.array(math.sqrt(0.5)))))
+                phi = self.node("Add", phi, self.weight("one", np.array(1)))
+                phi = self.node("Mul", phi, self.weight("half", np.array(0.5)))
+                z = self.node("Mul", z, phi)
+            case other:
+                assert_never(other)
         return self.node("Add", self.node("MatMul", z, self.weight("W_2")), self.weight("b_2"))
 
     def norm(self, x: str, which: int) -> str:

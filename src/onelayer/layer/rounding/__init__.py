@@ -1,1 +1,1 @@
-"""How far floating point can take a layer from its real function."""
+"""How far floating point can take a constructed layer from its real function; `proof.bisection` bounds it for any other."""

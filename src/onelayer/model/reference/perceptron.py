@@ -1,4 +1,4 @@
-"""A perceptron of L layers: Eq. (1) forward, Eq. (9)–(10) backward.
+"""A perceptron of L layers, and the activations with their slopes: Eq. (1) forward, Eq. (9)–(10) backward.
 
 Section IV writes δ^l for ∂L/∂h^l but states formulas that hold for another δ. Two consistent readings exist, and both
 are here (they give the same gradients):

@@ -1,4 +1,4 @@
-"""Softmax attention on Taylor models, Eq. (5)–(7).
+"""Softmax attention on Taylor models, Eq. (5)–(7), and what rounding does to it.
 
 With t₀ the token of the largest score at the centre of a box, e_t = exp(s_t − s_t₀) and S = Σ_t e_t ≥ 1,
 

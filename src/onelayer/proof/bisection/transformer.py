@@ -1,4 +1,4 @@
-"""A single-layer Transformer on Taylor models: any `SingleLayerTransformer`, trained or constructed.
+"""Any single-layer Transformer on Taylor models, trained or constructed, with the rounding of its evaluation.
 
 Follows the model's own steps: embedding, Eq. (5)–(8), feed-forward network, residuals, LayerNorm, read-out. `Value.model`
 encloses T as a real function of the stored weights; `Value.off`, carried through the same steps, says how far the deployed
@@ -9,6 +9,7 @@ it enclose.
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ...formula.taylor.functions import apply, power
 from ...formula.taylor.kink import KinkSymbol
 from ...formula.taylor.series import TINY, Space, Taylor, stack
 from ...layer.arithmetic import Arithmetic
+from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
 from .attention import attended
 
@@ -160,12 +162,16 @@ class Network:
 
     def _feed_forward(self, h: Value) -> Value:
         u = self.linear(h, self.w.W_1, self.w.b_1)
-        if self.config.activation == "relu":
-            return self._hinged(h, u)
-        if self.config.activation == "gelu":
-            hidden = Value(apply("gelu", u.model), self._through(u, 1.13))
-        else:
-            hidden = Value(u.model * apply("sigmoid", u.model), self._through(u, 1.1))
+        match self.config.activation:
+            case "relu":
+                return self._hinged(h, u)
+            case "gelu":
+                answers = apply("gelu", u.model)
+            case "silu":
+                answers = u.model * apply("sigmoid", u.model)
+            case other:
+                assert_never(other)
+        hidden = Value(answers, self._through(u, STEEPEST[self.config.activation]))
         return self.linear(hidden, self.w.W_2, self.w.b_2)
 
     def _through(self, u: Value, slope: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How large the activations of a layer can become on its domain: absolute values, and scores with their signs.
+"""How large the numbers inside a layer can become on its domain: absolute values, and scores with their signs.
 
 All are float64 sums, inflated by far more than their rounding.
 """
@@ -18,7 +18,7 @@ APART = 60.0  # a score this far below another has a weight of at most e^−60 �
 
 
 @dataclass(frozen=True)
-class ActivationBounds:
+class ValueBounds:
     """Bounds on absolute values over the domain."""
 
     tokens: Float[Tensor, "token model"]
@@ -30,7 +30,7 @@ class ActivationBounds:
     lost: float  # the total weight of the other tokens, at most
 
 
-def activation_bounds(subject: Subject) -> ActivationBounds:
+def value_bounds(subject: Subject) -> ValueBounds:
     """Absolute values followed through all the steps, for every x̂ of the domain."""
     c = subject.model.config
     w = {name: t.detach().double() for name, t in subject.model.state_dict().items()}
@@ -46,7 +46,7 @@ def activation_bounds(subject: Subject) -> ActivationBounds:
     rows = e[c.read_rows]
     stream = (rows + a if c.residual else a.expand_as(rows)) * UP
     fed = ((stream @ w["W_1"].abs() + w["b_1"].abs()) @ w["W_2"].abs() + w["b_2"].abs()) * UP
-    return ActivationBounds(e, a, stream, fed, *_scores(subject, w, centre, radius))
+    return ValueBounds(e, a, stream, fed, *_scores(subject, w, centre, radius))
 
 
 def _scores(
@@ -80,7 +80,7 @@ def _scores(
     return float(size[kept].max()), float(size.max()), lost
 
 
-def largest_norm(subject: Subject, s: ActivationBounds, norm: Norm) -> float:
+def largest_norm(subject: Subject, s: ValueBounds, norm: Norm) -> float:
     """A bound on |z| wherever a LayerNorm reads the stream z."""
     rows = s.tokens[subject.model.config.read_rows]
     stream = rows + s.attended  # at the same coordinates or others: the sum of squares is at most this one's
