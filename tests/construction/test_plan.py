@@ -57,7 +57,6 @@ def test_the_tolerance_that_a_refusal_names_would_fit():
     assert make_plan("sin(x1*x2*x3)", [(0, 1)] * 3, named, method="representative").bound <= named
 
 
-@pytest.mark.long
 def test_a_jump_is_refused():
     with pytest.raises(InputError, match="may jump"):
         make_plan("where(x1 < 0.5, 0, 1)", [(0, 1)], 0.1, method="representative")

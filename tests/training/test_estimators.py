@@ -25,7 +25,6 @@ from onelayer.training.estimators.rows import rows_of
 
 FOLDER = "onelayer.training.estimators.estimator"
 METHODS = ["solved", "polished", "trained"]
-POLISHED_LONG = ["solved", pytest.param("polished", marks=pytest.mark.long), "trained"]
 QUICK = {"steps": 30, "width": 16, "d_model": 16}
 
 
@@ -58,7 +57,7 @@ def test_check_estimator_in_full(estimator, as_user):
         )
 
 
-@pytest.mark.parametrize("method", POLISHED_LONG)
+@pytest.mark.parametrize("method", ["solved", pytest.param("polished", marks=pytest.mark.long), "trained"])
 def test_weights_are_copies_and_order_does_not_matter(method):
     X, y = wave(40)
     rng = np.random.default_rng(0)
@@ -73,7 +72,7 @@ def test_weights_are_copies_and_order_does_not_matter(method):
     assert not np.array_equal(weighted, clone(model).fit(X, y).predict(X))
 
 
-@pytest.mark.parametrize("method", POLISHED_LONG)
+@pytest.mark.parametrize("method", METHODS)
 def test_several_outputs_of_different_size(method):
     X, y = wave()
     Y = np.stack([y, 1e4 * X[:, 1], np.full(len(X), 3.0)], axis=1)

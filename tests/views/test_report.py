@@ -16,9 +16,7 @@ def data_of(text):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.long if kind == "memory" else ()) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_report(kind):
     approx = KINDS[kind]()
     text = page(approx)
