@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .common.checks import require_seconds
 from .common.errors import InputError
 from .common.progress import Progress
 from .common.table import Table, at_most
@@ -68,6 +69,12 @@ class Approximation:
     description: Description
     target: Target | None = None
     history: History | None = None  # of a trained layer; folders do not keep it
+
+    def __post_init__(self) -> None:
+        """A target describes itself, with the margin that the certificate keeps."""
+        if self.target is not None:
+            described = replace(Description.of(self.target), margin=self.certificate.margin)
+            object.__setattr__(self, "description", described)
 
     @staticmethod
     def of(
@@ -192,6 +199,7 @@ class Approximation:
         hold the target. Given the time that the certificate took, the boxes are those of the certificate; given less, they
         may be larger.
         """
+        require_seconds(seconds, "the proof", finite=False)
         if self.target is None:
             return None
         self.require_unchanged()
@@ -217,15 +225,15 @@ class Approximation:
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
         """A plotly figure: overview, function, error, heads, weights, spectra, training; or contributions, attention or passes
         `at` a point (`ol.plot`)."""
-        import onelayer
+        from .views.plot import plot
 
-        return onelayer.plot(self, what, at=at, output=output)
+        return plot(self, what, at=at, output=output)
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report: one page with target, error, heads, weights and certificate, which needs no network."""
-        import onelayer
+        from .views.report import report
 
-        return onelayer.report(self, path)
+        return report(self, path)
 
     def table(self) -> Table:
         c = self.certificate

@@ -1221,6 +1221,8 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
         and math.prod(shape) == len(f)
     )
     need(good, "output_shape does not fit the formula")
+    encoded = any(target.get(name) is not None for name in ("vocabulary", "decoding"))
+    need(not encoded, "inputs or answers are encoded, though there is a formula")
     return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
 
 

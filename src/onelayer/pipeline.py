@@ -133,7 +133,7 @@ def certify(
         raise InputError("a tolerance", "none", "give for instance 1e-3")
     require_tolerance(tolerance)
     require_seed(seed)
-    require_seconds(seconds, "the proof")
+    require_seconds(seconds, "the proof", finite=False)
     if not (isinstance(boxes, int) and boxes > 0):
         raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
     device_of(device)

@@ -87,3 +87,12 @@ def test_smaller_share_means_sharper_and_fewer():
     assert few.units < many.units
     assert few.sharpness > many.sharpness
     assert np.isclose(few.bound, 0.1, rtol=1e-3)
+
+
+def test_options_of_the_target_are_sent_there(as_user):
+    with pytest.raises(
+        InputError, match=r"found: where; change: put it into the target: Target\(function, domain, within=…\)"
+    ):
+        make_plan("x1", [(0, 1)], 0.1, where="x1 < 0.5")
+    with pytest.raises(InputError, match="a forecast"):
+        make_plan(ol.Target("x1*x2", [(0, 1)] * 2, symmetric=True), tolerance=1e-2)

@@ -1,6 +1,8 @@
 """Approximation: kinds and shapes in and out, points outside, explanations that add up, folders that survive."""
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 import onelayer as ol
 from onelayer import InputError
 from onelayer.deployment.folder import FILES
+from onelayer.views.costs import plan_followed
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +181,59 @@ def test_changed_weights_are_not_printed_as_certified():
         approx.model.b_R += 1.0
     (verdict,) = [row[1] for row in approx.table().rows if row[0] == "verdict"]
     assert verdict.startswith("none")
+
+
+def resigned(folder, **changes):
+    """The folder with another target.json, and all digests made anew."""
+    from onelayer.deployment.folder import FILES, _digest, _json
+
+    (folder / FILES[1]).write_text(_json(json.loads((folder / FILES[1]).read_text()) | changes))
+    record = json.loads((folder / FILES[2]).read_text())
+    record.pop("digest")
+    record["sha256"] = {name: _digest((folder / name).read_bytes()) for name in FILES[:2]}
+    record["digest"] = _digest(_json(record).encode())
+    (folder / FILES[2]).write_text(_json(record))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "change", [{"vocabulary": 1}, {"decoding": {"kind": "round", "labels": []}}, {"entry": "sort"}]
+)
+def test_a_formula_is_not_encoded(tmp_path, change):
+    folder = ol.build("2 + sin(x1)", [(0, 1)], 1e-2).save(tmp_path / "f")
+    assert ol.check(folder).verdict == "VALID"
+    resigned(folder, **change)
+    with pytest.raises(InputError, match="a formula alone"):
+        ol.load(folder)
+    assert ol.check(folder).verdict == ("VALID" if "entry" in change else "INVALID")
+
+
+def test_a_folder_says_what_was_certified(tmp_path):
+    """Another target, or another margin, with its own certificate: the folder follows."""
+    approx = ol.build("sin(x1)", [(0, 1)], 1e-2)
+    other = ol.Target("sin(x1) + 5", [(0, 1)])
+    moved = replace(approx, target=other, certificate=ol.certify(approx, other, 10.0))
+    assert moved.description.text == other.text
+    assert ol.load(moved.save(tmp_path / "moved")).target.text == other.text
+    jump = ol.build("where(x1 < 0.5, 0, 1)", [(0, 1)], 1e-2, margin=0.1)
+    wider = ol.Target(jump.target.text, [(0, 1)], margin=0.3)
+    again = replace(jump, certificate=ol.certify(jump, wider, 1e-2))
+    loaded = ol.load(again.save(tmp_path / "again"))
+    assert loaded.target.margin == loaded.certificate.margin == 0.3
+
+
+def test_a_plan_is_shown_only_if_it_was_followed(tmp_path):
+    """A folder keeps no declared constants, so the plan cannot be made again."""
+    approx = ol.build("sin(x1)", [(0, 1)], 0.3, method="representative", lipschitz=5.0)
+    assert plan_followed(approx).units == approx.units
+    loaded = ol.load(approx.save(tmp_path / "f"))
+    assert plan_followed(loaded) is None
+    assert "planned but not built" in loaded.report(tmp_path / "r.html").read_text()
+
+
+def test_numpy_seeds_and_endless_proofs(tmp_path, as_user):
+    approx = ol.build("x1", [(0, 1)], 0.5, method="representative", seed=np.int64(3))
+    assert ol.certify(approx, seed=np.int64(3), seconds=math.inf).verdict == "CERTIFIED"
+    for seconds in (0, -1, math.nan, "x", None):
+        with pytest.raises(InputError, match="seconds above 0"):
+            approx.covering(seconds)

@@ -25,8 +25,8 @@ LEVELS = [  # imports go down only, that is, to the left
     {"apps"},
 ]
 ROOMS = [name for level in LEVELS for name in sorted(level) if (SOURCE / name).is_dir()]
-# The one exception: an approximation saves and evaluates itself, and imports for that when it is called.
-WHEN_CALLED = {("approximation", "deployment")}
+# The exceptions: an approximation saves, evaluates and shows itself, a study shows itself; they import for that when called.
+WHEN_CALLED = {("approximation", "deployment"), ("approximation", "views"), ("experiments", "views")}
 ALONE = {"checker.py", "loader.py"}  # files that others take with them, on their own
 
 
@@ -47,7 +47,8 @@ def imports(source: Path, file: Path) -> list[tuple[str, bool]]:
                 names = [path[0]] if path else [alias.name for alias in node.names]
                 found += [(name, id(node) not in later | typing) for name in names]
         elif isinstance(node, ast.Import):
-            found += [(a.name.split(".")[1], id(node) not in later) for a in node.names if a.name[:9] == "onelayer."]
+            ours = [a.name.split(".") for a in node.names if a.name.split(".")[0] == "onelayer"]
+            found += [(name[1] if len(name) > 1 else "apps", id(node) not in later) for name in ours]
     return found
 
 

@@ -11,7 +11,18 @@ from typing import ParamSpec, TypeVar
 from .errors import InputError
 
 LARGEST_SEED = 2**32 - 1
-OTHER_NAMES = {"eps": "tolerance", "epsilon": "tolerance", "where": "within", "L": "lipschitz", "time": "seconds"}
+OTHER_NAMES = {"eps": "tolerance", "epsilon": "tolerance", "where": "within", "L": "lipschitz", "alike": "shared_scale"}
+TARGET_OPTIONS = (
+    "shape",
+    "output_shape",
+    "lipschitz",
+    "modulus",
+    "within",
+    "evaluation_error",
+    "margin",
+    "split",
+    "symmetric",
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +43,8 @@ def known_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _nearest(name: str, names: list[str]) -> str:
+    if (meant := OTHER_NAMES.get(name, name)) in TARGET_OPTIONS and meant not in names:
+        return f"put it into the target: Target(function, domain, {meant}=…)"
     near = [n for n in [OTHER_NAMES.get(name, ""), *difflib.get_close_matches(name, names, n=1)] if n in names]
     return f"did you mean {near[0]}?" if near else f"use one of {', '.join(n for n in names if n != 'self')}"
 
@@ -67,10 +80,11 @@ def require_not_negative(name: str, value: object, change: str) -> None:
         raise InputError(f"{name}, finite and ≥ 0", f"{value!r}", change)
 
 
-def require_seconds(seconds: object, purpose: str) -> None:
-    """`seconds` is a finite number above 0; `purpose` says what may take that long."""
-    if not (is_number(seconds) and 0 < float(seconds) < math.inf):  # type: ignore[arg-type]
-        raise InputError("seconds, finite and above 0", f"{seconds!r}", f"give the time that {purpose} may take")
+def require_seconds(seconds: object, purpose: str, finite: bool = True) -> None:
+    """`seconds` is a number above 0, and not ∞ if `finite`; `purpose` says what may take that long."""
+    if not (is_number(seconds) and float(seconds) > 0 and (float(seconds) < math.inf or not finite)):  # type: ignore[arg-type]
+        asked = "seconds, finite and above 0" if finite else "seconds above 0"
+        raise InputError(asked, f"{seconds!r}", f"give the time that {purpose} may take")
 
 
 def require_choice(name: str, value: object, choices: Iterable[str]) -> None:

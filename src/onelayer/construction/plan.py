@@ -86,6 +86,9 @@ def plan(
 
     target = target_of(function, domain)
     require_tolerance(tolerance)
+    if target.symmetric:
+        given, change = "symmetric=True", "build it, or plan without"
+        raise InputError("a forecast, which there is none of for layers without codes", given, change)
     tolerance = relative_to(target, tolerance).tolerance if relative else tolerance
     makers: dict[str, Callable[[], Plan]] = {
         "representative": lambda: plan_representative(target, tolerance, layout=layout),

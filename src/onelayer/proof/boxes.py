@@ -94,10 +94,10 @@ class Covering:
 
     def _boxes_at(self, x: Any) -> list[int] | None:
         """One box of every patch that contains x; None if x is outside the domain, or in no box of some patch."""
-        point, where = self._point(x), self.domain.within
+        point, within = self._point(x), self.domain.within
         if not ((self.domain.lower <= point) & (point <= self.domain.upper)).all():
             return None
-        if where is not None and holds(where, point.tolist()) is False:
+        if within is not None and holds(within, point.tolist()) is False:
             return None
         boxes: list[int] = []
         for patch in self.patches:

@@ -19,10 +19,10 @@ POINTS_TRIED = 12  # of the worst points observed
 def witness(model: SingleLayerTransformer, claim: Claim, points: np.ndarray) -> tuple[float, ...] | None:
     """The first point that proves the claim wrong, both for the real T and for the computed answer; else None."""
     c, target = model.config, claim.target
-    where = target.domain.within
+    within = target.domain.within
     for point in points[:POINTS_TRIED]:
         x = point.tolist()
-        if where is not None and holds(where, x) is not True:
+        if within is not None and holds(within, x) is not True:
             continue
         real = in_balls(model, x)
         with torch.no_grad():

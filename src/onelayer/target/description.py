@@ -13,6 +13,7 @@ from .decoding import Decoding
 from .domain import MOST_VARIABLES, Domain, domain_of
 from .target import Target
 
+SPECIAL = ("entry", "parameters", "vocabulary", "decoding")  # of targets that are only described
 Kind = Literal["formula", "callable", "data", "gallery", "samples"]
 Outside = Literal["allow", "error", "clip"]  # what to do with points outside the domain
 
@@ -125,6 +126,8 @@ class Description:
     @staticmethod
     def from_json(about: dict[str, Any]) -> "Description":
         """The description in a record; its domain has exactly the floats that were certified."""
+        if about["formula"] is not None and (special := sorted(set(SPECIAL) & set(about))):
+            raise InputError("a formula alone in target.json", ", ".join(special), "build the folder again")
         sides = {name: (a, b) for name, a, b in zip(about["names"], about["lower"], about["upper"], strict=True)}
         most = None if about["kind"] in ("samples", "data") else MOST_VARIABLES  # samples have no formula to search
         box = domain_of(sides, about["within"], most)

@@ -18,10 +18,10 @@ def fitting_points(count: int, dimension: int, seed: int) -> Float[Tensor, "poin
 
     Half Sobol, half Sobol mapped by the arcsine law; a quarter of all snapped to a random face; and the corners.
     """
-    engine = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
+    engine = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=int(seed))
     x = engine.draw(count, dtype=torch.float64)
     x[: count // 2] = 0.5 - 0.5 * torch.cos(math.pi * x[: count // 2])
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(int(seed))
     snapped = count // 4
     face = torch.randint(0, dimension, (snapped,), generator=generator)
     side = torch.randint(0, 2, (snapped,), generator=generator).to(x.dtype)
@@ -39,7 +39,7 @@ def spread_points(
     if dimension == 1:
         unit = (torch.arange(count, dtype=torch.float64).unsqueeze(1) + 0.5) / count
     else:
-        unit = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed).draw(count, dtype=torch.float64)
+        unit = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=int(seed)).draw(count, dtype=torch.float64)
     return (unit - 0.5) * (1 + 2 * padding * min(h, 0.25)), h
 
 
@@ -51,5 +51,5 @@ def corners(dimension: int) -> Float[Tensor, "corner coordinate"]:
 
 def uniform_points(count: int, dimension: int, seed: int) -> Float[Tensor, "point coordinate"]:
     """Independent uniform points, and the corners: a test set unlike the fitting points."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(int(seed))
     return torch.cat([torch.rand(count, dimension, generator=generator, dtype=torch.float64), corners(dimension)])

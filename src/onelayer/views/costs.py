@@ -50,11 +50,18 @@ def plan_html(approximation: Approximation) -> str:
 
 
 def plan_followed(approximation: Approximation) -> Plan | None:
-    """The plan of a representative layer, made again from its target and tolerance; None for other methods."""
+    """The plan of a representative layer, made again from its target and tolerance.
+
+    None for other methods, and where it cannot be the same plan: a folder keeps no declared modulus.
+    """
     target, facts = approximation.target, approximation.facts
     if target is None or facts.method != "representative" or facts.layout not in get_args(Layout):
         return None
-    return plan_representative(target, approximation.certificate.tolerance, layout=cast(Layout, facts.layout))
+    try:
+        plan = plan_representative(target, approximation.certificate.tolerance, layout=cast(Layout, facts.layout))
+    except InputError:
+        return None
+    return plan if plan.units == facts.units else None
 
 
 def _plan_table(approximation: Approximation, plan: Plan, title: str) -> Table:

@@ -116,9 +116,9 @@ class Study:
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report: rates, pictures and points on one page that works offline."""
-        import onelayer
+        from ...views.report import report
 
-        return onelayer.report(self, path)
+        return report(self, path)
 
     def record(self) -> dict[str, Any]:
         """The study for JSON."""

@@ -98,8 +98,8 @@ class Summand:
 
     def truths(self, boxes: Float[np.ndarray, "box two coordinate"]) -> Int[np.ndarray, " box"]:
         """The domain's condition on every box: 1 proved, −1 refuted, 0 undecided."""
-        where = self.target.domain.within
-        if where is None:
+        within = self.target.domain.within
+        if within is None:
             return np.ones(len(boxes), dtype=np.int64)
-        found = [holds(where, [interval(a, b) for a, b in box.T.tolist()]) for box in boxes]
+        found = [holds(within, [interval(a, b) for a, b in box.T.tolist()]) for box in boxes]
         return np.array([0 if truth is None else 1 if truth else -1 for truth in found], dtype=np.int64)

@@ -162,9 +162,9 @@ class BranchAndBound:
         return reduce(Frontier.with_more, batches)
 
     def _batch(self, lower: np.ndarray, upper: np.ndarray, inherited: np.ndarray) -> Frontier:
-        where = self.target.domain.within
-        if where is not None:
-            keep = ~condition_on(Space(lower, upper), where).no
+        within = self.target.domain.within
+        if within is not None:
+            keep = ~condition_on(Space(lower, upper), within).no
             lower, upper, inherited = lower[keep], upper[keep], inherited[keep]
         if self.target.margin:
             keep = ~self._at_jump(Space(lower, upper))
