@@ -1,15 +1,11 @@
-"""The public surface, lazy imports, and the direction of imports: core < views < apps."""
+"""The public surface and lazy imports."""
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import onelayer as ol
-
-SOURCE = Path(ol.__file__).parent
 
 
 def test_public_names():
@@ -72,27 +68,3 @@ after = (random.getstate(), str(numpy.random.get_state()), torch.random.get_rng_
 sys.exit(before != after)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def imports(file: Path) -> set[str]:
-    """The modules of onelayer that a file names in its imports, as dotted names below `onelayer`."""
-    package = ("onelayer", *file.relative_to(SOURCE).parent.parts)
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            found.add(".".join([*base, *([node.module] if node.module else [])]))
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return {name.removeprefix("onelayer.") for name in found if name.startswith("onelayer.")}
-
-
-def layer(module: str) -> int:
-    return {"views": 1, "apps": 2}.get(module.split(".")[0], 0)
-
-
-def test_layers_import_downward_only():
-    for file in SOURCE.rglob("*.py"):
-        own = ".".join(file.relative_to(SOURCE).with_suffix("").parts)
-        upward = [name for name in imports(file) if layer(name) > layer(own)]
-        assert own == "__init__" or not upward, f"{own} imports {upward}"
