@@ -7,6 +7,7 @@ weights that did best there. `LayerTraining` is the training of a SingleLayerTra
 import hashlib
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -26,7 +27,7 @@ from .recipe import MOMENTUM, SUP_POWER, Recipe
 VALIDATION_NUMBERS = 2**22  # held in memory at a time when a layer is validated
 
 
-class Training:
+class Training(ABC):
     """A module on its device with its optimiser. A subclass defines the loss, the validation and the digest."""
 
     def __init__(self, model: nn.Module, recipe: Recipe, count: int, device: torch.device, constructed: bool) -> None:
@@ -34,21 +35,21 @@ class Training:
         self.optimizer = self._optimizer()
         self._epoch = -1
 
+    @abstractmethod
     def loss(self, batch: Tensor, step: int) -> Tensor:
         """The loss on a batch, given by the numbers of its samples."""
-        raise NotImplementedError
 
+    @abstractmethod
     def validated(self) -> tuple[float, float]:
         """(largest error, RMSE) on held-out samples; for labels (share of wrong answers, cross-entropy)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error(self, validated: tuple[float, float]) -> float:
         """Which of the two errors the best weights are chosen by."""
-        raise NotImplementedError
 
+    @abstractmethod
     def digest(self) -> str:
         """What identifies this training: a checkpoint with another digest is refused."""
-        raise NotImplementedError
 
     def train(self, checkpoint: Path | None, seconds: float | None, progress: Progress | None) -> History:
         """All steps, from the state of the checkpoint if there is one; the model ends with the best weights."""
