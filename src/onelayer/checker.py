@@ -47,7 +47,7 @@ DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 1
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
 NODES, BRANCHES, FORMS = 20_000, 16, 256  # at most on a box; affine functions of a nested maximum
-SHARP = 3000  # a head that would need so many boxes is sharp
+SHARP = 3000  # a head that needs this many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
@@ -1339,7 +1339,7 @@ def _above(bound: float) -> str:
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:
-    """The verdict on a model folder, within so many seconds and boxes."""
+    """The verdict on a model folder, within this many seconds and boxes."""
     started, done = time.monotonic(), count(1)
 
     def tick(box: Box) -> None:

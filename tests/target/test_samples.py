@@ -211,7 +211,7 @@ def test_certified_for_every_function_through_the_samples(certified):
     assert c.verdict == "CERTIFIED"
     assert c.observed <= c.evidence.possible_error <= c.bound <= 0.05
     assert c.bound <= 1.6 * c.evidence.possible_error
-    assert any("Lipschitz" in told for told in c.assumptions)
+    assert any("Lipschitz" in line for line in c.assumptions)
     rng = np.random.default_rng(5)
     x = np.concatenate([3 * rng.random((4000, 2)), grid(3, 2), grid(3, 60)[:59] + 3 / 118])
     for side in sides_of(data, 0.3, x):

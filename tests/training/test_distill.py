@@ -162,9 +162,9 @@ def test_a_teacher_that_is_no_function_of_its_input_is_refused(teacher):
 
 def test_a_teacher_that_answers_differently_each_time_is_refused():
     count = itertools.count()
-    wishes = {"tolerance": 3.0, "lipschitz": 100.0, "method": "representative"}
+    options = {"tolerance": 3.0, "lipschitz": 100.0, "method": "representative"}
     with pytest.raises(ol.InputError, match="two different answers"):
-        ol.distill(lambda x: x[:, 0] + next(count), domain=[(0, 1)], **wishes)
+        ol.distill(lambda x: x[:, 0] + next(count), domain=[(0, 1)], **options)
 
 
 def test_a_teacher_lost_in_its_own_rounding_is_not_certified():
@@ -225,14 +225,14 @@ def test_real_inputs_go_to_the_teacher_in_the_shape_they_were_given_in():
 
 def test_inputs_that_were_learned_from_do_not_judge():
     tokens = sequences(40).repeat(2, 1)
-    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 2, "every": 2}
+    options = {"heads": 2, "width": 16, "d_model": 8, "steps": 2, "every": 2}
     alone = sequences(80, seed=3)
-    mixed = ol.distill(Deep().eval(), torch.cat([tokens, alone]), read="pooled", held_out=0.5, **wishes)
+    mixed = ol.distill(Deep().eval(), torch.cat([tokens, alone]), read="pooled", held_out=0.5, **options)
     assert mixed.fidelity.answers < 80
     with pytest.raises(ol.InputError, match="copies"):
-        ol.distill(Deep().eval(), sequences(1).repeat(50, 1), **wishes)
+        ol.distill(Deep().eval(), sequences(1).repeat(50, 1), **options)
     with pytest.raises(ol.InputError, match="copies"):
-        ol.distill(Deep().eval(), tokens, judge=(tokens[:5], None), **wishes)
+        ol.distill(Deep().eval(), tokens, judge=(tokens[:5], None), **options)
     with pytest.raises(ol.InputError, match="copies"):
         ol.distill(network(2, 3, 1), np.ones((50, 2)), heads=2, width=8, d_model=8, steps=2)
 
@@ -261,8 +261,8 @@ def test_tokens_with_padding_are_learned():
 
 
 def test_an_interrupted_distillation_resumes_to_the_same_weights(tmp_path):
-    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 40, "every": 10, "batch": 32}
-    whole = ol.distill(Deep().eval(), sequences(), **wishes)
+    options = {"heads": 2, "width": 16, "d_model": 8, "steps": 40, "every": 10, "batch": 32}
+    whole = ol.distill(Deep().eval(), sequences(), **options)
 
     class Enough(Exception):
         pass
@@ -272,34 +272,34 @@ def test_an_interrupted_distillation_resumes_to_the_same_weights(tmp_path):
             raise Enough
 
     with pytest.raises(Enough):
-        ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", progress=stop, **wishes)
-    parts = ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **wishes)
+        ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", progress=stop, **options)
+    parts = ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **options)
     for a, b in zip(whole.student.state_dict().values(), parts.student.state_dict().values(), strict=True):
         assert torch.equal(a, b)
     with pytest.raises(ol.InputError, match="of this very training"):
-        ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **(wishes | {"seed": 1}))
+        ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", **(options | {"seed": 1}))
     other = Deep().eval()
     with torch.no_grad():
         other.embedding.weight.neg_()
     with pytest.raises(ol.InputError, match="of this very training"):
-        ol.distill(other, sequences(), checkpoint=tmp_path / "c", **wishes)
+        ol.distill(other, sequences(), checkpoint=tmp_path / "c", **options)
 
 
 def test_a_distillation_that_runs_out_of_time_resumes_from_its_last_step(tmp_path):
-    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 6, "every": 6, "batch": 32}
-    whole = ol.distill(Deep().eval(), sequences(), **wishes)
+    options = {"heads": 2, "width": 16, "d_model": 8, "steps": 6, "every": 6, "batch": 32}
+    whole = ol.distill(Deep().eval(), sequences(), **options)
     for _ in range(6):  # a single step each time
-        parts = ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", seconds=1e-9, **wishes)
+        parts = ol.distill(Deep().eval(), sequences(), checkpoint=tmp_path / "c", seconds=1e-9, **options)
     assert parts.history.stopped == "time is up" or parts.history.best == 6
     for a, b in zip(whole.student.state_dict().values(), parts.student.state_dict().values(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_pooled_and_logits():
-    wishes = {"heads": 2, "width": 16, "d_model": 8, "steps": 20, "every": 20}
-    pooled = ol.distill(Deep().eval(), sequences(), read="pooled", **wishes)
+    options = {"heads": 2, "width": 16, "d_model": 8, "steps": 20, "every": 20}
+    pooled = ol.distill(Deep().eval(), sequences(), read="pooled", **options)
     assert pooled.student(sequences(3), torch.ones(3, 6, dtype=torch.bool)).shape == (3, 16)
-    logits = ol.distill(Deep().eval(), sequences(), read="logits", temperature=2.0, **wishes)
+    logits = ol.distill(Deep().eval(), sequences(), read="logits", temperature=2.0, **options)
     assert logits.fidelity.answers == 20 * 6
 
 

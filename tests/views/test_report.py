@@ -72,12 +72,12 @@ def test_a_layer_too_large_for_a_page_says_so():
 @pytest.mark.usefixtures("as_user")
 def test_written_by_build_and_by_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    wishes = ["build", "x1**2", "--domain", "0:1", "--eps", "0.1"]
-    assert main([*wishes, "--out", "square"]) == 0
+    arguments = ["build", "x1**2", "--domain", "0:1", "--eps", "0.1"]
+    assert main([*arguments, "--out", "square"]) == 0
     assert "report.html" in capsys.readouterr().out
     assert (tmp_path / "square" / "report.html").stat().st_size > 1e6
     assert main(["check", "square"]) == 0  # a report beside the certificate disturbs nothing
-    assert main([*wishes, "--out", "plain", "--no-report"]) == 0
+    assert main([*arguments, "--out", "plain", "--no-report"]) == 0
     assert not (tmp_path / "plain" / "report.html").exists()
     assert main(["report", "plain"]) == 0
     assert (tmp_path / "plain" / "report.html").exists()

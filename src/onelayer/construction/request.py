@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from ..common.budget import Budget
 from ..common.checks import require_choice, require_seconds, require_seed, require_whole
@@ -25,11 +25,7 @@ Construction = Literal["auto", "gates", "memory"]
 POOL_GOAL = 0.9  # share of the tolerance allowed on the pool: the certificate needs some of it
 FLOAT32_SHARE = 0.25  # share of the tolerance kept for rounding in float32
 MOST_POLISHED_UNITS = 1000  # a step of polishing costs the cube of their number
-CHOICES = {
-    "method": ("polished", "solved", "representative"),
-    "construction": ("auto", "gates", "memory"),
-    "layout": ("token", "wide", "heads"),
-}
+CHOICES = {"method": get_args(Method), "construction": get_args(Construction), "layout": get_args(Layout)}
 
 
 @dataclass(frozen=True)

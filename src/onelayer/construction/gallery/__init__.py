@@ -19,3 +19,7 @@ _TOKENS = (histogram, first_occurrence, copy_where, parity, majority)
 ENTRIES: dict[str, Callable[..., Approximation]] = {f.__name__: f for f in (*_ORDER, *_NUMBERS, *_TOKENS)}
 
 __all__ = ["ENTRIES", *ENTRIES]
+
+
+def __dir__() -> list[str]:
+    return __all__
