@@ -13,8 +13,9 @@ from torch import Tensor
 
 from .common.checks import require_seconds
 from .common.errors import InputError
+from .common.numbers import at_most
 from .common.progress import Progress
-from .common.table import Table, at_most
+from .common.table import Table
 from .model.explanation import Explanation, explain
 from .model.history import History
 from .model.transformer import SingleLayerTransformer

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from onelayer.common.table import Table, at_least, at_most, duration
+from onelayer.common.numbers import at_least, at_most
+from onelayer.common.table import Table, duration
 
 
 @pytest.mark.parametrize("value", [8.4714e-07, 8.4716e-07, 0.1, 1 / 3, 12345.6, 1e-300, 999.99, 5e-324])

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import onelayer as ol
-from onelayer.common.table import at_most
+from onelayer.common.numbers import at_most
 
 TWO, THREE = [(0, 1)] * 2, [(0, 1)] * 3
 RUNGE_2 = "1/(1 + 16*((x1-0.5)**2 + (x2-0.5)**2))"

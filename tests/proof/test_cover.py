@@ -13,7 +13,7 @@ import hunting
 import onelayer as ol
 from cases import random_layer
 from onelayer.common.budget import Budget
-from onelayer.common.table import at_most
+from onelayer.common.numbers import at_most
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula.float_bounds import evaluate_bounded, evaluate_bounded_on_grids

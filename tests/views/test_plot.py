@@ -12,7 +12,7 @@ import torch
 import onelayer as ol
 from cases import plain_config, random_model
 from onelayer.apps.cli import main
-from onelayer.common.table import at_most
+from onelayer.common.numbers import at_most
 from onelayer.views import certificate_text, terminal
 from onelayer.views.figures import signed_log
 from onelayer.views.head_map import head_map_of

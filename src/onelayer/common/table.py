@@ -2,22 +2,11 @@
 
 import html
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 
 def show(value: object) -> str:
     """A cell as text: floats with four significant digits, everything else as it prints."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def at_most(value: float, digits: int = 4) -> str:
-    """A proved upper bound as text, rounded up, so that the printed number is proved too."""
-    return f"{float(Context(digits, ROUND_CEILING).create_decimal(value)):.{digits}g}"
-
-
-def at_least(value: float, digits: int = 4) -> str:
-    """A proved lower bound as text, rounded down."""
-    return f"{float(Context(digits, ROUND_FLOOR).create_decimal(value)):.{digits}g}"
 
 
 def duration(seconds: float) -> str:

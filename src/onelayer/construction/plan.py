@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from ..common.checks import known_options, require_choice
 from ..common.errors import InputError
-from ..common.table import Table, at_most
+from ..common.numbers import at_most
+from ..common.table import Table
 from ..layer.assemble import Layout
 from ..model.config import LayerConfig
 from ..target.domain import Sides

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ..common.errors import InputError
-from ..common.table import at_least
+from ..common.numbers import at_least
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..target.points import uniform_points
 from ..target.smallest import smallest_by_modulus, smallest_of_formula

@@ -20,8 +20,9 @@ import numpy as np
 from ..approximation import Approximation
 from ..common.checks import is_number, is_whole, known_options, require_seconds
 from ..common.errors import InputError
+from ..common.numbers import at_most
 from ..common.progress import Progress
-from ..common.table import Table, at_most
+from ..common.table import Table
 from ..pipeline import build, certify
 from ..target.points import fitting_points
 from ..target.target import Target, require_tolerance, target_of

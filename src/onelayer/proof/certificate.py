@@ -13,7 +13,8 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from ..common.table import Table, at_least, at_most
+from ..common.numbers import at_least, at_most
+from ..common.table import Table
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
 

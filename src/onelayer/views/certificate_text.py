@@ -4,7 +4,8 @@ import math
 from typing import Any
 
 from ..approximation import Approximation
-from ..common.table import Table, at_least, at_most
+from ..common.numbers import at_least, at_most
+from ..common.table import Table
 from ..proof.certificate import Certificate
 
 HOW = {

@@ -6,7 +6,8 @@ from typing import cast, get_args
 
 from ..approximation import Approximation
 from ..common.errors import InputError
-from ..common.table import Table, at_most
+from ..common.numbers import at_most
+from ..common.table import Table
 from ..construction.plan import Plan
 from ..construction.representative.layer import plan_representative
 from ..layer.assemble import Layout

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..approximation import Approximation
-from ..common.table import at_most
+from ..common.numbers import at_most
 from ..model.explanation import Explanation
 from ..model.history import History
 from ..model.inspection import Inspection

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..approximation import Approximation
-from ..common.table import at_most
+from ..common.numbers import at_most
 from ..model.inspection import inspect
 from . import certificate_text
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..approximation import Approximation
 from ..common.errors import InputError
-from ..common.table import Table, at_most
+from ..common.numbers import at_most
+from ..common.table import Table
 from ..model.inspection import Inspection, inspect
 from .head_map import HeadMap, head_map_of
 from .scene import scenes

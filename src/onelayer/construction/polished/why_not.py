@@ -2,7 +2,7 @@
 
 import math
 
-from ...common.table import at_most
+from ...common.numbers import at_most
 from ..forecast import extrapolated
 from .refine import Refined
 from .search import UnitSearch

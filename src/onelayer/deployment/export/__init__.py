@@ -15,7 +15,8 @@ from typing import Any, Literal
 from ...approximation import Approximation
 from ...common.checks import known_options, require_choice, require_seed, require_whole
 from ...common.errors import InputError
-from ...common.table import Table, at_most
+from ...common.numbers import at_most
+from ...common.table import Table
 from . import c, onnx, torch
 from .place import require_place, write
 from .subject import Made, Subject, subject_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...common.errors import InputError
-from ...common.table import at_most
+from ...common.numbers import at_most
 from . import c_form, c_layer
 from .subject import Bound, Made, Measured, Subject
 

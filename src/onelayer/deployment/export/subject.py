@@ -16,7 +16,7 @@ import torch
 from ... import __version__
 from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.table import at_most
+from ...common.numbers import at_most
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer

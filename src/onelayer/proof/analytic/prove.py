@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from ...common.budget import Budget
+from ...common.numbers import at_most
 from ...common.progress import Progress
-from ...common.table import at_most
 from ...formula.additive import components, links_of, maximal, parts_of
 from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT64

@@ -19,9 +19,9 @@ import numpy as np
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
+from ...common.numbers import at_most
 from ...common.outward import UP_FEW
 from ...common.progress import Progress
-from ...common.table import at_most
 from ...formula.float_bounds import ULPS
 from ...formula.rewriting import plain
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra, condition_on

@@ -13,7 +13,8 @@ from torch import nn
 
 from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.table import Table, at_most
+from ...common.numbers import at_most
+from ...common.table import Table
 from ...deployment.student_folder import save_student
 from ...model.history import History
 from ...model.token_encoder import TokenEncoder

@@ -1,0 +1,24 @@
+"""Numbers as text that claims nothing false: an upper bound rounded up, a lower bound down, a point so that it reads back."""
+
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+
+
+def at_most(value: float, digits: int = 4) -> str:
+    """A proved upper bound as text, rounded up, so that the printed number is proved too."""
+    return f"{float(Context(digits, ROUND_CEILING).create_decimal(value)):.{digits}g}"
+
+
+def at_least(value: float, digits: int = 4) -> str:
+    """A lower bound as text, rounded down."""
+    return f"{float(Context(digits, ROUND_FLOOR).create_decimal(value)):.{digits}g}"
+
+
+def exact(value: float) -> str:
+    """A number as the shortest text that reads back to the same float: 0.1, 3, 1e-07."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def point(values: Iterable[float]) -> str:
+    """A point, every coordinate exact: (0.1, 3)."""
+    return f"({', '.join(map(exact, values))})"
