@@ -75,7 +75,7 @@ def kind(case: hunting.Case) -> str:
         return "weights not finite"
     if "*((x1-(" in case.target.text or case.target.text.startswith("3 + 0*x1"):
         return "equal to the target up to rounding"
-    where = ", part of a box" if case.target.domain.where else ""
+    where = ", part of a box" if case.target.domain.within else ""
     return f"{case.target.dimension}-D{where}"
 
 
