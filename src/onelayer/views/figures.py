@@ -62,7 +62,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     names = approximation.domain.names
     proved = math.isfinite(bound)
     believed = " if f is as declared" if rests_on_declarations(approximation.certificate) else ""
-    label = f"±bound {at_most(bound)}, proved{believed}" if proved else ""
+    label = f"±bound {approximation.certificate.bound_text}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
         figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))
         if proved:
@@ -116,7 +116,8 @@ def overview_figure(approximation: Approximation, scene: Scene, output: int = 0)
     if error is not None:
         limit = bound if math.isfinite(bound) else float(np.nanmax(np.abs(error)))
         shades = {"colorscale": DIVERGING, "reversescale": True, "zmin": -limit, "zmax": limit}
-        pictures.append((f"T − f within ±{limit:.2g}" + ("" if math.isfinite(bound) else ", observed"), error, shades))
+        within = approximation.certificate.bound_text if math.isfinite(bound) else f"{at_most(limit)}, observed"
+        pictures.append((f"T − f within ±{within}", error, shades))
     n = len(pictures)
     figure = make_subplots(rows=1, cols=n, subplot_titles=[title for title, _, _ in pictures], horizontal_spacing=0.16)
     for i, (title, z, shades) in enumerate(pictures):
