@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .common.checks import require_seconds
 from .common.errors import InputError
+from .common.numbers import exact
 from .common.progress import Progress
 from .common.table import Table
 from .model.explanation import Explanation, explain
@@ -260,6 +261,7 @@ class Approximation:
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.bound_text),
             ("observed error", f"{c.observed_text} at {c.observed_points:,} {where}"),
+            *([("margin around jumps", exact(c.margin))] if c.margin else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),
             ("parameters", f"{self.parameters:,}"),

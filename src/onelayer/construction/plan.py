@@ -49,7 +49,7 @@ class Plan:
         """What the bound is; a method without a forecast of the error aims at the tolerance."""
         if self.proved:
             return "proved"
-        return "aimed at" if self.bound == self.tolerance else "estimate"
+        return "estimate, aimed at" if self.bound == self.tolerance else "estimate"
 
     def table(self) -> Table:
         rows: list[tuple[object, ...]] = [

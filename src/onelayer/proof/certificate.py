@@ -143,7 +143,8 @@ class Certificate:
     @property
     def bound_text(self) -> str:
         """The bound as text, rounded up, but not above a tolerance that it keeps."""
-        return at_most(self.bound, limit=self.tolerance) if math.isfinite(self.bound) else "none proved"
+        limit = self.tolerance if self.tolerance_asked else math.inf
+        return at_most(self.bound, limit=limit) if math.isfinite(self.bound) else "none proved"
 
     @property
     def observed_text(self) -> str:

@@ -18,7 +18,7 @@ VIEW: dict[str, Any] = {  # of surfaces: the whole box and its labels fit in the
 
 
 def error_colours() -> dict[str, Any]:
-    """How every map of T − f is coloured: negative blue, positive red. A list, since the name means another scale in plotly.js."""
+    """How every map of T − f is coloured: negative blue, positive red. A list: plotly.js means another scale by the name."""
     from plotly.colors import get_colorscale
 
     return {"colorscale": get_colorscale(DIVERGING), "reversescale": True}
