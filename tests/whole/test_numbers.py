@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -229,6 +230,22 @@ def test_a_plan_shows_no_estimate_above_the_tolerance(capsys):
     main(["plan", "sin(x1)", "--domain", "0:1", "--eps", "0.01"])
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(("solved", "polished"))]
     assert [row[6:] for row in rows] == [["0.01", "estimate,", "aimed", "at"]] * 2
+
+
+NAMES = "bound|tolerance|margin|observed|witness|lipschitz|evaluation_error|least|share|difference"
+ROUNDED = re.compile(r"\{[^{}]*\b(" + NAMES + r")\b[^{}:]*:[^{}]*[gefG]\}")
+
+
+def test_no_source_rounds_such_a_number_to_the_nearest():
+    source = Path(ol.__file__).parent
+    files = [path for path in source.rglob("*") if path.suffix in (".py", ".js")]
+    assert len(files) > 300
+    for path in files:
+        text = path.read_text()
+        assert not ROUNDED.search(text), f"{path.name}: {ROUNDED.search(text)[0]}"
+        assert path.name in ("numbers.js", "form.js") or not re.search(r"toPrecision|toExponential", text), path.name
+    assert ROUNDED.search('f"{c.tolerance:.4g}"')
+    assert ROUNDED.search("f'{self.margin:g}'")
 
 
 # -- what no certificate of a layer holds -------------------------------------------------------------------------------

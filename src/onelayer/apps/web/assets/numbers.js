@@ -7,7 +7,8 @@ const text = (count, power) => (count * 10 ** power).toFixed(Math.min(100, Math.
 // A number above 0 to a few digits, rounded up or down: its decimal digits are all there, and the others are cut off.
 function rounded(v, up) {
   const [figures, power] = v.toExponential(100).replace(".", "").split("e"), more = up && /[1-9]/.test(figures.slice(DIGITS));
-  return String(Number(`${Number(figures.slice(0, DIGITS)) + (more ? 1 : 0)}e${Number(power) + 1 - DIGITS}`));
+  const found = Number(`${Number(figures.slice(0, DIGITS)) + (more ? 1 : 0)}e${Number(power) + 1 - DIGITS}`);
+  return found < 1e-4 ? found.toExponential() : String(found);
 }
 
 // An upper bound, rounded up.
