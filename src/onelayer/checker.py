@@ -1335,8 +1335,8 @@ def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, numbers: 
 
 def _above(bound: float, tolerance: float) -> str:
     """A proved bound with six digits, rounded up: what is printed is proved as well. With all digits near the tolerance."""
-    text = f"{float(Context(6, ROUND_CEILING).create_decimal(bound)):.6g}"
-    return text if float(text) <= tolerance else repr(bound)
+    rounded = float(Context(6, ROUND_CEILING).create_decimal(bound))
+    return f"{rounded:.6g}" if rounded <= tolerance else repr(bound)
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:
