@@ -233,7 +233,7 @@ def test_a_plan_shows_no_estimate_above_the_tolerance(capsys):
 
 
 NAMES = "bound|tolerance|margin|observed|witness|lipschitz|evaluation_error|least|share|difference"
-ROUNDED = re.compile(r"\{[^{}]*\b(" + NAMES + r")\b[^{}:]*:[^{}\s"]*[gefG]\}")
+ROUNDED = re.compile(r"\{[^{}]*\b(" + NAMES + r")\b[^{}:]*:[^{}\s]*[gefG]\}")
 
 
 def test_no_source_rounds_such_a_number_to_the_nearest():
