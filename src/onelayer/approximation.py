@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .common.checks import require_seconds
 from .common.errors import InputError
-from .common.numbers import at_most
+from .common.numbers import exact
 from .common.progress import Progress
 from .common.table import Table
 from .model.explanation import Explanation, explain
@@ -39,21 +39,34 @@ CHUNK = 2**22  # attention weights or hidden units held at a time when evaluatin
 
 @dataclass(frozen=True)
 class Facts:
-    """How an approximation came about, kept in its folder: heads in order as (kind, count), Σ|c|, seconds, units."""
+    """How an approximation came about, kept in its folder: heads in order as (kind, count), Σ|c|, seconds, units.
+
+    Sizes of the weights are None where they are not known, as for trained layers.
+    """
 
     method: str
     construction: str
     layout: str  # "token", "wide" or "heads", or "position": every token is read out
     heads: tuple[tuple[str, int], ...]
     units: int
-    total: float  # Σ|c|: how much the heads cancel
+    total: float | None = None  # Σ|c|: how much the heads cancel
     seconds: float = 0.0
     seed: int = 0
     places: tuple[int, ...] = (0,)  # rows of the model that hold the outputs
     notes: tuple[str, ...] = ()
-    amplitude: float = 0.0  # the most that all heads together can contribute: float32 rounding is proportional to it
-    largest_score: float = 0.0  # sharp heads make certificates expensive
+    amplitude: float | None = (
+        None  # the most that all heads together can contribute: float32 rounding is proportional to it
+    )
+    largest_score: float | None = None  # sharp heads make certificates expensive
     story: str = ""  # what every head does, in words
+
+    @property
+    def sizes(self) -> list[tuple[str, str]]:
+        """Rows of a table: Σ|c|, amplitude and largest score, those that are known."""
+        sums = {"Σ|c|": self.total, "amplitude": self.amplitude}
+        known = {name: f"{size:.4g}" for name, size in sums.items() if size is not None}
+        rows = [(", ".join(known), ", ".join(known.values()))] if known else []
+        return rows if self.largest_score is None else [*rows, ("largest score", f"{self.largest_score:.4g}")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +251,6 @@ class Approximation:
 
     def table(self) -> Table:
         c = self.certificate
-        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         where = {"data": "held-out samples", "samples": "stored samples"}.get(self.description.kind, "points")
         rows: list[tuple[object, ...]] = [
@@ -246,14 +258,14 @@ class Approximation:
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
             ("verdict", c.verdict if self.unchanged else f"none: the weights were changed after they were {c.verdict}"),
-            ("tolerance", f"{c.tolerance:.4g}"),
-            ("bound (proved)", bound),
-            ("observed error", f"{c.observed:.4g} at {c.observed_points:,} {where}"),
+            ("tolerance", c.tolerance_text),
+            ("bound (proved)", c.bound_text),
+            ("observed error", f"{c.observed_text} at {c.observed_points:,} {where}"),
+            *([("margin around jumps", exact(c.margin))] if c.margin else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),
             ("parameters", f"{self.parameters:,}"),
-            ("Σ|c|, amplitude", f"{self.facts.total:.4g}, {self.facts.amplitude:.4g}"),
-            ("largest score", f"{self.facts.largest_score:.4g}"),
+            *self.facts.sizes,
             ("seconds", f"{self.facts.seconds:.2f}"),
             *(("what heads do" if i == 0 else "", line) for i, line in enumerate(textwrap.wrap(self.facts.story, 100))),
             *(("note", note) for note in self.facts.notes),

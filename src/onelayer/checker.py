@@ -1159,9 +1159,9 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box],
             sides = {i: side for n in numbers for i, side in zip(parts[n].axes, best[n][k][1], strict=True)}
             box = [sides[i] for i in sorted(sides)]
             if known and seen + low > bound:
-                raise Verdict("INVALID", f"|T − f| ≥ {float(seen + low):.6g} is above the claimed {bound:.6g}", box)
+                raise Verdict("INVALID", f"|T − f| ≥ {-up(-seen - low)!r} is above the claimed {bound!r}", box)
             if known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound:
-                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound:.6g}", box)
+                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound!r}", box)
             total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
             proved = max(proved, total)
             if total > bound and todo is None:
@@ -1302,7 +1302,7 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
                     for part in parts:
                         g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
                     proved = search(parts, g, bound, tick)
-                return Verdict("VALID", f"sup |T − f| ≤ {_above(bound)} ≤ {tolerance!r}", None, proved)
+                return Verdict("VALID", f"sup |T − f| ≤ {_above(bound, tolerance)} ≤ {tolerance!r}", None, proved)
             except Verdict as found:
                 if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                     raise
@@ -1330,12 +1330,13 @@ def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, numbers: 
     far = any(abs(v) - r > tolerance for v, r in zip(found, rounding, strict=True))
     need(far, "at the witness the error is not proved to exceed the tolerance")
     need(not any(abs(v) - r > bound for v, r in zip(found, rounding, strict=True)), "the witness exceeds the bound too")
-    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance:.6g} at {witness}")
+    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
 
 
-def _above(bound: float) -> str:
-    """A proved bound with six digits, rounded up: what is printed is proved as well."""
-    return f"{float(Context(6, ROUND_CEILING).create_decimal(bound)):.6g}"
+def _above(bound: float, tolerance: float) -> str:
+    """A proved bound with six digits, rounded up: what is printed is proved as well. With all digits near the tolerance."""
+    rounded = float(Context(6, ROUND_CEILING).create_decimal(bound))
+    return f"{rounded:.6g}" if rounded <= tolerance else repr(bound)
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:

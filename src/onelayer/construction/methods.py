@@ -51,7 +51,7 @@ def facts_of(found: Found, request: Request, seconds: float) -> Facts:
     layer, notes = found.layer, (*uncertainty_notes(request.target.uncertainty, request.tolerance), *found.notes)
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
-    method, construction, amplitude, largest_score = "solved", "symmetric", 0.0, 0.0
+    method, construction, amplitude, largest_score = "solved", "symmetric", None, None
     if not isinstance(layer, SymmetricLayer):
         method, construction = request.method, "memory" if isinstance(layer, MemoryLayer) else "gates"
         amplitude, largest_score = amplitude_of(layer), largest_score_of(layer)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..common.checks import known_options, require_choice
 from ..common.errors import InputError
-from ..common.numbers import at_most
+from ..common.numbers import at_most, exact
 from ..common.table import Table
 from ..layer.assemble import Layout
 from ..model.config import LayerConfig
@@ -39,18 +39,29 @@ class Plan:
     def operations(self) -> int:
         return self.config.operations
 
+    @property
+    def bound_text(self) -> str:
+        """The bound as text: rounded up, but not above the tolerance."""
+        return at_most(self.bound, limit=self.tolerance)
+
+    @property
+    def bound_kind(self) -> str:
+        """What the bound is; a method without a forecast of the error aims at the tolerance."""
+        if self.proved:
+            return "proved"
+        return "estimate, aimed at" if self.bound == self.tolerance else "estimate"
+
     def table(self) -> Table:
-        kind = "proved, before building" if self.proved else "estimate"
         rows: list[tuple[object, ...]] = [
             ("method", self.method),
-            ("tolerance", f"{self.tolerance:.4g}"),
+            ("tolerance", exact(self.tolerance)),
             ("units", f"{self.units:,}"),
             ("cells", " × ".join(map(str, self.counts)) if self.counts else "-"),
             ("sharpness (per side)", f"{self.sharpness:.4g}"),
             ("parameters", f"{self.parameters:,}"),
             ("bytes", f"{self.bytes:,}"),
             ("operations per evaluation", f"{self.operations:,}"),
-            (f"bound ({kind})", at_most(self.bound)),
+            (f"bound ({self.bound_kind}{', before building' if self.proved else ''})", self.bound_text),
             ("modulus", self.modulus),
         ]
         return Table("Plan", ("", "value"), rows)
@@ -128,9 +139,8 @@ class Plans:
         columns = ("method", "units", "parameters", "bytes", "operations", "sharpness", "bound", "")
         table = Table("Plan", columns)
         for p in self.plans:
-            kind = "proved" if p.proved else "estimate"
             size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
-            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", at_most(p.bound), kind))
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", p.bound_text, p.bound_kind))
         return table
 
     def __str__(self) -> str:

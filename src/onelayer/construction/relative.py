@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ..common.errors import InputError
-from ..common.numbers import at_least
+from ..common.numbers import at_least, at_most
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..target.points import uniform_points
 from ..target.smallest import smallest_by_modulus, smallest_of_formula
@@ -46,7 +46,7 @@ def relative_to(target: Target, share: float) -> RelativeTolerance:
         known = "sampled"
         least = seen = _sampled(target)
     if not least > 0:
-        found = f"f may be 0 (the smallest |f| seen is {seen:.3g})" if seen else "f may be 0"
+        found = f"f may be 0 (the smallest |f| seen is {at_most(seen, 3)})" if seen else "f may be 0"
         raise InputError("a relative tolerance, for a function without zeros", found, "give an absolute tolerance")
     relative = RelativeTolerance(share, least, known)
     require_tolerance(relative.tolerance)

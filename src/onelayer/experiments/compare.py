@@ -20,7 +20,7 @@ import numpy as np
 from ..approximation import Approximation
 from ..common.checks import is_number, is_whole, known_options, require_seconds
 from ..common.errors import InputError
-from ..common.numbers import at_most
+from ..common.numbers import at_least, at_most, exact
 from ..common.progress import Progress
 from ..common.table import Table
 from ..pipeline import build, certify
@@ -58,9 +58,14 @@ class Entrant:
     def cells(self) -> tuple[object, ...]:
         if math.isnan(self.observed):
             return (self.name, "–", "–", "–", "–", "–", "–", self.note)
-        bound = f"{at_most(self.bound, 3)}" if math.isfinite(self.bound) else "–"
-        numbers = (f"{self.parameters:,}", f"{self.seconds:.1f}", f"{self.observed:.2g}", f"{self.rmse:.2g}", bound)
-        return (self.name, *numbers, f"{self.points_per_second:.2g}", self.note)
+        costs, speed = (f"{self.parameters:,}", f"{self.seconds:.1f}"), f"{self.points_per_second:.2g}"
+        errors = (at_least(self.observed, 2), f"{self.rmse:.2g}", self.bound_text)
+        return (self.name, *costs, *errors, speed, self.note)
+
+    @property
+    def bound_text(self) -> str:
+        """The bound as text, rounded up; a dash where nothing is proved."""
+        return at_most(self.bound, 3) if math.isfinite(self.bound) else "–"
 
 
 COLUMNS = ("", "parameters", "seconds", "observed error", "RMSE", "bound (proved)", "points/s", "note")
@@ -78,7 +83,7 @@ class Comparison:
     samples: tuple[Entrant, ...] = ()
 
     def table(self) -> Table:
-        return Table(f"{self.target}, tolerance {self.tolerance:g}", COLUMNS, [e.cells for e in self.entrants])
+        return Table(f"{self.target}, tolerance {exact(self.tolerance)}", COLUMNS, [e.cells for e in self.entrants])
 
     def tables(self) -> list[Table]:
         """The comparison, then error against size and against the number of samples, if requested."""

@@ -13,7 +13,7 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from ..common.numbers import at_least, at_most
+from ..common.numbers import at_least, at_most, exact
 from ..common.table import Table
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
@@ -47,7 +47,7 @@ class RelativeTolerance:
 
     def __str__(self) -> str:
         how = {"proved": "proved", "declared": "by the declared modulus", "sampled": "sampled, not proved"}[self.known]
-        return f"{self.share:g} of |f| ≥ {at_least(self.least, 6)} ({how})"
+        return f"{exact(self.share)} of |f| ≥ {at_least(self.least, 6)} ({how})"
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,31 @@ class Certificate:
         return "CERTIFIED" if proved and consistent else "UNDECIDED"
 
     @property
+    def tolerance_asked(self) -> bool:
+        """Whether there is a tolerance beside the bound; a lemma may give its own bound where nobody asked for one."""
+        return self.method != "lemma" or self.tolerance != self.bound
+
+    @property
+    def tolerance_text(self) -> str:
+        """The tolerance as text, with all its digits."""
+        return exact(self.tolerance) if self.tolerance_asked else "none asked for"
+
+    @property
+    def bound_text(self) -> str:
+        """The bound as text, rounded up, but not above a tolerance that it keeps."""
+        limit = self.tolerance if self.tolerance_asked else math.inf
+        return at_most(self.bound, limit=limit) if math.isfinite(self.bound) else "none proved"
+
+    @property
+    def observed_text(self) -> str:
+        """The observed error as text, rounded down: the supremum is at least this large."""
+        return at_least(self.observed)
+
+    @property
     def _relative(self) -> str:
         """What a relative tolerance is relative to; empty for an absolute one."""
         about = self.evidence.relative
-        return f" = {about.share:g} of |f| ≥ {at_least(about.least, 6)} ({about.known})" if about else ""
+        return f" = {exact(about.share)} of |f| ≥ {at_least(about.least, 6)} ({about.known})" if about else ""
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
@@ -155,17 +176,16 @@ class Certificate:
         return Certificate(**kept)
 
     def table(self) -> Table:
-        bound = at_most(self.bound) if math.isfinite(self.bound) else "none proved"
         rows: list[tuple[object, ...]] = [
             ("verdict", self.verdict),
-            ("tolerance", f"{self.tolerance:.4g}{self._relative}"),
-            ("bound (proved)", bound),
-            ("observed error", f"{self.observed:.4g} at {self.observed_points:,} points"),
+            ("tolerance", f"{self.tolerance_text}{self._relative}"),
+            ("bound (proved)", self.bound_text),
+            ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),
-            *([("margin around jumps", f"{self.margin:g}")] if self.margin else []),
-            *([("witness", ", ".join(f"{v!r}" for v in self.witness))] if self.witness is not None else []),
+            *([("margin around jumps", exact(self.margin))] if self.margin else []),
+            *([("witness", ", ".join(map(exact, self.witness)))] if self.witness is not None else []),
             *(("assumes", a) for a in self.assumptions),
         ]
         return Table("Certificate", ("", "value"), rows)

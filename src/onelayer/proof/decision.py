@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ..common.budget import Budget
+from ..common.numbers import exact
 from ..formula import Formula
 from ..formula.rewriting import parted
 from ..formula.tree import Call, Where, postorder
@@ -143,7 +144,7 @@ def unless_contradicted(certificate: Certificate) -> Certificate:
     """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
     if certificate.observed <= certificate.bound:
         return certificate
-    observed, bound = f"{certificate.observed:.3g}", f"{certificate.bound:.3g}"
+    observed, bound = exact(certificate.observed), exact(certificate.bound)
     contradiction = f"contradicted: an error of {observed} was observed, above the bound {bound}"
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..common.checks import require_choice
 from ..common.errors import InputError
+from ..common.numbers import exact
 from .decoding import Decoding
 from .domain import MOST_VARIABLES, Domain, domain_of
 from .target import Target
@@ -89,7 +90,7 @@ class Description:
         known = (x >= 0) & (x < self.vocabulary) & (x == x.round())
         if not known.all():
             found = x[~known][0].item()
-            raise InputError(f"tokens 0, 1, …, {self.vocabulary - 1}", f"{found:g}", "number the tokens from 0 on")
+            raise InputError(f"tokens 0, 1, …, {self.vocabulary - 1}", exact(found), "number the tokens from 0 on")
         return torch.nn.functional.one_hot(x.long(), self.vocabulary).to(x.dtype)
 
     def shaped(self, y: Tensor, single: bool) -> Tensor:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..common.errors import InputError
+from ..common.numbers import at_least, exact
 from ..common.outward import UP_FEW, U
 from .domain import Domain
 from .samples import Data
@@ -79,8 +80,8 @@ class Envelope:
         factor = self._factor()
         larger = f"constants {factor:.4g} times as large fit the samples" if np.isfinite(factor) else "larger constants"
         raise InputError(
-            f"samples that obey the declared Lipschitz constants {', '.join(f'{L:g}' for L in self.lipschitz[:8])}",
-            f"samples {first} and {second}, whose values differ by {apart:.6g} where {allowed:.6g} is allowed",
+            f"samples that obey the declared Lipschitz constants {', '.join(map(exact, self.lipschitz[:8]))}",
+            f"samples {first} and {second}, whose values differ by {exact(apart)} where {exact(allowed)} is allowed",
             f"{larger}; or declare evaluation_error",
         )
 
@@ -130,7 +131,7 @@ def uncertainty_notes(uncertainty: float, tolerance: float) -> tuple[str, ...]:
     """A note where f is uncertain by more than the tolerance: no layer can be certified then."""
     if uncertainty <= tolerance:
         return ()
-    found = f"the samples and the Lipschitz constants leave f open by ±{uncertainty:.3g} somewhere"
+    found = f"the samples and the Lipschitz constants leave f open by ±{at_least(uncertainty, 3)} somewhere"
     return (f"{found}: more samples there, or smaller constants, or a larger tolerance",)
 
 

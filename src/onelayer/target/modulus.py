@@ -18,6 +18,7 @@ import numpy as np
 
 from ..common.checks import is_number
 from ..common.errors import InputError
+from ..common.numbers import at_most, exact
 from ..common.outward import UP_FEW
 from ..formula import Formula
 from ..formula.additive import parts_of
@@ -39,7 +40,8 @@ class Modulus:
 
     def __str__(self) -> str:
         if self.lipschitz is not None:
-            return f"{self.kind} Lipschitz constants {', '.join(f'{L:.4g}' for L in self.lipschitz)}"
+            text = exact if self.kind == "declared" else at_most
+            return f"{self.kind} Lipschitz constants {', '.join(map(text, self.lipschitz))}"
         return f"{self.kind} modulus of continuity"
 
 
@@ -86,7 +88,7 @@ def _derived(target: "Target", formula: Formula) -> Modulus:
 def _checked(omega: Callable[[float], float], r: float) -> float:
     value = float(omega(r))
     if not value >= 0:
-        raise InputError("modulus(r) ≥ 0 for every r ≥ 0", f"modulus({r:g}) = {value}", "declare a valid modulus")
+        raise InputError("modulus(r) ≥ 0 for every r ≥ 0", f"modulus({exact(r)}) = {value}", "declare a valid modulus")
     return value
 
 

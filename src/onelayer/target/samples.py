@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 
 from ..common.checks import LARGEST_SEED, require_whole
 from ..common.errors import InputError
+from ..common.numbers import exact
 from .domain import MOST_VARIABLES, Domain
 
 HELD_OUT = 10  # one sample in this many
@@ -96,7 +97,7 @@ class Data:
         flat = np.flatnonzero(~(high - low > 1e-290))
         if len(flat):
             name = f"x{flat[0] + 1}"
-            found = f"{name} = {low[flat[0]]:g} in all of them"
+            found = f"{name} = {exact(low[flat[0]])} in all of them"
             raise InputError(f"samples that differ in {name}", found, f"leave {name} out, or give a domain")
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
@@ -180,9 +181,9 @@ def read_samples(
         bad = ~(np.abs(array) <= largest)
         if bad.any():
             row = int(bad.any(axis=1).argmax())
-            found = f"{array[row][bad[row]][0]:g} in {name}, {row_name(row, row_names)}"
+            found = f"{exact(array[row][bad[row]][0])} in {name}, {row_name(row, row_names)}"
             change = "leave such samples out, or use other units"
-            raise InputError(f"finite numbers, at most {largest:g} in size", found, change)
+            raise InputError(f"finite numbers, at most {exact(largest)} in size", found, change)
     return x, y
 
 
@@ -193,8 +194,8 @@ def read_weights(weights: Any, count: int) -> Float[np.ndarray, " sample"]:
         raise InputError("a weight for every sample", f"{len(w)} weights, {count} samples", "make the two agree")
     bad = w[~((w >= 0) & (w <= LARGEST))]
     if len(bad) or not w.any():
-        found = f"{bad[0]:g}" if len(bad) else "zero everywhere"
-        raise InputError(f"weights ≥ 0, at most {LARGEST:g} and not all zero", found, "correct the weights")
+        found = exact(bad[0]) if len(bad) else "zero everywhere"
+        raise InputError(f"weights ≥ 0, at most {exact(LARGEST)} and not all zero", found, "correct the weights")
     return w
 
 

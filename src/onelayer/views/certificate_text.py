@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..approximation import Approximation
-from ..common.numbers import at_least, at_most
+from ..common.numbers import at_least, exact, point
 from ..common.table import Table
 from ..proof.certificate import Certificate
 
@@ -33,13 +33,13 @@ def statement(approximation: Approximation) -> str:
     c = approximation.certificate
     if c.verdict == "CERTIFIED":
         believed = "If f is as declared (see the assumptions), then for" if rests_on_declarations(c) else "For"
-        claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {at_most(c.bound)}."
+        claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {c.bound_text}."
         return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
     if c.verdict == "REFUTED":
-        point = ", ".join(f"{v:.6g}" for v in c.witness or ())
-        return f"The tolerance {c.tolerance:.4g} does not hold: at x = ({point}) the error is proved to be larger."
-    proved = f" What is proved is |T(x) − f(x)| ≤ {at_most(c.bound)}." if math.isfinite(c.bound) else ""
-    return f"Whether the error is below {c.tolerance:.4g} is not decided.{proved}"
+        at = point(c.witness or ())
+        return f"The tolerance {exact(c.tolerance)} does not hold: at x = {at} the error is proved to be larger."
+    proved = f" What is proved is |T(x) − f(x)| ≤ {c.bound_text}." if math.isfinite(c.bound) else ""
+    return f"Whether the error is below {exact(c.tolerance)} is not decided.{proved}"
 
 
 def rests_on_declarations(certificate: Certificate) -> bool:
@@ -53,7 +53,7 @@ def _points(approximation: Approximation) -> str:
     if c.method == "lemma":
         return c.domain
     single = "float32 " if c.arithmetic == "float32" else ""
-    apart = f", more than {c.margin:g} away from every jump of f" if c.margin else ""
+    apart = f", more than {exact(c.margin)} away from every jump of f" if c.margin else ""
     return f"every {single}x with {approximation.domain}{apart}"
 
 
@@ -63,7 +63,7 @@ def _share(certificate: Certificate) -> str:
     if not about:
         return ""
     how = "proved" if about.known == "proved" else "by the declared modulus"
-    return f" It is at most {about.share:g}·|f(x)|, since |f| ≥ {at_least(about.least, 6)} ({how})."
+    return f" It is at most {exact(about.share)}·|f(x)|, since |f| ≥ {at_least(about.least, 6)} ({how})."
 
 
 def band(approximation: Approximation) -> str:
@@ -74,7 +74,7 @@ def band(approximation: Approximation) -> str:
     whole = domain.within is None and not c.margin and (c.method != "lemma" or c.domain == str(domain))
     where = "" if whole else f", for {_points(approximation)}"
     believed = ", if f is as declared" if rests_on_declarations(c) else ""
-    return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved for the model itself{where}{believed}."
+    return f"|T(x) − f(x)| ≤ {c.bound_text} is proved for the model itself{where}{believed}."
 
 
 def method(certificate: Certificate) -> str:
@@ -87,7 +87,7 @@ def observation(approximation: Approximation) -> str:
     """What was observed, which proves nothing."""
     c = approximation.certificate
     where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, "points")
-    seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed:.4g}."
+    seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed_text}."
     return f"{seen} This is an observation and proves nothing."
 
 
@@ -111,7 +111,7 @@ def how_to_check(approximation: Approximation) -> str:
 
 
 def evidence_table(certificate: Certificate) -> Table:
-    """The numbers of the proof."""
+    """The numbers of the proof, with all their digits."""
     table = Table("Evidence", ("", "value"))
     for name, value in certificate.evidence.as_json().items():
         if name != "lemma":
@@ -131,4 +131,4 @@ def _rows(name: str, value: Any) -> list[tuple[object, ...]]:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)

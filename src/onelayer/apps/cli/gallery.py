@@ -9,6 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from ...common.errors import InputError
+from ...common.numbers import exact
 from . import options as given
 from .build import record_of, usable
 from .show import print_json
@@ -74,10 +75,10 @@ def _signature(function: Callable[..., Any]) -> str:
 def _typed(value: Any) -> str:
     """A default as the user would type it."""
     if isinstance(value, tuple):
-        return ":".join(f"{v:g}" for v in value)
+        return ":".join(map(exact, value))
     if isinstance(value, str):
         return value if value.isalnum() else f'"{value}"'
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)
 
 
 def _arguments(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:

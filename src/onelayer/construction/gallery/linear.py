@@ -11,6 +11,7 @@ import torch
 from ...approximation import Approximation
 from ...common.checks import is_number
 from ...common.errors import InputError
+from ...common.numbers import exact
 from ...common.outward import UP_MANY
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame, Outputs, assemble
@@ -97,7 +98,16 @@ def clip(
     if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or low > high:
         raise InputError("finite numbers low ≤ high", f"low = {low!r}, high = {high!r}", "give two numbers in order")
     given = {"low": float(low), "high": float(high)}
-    it = entry("clip", f"{n} numbers clipped to [{low:g}, {high:g}]", n, n, _allowed(tolerance), domain, dtype, **given)
+    it = entry(
+        "clip",
+        f"{n} numbers clipped to [{exact(low)}, {exact(high)}]",
+        n,
+        n,
+        _allowed(tolerance),
+        domain,
+        dtype,
+        **given,
+    )
     model = _with_hinges(route(list(range(n))), low, high).to(it.arithmetic.dtype)
     size = max(map(abs, it.ends)) + abs(low) + abs(high)
     wanted = torch.tensor([0.0, 0.0, low, -high], dtype=torch.float64)

@@ -7,6 +7,7 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
             + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 
+from ...common.numbers import exact
 from ...common.outward import UP_FEW, U
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble.gates import bound_of_outputs
@@ -30,7 +31,7 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
     if modulus.kind == "declared":
         assumptions.append(f"the modulus of continuity as declared, on the whole box ({modulus})")
     if target.kind == "callable":
-        assumptions.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
+        assumptions.append(f"the callable's values are within {exact(target.evaluation_error)} of f (declared)")
     if modulus.kind == "estimated":
         assumptions.append("nothing is proved: the modulus was estimated by sampling")
     return Certificate(

@@ -10,6 +10,7 @@ from torch import nn
 
 from ...approximation import Approximation
 from ...common.errors import InputError
+from ...common.numbers import at_least, exact
 from ...common.progress import Progress
 from ...formula import Formula, evaluate, parse
 from ...pipeline import build
@@ -48,7 +49,7 @@ def construct(
     how = f"constructed, {found.facts.method}: {_evidence(found, formula is not None)}"
     if formula is not None:
         rounding = _rounding(teacher, parse(formula, found.domain.names), found, points)
-        off = f"its own answers are rounded, by {rounding:.1g} where seen"
+        off = f"its own answers are rounded, by {at_least(rounding, 1)} where seen"
         note = f"the target is the teacher in exact arithmetic; {off}"
         found = replace(found, facts=replace(found.facts, notes=(*found.facts.notes, note)))
     return _judged(teacher, found, _shaped(found, points), how)
@@ -82,8 +83,10 @@ def _rounding(teacher: Any, formula: Formula, found: Approximation, points: np.n
     off = float(np.abs(theirs - np.asarray(evaluate(formula, points)).reshape(len(points), -1)).max(initial=0.0))
     tolerance = found.certificate.tolerance
     if not off <= tolerance:
-        wanted = f"a teacher that answers its own formula within {tolerance:g}"
-        raise InputError(wanted, f"answers that are {off:.3g} away", "use teacher.double(), or declare lipschitz=")
+        wanted = f"a teacher that answers its own formula within {exact(tolerance)}"
+        raise InputError(
+            wanted, f"answers that are {at_least(off, 3)} away", "use teacher.double(), or declare lipschitz="
+        )
     return off
 
 
