@@ -13,7 +13,6 @@ from torch import Tensor
 
 from .common.checks import require_seconds
 from .common.errors import InputError
-from .common.numbers import at_most
 from .common.progress import Progress
 from .common.table import Table
 from .model.explanation import Explanation, explain
@@ -238,16 +237,18 @@ class Approximation:
 
     def table(self) -> Table:
         c = self.certificate
-        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         where = {"data": "held-out samples", "samples": "stored samples"}.get(self.description.kind, "points")
         rows: list[tuple[object, ...]] = [
             ("target", self.target_text),
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
-            ("verdict", c.verdict if self.unchanged else f"none: the weights were changed after they were {c.verdict}"),
+            (
+                "verdict",
+                c.headline if self.unchanged else f"none: the weights were changed after they were {c.verdict}",
+            ),
             ("tolerance", f"{c.tolerance:.4g}"),
-            ("bound (proved)", bound),
+            ("bound (proved)", c.shown_bound),
             ("observed error", f"{c.observed:.4g} at {c.observed_points:,} {where}"),
             ("units", f"{self.units:,}"),
             ("heads", heads),

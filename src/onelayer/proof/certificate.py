@@ -121,6 +121,7 @@ class Certificate:
     witness: tuple[float, ...] | None = None  # a point of the domain where the error is proved to exceed the tolerance
     margin: float = 0.0  # distance kept from the jumps of `where(…)`
     weights: str = ""  # digest of the weights that this certificate is about
+    condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
 
     @property
     def verdict(self) -> Verdict:
@@ -129,6 +130,27 @@ class Certificate:
         consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
         return "CERTIFIED" if proved and consistent else "UNDECIDED"
+
+    @property
+    def headline(self) -> str:
+        """The verdict as it is shown: `CERTIFIED if |f(x) − f(y)| ≤ …` where it rests on what was declared.
+
+        A witness is a value of f, so only among samples, where f is known through its constants, does REFUTED rest on them.
+        """
+        rests = self.verdict == "CERTIFIED" or (self.verdict == "REFUTED" and self.evidence.samples is not None)
+        return f"{self.verdict}{self.if_declared}" if rests else self.verdict
+
+    @property
+    def if_declared(self) -> str:
+        """The condition after the word "if", or nothing."""
+        return f" if {self.condition}" if self.condition else ""
+
+    @property
+    def shown_bound(self) -> str:
+        """The bound, rounded up, with the condition unless the headline has it already."""
+        if not math.isfinite(self.bound):
+            return "none proved"
+        return at_most(self.bound) + (self.if_declared if self.headline == self.verdict else "")
 
     @property
     def _relative(self) -> str:
@@ -155,11 +177,10 @@ class Certificate:
         return Certificate(**kept)
 
     def table(self) -> Table:
-        bound = at_most(self.bound) if math.isfinite(self.bound) else "none proved"
         rows: list[tuple[object, ...]] = [
-            ("verdict", self.verdict),
+            ("verdict", self.headline),
             ("tolerance", f"{self.tolerance:.4g}{self._relative}"),
-            ("bound (proved)", bound),
+            ("bound (proved)", self.shown_bound),
             ("observed error", f"{self.observed:.4g} at {self.observed_points:,} points"),
             ("method", self.method),
             ("arithmetic", self.arithmetic),

@@ -20,6 +20,7 @@ from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
 from ..model.transformer import SingleLayerTransformer
+from ..target.declared import condition_of
 from ..target.target import Target
 from .analytic import prove as analytic
 from .bisection import prove as bisect
@@ -39,6 +40,7 @@ def decide(
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
     seen = observe(_answer(model, claim.places), target, claim.seed, np.float32 if single else np.float64)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
+    record = replace(record, condition="" if target.formula is not None else condition_of(target))
     if proved is not None:
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record

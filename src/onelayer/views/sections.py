@@ -32,7 +32,7 @@ def facts(approximation: Approximation) -> list[tuple[str, str]]:
     share = c.evidence.relative
     return [
         (f"{c.tolerance:.4g}", f"tolerance: {share.share:g} of the smallest |f|" if share else "tolerance asked for"),
-        (bound, "bound, proved if f is as declared" if certificate_text.rests_on_declarations(c) else "bound, proved"),
+        (bound, "bound, proved if f is as declared" if c.condition else "bound, proved"),
         (f"{c.observed:.4g}", "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),

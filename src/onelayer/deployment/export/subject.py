@@ -116,7 +116,6 @@ class Subject:
     def about(self) -> dict[str, str]:
         """What the layer is, in words, as metadata."""
         a, c = self.approximation, self.approximation.certificate
-        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         names = ", ".join(a.domain.names) if self.dimension <= 16 else f"{a.domain.names[0]}, …, {a.domain.names[-1]}"
         shape = "".join(f", {size}" for size in self.shape)
         return {
@@ -127,8 +126,8 @@ class Subject:
             "output": f"y [batch{shape}]",
             "dtype": self.arithmetic.name,
             "tolerance": f"{c.tolerance:.6g}",
-            "verdict": f"{c.verdict}, of the layer in onelayer, {c.arithmetic}",
-            "bound": f"{bound}, of the layer in onelayer, {c.arithmetic}",
+            "verdict": f"{c.headline}, of the layer in onelayer, {c.arithmetic}",
+            "bound": f"{c.shown_bound}, of the layer in onelayer, {c.arithmetic}",
         }
 
     def points(self, count: int, seed: int) -> np.ndarray:

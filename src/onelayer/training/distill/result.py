@@ -13,7 +13,6 @@ from torch import nn
 
 from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.numbers import at_most
 from ...common.table import Table
 from ...deployment.student_folder import save_student
 from ...model.history import History
@@ -71,8 +70,7 @@ class Distillation:
         ]
         if self.approximation is not None:
             c = self.approximation.certificate
-            bound = at_most(c.bound) if c.bound < float("inf") else "none proved"
-            rows += [("verdict", c.verdict), ("tolerance, bound", f"{c.tolerance:.4g}, {bound}")]
+            rows += [("verdict", c.headline), ("tolerance, bound", f"{c.tolerance:.4g}, {c.shown_bound}")]
             rows += [("assumes", assumption) for assumption in c.assumptions]
             rows += [("note", note) for note in self.approximation.facts.notes]
         return Table("Distillation into one layer", ("", "value"), rows)
