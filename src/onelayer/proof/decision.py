@@ -138,7 +138,7 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
     summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
-    return Deployment(arithmetic, summands, reading.steps, **largest)
+    return Deployment(arithmetic, summands, reading.steps, scale=max(reading.frame.scale), **largest)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:
