@@ -114,12 +114,7 @@ def _prove(
         *how.arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
         "explicit softmax attention, or its factored form (other kernels add their own rounding)",
-        *(
-            (
-                "the proof's float64 arithmetic on a GPU is IEEE 754 (subnormal numbers kept), exp within 2 units in the last place",
-            )
-            * on_gpu
-        ),
+        *(("the proof's float64 arithmetic on a GPU is IEEE 754, exp within 2 units in the last place",) * on_gpu),
     )
     bound = _bound(covers, deployed)
     return Proof(bound, evidence, assumptions, _covering(covers, deployed, target, bound))
