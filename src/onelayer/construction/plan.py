@@ -15,7 +15,10 @@ from ..target.target import Function, require_tolerance, target_of
 
 @dataclass(frozen=True)
 class Plan:
-    """A forecast. For `representative` the size is exact and `bound` is proved; otherwise both are estimates."""
+    """A forecast. For `representative` the size is exact and `bound` is proved in exact arithmetic; else both are estimates.
+
+    What rounding adds is known only once the layer is built: its certificate has it.
+    """
 
     method: str
     tolerance: float
@@ -26,6 +29,17 @@ class Plan:
     proved: bool
     counts: tuple[int, ...] = ()
     modulus: str = ""
+    condition: str = ""  # what was declared about f and the bound rests on
+
+    @property
+    def known(self) -> str:
+        """How the bound is known."""
+        return "proved in exact arithmetic" if self.proved else "estimate"
+
+    @property
+    def shown_bound(self) -> str:
+        """The bound, rounded up, with the condition that it rests on."""
+        return at_most(self.bound) + (f" if {self.condition}" if self.proved and self.condition else "")
 
     @property
     def parameters(self) -> int:
@@ -40,7 +54,6 @@ class Plan:
         return self.config.operations
 
     def table(self) -> Table:
-        kind = "proved, before building" if self.proved else "estimate"
         rows: list[tuple[object, ...]] = [
             ("method", self.method),
             ("tolerance", f"{self.tolerance:.4g}"),
@@ -50,13 +63,13 @@ class Plan:
             ("parameters", f"{self.parameters:,}"),
             ("bytes", f"{self.bytes:,}"),
             ("operations per evaluation", f"{self.operations:,}"),
-            (f"bound ({kind})", at_most(self.bound)),
+            (f"bound ({self.known})", self.shown_bound),
             ("modulus", self.modulus),
         ]
         return Table("Plan", ("", "value"), rows)
 
     def as_json(self) -> dict[str, object]:
-        names = ("method", "tolerance", "units", "sharpness", "bound", "proved", "counts", "modulus")
+        names = ("method", "tolerance", "units", "sharpness", "bound", "known", "condition", "counts", "modulus")
         sizes = {"parameters": self.parameters, "bytes": self.bytes, "operations": self.operations}
         return {name: getattr(self, name) for name in names} | sizes
 
@@ -128,9 +141,8 @@ class Plans:
         columns = ("method", "units", "parameters", "bytes", "operations", "sharpness", "bound", "")
         table = Table("Plan", columns)
         for p in self.plans:
-            kind = "proved" if p.proved else "estimate"
             size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
-            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", at_most(p.bound), kind))
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", p.shown_bound, p.known))
         return table
 
     def __str__(self) -> str:
