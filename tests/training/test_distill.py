@@ -1,13 +1,16 @@
 """Distillation: teachers constructed with a certificate, or one layer trained on what they answer."""
 
+import contextlib
 import inspect
 import itertools
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+import torch.utils.flop_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
@@ -110,6 +113,79 @@ def half_awake():
     return made
 
 
+class Disguised(nn.Linear):
+    """Looks as if torch had parametrised it, and has a forward of its own."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.parametrizations = nn.ModuleDict({"weight": nn.Identity()})
+
+    def forward(self, x):
+        return 3 * super().forward(x)
+
+
+class DisguisedTanh(nn.Tanh):
+    def __init__(self):
+        super().__init__()
+        self.parametrizations = nn.ModuleDict({"weight": nn.Identity()})
+
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class Doubling(torch.Tensor):
+    """A tensor that functions of torch treat in their own way."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        found = super().__torch_function__(function, types, args, kwargs or {})
+        return 2 * found if function is nn.functional.linear else found
+
+
+class Halved(nn.Module):
+    """Half the weight, but only where no gradients are recorded, as when a teacher answers."""
+
+    def forward(self, weight):
+        return weight if torch.is_grad_enabled() else weight / 2
+
+
+def called():
+    made = network(2, 3, 1)
+    made[0]._call_impl = lambda x: x[:, :1].expand(-1, 3)
+    return made
+
+
+def in_place_compiled():
+    made = network(2, 3, 1)
+    made[0].compile(backend=lambda graph, inputs: lambda *given: [3 * part for part in graph(*given)])
+    return made
+
+
+def reclassed():
+    made = nn.Sequential(nn.Linear(2, 1))
+    made[0].__class__ = Tripled
+    return made
+
+
+def with_weight(weight):
+    made = nn.Sequential(nn.Linear(2, 1))
+    del made[0].weight
+    made[0].weight = weight
+    return made
+
+
+def half_parametrised():
+    made = nn.Linear(2, 1)
+    nn.utils.parametrize.register_parametrization(made, "weight", Halved())
+    return made
+
+
+def hooked_parametrisation():
+    made = nn.utils.parametrizations.weight_norm(nn.Linear(2, 1))
+    made.parametrizations.weight[0].register_forward_hook(lambda module, given, found: 2 * found)
+    return made
+
+
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -121,10 +197,54 @@ def half_awake():
         patched(1),
         half_awake(),
         nn.Sequential(nn.Linear(2, 1, dtype=torch.complex64)),
+        nn.Sequential(Disguised(2, 1)),
+        nn.Sequential(nn.Linear(2, 1), DisguisedTanh()),
+        called(),
+        in_place_compiled(),
+        reclassed(),
+        with_weight(nn.Parameter(torch.ones(1, 2)).as_subclass(Doubling)),
+        with_weight(torch.ones(1, 2).to_sparse()),
+        with_weight(torch.ones(1, 3)),
+        half_parametrised(),
+        hooked_parametrisation(),
     ],
 )
 def test_a_module_that_does_not_do_what_its_class_does_has_no_formula(teacher):
     assert formula_of(teacher, XY) is None
+
+
+class Negating(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        return -found if function is nn.functional.linear else found
+
+
+@contextlib.contextmanager
+def global_hook(register):
+    handle = register(lambda module, given, *found: None)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda: global_hook(nn.modules.module.register_module_forward_hook),
+        lambda: global_hook(nn.modules.module.register_module_forward_pre_hook),
+        lambda: global_hook(partial(nn.modules.module.register_module_forward_hook, always_call=True)),
+        Negating,
+        lambda: torch.utils.flop_counter.FlopCounterMode(display=False),
+    ],
+)
+def test_what_changes_all_modules_leaves_no_formula(changed):
+    teacher = network(2, 3, 1)
+    with changed():
+        assert formula_of(teacher, XY) is None
+    assert formula_of(teacher, XY) is not None
+    with torch.device("cpu"):
+        assert formula_of(teacher, XY) is not None
 
 
 def test_parametrised_weights_have_a_formula_as_long_as_they_stay():

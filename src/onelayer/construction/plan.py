@@ -15,7 +15,10 @@ from ..target.target import Function, require_tolerance, target_of
 
 @dataclass(frozen=True)
 class Plan:
-    """A forecast. For `representative` the size is exact and `bound` is proved; otherwise both are estimates."""
+    """A forecast. For `representative` the size is exact and `bound` is proved in exact arithmetic; else both are estimates.
+
+    What rounding adds is known only once the layer is built: its certificate has it.
+    """
 
     method: str
     tolerance: float
@@ -26,6 +29,20 @@ class Plan:
     proved: bool
     counts: tuple[int, ...] = ()
     modulus: str = ""
+    condition: str = ""  # what was declared about f and the bound rests on
+
+    @property
+    def known(self) -> str:
+        """How the bound is known; a method without a forecast of the error aims at the tolerance."""
+        if self.proved:
+            return "proved in exact arithmetic"
+        return "estimate, aimed at" if self.bound == self.tolerance else "estimate"
+
+    @property
+    def bound_text(self) -> str:
+        """The bound as text: rounded up, but not above the tolerance; with the condition that it rests on."""
+        condition = f" if {self.condition}" if self.proved and self.condition else ""
+        return at_most(self.bound, limit=self.tolerance) + condition
 
     @property
     def parameters(self) -> int:
@@ -39,18 +56,6 @@ class Plan:
     def operations(self) -> int:
         return self.config.operations
 
-    @property
-    def bound_text(self) -> str:
-        """The bound as text: rounded up, but not above the tolerance."""
-        return at_most(self.bound, limit=self.tolerance)
-
-    @property
-    def bound_kind(self) -> str:
-        """What the bound is; a method without a forecast of the error aims at the tolerance."""
-        if self.proved:
-            return "proved"
-        return "estimate, aimed at" if self.bound == self.tolerance else "estimate"
-
     def table(self) -> Table:
         rows: list[tuple[object, ...]] = [
             ("method", self.method),
@@ -61,13 +66,13 @@ class Plan:
             ("parameters", f"{self.parameters:,}"),
             ("bytes", f"{self.bytes:,}"),
             ("operations per evaluation", f"{self.operations:,}"),
-            (f"bound ({self.bound_kind}{', before building' if self.proved else ''})", self.bound_text),
+            (f"bound ({self.known})", self.bound_text),
             ("modulus", self.modulus),
         ]
         return Table("Plan", ("", "value"), rows)
 
     def as_json(self) -> dict[str, object]:
-        names = ("method", "tolerance", "units", "sharpness", "bound", "proved", "counts", "modulus")
+        names = ("method", "tolerance", "units", "sharpness", "bound", "known", "condition", "counts", "modulus")
         sizes = {"parameters": self.parameters, "bytes": self.bytes, "operations": self.operations}
         return {name: getattr(self, name) for name in names} | sizes
 
@@ -140,7 +145,7 @@ class Plans:
         table = Table("Plan", columns)
         for p in self.plans:
             size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
-            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", p.bound_text, p.bound_kind))
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", p.bound_text, p.known))
         return table
 
     def __str__(self) -> str:

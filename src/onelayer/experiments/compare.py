@@ -81,9 +81,15 @@ class Comparison:
     entrants: tuple[Entrant, ...]
     growth: tuple[Entrant, ...] = ()
     samples: tuple[Entrant, ...] = ()
+    condition: str = ""  # what was declared about f and all bounds rest on
+
+    @property
+    def title(self) -> str:
+        proved = f"; bounds are proved if {self.condition}" if self.condition else ""
+        return f"{self.target}, tolerance {exact(self.tolerance)}{proved}"
 
     def table(self) -> Table:
-        return Table(f"{self.target}, tolerance {exact(self.tolerance)}", COLUMNS, [e.cells for e in self.entrants])
+        return Table(self.title, COLUMNS, [e.cells for e in self.entrants])
 
     def tables(self) -> list[Table]:
         """The comparison, then error against size and against the number of samples, if requested."""
@@ -151,7 +157,8 @@ def compare(
         if progress is not None:
             progress(name, (i + 1) / (len(jobs) + 1))
         rows += job()
-    return Comparison(target.text, str(target.domain), tolerance, tuple(entrants), tuple(grown), tuple(sampled))
+    found = (tuple(entrants), tuple(grown), tuple(sampled))
+    return Comparison(target.text, str(target.domain), tolerance, *found, condition=built.certificate.condition)
 
 
 @dataclass(frozen=True)

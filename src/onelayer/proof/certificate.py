@@ -121,6 +121,7 @@ class Certificate:
     witness: tuple[float, ...] | None = None  # a point of the domain where the error is proved to exceed the tolerance
     margin: float = 0.0  # distance kept from the jumps of `where(…)`
     weights: str = ""  # digest of the weights that this certificate is about
+    condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
 
     @property
     def verdict(self) -> Verdict:
@@ -129,6 +130,20 @@ class Certificate:
         consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
         return "CERTIFIED" if proved and consistent else "UNDECIDED"
+
+    @property
+    def headline(self) -> str:
+        """The verdict as it is shown: `CERTIFIED if |f(x) − f(y)| ≤ …` where it rests on what was declared.
+
+        A witness is a value of f, so only among samples, where f is known through its constants, does REFUTED rest on them.
+        """
+        rests = self.verdict == "CERTIFIED" or (self.verdict == "REFUTED" and self.evidence.samples is not None)
+        return f"{self.verdict}{self.if_declared}" if rests else self.verdict
+
+    @property
+    def if_declared(self) -> str:
+        """The condition after the word "if", or nothing."""
+        return f" if {self.condition}" if self.condition else ""
 
     @property
     def tolerance_asked(self) -> bool:
@@ -150,6 +165,12 @@ class Certificate:
     def observed_text(self) -> str:
         """The observed error as text, rounded down: the supremum is at least this large."""
         return at_least(self.observed)
+
+    @property
+    def stated_bound(self) -> str:
+        """The bound as text, with the condition unless the headline has it already."""
+        proved = math.isfinite(self.bound) and self.headline == self.verdict
+        return f"{self.bound_text}{self.if_declared}" if proved else self.bound_text
 
     @property
     def _relative(self) -> str:
@@ -177,9 +198,9 @@ class Certificate:
 
     def table(self) -> Table:
         rows: list[tuple[object, ...]] = [
-            ("verdict", self.verdict),
+            ("verdict", self.headline),
             ("tolerance", f"{self.tolerance_text}{self._relative}"),
-            ("bound (proved)", self.bound_text),
+            ("bound (proved)", self.stated_bound),
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             ("method", self.method),
             ("arithmetic", self.arithmetic),

@@ -21,6 +21,7 @@ from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
 from ..model.transformer import SingleLayerTransformer
+from ..target.declared import condition_of
 from ..target.target import Target
 from .analytic import prove as analytic
 from .bisection import prove as bisect
@@ -40,6 +41,7 @@ def decide(
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
     seen = observe(_answer(model, claim.places), target, claim.seed, np.float32 if single else np.float64)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
+    record = replace(record, condition="" if target.formula is not None else condition_of(target))
     if proved is not None:
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record
@@ -137,7 +139,7 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
     summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
-    return Deployment(arithmetic, summands, reading.steps, **largest)
+    return Deployment(arithmetic, summands, reading.steps, scale=max(reading.frame.scale), **largest)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:

@@ -104,7 +104,7 @@ class Envelope:
 
     def _distances(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """d(x, x_i) for some points at a time, [point, sample]."""
-        cdist = _spatial().distance.cdist
+        cdist = spatial().distance.cdist
         weights, step = np.array(self.lipschitz), max(1, AT_ONCE // len(self.data))
         for start in range(0, len(points), step):
             at = slice(start, min(start + step, len(points)))
@@ -139,14 +139,14 @@ def estimated_slopes(data: Data) -> tuple[float, ...]:
     """1.5 times the steepest slope between neighbouring samples, in units of the sides: an estimate, not a bound."""
     sides = np.ptp(data.x, axis=0)
     sides = np.where(sides > 0, sides, 1.0)
-    tree = _spatial().cKDTree(data.x / sides)
+    tree = spatial().cKDTree(data.x / sides)
     apart, near = tree.query(data.x / sides, k=min(len(data), 2 * len(sides) + 1), p=1)
     change = np.abs(data.y[near[:, 1:]] - data.y[:, None]).max(axis=2)  # the nearest sample is the sample itself
     steepest = float((change / np.maximum(apart[:, 1:], TINY)).max())
     return tuple((1.5 * steepest / sides).tolist())
 
 
-def _spatial() -> Any:
+def spatial() -> Any:
     """SciPy's distances and trees; importing them changes the warning filters, which are restored."""
     with warnings.catch_warnings():
         import scipy.spatial

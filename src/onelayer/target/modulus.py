@@ -1,8 +1,9 @@
 """The modulus of continuity: how far f can move when x moves by r.
 
-    declared    the user says so; the certificate lists it as an assumption
     derived     proved from the formula by enclosures and bisection: Lipschitz constants L_j = max |∂_j f|, or, where a
                 slope is unbounded (sqrt at 0), ω(r) from the oscillation over small boxes
+    declared    the user says so; the certificate lists it as an assumption. For a formula it counts only where nothing
+                can be derived
     estimated   sampled; good for a forecast, never for a proof
 
 Distances r are fractions of the sides of the box (the normalised maximum norm); Lipschitz constants are in the units of x.
@@ -22,6 +23,7 @@ from ..common.numbers import at_most, exact
 from ..common.outward import UP_FEW
 from ..formula import Formula
 from ..formula.additive import parts_of
+from .domain import Domain
 from .envelope import estimated_slopes
 from .groups import groups_of
 from .slopes import FormulaOnBox
@@ -45,24 +47,43 @@ class Modulus:
         return f"{self.kind} modulus of continuity"
 
 
-def modulus_of(
-    target: "Target", lipschitz: float | Sequence[float] | None, omega: Callable[[float], float] | None
-) -> Modulus:
-    """The declared modulus, else the one derived from the formula, else an estimate."""
-    D = target.dimension
-    if lipschitz is not None:
-        given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
-        if len(given) != D or not all(is_number(L) and 0 <= float(L) < math.inf for L in given):
-            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
-        return Modulus("declared", tuple(float(L) for L in given))
-    if omega is not None:
-        longest = float(target.domain.sides.max())
-        return Modulus("declared", omega=lambda r: _checked(omega, r * longest))
+def modulus_of(target: "Target") -> Modulus:
+    """The modulus derived from the formula, else the declared one, else an estimate."""
     if target.formula is not None:
-        return _derived(target, target.formula)
+        derived = _derived(target, target.formula)
+        return derived if target.declared is None or _is_finite(derived) else target.declared
+    if target.declared is not None:
+        return target.declared
     if target.data is not None:
         return Modulus("estimated", estimated_slopes(target.data))
     return Modulus("estimated", _estimated(target))
+
+
+def declared_modulus(
+    domain: Domain, lipschitz: float | Sequence[float] | None, omega: Callable[[float], float] | None
+) -> Modulus | None:
+    """What is declared, checked to be constants or a modulus at all; None if nothing is."""
+    D = domain.dimension
+    if lipschitz is not None:
+        single = isinstance(lipschitz, Real | str)
+        given: list[Any] = [lipschitz] * D if single else list(cast(Sequence[float], lipschitz))
+        if len(given) != D or not all(is_number(L) and 0 <= float(L) < math.inf for L in given):
+            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
+        return Modulus("declared", tuple(float(L) for L in given))
+    if omega is None:
+        return None
+    longest = float(domain.sides.max())
+    return Modulus("declared", omega=lambda r: _checked(omega, r * longest))
+
+
+def _is_finite(derived: Modulus) -> bool:
+    """Whether f is proved to be bounded on the box; it need not be where a condition cuts a pole out of it."""
+    if derived.omega is None:
+        return True
+    try:
+        return math.isfinite(derived.omega(1.0))
+    except InputError:
+        return False
 
 
 def _derived(target: "Target", formula: Formula) -> Modulus:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -17,13 +17,12 @@ from ..common.checks import is_number, is_shape, known_options, require_not_nega
 from ..common.errors import InputError
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
+from .declared import require_not_contradicted
 from .domain import Domain, Sides, domain_of
 from .envelope import Envelope, envelope_of
+from .modulus import Modulus, declared_modulus, modulus_of
 from .samples import Data, data_of
 from .slopes import FormulaOnBox
-
-if TYPE_CHECKING:
-    from .modulus import Modulus
 
 Kind = Literal["formula", "callable", "data"]
 
@@ -34,9 +33,10 @@ class Target:
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
     maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, and
-    the certificate says so. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the
-    jumps of `where(…)` in a formula are out of scope.
+    its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, unless
+    values contradict them, and the certificate says so. For a formula the modulus is derived; a declared one is only held
+    against its values. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the jumps
+    of `where(…)` in a formula are out of scope.
 
     Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
     `split` is the seed that chooses which samples are held out (`samples.py`). With `lipschitz`, f is known everywhere up
@@ -85,9 +85,9 @@ class Target:
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
         self.symmetric = symmetric
-        self._declared = (lipschitz, modulus)
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
+        self.declared = declared_modulus(self.domain, lipschitz, modulus)
         if isinstance(function, str):
             self.formula = parse(function, self.domain.names)
             if self.domain.within is None:
@@ -96,12 +96,13 @@ class Target:
             self.data.require_inside(self.domain)
             if modulus is not None:
                 raise InputError("a modulus that samples can be used with", "modulus", "declare lipschitz")
-            if lipschitz is not None:
-                assert self.modulus.lipschitz is not None
-                self.envelope = envelope_of(self.data, self.modulus.lipschitz)
+            if self.declared is not None and self.declared.lipschitz is not None:
+                self.envelope = envelope_of(self.data, self.declared.lipschitz)
         elif not isinstance(function, tuple):
             self.function = Batched(function, self.shape if self.sequence else None)
         self.output_shape = self._find_output_shape(output_shape)
+        if self.declared is not None and self.data is None:
+            require_not_contradicted(self, self.declared)
 
     @property
     def kind(self) -> Kind:
@@ -133,11 +134,9 @@ class Target:
         return self.values_with_error(middle)[0][0]
 
     @cached_property
-    def modulus(self) -> "Modulus":
-        """The modulus of continuity: declared, else derived from the formula, else estimated by sampling."""
-        from .modulus import modulus_of
-
-        return modulus_of(self, *self._declared)
+    def modulus(self) -> Modulus:
+        """The modulus of continuity: derived from the formula, else declared, else estimated by sampling."""
+        return modulus_of(self)
 
     @cached_property
     def uncertainty(self) -> float:
@@ -148,6 +147,7 @@ class Target:
         """Another formula, a part of this one, with the same names and number of outputs, on the same domain."""
         other = copy(self)
         other.formula = formula
+        other.declared = None  # what is declared of f need not hold for a part of it
         for cached in ("centre", "modulus"):
             other.__dict__.pop(cached, None)
         return other

@@ -32,19 +32,14 @@ def statement(approximation: Approximation) -> str:
     """What the certificate claims, in a sentence or two: at which points, and under which declarations."""
     c = approximation.certificate
     if c.verdict == "CERTIFIED":
-        believed = "If f is as declared (see the assumptions), then for" if rests_on_declarations(c) else "For"
+        believed = f"If {c.condition}, then for" if c.condition else "For"
         claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {c.bound_text}."
         return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
     if c.verdict == "REFUTED":
         at = point(c.witness or ())
         return f"The tolerance {exact(c.tolerance)} does not hold: at x = {at} the error is proved to be larger."
-    proved = f" What is proved is |T(x) − f(x)| ≤ {c.bound_text}." if math.isfinite(c.bound) else ""
+    proved = f" What is proved is |T(x) − f(x)| ≤ {c.stated_bound}." if math.isfinite(c.bound) else ""
     return f"Whether the error is below {exact(c.tolerance)} is not decided.{proved}"
-
-
-def rests_on_declarations(certificate: Certificate) -> bool:
-    """Whether the proof rests on what the user declared about f: a modulus, the accuracy of its values."""
-    return any("declared" in assumption for assumption in certificate.assumptions)
 
 
 def _points(approximation: Approximation) -> str:
@@ -73,8 +68,7 @@ def band(approximation: Approximation) -> str:
         return ""
     whole = domain.within is None and not c.margin and (c.method != "lemma" or c.domain == str(domain))
     where = "" if whole else f", for {_points(approximation)}"
-    believed = ", if f is as declared" if rests_on_declarations(c) else ""
-    return f"|T(x) − f(x)| ≤ {c.bound_text} is proved for the model itself{where}{believed}."
+    return f"|T(x) − f(x)| ≤ {c.bound_text} is proved for the model itself{where}{c.if_declared}."
 
 
 def method(certificate: Certificate) -> str:

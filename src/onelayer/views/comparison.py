@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.atomic import write_file
-from ..common.numbers import at_least, exact
+from ..common.numbers import at_least
 from .style import FONT
 
 if TYPE_CHECKING:
@@ -50,9 +50,15 @@ def comparison_figure(found: "Comparison") -> "go.Figure":
             figure.add_trace(trace, row=i, col=1)
         figure.update_xaxes(type="log", dtick=1, title_text=axis, row=i, col=1)
         figure.update_yaxes(type="log", title_text="observed error", dtick=1, exponentformat="power", row=i, col=1)
-    title = f"{found.target} on {found.domain}, tolerance {exact(found.tolerance)}"
     height = int(sum(heights) * (1.3 if more else 1.0)) + 140
-    figure.update_layout(title=title, height=height, width=980, font=FONT, template="plotly_white", bargap=0.35)
+    figure.update_layout(
+        title=f"{found.title}; on {found.domain}",
+        height=height,
+        width=980,
+        font=FONT,
+        template="plotly_white",
+        bargap=0.35,
+    )
     return figure
 
 

@@ -70,6 +70,6 @@ def _plan_table(approximation: Approximation, plan: Plan, title: str) -> Table:
         ("units", f"{plan.units:,}", f"{approximation.units:,}"),
         ("parameters", f"{plan.parameters:,}", f"{approximation.parameters:,}"),
         ("operations per evaluation", f"{plan.operations:,}", f"{approximation.model.config.operations:,}"),
-        ("bound", f"{plan.bound_text} ({plan.bound_kind})", approximation.certificate.bound_text),
+        ("bound", f"{plan.bound_text} ({plan.known})", approximation.certificate.stated_bound),
     ]
     return Table(title, ("", "planned", "built"), rows)

@@ -10,7 +10,6 @@ from ..common.numbers import at_most
 from ..model.explanation import Explanation
 from ..model.history import History
 from ..model.inspection import Inspection
-from .certificate_text import rests_on_declarations
 from .scene import Scene
 from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, error_colours, styled
 
@@ -61,7 +60,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
         return None
     names = approximation.domain.names
     proved = math.isfinite(bound)
-    believed = " if f is as declared" if rests_on_declarations(approximation.certificate) else ""
+    believed = " if f is as declared" if approximation.certificate.condition else ""
     label = f"±bound {approximation.certificate.bound_text}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
         figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))

@@ -63,8 +63,8 @@ def page(approximation: Approximation) -> str:
     ]
     text = approximation.target_text
     title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"
-    verdict = approximation.certificate.verdict
+    verdict, headline = approximation.certificate.verdict, html.escape(approximation.certificate.headline)
     statement = html.escape(certificate_text.statement(approximation))
-    intro = f'<p><span class="verdict {verdict}">{verdict}</span></p>\n<p>{statement}</p>'
+    intro = f'<p><span class="verdict {verdict}">{headline}</span></p>\n<p>{statement}</p>'
     data, scripts = page_data(approximation, found, figures), ("layer.js", "picture.js", "report.js")
     return Page(title, "one layer", intro, facts(approximation), sections, data, scripts).render()

@@ -30,7 +30,7 @@ def facts(approximation: Approximation) -> list[tuple[str, str]]:
     c = approximation.certificate
     return [
         *([(c.tolerance_text, _tolerance_name(approximation))] if c.tolerance_asked else []),
-        (c.bound_text, f"bound, proved{' if f is as declared' * certificate_text.rests_on_declarations(c)}"),
+        (c.bound_text, "bound, proved if f is as declared" if c.condition else "bound, proved"),
         (c.observed_text, "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),

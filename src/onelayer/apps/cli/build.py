@@ -92,6 +92,7 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
     return {
         **({"folder": str(folder)} if folder is not None else {}),
         "verdict": approximation.certificate.verdict,
+        "condition": approximation.certificate.condition,
         "target": approximation.target.text if approximation.target else None,
         "parameters": approximation.parameters,
         **about,

@@ -81,6 +81,8 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
     why = approximation.explain(x) if explain else None
     if json:
         record = {"x": point, "y": np.asarray(y).tolist(), "inside": inside, "bound": fast.bound}
+        declared = approximation.certificate.condition
+        record |= {"condition": declared} if declared else {}
         record |= {"answer": np.asarray(approximation.decode(y)).tolist()} if approximation.decoding else {}
         print_json(record | ({"explanation": _explained(why)} if why else {}))
         return 0

@@ -70,7 +70,10 @@ LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read."
 DtypeChoice = Annotated[Dtype, typer.Option(help="Number type; the certificate holds for this arithmetic only.")]
 Lipschitz = Annotated[
     str | None,
-    typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; not checked, but listed as assumed."),
+    typer.Option(
+        metavar="L or L1,L2,…",
+        help="Declared Lipschitz constants. A formula needs none: its own are derived, these only checked.",
+    ),
 ]
 Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x1**2 + x2**2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="Read the variables as n tokens of d numbers each.")]

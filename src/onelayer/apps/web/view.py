@@ -28,6 +28,7 @@ def view(approximation: Approximation) -> dict[str, Any]:
     c = approximation.certificate
     return {
         "verdict": c.verdict,
+        "headline": c.headline,
         "statement": certificate_text.statement(approximation),
         "facts": facts_html(facts(approximation)),
         "sections": sections,

@@ -27,6 +27,7 @@ from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import gate_config
 from ...layer.layer import GateLayer, gate_layer
 from ...layer.rounding.whole_box import GateRounding
+from ...target.declared import condition_of
 from ...target.samples import require_function
 from ...target.target import Target
 from ..plan import Plan
@@ -45,7 +46,7 @@ def reach_of(target: Target) -> float:
 
 
 def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:
-    """Cells, sharpness and size from the tolerance alone, with the proved a-priori bound."""
+    """Cells, sharpness and size from the tolerance alone, with the a-priori bound, proved in exact arithmetic."""
     require_function(target.data, "method='representative'")
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
@@ -71,7 +72,8 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
             )
     config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
     modulus, proved = str(target.modulus), target.modulus.kind != "estimated"
-    plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus)
+    condition = condition_of(target)
+    plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus, condition)
     if 5 * plan.bytes > memory_bytes():
         raise InputError(*_too_large(target, tolerance, units, plan.bytes))
     return plan

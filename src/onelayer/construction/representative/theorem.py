@@ -13,6 +13,7 @@ from ...layer.arithmetic import FLOAT64
 from ...layer.assemble.gates import bound_of_outputs
 from ...layer.layer import GateLayer
 from ...proof.certificate import Certificate, Evidence
+from ...target.declared import condition_of
 from ...target.target import Target
 from ..plan import Plan
 from .layer import theorem_rounding
@@ -50,4 +51,5 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
             terms=terms,
             total=total,
         ),
+        condition=condition_of(target),
     )

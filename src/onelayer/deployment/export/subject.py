@@ -130,8 +130,8 @@ class Subject:
             "output": f"y [batch{shape}]",
             "dtype": self.arithmetic.name,
             "tolerance": c.tolerance_text,
-            "verdict": f"{c.verdict}, of the layer in onelayer, {c.arithmetic}",
-            "bound": f"{c.bound_text}, of the layer in onelayer, {c.arithmetic}",
+            "verdict": f"{c.headline}, of the layer in onelayer, {c.arithmetic}",
+            "bound": f"{c.stated_bound}, of the layer in onelayer, {c.arithmetic}",
         }
 
     def points(self, count: int, seed: int) -> np.ndarray:

@@ -2,14 +2,18 @@
 
 Sequences of linear maps and of tanh, sigmoid, ReLU, GELU or SiLU become a formula with exactly the numbers of the weights: a
 float is a quotient of two whole numbers, so that the formula is the teacher in exact arithmetic. Networks whose formula would
-exceed the parser's limits have none.
+exceed the parser's limits have none, and neither has a teacher that may do something else than its classes: hooks, methods of
+its own, modes of torch, other kinds of tensors.
 """
 
 from collections.abc import Sequence
+from typing import TypeGuard, cast
 
 import torch
+import torch.utils._python_dispatch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
+from torch.nn.utils import parametrizations, parametrize
+from torch.utils._device import DeviceContext
 
 from ...formula.vocabulary import MAX_CHARACTERS
 
@@ -20,43 +24,59 @@ ACTIVATIONS = {
     nn.SiLU: "({0})*sigmoid({0})",
     nn.GELU: "({0})*(1 + erf(({0})/sqrt(2)))/2",
 }
+MADE_BY_TORCH = {
+    "__module__",
+    "__doc__",
+    "__getstate__",
+    "__deepcopy__",
+}  # in the class of a parametrised module, and its tensors
 
 
 def formula_of(teacher: object, names: Sequence[str]) -> str | None:
     """The teacher in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
-    if not isinstance(teacher, nn.Module):
+    if not isinstance(teacher, nn.Module) or _changed_globally() or not all(map(_is_its_class, teacher.modules())):
         return None
     texts = list(names)
-    parts = _parts(teacher)
-    for part in parts or ():
-        kind = parametrize.type_before_parametrizations(part)
-        if isinstance(part, nn.Linear) and kind is nn.Linear:
-            if part.in_features != len(texts) or not _fixed(part):
+    for part in _parts(teacher):
+        if type(part) is nn.Linear or _is_parametrised_linear(part):
+            if not _fixed(part, len(texts)):
                 return None
             found = [_affine(w, b, texts) for w, b in zip(part.weight, _bias(part), strict=True)]
             if any(text is None for text in found):
                 return None
             texts = [text for text in found if text is not None]
-        elif kind in ACTIVATIONS and getattr(part, "approximate", "none") == "none":
-            texts = [ACTIVATIONS[kind].format(text) for text in texts]
+        elif type(part) in ACTIVATIONS and getattr(part, "approximate", "none") == "none":
+            texts = [ACTIVATIONS[type(part)].format(text) for text in texts]
         elif not _passes(part):
             return None
         if sum(map(len, texts)) > MAX_CHARACTERS:
             return None
-    return None if parts is None else "; ".join(texts)
+    return "; ".join(texts)
 
 
-def _parts(teacher: nn.Module) -> list[nn.Module] | None:
-    """The modules in the order in which they act, or the teacher alone if it is no sequence.
+def _changed_globally() -> bool:
+    """Whether what modules and functions of torch do is changed from outside: hooks on all modules, or modes."""
+    hooks = torch.nn.modules.module
+    modes = torch.overrides._get_current_function_mode_stack()
+    return bool(
+        hooks._global_forward_hooks
+        or hooks._global_forward_pre_hooks
+        or any(type(mode) is not DeviceContext for mode in modes)  # that of a default device changes no numbers
+        or torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    )
 
-    None if one of them does not do what its class does: it has hooks, or another `forward`.
-    """
-    if "forward" in vars(teacher) or teacher._forward_hooks or teacher._forward_pre_hooks:
-        return None
+
+def _is_its_class(module: nn.Module) -> bool:
+    """Whether a module does what its class does: no hooks, not compiled, no method replaced on the module itself."""
+    replaced = any(callable(getattr(type(module), name, None)) for name in vars(module))
+    return not (replaced or module._forward_hooks or module._forward_pre_hooks or module._compiled_call_impl)
+
+
+def _parts(teacher: nn.Module) -> list[nn.Module]:
+    """The modules in the order in which they act, or the teacher alone if it is no sequence."""
     if type(teacher) is not nn.Sequential:
         return [teacher]
-    found = [_parts(child) for child in teacher]
-    return None if None in found else [part for parts in found for part in parts or ()]
+    return [part for child in teacher for part in _parts(child)]
 
 
 def _passes(part: nn.Module) -> bool:
@@ -66,14 +86,39 @@ def _passes(part: nn.Module) -> bool:
     return type(part) is nn.Identity or (type(part) is nn.Flatten and part.start_dim == 1)
 
 
-def _fixed(layer: nn.Linear) -> bool:
-    """Whether the weights are real numbers, the same each time they are read: a parametrisation computes them anew."""
+def _is_parametrised_linear(part: nn.Module) -> TypeGuard[nn.Linear]:
+    """Whether torch made the class of a linear map to compute its weights from others, in one of torch's own ways."""
+    kind = type(part)
+    if (
+        kind.__bases__ != (nn.Linear,)
+        or kind.__module__ != parametrize.__name__
+        or not parametrize.is_parametrized(part)
+    ):
+        return False
+    lists = cast(nn.ModuleDict, part.parametrizations)
+    ways = [way for found in lists.values() for way in cast(nn.ModuleList, found)]
+    return set(vars(kind)) <= MADE_BY_TORCH | set(lists) and all(
+        type(way).__module__ == parametrizations.__name__ for way in ways
+    )
+
+
+def _fixed(layer: nn.Linear, inputs: int) -> bool:
+    """Whether weights and bias are plain tensors of real numbers that fit, the same each time they are read."""
     pairs = ((layer.weight, layer.weight), (_bias(layer), _bias(layer)))
-    return all(a.is_floating_point() and not a.is_meta and torch.equal(a, b) for a, b in pairs)
+    outputs = len(layer.weight)
+    shapes = layer.weight.shape == (outputs, inputs) and _bias(layer).shape == (outputs,)
+    return shapes and all(
+        type(a) in (Tensor, nn.Parameter)
+        and a.is_floating_point()
+        and a.layout is torch.strided
+        and not a.is_meta
+        and torch.equal(a, b)
+        for a, b in pairs
+    )
 
 
 def _bias(layer: nn.Linear) -> Tensor:
-    return torch.zeros(layer.out_features) if layer.bias is None else layer.bias
+    return torch.zeros(len(layer.weight)) if layer.bias is None else layer.bias
 
 
 def _affine(weights: Tensor, bias: Tensor, texts: list[str]) -> str | None:

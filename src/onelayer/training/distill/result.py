@@ -71,7 +71,7 @@ class Distillation:
         ]
         if self.approximation is not None:
             c = self.approximation.certificate
-            rows += [("verdict", c.verdict), ("tolerance, bound", f"{c.tolerance_text}, {c.bound_text}")]
+            rows += [("verdict", c.headline), ("tolerance, bound", f"{c.tolerance_text}, {c.stated_bound}")]
             rows += [("assumes", assumption) for assumption in c.assumptions]
             rows += [("note", note) for note in self.approximation.facts.notes]
         return Table("Distillation into one layer", ("", "value"), rows)

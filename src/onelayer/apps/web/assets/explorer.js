@@ -73,14 +73,14 @@ function display(found, asked, started, x) {
   const own = (shown = { found, asked, started, text: JSON.stringify(found.data) });
   delete found.data;
   at("outcome").hidden = false;
-  at("verdict").textContent = found.verdict;
+  at("verdict").textContent = found.headline;
   at("verdict").className = `verdict ${found.verdict}`;
   at("of").textContent = `f = ${asked.formula}, on ${asked.domain}, ε = ${asked.tolerance}`;
   at("statement").textContent = found.statement;
   at("facts").innerHTML = found.facts; // made by the server, every text in it escaped
   at("timing").textContent = "";
   at("code").textContent = found.code;
-  speak(`${found.verdict}. ${found.statement}`);
+  speak(`${found.headline}. ${found.statement}`);
   offer(null);
   setLayer(found);
   setOpponent(found, asked);
