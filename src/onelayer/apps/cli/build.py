@@ -42,6 +42,7 @@ def build(
     seconds: Annotated[float, typer.Option(help="Seconds that the fit may take; the proof has its own limit.")] = 300.0,
     seed: given.Seed = 0,
     report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
+    force: given.Force = False,
     json: given.Json = False,
     quiet: given.Quiet = False,
 ) -> int:
@@ -50,7 +51,7 @@ def build(
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
     target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape, margin, symmetric)
-    folder = usable(out)
+    folder = usable(out, force, report)
     import onelayer as ol
 
     verbose = not (json or quiet)
@@ -72,9 +73,9 @@ def build(
             seconds=seconds,
             progress=progress,
         )
-        folder = approximation.save(folder)
+        folder = approximation.save(folder, overwrite=force)
         if report:
-            approximation.report(folder / "report.html")
+            approximation.report(folder / "report.html", overwrite=force)
     if json:
         print_json(record_of(approximation, folder))
     elif verbose:
@@ -100,17 +101,17 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
     }
 
 
-def usable(out: str) -> Path:
-    """The absolute path of the folder, checked to be free and in a place where it can be written."""
+def usable(out: str, force: bool, report: bool = False) -> Path:
+    """The absolute path of the folder, checked to be new, or replaced with `force`, and in a place where it can be written."""
     folder = Path(out).absolute()
     if not out.strip() or not folder.name or folder.name == "..":
         raise InputError("the name of a folder for --out", f"{out!r}", "name a new folder")
-    place = next(parent for parent in folder.parents if parent.exists())
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
         Path(mkdtemp(prefix=f".{folder.name}.old.", dir=place)).rmdir()
     except OSError as error:
         raise InputError(f"a folder {folder}", f"{error.strerror} ({place})", "choose another place or name") from None
-    from ...deployment.folder import require_free
+    from ...deployment.earlier_model import require_place
 
-    require_free(folder)
+    require_place(folder, force, report)
     return folder

@@ -23,6 +23,7 @@ def certify(
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write the model with its new certificate to this folder.")
     ] = None,
+    force: given.Force = False,
     json: given.Json = False,
 ) -> int:
     """Prove again how far the model of a folder is from its target, with another tolerance or more time.
@@ -41,11 +42,13 @@ def certify(
     if margin is not None:
         shape = target.shape if target.sequence else None
         target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)
-    destination = usable(out) if out is not None else None
+    destination = usable(out, force) if out is not None else None
     with progress_bar(not json) as progress:
         certificate = ol.certify(approximation, target, eps, seconds=seconds, device=device, progress=progress)
     if destination is not None:
-        Approximation.of(approximation.model, target, certificate, approximation.facts).save(destination)
+        Approximation.of(approximation.model, target, certificate, approximation.facts).save(
+            destination, overwrite=force
+        )
     if json:
         print_json(certificate.as_json())
     else:
