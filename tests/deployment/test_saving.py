@@ -77,7 +77,19 @@ def test_files_of_others_with_our_names_stay(run, name):
     Path("f").mkdir()
     for content in (b"mine", b"{}", b'{"schema": 3}'):
         Path("f", name).write_bytes(content)
-        asked = ["build", "x1", "--domain", "0:1", "--eps", "0.1", "--method", "representative", "--out", "f", "--force"]
+        asked = [
+            "build",
+            "x1",
+            "--domain",
+            "0:1",
+            "--eps",
+            "0.1",
+            "--method",
+            "representative",
+            "--out",
+            "f",
+            "--force",
+        ]
         status, _, err = run(*asked)
         assert (status, err.count("\n")) == (2, 1)
         assert name in err
@@ -122,8 +134,9 @@ def killed_at(step, work):
     if child == 0:
         seen = 0
         for name in CHANGES:
+            original = getattr(os, name)
 
-            def change(*args, original=getattr(os, name), **kwargs):
+            def change(*args, original=original, **kwargs):
                 nonlocal seen
                 if seen == step:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -317,7 +330,17 @@ def test_an_input_is_never_overwritten(run, models, force):
 
 def test_a_study_leaves_models_and_the_files_of_others_alone(run, models):
     models[0].save("f")
-    axes = ["study", "--axis", "target=sin-sum", "--axis", "tolerance=3", "--axis", "method=representative", "--workers", "1"]
+    axes = [
+        "study",
+        "--axis",
+        "target=sin-sum",
+        "--axis",
+        "tolerance=3",
+        "--axis",
+        "method=representative",
+        "--workers",
+        "1",
+    ]
     for extra in ([], ["--force"]):
         status, _, err = run(*axes, "--out", "f", *extra)
         assert (status, err.count("\n")) == (2, 1)

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...common.budget import Budget
+from ...common.checks import require_seconds
 from ...common.errors import InputError
 from . import options as given
 from .show import print_json, progress_bar
 
 if TYPE_CHECKING:
     from ...approximation import Approximation
+
+REPORT_SECONDS = 2.0  # kept for the report
 
 
 def build(
@@ -39,7 +43,7 @@ def build(
     output_shape: given.OutputShape = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
     device: given.Device = "cpu",
-    seconds: Annotated[float, typer.Option(help="Seconds that the fit may take; the proof has its own limit.")] = 300.0,
+    seconds: Annotated[float, typer.Option(help="Seconds for everything: search, proof and report.")] = 600.0,
     seed: given.Seed = 0,
     report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
     force: given.Force = False,
@@ -50,11 +54,13 @@ def build(
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
+    require_seconds(seconds, "the build")
+    budget = Budget(seconds)
     target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape, margin, symmetric)
     folder = usable(out, force, report)
     import onelayer as ol
 
-    verbose = not (json or quiet)
+    verbose, wanted = not (json or quiet), report
     if verbose and method is given.Method.representative and not symmetric:
         print(ol.plan(target, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
     with progress_bar(not quiet) as progress:
@@ -70,17 +76,20 @@ def build(
             dtype=dtype.value,
             device=device,
             seed=seed,
-            seconds=seconds,
+            seconds=max(budget.left - min(REPORT_SECONDS, seconds / 3) * report, seconds / 10),
             progress=progress,
         )
         folder = approximation.save(folder, overwrite=force)
+        report = report and not budget.over()
         if report:
             approximation.report(folder / "report.html", overwrite=force)
     if json:
         print_json(record_of(approximation, folder))
     elif verbose:
         print(approximation)
-        print(f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else ""))
+        page = f"; open {Path(out) / 'report.html'} in a browser"
+        late = f"; no time was left for the report: `onelayer report {out}` writes it" if budget.over() else ""
+        print(f"written to {out}" + (page if report else late if wanted else ""))
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
