@@ -200,11 +200,14 @@ class Approximation:
                 "take the model as built, or certify the changed one (`ol.certify`)",
             )
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the model folder: weights, target, certificate. Complete or absent, never half-written."""
+    def save(self, folder: str | Path, overwrite: bool = False) -> Path:
+        """Write the model folder: weights, target, certificate. Complete or absent, never half-written.
+
+        A folder that exists is refused; `overwrite=True` replaces the model in it and leaves all other files alone.
+        """
         from .deployment.folder import save
 
-        return save(self, Path(folder))
+        return save(self, Path(folder), overwrite)
 
     def covering(self, seconds: float = 60.0) -> Covering | None:
         """The boxes behind the certificate, proved again within this many seconds, with what is proved in each.
@@ -226,15 +229,17 @@ class Approximation:
         output: str | Path,
         outside: Outside = "allow",
         progress: Progress | None = None,
+        overwrite: bool = False,
     ) -> int:
         """T at all points of a CSV, Parquet or NumPy file, written to another one in constant memory; returns their number.
 
-        The output is complete or absent. Call it again to resume a killed run; the output is byte-identical.
+        The output is complete or absent; `overwrite=True` replaces a file of that name.
+        Call it again to resume a killed run; the output is byte-identical.
         `self.fast(…).evaluate` uses another attention, or a GPU.
         """
         from .deployment.files.streaming import evaluate_file
 
-        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress)
+        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite)
 
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
         """A plotly figure: overview, function, error, heads, weights, spectra, training; or contributions, attention or passes
@@ -243,11 +248,14 @@ class Approximation:
 
         return plot(self, what, at=at, output=output)
 
-    def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report: one page with target, error, heads, weights and certificate, which needs no network."""
+    def report(self, path: str | Path = "report.html", overwrite: bool = False) -> Path:
+        """Write the report: one page with target, error, heads, weights and certificate, which needs no network.
+
+        `overwrite=True` replaces a file of that name.
+        """
         from .views.report import report
 
-        return report(self, path)
+        return report(self, path, overwrite)
 
     def table(self) -> Table:
         c = self.certificate

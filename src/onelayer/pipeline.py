@@ -3,7 +3,6 @@
 target → request → layer (heads and values) → model (weights) → certificate → approximation
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from .common.machine import device_of
 from .common.progress import Progress
 from .construction.methods import METHODS, facts_of
 from .construction.relative import relative_to, with_declared_minimum
-from .construction.request import Construction, Method, Request
+from .construction.request import BUILD_SECONDS, Construction, Method, Request
 from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
 from .layer.layer import Layer
@@ -25,9 +24,11 @@ from .layer.symmetric import SymmetricLayer
 from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate, Evidence
 from .proof.claim import Claim
-from .proof.decision import decide
+from .proof.decision import PROOF_SECONDS, decide
 from .target.domain import Sides
 from .target.target import Function, Target, require_tolerance, target_of
+
+RELATIVE_TIME = 0.1  # share of the seconds for the lower bound of |f| that a relative tolerance needs
 
 
 @known_options
@@ -45,7 +46,7 @@ def build(
     dtype: str | torch.dtype = "float64",
     device: str = "cpu",
     seed: int = 0,
-    seconds: float = 300.0,
+    seconds: float = BUILD_SECONDS,
     progress: Progress | None = None,
     shape: tuple[int, int] | None = None,
     output_shape: tuple[int, ...] | None = None,
@@ -60,7 +61,8 @@ def build(
     """A single-layer Transformer for f on a domain, with a certificate of its error.
 
     `relative=True` asks for |T − f| ≤ tolerance times the smallest |f| on the domain; refused where f may be 0.
-    `method="polished"` searches for the fewest units that are certified, for at most `seconds` (the proof has its own time).
+    `method="polished"` searches for the fewest units that are certified. `seconds` is the time for everything, search and proof;
+    when it is up, the best layer so far is returned with the best bound so far.
     `method="solved"` solves for the values of fixed heads only: quicker, larger.
     `method="representative"` is the paper's construction: its size is known in advance and its bound is proved.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
@@ -68,24 +70,25 @@ def build(
     The options from `shape` on are those of `Target`. Samples (X, Y) in place of a function are certified if `lipschitz` is
     declared, and only observed otherwise.
     """
-    started = time.perf_counter()
+    require_seconds(seconds, "the build")
+    budget = Budget(seconds)
     target = target_of(
         function, domain, shape=shape, output_shape=output_shape, lipschitz=lipschitz, modulus=modulus, within=within,
         evaluation_error=evaluation_error, margin=margin, split=split, symmetric=symmetric,
     )  # fmt: skip
     require_tolerance(tolerance)
-    scale = relative_to(target, tolerance) if relative else None
+    scale = relative_to(target, tolerance, budget.share(RELATIVE_TIME)) if relative else None
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
-        units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, seconds=seconds,
+        units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, budget=budget,
         progress=progress, relative=scale,
     ).checked()  # fmt: skip
 
     found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
     model = assembled(request, found.layer, found.frame)  # heads and values → weights
-    certificate = found.certificate or decide(model, request.claim, proved=found.proved)
+    certificate = found.certificate or decide(model, request.claim, budget.up_to(PROOF_SECONDS), found.proved)
     certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
-    facts = facts_of(found, request, time.perf_counter() - started)
+    facts = facts_of(found, request)
     return Approximation.of(model, target, certificate, facts)
 
 
@@ -106,7 +109,7 @@ def certify(
     tolerance: float | None = None,
     *,
     places: tuple[int, ...] | None = None,
-    seconds: float = 60.0,
+    seconds: float = PROOF_SECONDS,
     boxes: int = 200_000,
     device: str = "cpu",
     seed: int = 0,
@@ -119,6 +122,8 @@ def certify(
     Stops when the bound is good enough, or when the seconds or boxes are used up, with the best bound so far. With
     `device="cuda"`, T is evaluated on a GPU where the proof is by interpolation.
     """
+    require_seconds(seconds, "the proof", finite=False)
+    budget = Budget(seconds, boxes)
     if isinstance(model, Approximation):
         target = model.target if target is None else target
         tolerance = model.certificate.tolerance if tolerance is None else tolerance
@@ -133,11 +138,10 @@ def certify(
         raise InputError("a tolerance", "none", "give for instance 1e-3")
     require_tolerance(tolerance)
     require_seed(seed)
-    require_seconds(seconds, "the proof", finite=False)
     if not (isinstance(boxes, int) and boxes > 0):
         raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
     device_of(device)
     rows = tuple(range(model.config.places)) if places is None else places
     claim = Claim(target, tolerance, rows, seed, device, progress)
     claim.require_fit(model)
-    return decide(model, claim, Budget(seconds, boxes))
+    return decide(model, claim, budget)

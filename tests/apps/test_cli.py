@@ -109,8 +109,9 @@ def test_quiet(run):
 
 
 def test_build_replaces_a_model_folder_and_nothing_else(run):
-    for _ in range(2):
-        assert run("build", *PAPER, "--out", "f", "--quiet")[0] == 0
+    assert run("build", *PAPER, "--out", "f", "--quiet")[0] == 0
+    assert run("build", *PAPER, "--out", "f", "--quiet")[0] == 2
+    assert run("build", *PAPER, "--out", "f", "--quiet", "--force")[0] == 0
     Path("other").mkdir()
     Path("file").touch()
     for out in ("other", "file", "file/f", "", "..", "n" * 250):
@@ -155,7 +156,7 @@ def test_a_full_disk_is_one_line(run, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "f")
 
-    monkeypatch.setattr("onelayer.deployment.folder.save_file", full)
+    monkeypatch.setattr("onelayer.deployment.folder.write_folder", full)
     refused(run("build", "x1", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "f"), "No space left")
 
 

@@ -70,14 +70,14 @@ def test_what_is_there_is_left_alone_or_replaced_if_asked(product, to, tmp_path)
     first = ol.export(product, tmp_path / "e", to=to, points=10)
     with pytest.raises(InputError, match="something with that name"):
         ol.export(product, tmp_path / "e", to=to, points=10)
-    again = ol.export(product, tmp_path / "e", to=to, points=10, force=True)
+    again = ol.export(product, tmp_path / "e", to=to, points=10, overwrite=True)
     assert again == first
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "diary.txt").touch()
     (tmp_path / "link").symlink_to(tmp_path / "e")
     for taken in ("own", "link"):
         with pytest.raises(InputError, match="something else"):
-            ol.export(product, tmp_path / taken, to=to, points=10, force=True)
+            ol.export(product, tmp_path / taken, to=to, points=10, overwrite=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["e", "link", "own"]
 
 
@@ -87,7 +87,7 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(atomic.os, "replace", broken)
-    monkeypatch.setattr(atomic, "replace_folder", broken)
+    monkeypatch.setattr(atomic.os, "rename", broken)
     with pytest.raises(OSError, match="no space"):
         ol.export(product, tmp_path / "e", to=to, points=10)
     assert list(tmp_path.iterdir()) == []

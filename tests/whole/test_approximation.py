@@ -112,14 +112,15 @@ def test_folders_survive(several, tmp_path):
 
 def test_saving_again_replaces_and_leaves_nothing_behind(sinsum, tmp_path):
     sinsum.save(tmp_path / "f")
-    sinsum.save(tmp_path / "f")
+    sinsum.save(tmp_path / "f", overwrite=True)
+    assert sorted(p.name for p in (tmp_path / "f").iterdir()) == sorted(FILES)
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
 def test_a_foreign_folder_is_not_touched(sinsum, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="something else has that name"):
+    with pytest.raises(InputError, match=r"mine; found: one that holds thesis.txt; change: .*overwrite=True"):
         sinsum.save(tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
     assert [p.name for p in tmp_path.iterdir()] == ["mine"]

@@ -1,59 +1,89 @@
-"""Folders and files that are complete or absent: written beside their destination under another name, then renamed."""
+"""Files that are complete or absent: written under another name beside their destination, then renamed."""
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from .errors import InputError
 
-def replace_folder(fresh: Path, folder: Path) -> None:
-    """Rename a finished folder into place; an old one is moved aside first and removed last."""
-    if not folder.exists():
-        os.rename(fresh, folder)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    os.rename(folder, aside / "old")
-    try:
-        os.rename(fresh, folder)
-    except BaseException:  # an interrupt too: the old folder comes back
-        os.rename(aside / "old", folder)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-@contextmanager
-def fresh_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into; it becomes `folder` when all is written, and is removed if anything fails."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        yield fresh
-        fresh.chmod(0o777 & ~umask())
-        replace_folder(fresh, folder)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+FORCE = "overwrite=True (--force)"
 
 
 def write_file(path: Path, content: str | bytes) -> Path:
     """Write a file, complete or absent; its folder is created if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    fresh = _written(path, content)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-        os.chmod(fresh, 0o666 & ~umask())
         os.replace(fresh, path)
     except BaseException:
-        Path(fresh).unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
         raise
     return path
 
 
-def umask() -> int:
+def write_folder(folder: Path, files: Mapping[str, bytes], stale: Iterable[str] = ()) -> Path:
+    """Write files of which the last vouches for the others; nothing else in the folder is touched, except `stale` files.
+
+    A new folder appears complete. In an existing one the last file is removed before anything else changes and comes back last,
+    so that whoever finds it also finds the files that belong to it, even if the writer is killed on the way.
+    """
+    if not folder.exists():
+        return _new_folder(folder, files)
+    fresh: dict[str, Path] = {}
+    try:
+        for name, content in files.items():
+            fresh[name] = _written(folder / name, content)
+        for name in (list(files)[-1], *stale):
+            (folder / name).unlink(missing_ok=True)
+        for name, path in fresh.items():
+            os.replace(path, folder / name)
+    except BaseException:
+        for path in fresh.values():
+            path.unlink(missing_ok=True)
+        raise
+    return folder
+
+
+def require_new(path: Path, overwrite: bool) -> None:
+    """Refuse a name that is taken; with `overwrite` only that of a folder or a link."""
+    if path.is_symlink() or path.is_dir():
+        kind = "a link" if path.is_symlink() else "a folder"
+        raise InputError(f"a new file {path}", f"{path} is {kind}", "choose another name")
+    if path.exists() and not overwrite:
+        raise InputError(f"a new file {path}", "a file with that name", f"choose another name, or replace it: {FORCE}")
+
+
+def _new_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write beside the destination, and rename."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        for name, content in files.items():
+            os.replace(_written(fresh / name, content), fresh / name)
+        fresh.chmod(0o777 & ~_umask())
+        os.rename(fresh, folder)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    return folder
+
+
+def _written(path: Path, content: str | bytes) -> Path:
+    """A file with this content beside `path`, under another name."""
+    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(fresh, 0o666 & ~_umask())
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+    return Path(fresh)
+
+
+def _umask() -> int:
     """The permissions that new files are denied (temporary files and folders start with stricter ones)."""
     mask = os.umask(0)
     os.umask(mask)

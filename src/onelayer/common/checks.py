@@ -11,7 +11,14 @@ from typing import ParamSpec, TypeVar
 from .errors import InputError
 
 LARGEST_SEED = 2**32 - 1
-OTHER_NAMES = {"eps": "tolerance", "epsilon": "tolerance", "where": "within", "L": "lipschitz", "alike": "shared_scale"}
+OTHER_NAMES = {
+    "eps": "tolerance",
+    "epsilon": "tolerance",
+    "where": "within",
+    "L": "lipschitz",
+    "alike": "shared_scale",
+    "force": "overwrite",
+}
 TARGET_OPTIONS = (
     "shape",
     "output_shape",

@@ -46,11 +46,13 @@ METHODS: dict[str, Callable[[Request, Certify], Found]] = {
 }
 
 
-def facts_of(found: Found, request: Request, seconds: float) -> Facts:
+def facts_of(found: Found, request: Request) -> Facts:
     """How the approximation came about, for its folder and its report."""
     layer, notes = found.layer, (*uncertainty_notes(request.target.uncertainty, request.tolerance), *found.notes)
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
+    if not request.budget.left:
+        notes = (*notes, "the time was up: this is the best layer so far, and the best bound so far")
     method, construction, amplitude, largest_score = "solved", "symmetric", None, None
     if not isinstance(layer, SymmetricLayer):
         method, construction = request.method, "memory" if isinstance(layer, MemoryLayer) else "gates"
@@ -64,7 +66,7 @@ def facts_of(found: Found, request: Request, seconds: float) -> Facts:
         total=total_of(layer),
         amplitude=amplitude,
         largest_score=largest_score,
-        seconds=seconds,
+        seconds=request.budget.elapsed,
         seed=request.seed,
         places=request.places,
         notes=notes,

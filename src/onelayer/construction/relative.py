@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..common.budget import Budget
 from ..common.errors import InputError
 from ..common.numbers import at_least, at_most
 from ..proof.certificate import Certificate, RelativeTolerance
@@ -32,22 +33,24 @@ def with_declared_minimum(certificate: Certificate) -> Certificate:
     return replace(certificate, assumptions=(*certificate.assumptions, assumed))
 
 
-def relative_to(target: Target, share: float) -> RelativeTolerance:
-    """What a tolerance of `share` times |f| means for the target; an error where f may vanish."""
+def relative_to(target: Target, share: float, budget: Budget | None = None) -> RelativeTolerance:
+    """What a tolerance of `share` times |f| means for the target; an error where f may vanish, as far as the time tells."""
+    budget = budget or Budget()
     require_tolerance(share)
     known: Literal["proved", "declared", "sampled"]
     if target.formula is not None:
         known = "proved"
-        least, seen = smallest_of_formula(target.formula, target.domain)
+        least, seen = smallest_of_formula(target.formula, target.domain, budget)
     elif target.modulus.kind == "declared":
         known = "declared"
-        least, seen = smallest_by_modulus(target)
+        least, seen = smallest_by_modulus(target, budget)
     else:
         known = "sampled"
         least = seen = _sampled(target)
     if not least > 0:
         found = f"f may be 0 (the smallest |f| seen is {at_most(seen, 3)})" if seen else "f may be 0"
-        raise InputError("a relative tolerance, for a function without zeros", found, "give an absolute tolerance")
+        change = "give an absolute tolerance" + ("" if budget.left else ", or more seconds to find out")
+        raise InputError("a relative tolerance, for a function without zeros", found, change)
     relative = RelativeTolerance(share, least, known)
     require_tolerance(relative.tolerance)
     return relative

@@ -1,12 +1,12 @@
 """Request: what the user asks for, checked once; and what a method returns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
 from ..common.budget import Budget
-from ..common.checks import require_choice, require_seconds, require_seed, require_whole
+from ..common.checks import require_choice, require_seed, require_whole
 from ..common.errors import InputError
 from ..common.machine import device_of
 from ..common.progress import Progress
@@ -16,12 +16,15 @@ from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..proof.claim import Claim
+from ..proof.least_error import require_attainable
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
 
 Method = Literal["polished", "solved", "representative"]
 Construction = Literal["auto", "gates", "memory"]
 
+BUILD_SECONDS = 600.0
+SEARCH_TIME = 0.5  # share of the seconds that the search may take; the proofs have the others
 POOL_GOAL = 0.9  # share of the tolerance allowed on the pool: the certificate needs some of it
 FLOAT32_SHARE = 0.25  # share of the tolerance kept for rounding in float32
 MOST_POLISHED_UNITS = 1000  # a step of polishing costs the cube of their number
@@ -42,7 +45,7 @@ class Request:
     arithmetic: Arithmetic = FLOAT64  # what the model will run in; in float32 a small rounding needs a small Σ|c|
     device: str = "cpu"  # where linear algebra happens
     seed: int = 0
-    seconds: float = 120.0  # after this no new size is tried
+    budget: Budget = field(default_factory=lambda: Budget(BUILD_SECONDS))  # of the whole build, search and proofs
     progress: Progress | None = None
     relative: RelativeTolerance | None = None  # where the tolerance was given as a share of |f|
 
@@ -85,7 +88,6 @@ class Request:
             require_whole("units", self.units, 1, 50_000)
         require_whole("hinges", self.hinges, 0, 20_000)
         require_seed(self.seed)
-        require_seconds(self.seconds, "the fit")
         symmetric, hinges, layout = self.target.symmetric, self.hinges > 0, self.layout != "token"
         if self.method == "representative":
             asked = "method='representative'"
@@ -101,6 +103,7 @@ class Request:
             _refuse("symmetric=True", "leave it out", layout=layout, hinges=hinges, dtype=self.single)
         if self.construction == "memory":
             _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
+        require_attainable(self.target, self.tolerance, self.arithmetic)
         return self
 
 

@@ -12,7 +12,7 @@ from ..layer.symmetric import SymmetricHeads, SymmetricLayer
 from ..target.points import fitting_points
 from ..target.samples import require_function
 from ..target.target import Target
-from .request import POOL_GOAL, Certify, Found, Request
+from .request import POOL_GOAL, SEARCH_TIME, Certify, Found, Request
 from .solved.values import Problem, Solution, solve
 
 NOTE = "no positional codes: permuting the inputs does not change T"
@@ -44,13 +44,16 @@ def symmetric_layer(request: Request, certify: Certify | None = None) -> Found:
     pool = sample(16_000, 99 + seed)
     spread = float(pool[1].max() - pool[1].min()) or 1.0
     best: tuple[SymmetricHeads, Solution] | None = None
+    budget = request.budget.share(SEARCH_TIME)
     for size in range(1, 7):
         every = symmetric_heads(D, size, tolerance, spread)
         heads = _useful(every, sample(4000, 7 + seed), request.units, tolerance / 10)
-        solution = solve(Problem(heads.features, *sample(max(1000, 12 * len(heads)), 7 + seed), *pool))
+        solution = solve(
+            Problem(heads.features, *sample(max(1000, 12 * len(heads)), 7 + seed), *pool), over=budget.over
+        )
         if best is None or solution.observed < best[1].observed:
             best = heads, solution
-        if best[1].observed <= POOL_GOAL * tolerance:
+        if best[1].observed <= POOL_GOAL * tolerance or budget.over():
             break
     assert best is not None
     return Found(SymmetricLayer(best[0], best[1].coefficients, D), request.frame, notes=(NOTE,))

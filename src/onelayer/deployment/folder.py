@@ -4,8 +4,8 @@
     target.json         formula, or a description of a callable or of data; domain as text and as floats, shapes
     certificate.json    the certificate, SHA-256 of the two other files, versions, and a digest over target and certificate
 
-Writing is atomic: everything goes into a fresh folder beside the destination, which is then renamed. Loading checks the
-digests and reads only numbers and text.
+A new folder appears complete. In an existing one, with `overwrite`, only these files and an earlier report are replaced: the old
+certificate goes first and the new one comes last. Loading checks the digests and reads only numbers and text.
 """
 
 import hashlib
@@ -17,37 +17,37 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_of
+from safetensors.torch import save as weights_file
 
 from ..approximation import Approximation, Facts
-from ..common.atomic import fresh_folder, umask
+from ..common.atomic import write_folder
 from ..common.errors import InputError
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import SCHEMA, Certificate
 from ..target.description import Description
-from . import student_folder
+from .earlier_model import MODEL_FILES as FILES
+from .earlier_model import STUDENT_FILES, require_place, stale_files
+from .student_folder import load_student
 
-FILES = ("model.safetensors", "target.json", "certificate.json")
 PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors")
 
 
-def save(approximation: Approximation, folder: Path) -> Path:
-    """Write the folder; an earlier model folder with that name is replaced, anything else is refused."""
+def save(approximation: Approximation, folder: Path, overwrite: bool = False) -> Path:
+    """Write the folder; with `overwrite` an earlier model in it is replaced, and nothing else."""
     folder = Path(folder).absolute()
-    require_free(folder)
+    require_place(folder, overwrite)
     approximation.require_unchanged()
-    with fresh_folder(folder) as fresh:
-        _write_model(approximation, fresh / FILES[0])
-        (fresh / FILES[0]).chmod(0o666 & ~umask())
-        (fresh / FILES[1]).write_text(_json({"schema": SCHEMA} | approximation.description.as_json()))
-        record = approximation.certificate.as_json() | {"versions": _versions()}
-        record["sha256"] = {name: _digest((fresh / name).read_bytes()) for name in FILES[:2]}
-        record["digest"] = _digest(_json(record).encode())
-        (fresh / FILES[2]).write_text(_json(record))
-    return folder
+    about = _json({"schema": SCHEMA} | approximation.description.as_json())
+    files = {FILES[0]: _weights(approximation), FILES[1]: about.encode()}
+    record = approximation.certificate.as_json() | {"versions": _versions()}
+    record["sha256"] = {name: _digest(content) for name, content in files.items()}
+    record["digest"] = _digest(_json(record).encode())
+    files[FILES[2]] = _json(record).encode()
+    return write_folder(folder, files, stale_files(folder, files))
 
 
 def load(folder: str | Path) -> Approximation | TokenEncoder:
@@ -56,8 +56,8 @@ def load(folder: str | Path) -> Approximation | TokenEncoder:
     An edited file of an Approximation is refused.
     """
     path = Path(folder)
-    if (path / student_folder.FILES[0]).is_file() and not (path / FILES[0]).is_file():
-        return student_folder.load_student(path)
+    if (path / STUDENT_FILES[0]).is_file() and not (path / FILES[0]).is_file():
+        return load_student(path)
     return load_approximation(path)
 
 
@@ -67,9 +67,10 @@ def load_approximation(folder: str | Path) -> Approximation:
     for name in FILES:
         if not (folder / name).is_file():
             raise InputError(f"a model folder at {folder}", f"no {name} in it", "name a folder that `build` wrote")
-    record = _read(folder / FILES[2])
-    _verify(folder, record)
-    about = _read(folder / FILES[1])
+    contents = {name: _read(folder / name) for name in FILES}  # once: they may be replaced meanwhile
+    record = _record(contents, FILES[2])
+    _verify(contents, record)
+    about = _record(contents, FILES[1])
     try:
         description = Description.from_json(about)
         target = description.target()
@@ -79,7 +80,7 @@ def load_approximation(folder: str | Path) -> Approximation:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
-    model, facts = _read_model(folder / FILES[0])
+    model, facts = _model(contents[FILES[0]])
     _require_fit(description, model, facts)
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
@@ -96,24 +97,17 @@ def _require_fit(description: Description, model: SingleLayerTransformer, facts:
         raise InputError("a target.json that fits its model", found, "build the folder again")
 
 
-def require_free(folder: Path) -> None:
-    """Nothing is at the destination, or only an earlier model folder, which may be replaced."""
-    if folder.is_symlink() or (folder.exists() and not all((folder / name).is_file() for name in FILES)):
-        raise InputError(f"a new folder {folder.name}", "something else has that name", "choose another name")
-
-
-def _write_model(approximation: Approximation, path: Path) -> None:
+def _weights(approximation: Approximation) -> bytes:
     facts = asdict(approximation.facts)
     about = {"config": json.dumps(asdict(approximation.model.config)), "facts": json.dumps(facts)}
     tensors = {name: t.detach().contiguous() for name, t in approximation.model.state_dict().items()}
-    save_file(tensors, path, metadata=about)
+    return weights_file(tensors, metadata=about)
 
 
-def _read_model(path: Path) -> tuple[SingleLayerTransformer, Facts]:
+def _model(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
     try:
-        with safe_open(path, framework="pt") as file:
-            about = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        tensors = tensors_of(content)
+        about = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
         config = LayerConfig(**json.loads(about["config"]))
         given = json.loads(about["facts"])
         given["heads"] = tuple((str(kind), int(count)) for kind, count in given["heads"])
@@ -123,11 +117,11 @@ def _read_model(path: Path) -> tuple[SingleLayerTransformer, Facts]:
         model.load_state_dict(tensors)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         found = " ".join(str(error).split())[:200]
-        raise InputError(f"weights in {path.name}", found, "build the folder again") from None
+        raise InputError(f"weights in {FILES[0]}", found, "build the folder again") from None
     return model.eval(), facts
 
 
-def _verify(folder: Path, record: dict[str, Any]) -> None:
+def _verify(contents: dict[str, bytes], record: dict[str, Any]) -> None:
     """The digests in the record match the files and the record itself."""
     claimed = dict(record)
     digest = claimed.pop("digest", None)
@@ -136,17 +130,24 @@ def _verify(folder: Path, record: dict[str, Any]) -> None:
     if digest != _digest(_json(claimed).encode()):
         raise InputError("an untouched certificate.json", "its digest does not fit", "build the folder again")
     for name in FILES[:2]:
-        if record.get("sha256", {}).get(name) != _digest((folder / name).read_bytes()):
+        if record.get("sha256", {}).get(name) != _digest(contents[name]):
             raise InputError(f"an untouched {name}", "its digest does not fit", "build the folder again")
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> bytes:
     try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"JSON in {path.name}", " ".join(str(error).split())[:200], "build the folder again") from None
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path.name} of a model folder", f"{error.strerror}", "build the folder again") from None
+
+
+def _record(contents: dict[str, bytes], name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(contents[name])
+    except ValueError as error:
+        raise InputError(f"JSON in {name}", " ".join(str(error).split())[:200], "build the folder again") from None
     if not isinstance(found, dict):
-        raise InputError(f"a JSON object in {path.name}", type(found).__name__, "build the folder again")
+        raise InputError(f"a JSON object in {name}", type(found).__name__, "build the folder again")
     return found
 
 

@@ -9,25 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as weights_file
 
-from ..common.atomic import fresh_folder, umask
+from ..common.atomic import write_folder
 from ..common.errors import InputError
 from ..model.token_encoder import TokenEncoder
+from .earlier_model import STUDENT_FILES as FILES
+from .earlier_model import require_place, stale_files
 
-FILES = ("student.safetensors", "distillation.json")
 
-
-def save_student(student: TokenEncoder, about: dict[str, Any], folder: Path) -> Path:
-    """Write the folder, which must not exist yet."""
-    if folder.exists():
-        raise InputError(f"a new folder {folder.name}", "something has that name", "choose another name")
+def save_student(student: TokenEncoder, about: dict[str, Any], folder: Path, overwrite: bool = False) -> Path:
+    """Write the folder; with `overwrite` an earlier model in it is replaced, and nothing else."""
+    require_place(folder, overwrite)
     tensors = {name: t.detach().cpu().contiguous() for name, t in student.state_dict().items()}
-    with fresh_folder(folder) as fresh:
-        save_file(tensors, fresh / FILES[0], metadata={"student": json.dumps(student.sizes)})
-        (fresh / FILES[0]).chmod(0o666 & ~umask())
-        (fresh / FILES[1]).write_text(json.dumps(about, indent=1))
-    return folder
+    weights = weights_file(tensors, metadata={"student": json.dumps(student.sizes)})
+    files = {FILES[0]: weights, FILES[1]: json.dumps(about, indent=1).encode()}
+    return write_folder(folder, files, stale_files(folder, files))
 
 
 def load_student(folder: Path) -> TokenEncoder:

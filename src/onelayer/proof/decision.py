@@ -32,22 +32,29 @@ from .kinks_apart import prove as prove_apart
 from .observation import observe
 from .witness import witness
 
+PROOF_SECONDS = 75.0
+FIRST_METHOD_TIME = 0.8  # share of the seconds for the first of two engines
+OBSERVATION_TIME = 0.5  # share of the seconds for looking at points
+
 
 def decide(
     model: SingleLayerTransformer, claim: Claim, budget: Budget | None = None, proved: Certificate | None = None
 ) -> Certificate:
     """The certificate. `proved` is one that exists already (the theorem's); it is kept if it is within the tolerance."""
-    budget, target, tolerance = budget or Budget(), claim.target, claim.tolerance
+    budget, target, tolerance = budget or Budget(PROOF_SECONDS), claim.target, claim.tolerance
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
-    seen = observe(_answer(model, claim.places), target, claim.seed, np.float32 if single else np.float64)
+    answer = _answer(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
+    seen = observe(answer, target, claim.seed, np.float32 if single else np.float64)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     record = replace(record, condition="" if target.formula is not None else condition_of(target))
     if proved is not None:
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
-        for method in _methods(target):
-            proof = prove_by(method, model, claim, seen.limit, budget)
+        methods = _methods(target)
+        for method in methods:
+            own = budget.share(FIRST_METHOD_TIME if method != methods[-1] else 1.0)
+            proof = prove_by(method, model, claim, seen.limit, own)
             if proof is not None and proof.bound < best.bound:
                 best = replace(
                     record,
@@ -64,7 +71,7 @@ def decide(
                 break  # certified, or as close as it gets, or not certifiable but bounded
     best = unless_contradicted(best)
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
-        best = replace(best, witness=witness(model, claim, seen.worst))
+        best = replace(best, witness=witness(model, claim, seen.worst, budget))
     return best
 
 
@@ -87,7 +94,7 @@ def prove_by(
     """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
     target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
     if method == "bisect":
-        return bisect.prove(model, claim, observed, Budget(max(budget.left, budget.seconds / 4), budget.boxes))
+        return bisect.prove(model, claim, observed, budget)
     numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
     low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
     edge = float(torch.maximum(low.abs(), high.abs()).max())
@@ -151,15 +158,21 @@ def unless_contradicted(certificate: Certificate) -> Certificate:
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 
 
-def _answer(model: SingleLayerTransformer, places: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
-    """T at points [point, D], in chunks that bound the memory of the attention weights."""
+def _answer(
+    model: SingleLayerTransformer, places: tuple[int, ...], budget: Budget
+) -> Callable[[np.ndarray], np.ndarray]:
+    """T at points [point, D], in chunks that bound the memory of the attention weights; the first ones only if time is up."""
     c = model.config
     rows = max(1, 2**22 // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))
 
     def answer(x: np.ndarray) -> np.ndarray:
         given = torch.from_numpy(x).to(model.W_E.dtype).reshape(len(x), c.tokens, c.features_in)
         with torch.no_grad():
-            parts = [model(part)[:, list(places)].flatten(1) for part in given.split(rows)]
+            parts = []
+            for part in given.split(rows):
+                parts.append(model(part)[:, list(places)].flatten(1))
+                if budget.over():
+                    break
         return torch.cat(parts).double().numpy()
 
     return answer

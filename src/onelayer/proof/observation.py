@@ -49,7 +49,8 @@ class Observation:
 def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floating] = np.float64) -> Observation:
     """Errors at fresh random points of the domain, corners included, then closer and closer around the worst ones.
 
-    Points are numbers of `dtype`, so T gets them exactly. A callable whose values contradict what is declared is refused.
+    Points are numbers of `dtype`, so T gets them exactly. An `answer` whose time is up may cover the first points only.
+    A callable whose values contradict what is declared is refused.
     """
     if target.data is not None:
         return _at_samples(answer, target, target.data, seed, dtype)
@@ -61,10 +62,12 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
     largest, count, reach = 0.0, 0, 0.05
     worst = points[:0]
     for _ in range(4):
+        answered = answer(points)
+        points = points[: len(answered)]
         values = target(points)
         if target.function is not None and target.declared is not None:
             require_obeyed(target, target.declared, points, values)
-        errors = np.abs(answer(points).reshape(len(points), -1) - values).max(axis=1)
+        errors = np.abs(answered.reshape(len(points), -1) - values).max(axis=1)
         count += len(points)
         if not np.isfinite(errors).all():
             return Observation(math.nan, count, points[~np.isfinite(errors)][:1])
@@ -76,7 +79,9 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
         points = np.concatenate([worst, _placed(around, target, dtype)])
         reach /= 5
     exact, _ = target.values_with_error(worst)  # the worst points once more, with f as exact as possible
-    largest = max(largest, float(np.abs(answer(worst).reshape(len(worst), -1) - exact).max()))
+    answered = answer(worst)
+    exact = exact[: len(answered)]
+    largest = max(largest, float(np.abs(answered.reshape(len(exact), -1) - exact).max()))
     return Observation(largest, count, worst)
 
 

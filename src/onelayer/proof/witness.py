@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from flint import arb, arb_mat, ctx
 
+from ..common.budget import Budget
 from ..formula import enclose, holds
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
@@ -16,11 +17,18 @@ PRECISION = 256  # bits
 POINTS_TRIED = 12  # of the worst points observed
 
 
-def witness(model: SingleLayerTransformer, claim: Claim, points: np.ndarray) -> tuple[float, ...] | None:
-    """The first point that proves the claim wrong, both for the real T and for the computed answer; else None."""
+def witness(
+    model: SingleLayerTransformer, claim: Claim, points: np.ndarray, budget: Budget
+) -> tuple[float, ...] | None:
+    """The first point that proves the claim wrong, both for the real T and for the computed answer; else None.
+
+    At least one point is tried, whatever the budget.
+    """
     c, target = model.config, claim.target
     within = target.domain.within
-    for point in points[:POINTS_TRIED]:
+    for tried, point in enumerate(points[:POINTS_TRIED]):
+        if tried and budget.over():
+            break
         x = point.tolist()
         if within is not None and holds(within, x) is not True:
             continue

@@ -7,6 +7,7 @@ it had never stopped: on a CPU history and weights are equal bit by bit. `ol.cer
 result, as for any other layer.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from ..approximation import Approximation, Facts
+from ..common.budget import Budget
 from ..common.checks import known_options
 from ..common.progress import Progress
 from ..layer.arithmetic import arithmetic_of
@@ -88,6 +90,7 @@ def train(
     """
     require_tolerance(tolerance)
     require_limits(seconds, checkpoint)
+    budget = Budget(math.inf if seconds is None else seconds)
     recipe = Recipe(
         optimizer=optimizer, loss=loss, schedule=schedule, rate=rate, steps=steps, batch=batch, seed=seed, warm_up=warm_up,
         clipping=clipping, weight_decay=weight_decay, dropout=dropout, validation=validation, every=every, patience=patience,
@@ -97,7 +100,7 @@ def train(
         dtype=dtype,
     )  # fmt: skip
     training = prepare(function, domain, recipe, start, shape=shape, samples=samples, device=device)
-    history = training.train(None if checkpoint is None else Path(checkpoint), seconds, progress)
+    history = training.train(None if checkpoint is None else Path(checkpoint), budget, progress)
     return _finished(training, history, tolerance)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ..common.budget import Budget
 from ..common.interrupts import DeferredInterrupt
 from ..common.numbers import at_least
 from ..common.progress import Progress
@@ -52,7 +53,7 @@ class Training(ABC):
     def digest(self) -> str:
         """What identifies this training: a checkpoint with another digest is refused."""
 
-    def train(self, checkpoint: Path | None, seconds: float | None, progress: Progress | None) -> History:
+    def train(self, checkpoint: Path | None, budget: Budget, progress: Progress | None) -> History:
         """All steps, from the state of the checkpoint if there is one; the model ends with the best weights."""
         started = time.perf_counter()
         digest = self.digest()
@@ -68,10 +69,9 @@ class Training(ABC):
                     self._save(at, digest, checkpoint)
                     if progress is not None:
                         now = at.moments[-1]
-                        interrupted.call(
-                            progress, f"loss {now.loss:.3g}, error {at_least(now.validated, 3)}", at.step / r.steps
-                        )
-                if interrupted or (seconds is not None and at.seconds - before >= seconds):
+                        stage = f"loss {now.loss:.3g}, error {at_least(now.validated, 3)}"
+                        interrupted.call(progress, stage, at.step / r.steps)
+                if interrupted or budget.over():
                     stopped = "interrupted" if interrupted else "time is up"
                     break
         if self._stuck(at):
@@ -173,12 +173,12 @@ class LayerTraining(Training):
         self.sample_weights = None if material.weights is None else material.weights.to(device, dtype)
         super().__init__(model.to(device), recipe, len(self.x), device, constructed)
 
-    def train(self, checkpoint: Path | None, seconds: float | None, progress: Progress | None) -> History:
+    def train(self, checkpoint: Path | None, budget: Budget, progress: Progress | None) -> History:
         """All steps, then the best weights, on the CPU and in the units of the answers.
 
         A construction that was not improved comes back unchanged.
         """
-        history = super().train(checkpoint, seconds, progress)
+        history = super().train(checkpoint, budget, progress)
         with torch.no_grad():
             if not self.constructed and not self.material.labels:
                 self.model.W_R.mul_(self.spread)

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..common.atomic import write_file
+from ..common.atomic import require_new, write_file
 from ..common.numbers import at_least
 from .style import FONT
 
@@ -71,6 +71,7 @@ def _lines(entrants: "tuple[Entrant, ...]") -> "list[tuple[str, str, list[Entran
     return [(name, line[0].kind, line) for name, line in lines.items()]
 
 
-def write_page(figure: "go.Figure", path: Path) -> Path:
-    """The figure as one self-contained HTML file; complete or absent."""
+def write_page(figure: "go.Figure", path: Path, overwrite: bool = False) -> Path:
+    """The figure as one self-contained HTML file; complete or absent. `overwrite=True` replaces a file of that name."""
+    require_new(path, overwrite)
     return write_file(path, figure.to_html(include_plotlyjs=True, full_html=True))

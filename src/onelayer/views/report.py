@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..approximation import Approximation
-from ..common.atomic import write_file
+from ..common.atomic import require_new, write_file
 from ..common.errors import InputError
 from ..experiments.study import Study
 from . import certificate_text
@@ -32,8 +32,11 @@ from .study_page import study_page
 LONGEST_TITLE = 300  # characters
 
 
-def report(approximation: "Approximation | Study", path: str | Path = "report.html") -> Path:
-    """Write the report of an approximation, or of a study: one self-contained page, complete or absent."""
+def report(approximation: "Approximation | Study", path: str | Path = "report.html", overwrite: bool = False) -> Path:
+    """Write the report of an approximation, or of a study: one self-contained page, complete or absent.
+
+    A file of that name is refused; `overwrite=True` replaces it.
+    """
     if not isinstance(approximation, Approximation | Study):
         found = type(approximation).__name__
         raise InputError("an Approximation or a Study to report on", found, "pass what `build` or `load` returned")
@@ -45,6 +48,7 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
     if path.is_dir():
         change = f"name a file, such as {path / 'report.html'}"
         raise InputError("a file name for the report", f"{path} is a folder", change)
+    require_new(path, overwrite)
     return write_file(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
 
 

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...common.budget import Budget
+from ...common.checks import require_seconds
 from ...common.errors import InputError
 from . import options as given
 from .show import print_json, progress_bar
 
 if TYPE_CHECKING:
     from ...approximation import Approximation
+
+REPORT_SECONDS = 2.0  # kept for the report
 
 
 def build(
@@ -39,9 +43,10 @@ def build(
     output_shape: given.OutputShape = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
     device: given.Device = "cpu",
-    seconds: Annotated[float, typer.Option(help="Seconds that the fit may take; the proof has its own limit.")] = 300.0,
+    seconds: Annotated[float, typer.Option(help="Seconds for everything: search, proof and report.")] = 600.0,
     seed: given.Seed = 0,
     report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
+    force: given.Force = False,
     json: given.Json = False,
     quiet: given.Quiet = False,
 ) -> int:
@@ -49,11 +54,13 @@ def build(
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
+    require_seconds(seconds, "the build")
+    budget = Budget(seconds)
     target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape, margin, symmetric)
-    folder = usable(out)
+    folder = usable(out, force, report)
     import onelayer as ol
 
-    verbose = not (json or quiet)
+    verbose, wanted = not (json or quiet), report
     if verbose and method is given.Method.representative and not symmetric:
         print(ol.plan(target, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
     with progress_bar(not quiet) as progress:
@@ -69,17 +76,20 @@ def build(
             dtype=dtype.value,
             device=device,
             seed=seed,
-            seconds=seconds,
+            seconds=max(budget.left - min(REPORT_SECONDS, seconds / 3) * report, seconds / 10),
             progress=progress,
         )
-        folder = approximation.save(folder)
+        folder = approximation.save(folder, overwrite=force)
+        report = report and not budget.over()
         if report:
-            approximation.report(folder / "report.html")
+            approximation.report(folder / "report.html", overwrite=force)
     if json:
         print_json(record_of(approximation, folder))
     elif verbose:
         print(approximation)
-        print(f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else ""))
+        page = f"; open {Path(out) / 'report.html'} in a browser"
+        late = f"; no time was left for the report: `onelayer report {out}` writes it" if budget.over() else ""
+        print(f"written to {out}" + (page if report else late if wanted else ""))
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
@@ -101,17 +111,17 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
     }
 
 
-def usable(out: str) -> Path:
-    """The absolute path of the folder, checked to be free and in a place where it can be written."""
+def usable(out: str, force: bool, report: bool = False) -> Path:
+    """The absolute path of the folder, checked to be new, or replaced with `force`, and in a place where it can be written."""
     folder = Path(out).absolute()
     if not out.strip() or not folder.name or folder.name == "..":
         raise InputError("the name of a folder for --out", f"{out!r}", "name a new folder")
-    place = next(parent for parent in folder.parents if parent.exists())
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
         Path(mkdtemp(prefix=f".{folder.name}.old.", dir=place)).rmdir()
     except OSError as error:
         raise InputError(f"a folder {folder}", f"{error.strerror} ({place})", "choose another place or name") from None
-    from ...deployment.folder import require_free
+    from ...deployment.earlier_model import require_place
 
-    require_free(folder)
+    require_place(folder, force, report)
     return folder

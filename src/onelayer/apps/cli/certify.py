@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ...common.budget import Budget
+from ...common.checks import require_seconds
 from ...common.errors import InputError
 from . import options as given
 from .build import usable
@@ -19,16 +21,19 @@ def certify(
     ] = None,
     margin: Annotated[float | None, typer.Option(help="Distance kept from jumps; the folder's by default.")] = None,
     device: given.Device = "cpu",
-    seconds: Annotated[float, typer.Option(help="Seconds that the proof may take.")] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Seconds that the proof may take.")] = 75.0,
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write the model with its new certificate to this folder.")
     ] = None,
+    force: given.Force = False,
     json: given.Json = False,
 ) -> int:
     """Prove again how far the model of a folder is from its target, with another tolerance or more time.
 
     Exit status: 0 certified, 1 refuted or undecided, 2 bad input.
     """
+    require_seconds(seconds, "the proof", finite=False)
+    budget = Budget(seconds)
     import onelayer as ol
 
     from ...approximation import Approximation
@@ -41,11 +46,14 @@ def certify(
     if margin is not None:
         shape = target.shape if target.sequence else None
         target = ol.Target(target.text, target.domain, shape=shape, output_shape=target.output_shape, margin=margin)
-    destination = usable(out) if out is not None else None
+    destination = usable(out, force) if out is not None else None
     with progress_bar(not json) as progress:
-        certificate = ol.certify(approximation, target, eps, seconds=seconds, device=device, progress=progress)
+        left = max(budget.left, seconds / 10)
+        certificate = ol.certify(approximation, target, eps, seconds=left, device=device, progress=progress)
     if destination is not None:
-        Approximation.of(approximation.model, target, certificate, approximation.facts).save(destination)
+        Approximation.of(approximation.model, target, certificate, approximation.facts).save(
+            destination, overwrite=force
+        )
     if json:
         print_json(certificate.as_json())
     else:

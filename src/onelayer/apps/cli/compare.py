@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ...common.atomic import require_new
 from ...common.errors import InputError
 from . import options as given
 from .show import print_json, progress_bar
@@ -27,6 +28,7 @@ def compare(
     ] = None,
     samples: Annotated[str | None, typer.Option(metavar="100,1000", help="Also fit to this many samples.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="HTML", help="Where to write the picture.")] = None,
+    force: given.ForceFile = False,
     seed: given.Seed = 0,
     json: given.Json = False,
 ) -> int:
@@ -35,6 +37,8 @@ def compare(
     sizes = [given.sizes(text, name) if text else () for text, name in ((growth, "--growth"), (samples, "--samples"))]
     if plot is not None and (not plot.strip() or Path(plot).is_dir()):
         raise InputError("the name of a file for --plot", f"{plot!r}", "name an HTML file")
+    if plot is not None:
+        require_new(Path(plot), force)
     import onelayer as ol
 
     names = [name.strip() for name in optimizers.split(",") if name.strip()]
@@ -46,7 +50,7 @@ def compare(
     if plot is not None:
         from ...views.comparison import comparison_figure, write_page
 
-        write_page(comparison_figure(found), Path(plot))
+        write_page(comparison_figure(found), Path(plot), overwrite=force)
     if json:
         print_json(asdict(found))
     else:

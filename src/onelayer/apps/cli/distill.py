@@ -8,6 +8,7 @@ import typer
 
 from ...common.errors import InputError
 from . import options as given
+from .build import usable
 from .show import print_json, progress_bar
 
 
@@ -37,11 +38,11 @@ def distill(
     checkpoint: given.Checkpoint = None,
     device: given.Device = "cpu",
     seed: given.Seed = 0,
+    force: given.Force = False,
     json: given.Json = False,
 ) -> int:
     """Train one layer on the answers of a deep model. One input in ten is held out to judge it: observed, not proved."""
-    if Path(out).exists():
-        raise InputError(f"a new folder {out}", "something has that name", "choose another name")
+    destination = usable(out, force)
     sequences = _inputs(inputs)
     import onelayer as ol
 
@@ -54,7 +55,7 @@ def distill(
             folder, sequences, heads=heads, width=width, d_model=d_model, steps=steps, seconds=seconds, every=every,
             checkpoint=checkpoint, device=device, seed=seed, read=read.value, progress=progress,
         )  # fmt: skip
-        found.save(out)
+        found.save(destination, overwrite=force)
     if json:
         print_json(found.record())
     else:

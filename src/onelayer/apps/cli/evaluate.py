@@ -43,6 +43,7 @@ def evaluate(
     remainder: Annotated[
         float | None, typer.Option(help="Error that sparse or adaptive attention may add; if left out, what ε allows.")
     ] = None,
+    force: given.ForceFile = False,
     device: given.Device = "cpu",
     json: given.Json = False,
 ) -> int:
@@ -61,7 +62,7 @@ def evaluate(
 
     fast = load_approximation(folder).fast(attention.value, remainder, device)
     if source is not None:
-        return _file(fast, Path(source), Path(output) if output is not None else None, outside, json)
+        return _file(fast, Path(source), Path(output) if output is not None else None, outside, json, force)
     return _point(fast, point, outside, explain, json)
 
 
@@ -99,7 +100,7 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
     return 0
 
 
-def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.Outside, json: bool) -> int:
+def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.Outside, json: bool, force: bool) -> int:
     """Evaluate all points of a file; without an output they are printed as CSV or JSON."""
     from ...deployment.files.formats import kind_of
     from ...deployment.files.streaming import Streaming, added_names, evaluate_file
@@ -112,7 +113,7 @@ def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.O
         return 0
     try:
         with progress_bar(not json) as progress:
-            count = evaluate_file(fast, source, output, outside.value, progress, _note)
+            count = evaluate_file(fast, source, output, outside.value, progress, _note, overwrite=force)
     except KeyboardInterrupt as stop:
         raise Stopped(*stop.args) from None
     if json:

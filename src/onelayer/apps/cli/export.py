@@ -40,7 +40,7 @@ def export(
 
     found = ol.export(
         folder, out, to=to.value, dtype=dtype.value if dtype else None, norm=norm.value if norm else None,
-        points=points, force=force,
+        points=points, overwrite=force,
     )  # fmt: skip
     if json:
         print_json(found.as_json())

@@ -21,6 +21,7 @@ def gallery(
         str | None, typer.Argument(metavar="[ENTRY]", help="The entry to build; lists them all if left out.")
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FOLDER", help="The model folder to write.")] = None,
+    force: given.Force = False,
     json: given.Json = False,
 ) -> int:
     """List the gallery, or build one of its entries: onelayer gallery sort --n 5 --out folder.
@@ -37,9 +38,9 @@ def gallery(
         raise InputError(f"one of {', '.join(ENTRIES)}", name, "see onelayer gallery")
     function = ENTRIES[name]
     arguments = _arguments(function, context.args)
-    folder = usable(out) if out is not None else None
+    folder = usable(out, force) if out is not None else None
     approximation = function(**arguments)
-    written = approximation.save(folder) if folder is not None else Path()
+    written = approximation.save(folder, overwrite=force) if folder is not None else Path()
     if json:
         record = record_of(approximation, written)
         print_json(record if folder is not None else record | {"folder": None})

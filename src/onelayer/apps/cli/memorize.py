@@ -25,6 +25,7 @@ def memorize(
     ] = None,
     dtype: given.DtypeChoice = given.Dtype.float64,
     seed: given.Seed = 0,
+    force: given.Force = False,
     json: given.Json = False,
     quiet: given.Quiet = False,
 ) -> int:
@@ -32,13 +33,13 @@ def memorize(
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
+    folder = usable(out, force)
     found = read_sample_file(Path(source), target)
-    folder = usable(out)
     import onelayer as ol
 
     about: dict[str, Any] = {"tolerance": eps, "labels": labels, "names": found.names, "rows": found.rows}
     approximation = ol.memorize(found.x, found.y, seed=seed, dtype=dtype.value, **about)
-    folder = approximation.save(folder)
+    folder = approximation.save(folder, overwrite=force)
     if json:
         print_json(record_of(approximation, folder))
     elif not quiet:

@@ -83,6 +83,8 @@ Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all ra
 Checkpoint = Annotated[str | None, typer.Option(metavar="FILE", help="Written in training; resumed from if it exists.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier model; other files in the folder stay.")]
+ForceFile = Annotated[bool, typer.Option("--force", help="Replace a file of that name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 

@@ -5,16 +5,19 @@ from typing import Annotated
 
 import typer
 
+from . import options as given
+
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model folder.")],
     out: Annotated[
         Path | None, typer.Option(metavar="PAGE", help="The HTML file to write; FOLDER/report.html by default.")
     ] = None,
+    force: given.ForceFile = False,
 ) -> int:
     """Write the report of a folder: one page, usable offline, with pictures of target, error, heads, weights and proof."""
     from ...deployment.folder import load_approximation
 
     path = folder / "report.html" if out is None else out
-    print(f"written to {load_approximation(folder).report(path)}")
+    print(f"written to {load_approximation(folder).report(path, overwrite=force)}")
     return 0

@@ -31,6 +31,9 @@ def study(
     measure: Annotated[str, typer.Option(help="The measure that the --axis options vary.")] = "construct",
     axis: Axis = None,
     listing: Annotated[bool, typer.Option("--list", help="List the built-in studies and the measures.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a points.csv or report.html that no study wrote.")
+    ] = False,
     json: given.Json = False,
 ) -> int:
     """Measure every point of a sweep; run it again to resume. Writes points.csv and report.html.
@@ -51,12 +54,13 @@ def study(
     with progress_bar(not json) as progress:
         try:
             found = ol.study(
-                sweep, out, workers=workers, dask=dask, full=full, only=only, retry=retry, progress=progress
-            )
+                sweep, out, workers=workers, dask=dask, full=full, only=only, retry=retry, overwrite=force,
+                progress=progress,
+            )  # fmt: skip
         except KeyboardInterrupt:
             raise Stopped("finished points are stored; run the same command again to resume") from None
     assert found.folder is not None
-    report = found.report(found.folder / "report.html")
+    report = found.report(found.folder / "report.html", overwrite=True)
     if json:
         print_json({**found.record(), "report": str(report)})
     else:

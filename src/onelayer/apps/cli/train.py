@@ -34,6 +34,7 @@ def train(
     seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
     certify: Annotated[float, typer.Option(help="Seconds to prove a certificate; 0: observe only.")] = 0.0,
     seed: given.Seed = 0,
+    force: given.Force = False,
     json: given.Json = False,
 ) -> int:
     """Train a layer on a formula and write its folder; if interrupted, write the best layer so far.
@@ -43,7 +44,7 @@ def train(
     target = given.target_of(formula, domain, eps)
     if not 0 <= certify < float("inf"):
         raise InputError("--certify, seconds ≥ 0", f"{certify}", "give the time for a certificate")
-    folder = usable(out)
+    folder = usable(out, force)
     from dataclasses import replace
 
     import onelayer as ol
@@ -59,7 +60,7 @@ def train(
         found = ol.train(target, tolerance=eps, progress=progress, **chosen)
         if certify > 0:
             found = replace(found, certificate=ol.certify(found, seconds=certify, progress=progress))
-        folder = found.save(folder)
+        folder = found.save(folder, overwrite=force)
     if json:
         assert found.history is not None
         print_json(record_of(found, folder) | {"history": found.history.record()})

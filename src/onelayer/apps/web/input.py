@@ -41,12 +41,12 @@ class LayerSpec:
         return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused anyway
 
     def code(self, limits: VisitorLimits) -> str:
-        """Python code that builds the same layer, with the same search time."""
+        """Python code that builds the same layer, in the same time."""
         defaults = LayerSpec("", "").record()
         named = ("method", "construction", "dtype", "units")
         options = {k: v for k, v in self.record().items() if k in named and v != defaults[k]}
         if self.method == "polished":
-            options["seconds"] = limits.search
+            options["seconds"] = limits.build
         given = "".join(f", {k}={v!r}" for k, v in options.items())
         return (
             "import onelayer as ol\n\n"

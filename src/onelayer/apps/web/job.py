@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...common.budget import Budget
 from ...common.errors import InputError
 from ...construction.representative.layer import plan_representative
 from ...experiments.matched_size import layer_size
@@ -47,7 +48,7 @@ def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
             found = f"the paper's construction takes {planned:,}"
             raise InputError(f"at most {limits.units:,} units here", found, "enlarge ε, or choose another method")
     options: dict[str, Any] = {"method": spec.method, "construction": spec.construction, "dtype": spec.dtype}
-    options |= {"units": spec.units, "seconds": limits.search, "progress": progress}
+    options |= {"units": spec.units, "seconds": limits.build, "progress": progress}
     approximation = build(target, None, spec.tolerance, **options)
     built = time.perf_counter() - started
     shown, seconds = view(approximation), time.perf_counter() - started
@@ -82,7 +83,7 @@ def train_job(spec: LayerSpec, parameters: int, limits: VisitorLimits, emit: Emi
         event |= {"axes": [axis.tolist() for axis in axes]}
         emit(event | {"error": array_record(error[:drawn, 0].astype(np.float32))})
 
-    run.train(None, limits.seconds / 2, moment)
+    run.train(None, Budget(limits.seconds / 2), moment)
     emit({"event": "trained", "seconds": time.perf_counter() - started})
 
 

@@ -12,7 +12,7 @@ class VisitorLimits:
     outputs: int = 12
     units: int = 2000
     seconds: float = 120.0  # for one job, proof included
-    search: float = 30.0  # of these, for finding the fewest units
+    build: float = 90.0  # of these, for finding a layer and proving it
     memory: int = 4 * 2**30  # bytes a worker may use on top of what it starts with
     waiting: int = 16  # jobs in a queue
     each: int = 4  # of these, from one visitor

@@ -126,6 +126,8 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
         better: _State | None = None
         growth = DAMPING_GROWTH
         for _ in range(8):
+            if limits.over():
+                break
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
             if not int(failed):
                 move = torch.cholesky_solve(slope, factor)

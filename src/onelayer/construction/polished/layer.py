@@ -29,7 +29,7 @@ from ...target.margin import in_scope
 from ...target.target import Target
 from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value, splittings
 from ..kinks.remainder import Remainder, remainders_of
-from ..request import FLOAT32_SHARE, POOL_GOAL, Request
+from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
 from .families import family_of
 from .fit import Fit
@@ -39,7 +39,7 @@ LEAST_SPAN = 5  # ranges of f that the values of a head may always span
 MOST_UNITS = 400  # of one group: a step costs the cube of it
 POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
-RESUME_TIME = 0.25  # share of the seconds added when a layer is polished again
+RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
 AFFINE_POOL = 16_000  # points on which a group is checked for being affine
@@ -150,7 +150,8 @@ class Candidate:
 
     def renew(self) -> None:
         """Start a new budget for polishing again after failed proofs or bad fresh points; an interrupt stays in force."""
-        self.budget = Budget(RESUME_TIME * self.request.seconds, interrupted=self.budget.interrupted)
+        whole = self.request.budget
+        self.budget = Budget(min(RESUME_TIME * whole.seconds, whole.left), interrupted=self.budget.interrupted)
         for search in self.searches.values():
             search.budget = self.budget
 
@@ -209,9 +210,9 @@ def _affine_error(c: Tensor, x: Tensor, values: Tensor) -> float:
     return float((c[0] + x @ c[1:] - values).abs().max())
 
 
-def polished(request: Request, budget: Budget | None = None) -> list[Candidate]:
+def polished(request: Request) -> list[Candidate]:
     """The polished families, the preferred one first: within the goal with fewer parameters, else less error."""
-    budget = budget or Budget(request.seconds)
+    budget = request.budget.share(SEARCH_TIME)
     found: list[Candidate] = []
     remainders = remainders_of(request)
     for family, remainder in remainders.items():

@@ -12,6 +12,7 @@ import torch
 from ...common.budget import Budget
 from ...layer.layer import Layer
 from ...proof.certificate import Box, Certificate
+from ...proof.decision import PROOF_SECONDS
 from ...proof.observation import observe
 from ..request import Certify
 from .layer import Candidate
@@ -34,8 +35,8 @@ def refined(candidates: list[Candidate], certify: Certify) -> Refined:
     """The first candidate that is certified, after as many rounds as that needs; else the one with the smallest bound."""
     found: list[Refined] = []
     for candidate in candidates:
-        if found and candidate.observed > candidate.request.fit_tolerance:
-            break  # it cannot do better than what was not certified
+        if found and (candidate.observed > candidate.request.fit_tolerance or not candidate.request.budget.left):
+            break  # it cannot do better than what was not certified, or there is no time to prove it
         candidate.renew()
         for turn in range(MOST_ROUNDS + 1):
             if candidate.observed <= candidate.goal and candidate.target.data is None:  # held-out data stay held out
@@ -67,7 +68,7 @@ def _certified(candidate: Candidate, layer: Layer, certify: Certify) -> Certific
     """The certificate of the candidate's layer; after an interrupt only what was observed."""
     request, frame = candidate.request, candidate.remainder.frame
     try:
-        certificate = certify(request, layer, frame, Budget())
+        certificate = certify(request, layer, frame, Budget(min(PROOF_SECONDS, request.budget.left)))
     except KeyboardInterrupt:
         candidate.budget.interrupted.set()
         return certify(replace(request, progress=None), layer, frame, Budget(seconds=1e-9))
@@ -80,6 +81,8 @@ def _check_fresh_points(candidate: Candidate) -> None:
     """Look at fresh points, new ones each time; where the error is above the goal the candidate is polished again."""
     target = candidate.target
     for look in range(MOST_LOOKS):
+        if candidate.budget.over():
+            return
         layer = candidate.layer
 
         def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
@@ -87,7 +90,7 @@ def _check_fresh_points(candidate: Candidate) -> None:
 
         seen = observe(answer, target, candidate.request.seed + 1 + look)
         limit = 0.5 * (candidate.goal + candidate.request.fit_tolerance)
-        if seen.largest <= limit or candidate.budget.over():
+        if seen.largest <= limit:
             return
         reach, whole = AROUND * target.domain.sides, tuple(range(target.dimension))
         low, high = (np.clip(seen.worst + s * reach, target.domain.lower, target.domain.upper) for s in (-1, 1))

@@ -91,5 +91,5 @@ def _unproved(found: Refined) -> str:
         return "nothing can be proved about a function that is only known at points: declare `lipschitz` or `modulus`"
     largest = max(map(len, found.candidate.fitted), default=target.dimension)
     if largest > 4:
-        return f"{largest} variables interact: the proof over that many was not finished within its budget"
-    return "the proof was not finished within its budget: give `certify` more seconds"
+        return f"{largest} variables interact: the proof over that many was not finished in time"
+    return "the proof was not finished in time: give it more seconds, here or with `certify`"

@@ -32,7 +32,9 @@ def corrected(layer: Layer, request: Request) -> Layer:
     K = features(pool[:1]).shape[1]
     fit.require_samples(K)
     points, values = fit.sample(max(2000, int(2.5 * K)), 7 + request.seed)
-    solution = solve(Problem(features, points, values + base, pool, pool_values + base))
+    solution = solve(
+        Problem(features, points, values + base, pool, pool_values + base), over=request.budget.share(0.5).over
+    )
     before = float((pool_values + base - layer(pool)).abs().max())
     if solution.observed >= before:
         return layer

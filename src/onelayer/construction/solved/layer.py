@@ -32,6 +32,7 @@ STEPS = (1.0, 1.5, 2.0)  # β·step of lattice gates
 SCATTERS = ((0.2, 2.0), (0.35, 2.0), (0.6, 2.0), (0.6, 0.5), (1.0, 0.5))  # narrowness and padding of memory tokens
 MOST_FEATURES = 4000
 MOST_UNITS = 1500
+SOLVING_TIME = 0.8  # share of the seconds for solving; the proof has the others
 LEAST_VALUES = 10  # ranges of f that Σ|c| may always reach
 Arrangement = tuple[float, float]
 
@@ -42,9 +43,11 @@ def solved_layer(request: Request) -> Layer:
     families: tuple[str, ...] = ("gates", "memory") if request.construction == "auto" else (request.construction,)
     if request.layout != "token":
         families = ("gates",)
-    found = []
-    for family in families:
-        fitted = _fit_groups(request, family)
+    found: list[tuple[bool, float, Layer]] = []
+    for i, family in enumerate(families):
+        if found and request.budget.over():
+            break
+        fitted = _fit_groups(request, family, request.budget.share(SOLVING_TIME / (len(families) - i)))
         observed = sum(fit.solution.observed for fit in fitted)
         layer = combined(target, fitted, family)
         if request.hinges:
@@ -57,13 +60,14 @@ def solved_layer(request: Request) -> Layer:
     return min(found, key=lambda entry: entry[:2])[2]
 
 
-def _fit_groups(request: Request, family: str) -> list[FittedGroup]:
+def _fit_groups(request: Request, family: str, budget: Budget) -> list[FittedGroup]:
     groups = groups_to_fit(request.target)
     if request.units is not None and len(groups) > request.units:
         raise InputError(f"units={request.units}", f"{len(groups)} groups of coordinates", "ask for a unit per group")
     fitted = []
     for i, group in enumerate(groups):
-        fitted.append(_fit(GroupSamples(request.target, group, request.seed), request, family, len(groups)))
+        source, own = GroupSamples(request.target, group, request.seed), budget.share(1 / (len(groups) - i))
+        fitted.append(_fit(source, request, family, len(groups), own))
         if request.progress:
             request.progress(f"solving ({family})", (i + 1) / len(groups))
     return fitted
@@ -103,23 +107,26 @@ def quick_fits(
     arrangements: Sequence[Arrangement],
     most: float = math.inf,
     device: str = "cpu",
+    over: Callable[[], bool] = lambda: False,
 ) -> list[tuple[Arrangement, FittedGroup]]:
-    """One least-squares solution for each arrangement of this many units, the best first."""
+    """One least-squares solution for each arrangement of this many units, the best first; once it is `over` no more."""
     d, D = len(source.group), source.target.dimension
     found: list[tuple[Arrangement, FittedGroup]] = []
     for first, second in arrangements:
+        if found and over():
+            break
         heads: Gates | Memory
         if family == "memory":
             heads = scattered_memory(units, source.group, D, first, second, source.seed)
         else:
             heads = lattice_gates(_lattice_counts(units, d), list(source.group), D, first)
         problem = Problem.of(source, features_of(heads, source.group), pool)
-        solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device)
+        solution = solve(problem, cap=cap_of(heads), most=most, exchanges=0, reweightings=0, device=device, over=over)
         found.append(((first, second), FittedGroup(source.group, heads, solution)))
     return sorted(found, key=lambda pair: pair[1].solution.observed)
 
 
-def _fit(source: GroupSamples, request: Request, family: str, groups: int) -> FittedGroup:
+def _fit(source: GroupSamples, request: Request, family: str, groups: int, budget: Budget) -> FittedGroup:
     """The smallest fit whose observed error is within its share of the tolerance, or the best one found."""
     d = len(source.group)
     pool = source.sample(16_000 if d <= 2 else 30_000, 99 + source.seed)
@@ -144,14 +151,17 @@ def _fit(source: GroupSamples, request: Request, family: str, groups: int) -> Fi
 
     def first_fit(units: int) -> FittedGroup:
         allowed, device = limit(units), request.device
-        fit = quick_fits(source, family, units, (some[0], some[1]), ARRANGEMENTS[family], allowed, device)[0][1]
+        few, over = (some[0], some[1]), budget.over
+        fit = quick_fits(source, family, units, few, ARRANGEMENTS[family], allowed, device, over)[0][1]
         problem, cap = Problem.of(source, features_of(fit.heads, source.group), pool), cap_of(fit.heads)
-        once = solve(problem, cap=cap, most=allowed, exchanges=0, reweightings=0, device=device)
+        once = solve(problem, cap=cap, most=allowed, exchanges=0, reweightings=0, device=device, over=over)
         return replace(fit, solution=once)
 
     def refined(fit: FittedGroup) -> FittedGroup:
+        if budget.over():
+            return fit
         problem = Problem.of(source, features_of(fit.heads, source.group), pool)
-        better = solve(problem, cap=cap_of(fit.heads), most=limit(fit.units), device=request.device)
+        better = solve(problem, cap=cap_of(fit.heads), most=limit(fit.units), device=request.device, over=budget.over)
         return replace(fit, solution=better) if better.observed < fit.solution.observed else fit
 
     def attempt(units: int) -> FittedGroup:
@@ -161,17 +171,21 @@ def _fit(source: GroupSamples, request: Request, family: str, groups: int) -> Fi
     if request.units is not None:
         source.require_samples(each * (request.units // groups) + (d if family == "memory" else 1))
         return refined(first_fit(request.units // groups))
-    return refined(_grow(attempt, smallest, most, goal, Budget(request.seconds / groups)))
+    return refined(_grow(attempt, smallest, most, goal, budget))
 
 
 def _grow(attempt: Callable[[int], FittedGroup], smallest: int, most: int, goal: float, budget: Budget) -> FittedGroup:
     """Units growing by a third until the goal is met, then the smallest success between the last two sizes."""
     best, failed, units = attempt(smallest), 0, smallest
-    history = [best.solution.observed]
+    history, before = [best.solution.observed], 0.0
     while best.solution.observed > goal and units < most and not _stuck(history) and not budget.over():
         far = best.solution.observed > 30 * goal
         failed, units = units, min(most, math.ceil(units * (2 if far else 4 / 3)))
+        if (units / failed) ** 2 * before > budget.left:
+            break  # it would not be finished
+        started = budget.elapsed
         tried = attempt(units)
+        before = budget.elapsed - started
         history.append(tried.solution.observed)
         best = min(best, tried, key=lambda fit: fit.solution.observed)
         if tried.solution.observed <= goal:

@@ -69,27 +69,29 @@ def solve(
     exchanges: int = 2,
     reweightings: int = 6,
     device: str = "cpu",
+    over: Callable[[], bool] = lambda: False,
 ) -> Solution:
     """The best coefficients found: least squares, Lawson steps and exchanges; Σ|c| ≤ cap·range, ≤ most where possible.
 
+    Once it is `over` the best ones so far are taken.
     Everything is computed on the device; the coefficients come back to the CPU.
     """
     problem = problem.to(device)
     width = problem.features(problem.points[:1]).shape[1]
     spread = float(problem.values.max() - problem.values.min()) or 1.0
     with one_thread(len(problem.points) * width < ONE_THREAD_BELOW):
-        found = _solve(problem, min(cap * spread, most), exchanges, reweightings)
+        found = _solve(problem, min(cap * spread, most), exchanges, reweightings, over)
     return Solution(found.coefficients.cpu(), found.observed, found.total)
 
 
-def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> Solution:
+def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int, over: Callable[[], bool]) -> Solution:
     points, values = problem.points, problem.values
     on_pool = _pool_errors(problem, kept=bool(exchanges or reweightings))
     best: Solution | None = None
     for exchange in range(exchanges + 1):
         phi = _all_features(problem.features, points)
         weights = torch.ones_like(phi[:, 0])
-        c, ridge = _smallest_ridge(phi, values, cap)
+        c, ridge = _smallest_ridge(phi, values, cap, over)
         for step in range(reweightings + 1):
             c = least_squares(phi, values, weights, ridge) if step else c
             residual = (phi @ c - values).abs().amax(dim=1)
@@ -97,6 +99,8 @@ def _solve(problem: Problem, cap: float, exchanges: int, reweightings: int) -> S
             candidate = Solution(c, float(found.max()), float(c.abs().sum(dim=0).max()))
             if best is None or candidate.observed < best.observed:
                 best = candidate
+            if over():
+                return best
             weights = weights * residual / residual.mean().clamp_min(1e-300) + 1e-6
             weights = weights / weights.mean()
         if exchange == exchanges or float(found.max()) <= 1.15 * float(residual.max()):
@@ -165,7 +169,7 @@ class Gram:
         return self.phi.T @ (values * self.weights[:, None]) / self.scale[:, None]
 
 
-def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
+def _smallest_ridge(phi: Tensor, y: Tensor, cap: float, over: Callable[[], bool]) -> tuple[Tensor, float]:
     """Coefficients and the smallest ridge, up to a factor of 10, that keeps Σ|c| below the cap (1e-4 if none does)."""
     even = torch.ones_like(phi[:, 0])
     gram = Gram.of(phi, y, even) if phi.shape[1] > GRAM_FROM else None
@@ -177,9 +181,9 @@ def _smallest_ridge(phi: Tensor, y: Tensor, cap: float) -> tuple[Tensor, float]:
 
     for coarse in range(-16, -3, 3):
         best, good = fits(coarse)
-        if good or coarse == -4:
+        if good or coarse == -4 or over():
             break
-    if coarse == -16:
+    if coarse == -16 or over():
         return best, 10.0**coarse
     for finer in (coarse - 2, coarse - 1):
         c, good = fits(finer)

@@ -61,12 +61,17 @@ class Evaluator:
         return self.approximation.call_with(self.values, x, outside)
 
     def evaluate(
-        self, source: str | Path, output: str | Path, outside: Outside = "allow", progress: Progress | None = None
+        self,
+        source: str | Path,
+        output: str | Path,
+        outside: Outside = "allow",
+        progress: Progress | None = None,
+        overwrite: bool = False,
     ) -> int:
         """All points of a file, in constant memory, as `Approximation.evaluate` does."""
         from ..files.streaming import evaluate_file
 
-        return evaluate_file(self, Path(source), Path(output), outside, progress)
+        return evaluate_file(self, Path(source), Path(output), outside, progress, overwrite=overwrite)
 
     def values(self, x: Tensor) -> Tensor:
         """[batch, outputs] for points [batch, D]."""

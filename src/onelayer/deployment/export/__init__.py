@@ -85,19 +85,20 @@ def export(
     norm: torch.Norm | None = None,
     points: int = 10_000,
     seed: int = 0,
-    force: bool = False,
+    overwrite: bool = False,
 ) -> Exported:
     """Write a layer, given itself or as a model folder, in another format, after comparing the two at random points.
 
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
-    sublayers ("post", the default) or before them ("pre"). An existing `path` is refused; `force` replaces an earlier export.
+    sublayers ("post", the default) or before them ("pre"). An existing `path` is refused; `overwrite=True`
+    replaces an earlier export.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
         raise InputError("norm='post' or 'pre', for to='torch'", f"norm={norm!r}, to={to!r}", "leave norm out")
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
-    place = require_place(path, FILES[to], force)
+    place = require_place(path, FILES[to], overwrite)
     subject = subject_of(layer, dtype)
     x = subject.points(points, seed)
     made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)

@@ -3,34 +3,46 @@
 import os
 from pathlib import Path
 
-from ...common.atomic import fresh_folder, write_file
+from safetensors import SafetensorError, safe_open
+
+from ...common.atomic import FORCE, write_file, write_folder
 from ...common.errors import InputError
 
 
-def require_place(path: str | Path, names: tuple[str, ...], force: bool) -> Path:
-    """The absolute path, if nothing is there or, with `force`, an earlier export of that kind.
+def require_place(path: str | Path, names: tuple[str, ...], overwrite: bool) -> Path:
+    """The absolute path, if nothing is there or, with `overwrite`, a file or an earlier export to a folder.
 
     One name means a file at `path` itself; several mean files in a folder `path`.
     """
     place = Path(path).absolute()
     if not str(path).strip() or not place.name or place.name == "..":
         raise InputError("a path to write to", f"{str(path)!r}", "name a new file or folder")
-    if not (place.exists() or place.is_symlink()):
+    if not os.path.lexists(place):
         return place
-    if not force:
-        raise InputError(f"a new name, not {place.name}", "something with that name", "choose another, or use force")
-    known = {*names, "__pycache__"}
-    earlier = place.is_file() if len(names) == 1 else place.is_dir() and set(os.listdir(place)) <= known
+    if not overwrite:
+        change = f"choose another, or replace it: {FORCE}"
+        raise InputError(f"a new name, not {place}", "something with that name", change)
+    earlier = place.is_file() if len(names) == 1 else place.is_dir() and _is_export(place, names)
     if place.is_symlink() or not earlier:
-        raise InputError(f"an earlier export at {place.name}", "something else", "choose another name")
+        raise InputError(f"an earlier export at {place}", "something else", "choose another name")
     return place
+
+
+def _is_export(place: Path, names: tuple[str, ...]) -> bool:
+    """Whether a folder holds an earlier export and nothing else."""
+    held = set(os.listdir(place)) - {"__pycache__"}
+    if not held or not held <= set(names):
+        return not held
+    try:
+        with safe_open(place / "model.safetensors", framework="np") as file:
+            return "layer" in (file.metadata() or {})
+    except (SafetensorError, OSError):
+        return False
 
 
 def write(place: Path, files: dict[str, bytes]) -> None:
     """One file at `place`, or several in a folder there: all or none."""
     if len(files) == 1:
         write_file(place, next(iter(files.values())))
-        return
-    with fresh_folder(place) as fresh:
-        for name, content in files.items():
-            (fresh / name).write_bytes(content)
+    else:
+        write_folder(place, files)

@@ -22,6 +22,7 @@ import torch
 
 from ... import __version__
 from ...approximation import Approximation
+from ...common.atomic import require_new
 from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...common.interrupts import DeferredInterrupt
@@ -44,14 +45,15 @@ def evaluate_file(
     outside: Outside = "allow",
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
+    overwrite: bool = False,
 ) -> int:
     """Write the points of `source` and their values to `output`; returns the number of points.
 
     Both are CSV, Parquet or NumPy files by their suffix, of the same kind; any kind can also become a NumPy file of the values
-    alone. `notify` is told whether an earlier run is resumed. On an interrupt the current batch is finished, and
-    KeyboardInterrupt says how many points are done.
+    alone. `overwrite` replaces a file of that name, though never the source. `notify` is told whether an earlier run is resumed.
+    On an interrupt the current batch is finished, and KeyboardInterrupt says how many points are done.
     """
-    _require_output(source, output)
+    _require_output(source, output, overwrite)
     work = Streaming(evaluator, source, outside)
     with (
         PartialValues(_folder(output), work.purpose, work.dtype, work.outputs) as values,
@@ -213,10 +215,13 @@ def _answers(approximation: Approximation) -> int:
     return math.prod(shape[:-1] if approximation.decoding.kind == "largest" else shape)
 
 
-def _require_output(source: Path, output: Path) -> None:
+def _require_output(source: Path, output: Path, overwrite: bool) -> None:
     """The output can be written, and is of the kind of the input or an array of values."""
     if not output.name or (output.exists() and not output.is_file()):
         raise InputError("a file to write", f"{str(output)!r} is none", "choose another name for the output")
+    if output.exists() and source.exists() and output.samefile(source):
+        raise InputError("an output that is not the input", f"{output} is {source}", "choose another name")
+    require_new(output, overwrite)
     if not output.absolute().parent.is_dir():
         raise InputError("a file to write", f"no folder {output.parent}", "make the folder first")
     if kind_of(output) not in (kind_of(source), "NumPy"):

@@ -11,7 +11,7 @@ from ...training.recipe import LARGEST_COUNT
 from .cluster import cluster_outcomes
 from .result import Study
 from .run import ProgressCounter, local_outcomes, workers_of
-from .store import Store
+from .store import POINTS, Store, require_no_other
 from .sweep import Sweep, sweep_of
 
 __all__ = ["Study", "Sweep", "study"]
@@ -27,6 +27,7 @@ def study(
     full: bool = False,
     only: int | None = None,
     retry: bool = False,
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Study:
     """Measure the points of a sweep that are not stored yet, and return all results so far.
@@ -36,13 +37,15 @@ def study(
     After an interrupt or a kill, the same call resumes. A point that fails is stored with its error; `retry` tries it again.
 
     `workers` processes run at a time (by default one per core), or those of a Dask scheduler, `dask="tcp://host:8786"`. `full`
-    includes the larger part of a built-in study; `only` stops after this many new points.
+    includes the larger part of a built-in study; `only` stops after this many new points. A model folder is refused, and so is a
+    folder whose points.csv or report.html no study wrote, unless `overwrite`.
     """
     chosen = sweep_of(sweep, full)
     if only is not None:
         require_whole("only", only, 0, LARGEST_COUNT)
     count = workers_of(workers)
     folder = Path(out if out is not None else f"study-{chosen.name}")
+    require_no_other(folder, overwrite)
     store = Store.open(folder, chosen)
     if retry:
         store.forget_failed(chosen)
@@ -57,5 +60,5 @@ def study(
             store.write(task, outcome)
             counter.add(outcome)
     result = Study.of(chosen, store.outcomes(), folder)
-    result.csv(folder / "points.csv")
+    result.csv(folder / POINTS, overwrite=True)
     return result

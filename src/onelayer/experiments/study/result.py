@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...common.atomic import write_file
+from ...common.atomic import require_new, write_file
 from ...common.errors import InputError
 from ...common.numbers import exact
 from ...common.table import Table, duration
@@ -93,16 +93,18 @@ class Study:
         parts = [f"{len(self.done)} points done", f"{len(self.failed)} failed", f"{self.missing} to do"]
         return f"{', '.join(parts)}; {spent} of measuring"
 
-    def csv(self, path: str | Path) -> Path:
-        """Write all rows and columns as CSV; the file is complete or absent."""
+    def csv(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write all rows and columns as CSV; the file is complete or absent. `overwrite=True` replaces one of that name."""
+        require_new(Path(path), overwrite)
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.rows)
         return write_file(Path(path), text.getvalue())
 
-    def parquet(self, path: str | Path) -> Path:
-        """Write all rows and columns as Parquet (extra `files`)."""
+    def parquet(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write all rows and columns as Parquet (extra `files`). `overwrite=True` replaces a file of that name."""
+        require_new(Path(path), overwrite)
         try:
             import pyarrow as arrow
             from pyarrow import parquet
@@ -116,11 +118,14 @@ class Study:
         finally:
             fresh.unlink(missing_ok=True)
 
-    def report(self, path: str | Path = "report.html") -> Path:
-        """Write the report: rates, pictures and points on one page that works offline."""
+    def report(self, path: str | Path = "report.html", overwrite: bool = False) -> Path:
+        """Write the report: rates, pictures and points on one page that works offline.
+
+        `overwrite=True` replaces a file of that name.
+        """
         from ...views.report import report
 
-        return report(self, path)
+        return report(self, path, overwrite)
 
     def record(self) -> dict[str, Any]:
         """The study for JSON."""

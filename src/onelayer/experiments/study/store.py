@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...common.atomic import FORCE
 from ...common.errors import InputError
+from ...deployment.earlier_model import MODEL_FILES, REPORT, is_page
 from .axes import Task
 from .sweep import Sweep
 
-FILE = "points.sqlite"
+FILE, POINTS = "points.sqlite", "points.csv"
 LOCK_TIMEOUT = 60.0  # seconds to wait for another process that writes
 TABLES = """
 CREATE TABLE IF NOT EXISTS points (
@@ -108,6 +110,18 @@ class Store:
         """The digest of every sweep that this store was used for, and its number of points."""
         with self.connection() as db:
             return dict(db.execute("SELECT digest, points FROM sweeps").fetchall())
+
+
+def require_no_other(folder: Path, overwrite: bool) -> None:
+    """Refuse the folder of a model and, unless `overwrite`, files that no study wrote where this one would write."""
+    if any((folder / name).exists() for name in MODEL_FILES):
+        raise InputError("a folder for the study", f"{folder} holds a model", "name another folder")
+    page = folder / REPORT
+    taken = [POINTS] if (folder / POINTS).exists() and not (folder / FILE).exists() else []
+    taken += [REPORT] if page.is_file() and not is_page(page, "a study") else []
+    if taken and not overwrite:
+        found = f"{' and '.join(taken)} in {folder}, which no study wrote"
+        raise InputError("a folder for the study", found, f"name another folder, or replace them: {FORCE}")
 
 
 def plain(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ the same bounds. Boxes are halved where the bound is largest, until it is small 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -87,9 +88,15 @@ class Deployment:
 
 
 def deployed_rounding(
-    form: Form, lower: Tensor, upper: Tensor, how: Deployment, enough: float = 0.0
+    form: Form,
+    lower: Tensor,
+    upper: Tensor,
+    how: Deployment,
+    enough: float = 0.0,
+    over: Callable[[], bool] = lambda: False,
 ) -> Float[Tensor, " out"]:
-    """|computed − T| on the box lower ≤ x̂ ≤ upper, per output, halving boxes until it is at most `enough`; ∞ if unproved.
+    """|computed − T| on the box lower ≤ x̂ ≤ upper, per output, halving boxes until it is at most `enough` or time is
+    `over`; ∞ if unproved.
 
     Heads of different groups of coordinates are bounded separately: the maximum of a sum is at most the sum of the maxima.
     """
@@ -98,14 +105,16 @@ def deployed_rounding(
     for group, part in zip(groups, form.split(groups), strict=True):
         pick = list(group)
         start = Boxes(((lower + upper) / 2)[None, pick], ((upper - lower) / 2 * UP_FEW)[None, pick])
-        total = total + _largest(part, start, how, enough / len(groups))
+        total = total + _largest(part, start, how, enough / len(groups), over)
     u = how.arithmetic.u
     beside = 2 * how.steps * u * how.passed + (how.summands + how.steps + 2) * u * how.constants + how.error
     safe = max(how.passed, how.constants) < how.arithmetic.overflow / 8
     return (total + beside) * UP_MANY if safe else total + torch.inf
 
 
-def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[Tensor, " out"]:
+def _largest(
+    form: Form, boxes: Boxes, how: Deployment, enough: float, over: Callable[[], bool]
+) -> Float[Tensor, " out"]:
     """The largest bound over boxes that cover the given one."""
     width = form.spreads + 1e-300
     size = _size(form)
@@ -114,7 +123,7 @@ def _largest(form: Form, boxes: Boxes, how: Deployment, enough: float) -> Float[
         worst = found.amax(dim=1)
         high = float(worst.max())
         stuck = math.isfinite(high) and high > (1 - GAIN) * before[-PATIENCE]
-        if high <= enough or spent > WORK or stuck:
+        if high <= enough or spent > WORK or stuck or over():
             return found.amax(dim=0)
         before.append(high)
         pick = (-worst).argsort()[: max(1, AT_ONCE // size)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ...common.budget import Budget
+from ...common.budget import Budget, OutOfTime
 from ...common.machine import one_thread
 from ..certificate import Box
 from .enclosure import COARSE, FINE, Ranges, enclosed
@@ -95,10 +95,13 @@ class Cover:
         some = some[excess[some] > 0]
         if not len(some):
             return False
-        with one_thread(self.summand.tokens < ONE_THREAD_BELOW):
-            self._bound_finely(boxes, some[~boxes.across[some]])
-            if boxes.across[some].any():
-                self._halve(boxes, some[boxes.across[some]])
+        try:
+            with one_thread(self.summand.tokens < ONE_THREAD_BELOW):
+                self._bound_finely(boxes, some[~boxes.across[some]])
+                if boxes.across[some].any():
+                    self._halve(boxes, some[boxes.across[some]])
+        except OutOfTime:
+            return False
         return True
 
     def _bound_finely(self, boxes: BoundedTiles, some: np.ndarray) -> None:
@@ -169,10 +172,13 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
         used = budget.elapsed - before
         return budget.over(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
 
-    with one_thread(summand.tokens < ONE_THREAD_BELOW):
-        tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else BOXES_PER_SIDE)
-        if tiles is None:
-            return nothing
-        tiles, before = halved_for_goal(summand, tiles, goal, budget.over), budget.elapsed
-        found = bounded(summand, tiles, summand.truths(tiles.boxes), goal, stop)
+    try:
+        with one_thread(summand.tokens < ONE_THREAD_BELOW):
+            tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else BOXES_PER_SIDE)
+            if tiles is None:
+                return nothing
+            tiles, before = halved_for_goal(summand, tiles, goal, budget.over), budget.elapsed
+            found = bounded(summand, tiles, summand.truths(tiles.boxes), goal, stop)
+    except OutOfTime:
+        return nothing
     return nothing if found is None else Cover(summand, goal, found[0], *found[1])

@@ -48,7 +48,10 @@ class Ranges:
 def enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
     """The ranges of g on boxes that are interpolated at degree p."""
     rows = max(1, AT_ONCE // ((p + 1) ** summand.dimension * (len(summand.form.bias) + summand.dimension) * 4))
-    found = [_enclosed(summand, tiles[i : i + rows], p, fineness) for i in range(0, len(tiles), rows)]
+    found = []
+    for i in range(0, len(tiles), rows):
+        found.append(_enclosed(summand, tiles[i : i + rows], p, fineness))
+        summand.budget.require_time()
     return Ranges(*(np.concatenate([getattr(r, f.name) for r in found]) for f in fields(Ranges)))
 
 

@@ -91,10 +91,12 @@ def _prove(
     covers: list[Cover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
-        summand = Summand(own, formula, target, frame, group, claim.device)
+        summand = Summand(own, formula, target, frame, group, claim.device, budget)
         covers.append(cover(summand, goal, budget, _progress_of(progress, position, len(groups))))
     if deployed is None:
-        deployed = deployed_rounding(form, *box_of(target, frame), how, ROUNDING_SHARE * claim.tolerance).numpy()
+        deployed = deployed_rounding(
+            form, *box_of(target, frame), how, ROUNDING_SHARE * claim.tolerance, budget.over
+        ).numpy()
     interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
     try:
         _refine(covers, budget, progress, deployed)

@@ -175,6 +175,7 @@ def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray) -> np.n
     found = np.full((len(boxes), D, m), np.inf)
     real, across = (rho + 1 / rho) / 2 * UP, (rho - 1 / rho) / 2 * UP
     for b, box in enumerate(boxes):
+        summand.budget.require_time()
         middle, half = (box[0] + box[1]) / 2, (box[1] - box[0]) / 2 * UP + 1e-15 * np.abs(box).max()
         balls = [acb(arb(c, h)) for c, h in zip(middle.tolist(), half.tolist(), strict=True)]
         for i in range(D):

@@ -1,12 +1,14 @@
 """One summand of g = T − f: the heads, the terms of the formula and the sides of the domain in one group of coordinates."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from ...common.budget import Budget
 from ...common.outward import UP
 from ...formula import Formula, holds, interval
 from ...formula.numeric import evaluate
@@ -28,6 +30,7 @@ class Summand:
     frame: Frame
     group: tuple[int, ...]
     device: str = "cpu"  # where T is evaluated on grids
+    budget: Budget = field(default_factory=lambda: Budget(math.inf))  # steps that take longer end with OutOfTime
 
     @property
     def dimension(self) -> int:

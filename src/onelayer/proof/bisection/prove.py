@@ -127,7 +127,7 @@ class BranchAndBound:
         """(cover, boxes evaluated, whether interrupted)."""
         lower, upper = (np.array([end]) for end in (self.target.domain.lower, self.target.domain.upper))
         cover = self._evaluated(lower, upper, np.array([np.inf]))
-        boxes, within = 1, None
+        boxes, within, started = 1, None, budget.elapsed
         try:
             while len(cover):
                 bound = float(cover.bound.max())
@@ -143,7 +143,9 @@ class BranchAndBound:
                     progress(f"certifying, bound {at_most(bound, 3)}", min(1.0, budget.elapsed / budget.seconds))
                 goal = tolerance if observed <= tolerance < bound else CLOSE_FACTOR * observed
                 worst = np.flatnonzero((cover.bound >= bound / 4) & (cover.bound > goal) & cover.divisible)
-                worst = worst[np.argsort(-cover.bound[worst])[: self.at_once]]
+                pace = boxes / max(budget.elapsed - started, 1e-3)  # boxes per second
+                most = max(1, int(min(self.at_once, pace * budget.left)))
+                worst = worst[np.argsort(-cover.bound[worst])[:most]]
                 if not len(worst) or bound > cover.bound[worst].max():
                     break  # the box that decides cannot be divided
                 chosen, others = cover.pick(worst), np.delete(np.arange(len(cover)), worst)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...common.checks import known_options
+from ...common.checks import known_options, require_seconds
 from ...common.errors import InputError
 from ...common.progress import Progress
 
@@ -125,6 +125,8 @@ def distill(
     options = {name: value for name, value in locals().items() if value is not None}
     for name in ("teacher", "inputs", "domain", "tolerance", "progress"):
         options.pop(name, None)
+    if seconds is not None:
+        require_seconds(seconds, "the distillation")
     if (inputs is None) == (domain is None):
         found = "both" if inputs is not None else "neither"
         raise InputError("inputs or a domain", found, "give inputs to train on, or a domain to construct on")

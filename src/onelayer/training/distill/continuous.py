@@ -1,5 +1,6 @@
 """Teachers of real numbers: a layer constructed on a domain, with a certificate, or trained on given inputs."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from ...approximation import Approximation
+from ...common.budget import Budget
 from ...common.errors import InputError
 from ...common.numbers import at_least, exact
 from ...common.progress import Progress
@@ -28,6 +30,7 @@ from .sequences import unseen
 
 JUDGED = 4096  # points of a domain where fidelity is observed
 BATCH = 4096  # inputs that a teacher answers at a time
+LEAST_TIME = 0.1  # share of the seconds for the layer itself, however long the teacher takes
 REPEATED = 16  # inputs that a teacher answers twice, to see whether it is deterministic
 
 
@@ -35,12 +38,13 @@ def construct(
     teacher: Any, domain: Any, tolerance: float, progress: Progress | None, options: dict[str, Any]
 ) -> Distillation:
     """A layer built for the teacher on a domain, with what is proved about it."""
+    budget = Budget(options.get("seconds", math.inf))
     _require_teacher(teacher)
     box = domain if isinstance(domain, Domain) else domain_of(domain)
     declared = {"lipschitz", "modulus"} & set(options)
     formula = None if declared else formula_of(teacher, box.names)
     source: Any = formula if formula is not None else as_function(teacher)
-    found = build(source, domain, tolerance, progress=progress, **options)
+    found = build(source, domain, tolerance, progress=progress, **_within(budget, options))
     points = found.domain.points(uniform_points(JUDGED, found.domain.dimension, 77).numpy())
     points = points[found.domain.contains(points)]
     if not len(points):
@@ -59,6 +63,7 @@ def train_on_inputs(
     teacher: Any, inputs: Any, tolerance: float, progress: Progress | None, options: dict[str, Any]
 ) -> Distillation:
     """A layer trained on the teacher's answers to given inputs; one in ten of them is held out (`validation`)."""
+    budget = Budget(options.get("seconds", math.inf))
     _require_teacher(teacher)
     x = numbers_of("inputs", inputs)
     if x.ndim not in (2, 3) or len(x) < 2:
@@ -66,12 +71,18 @@ def train_on_inputs(
     if options.get("validation") == 0:
         raise InputError("validation, a share above 0", "0", "hold some inputs out to judge by")
     require_same_twice(lambda: _answers(teacher, x[:REPEATED]))
-    found = train((x, _answers(teacher, x)), tolerance=tolerance, progress=progress, **options)
+    answers = _answers(teacher, x)
+    found = train((x, answers), tolerance=tolerance, progress=progress, **_within(budget, options))
     recipe = Recipe(**{name: options[name] for name in ("seed", "validation") if name in options})
     order = np.random.default_rng(recipe.seed).permutation(len(x))  # as `train` splits them
     count = max(1, round(recipe.validation * len(x)))
     held = order[:count][unseen(x[order[:count]], x[order[count:]])]
     return _judged(teacher, found, x[held], "trained on the teacher's answers: observed, not proved")
+
+
+def _within(budget: Budget, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the seconds that are left of those given."""
+    return options | ({"seconds": max(budget.left, LEAST_TIME * budget.seconds)} if "seconds" in options else {})
 
 
 def _rounding(teacher: Any, formula: Formula, found: Approximation, points: np.ndarray) -> float:

@@ -39,14 +39,17 @@ class Distillation:
         """What the student answers."""
         return self.approximation(*given) if self.approximation is not None else self.student(*given)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write what `ol.load` reads: the folder of the Approximation, or of the layer over tokens and its fidelity."""
+    def save(self, folder: str | Path, overwrite: bool = False) -> Path:
+        """Write what `ol.load` reads: the folder of the Approximation, or of the layer over tokens and its fidelity.
+
+        A folder that exists is refused; `overwrite=True` replaces the model in it and leaves all other files alone.
+        """
         folder = Path(folder).absolute()
         if self.approximation is not None:
-            return self.approximation.save(folder)
+            return self.approximation.save(folder, overwrite)
         if not isinstance(self.student, TokenEncoder):
             raise InputError("a student made by `distill`", type(self.student).__name__, "save its state_dict yourself")
-        return save_student(self.student, self.record(), folder)
+        return save_student(self.student, self.record(), folder, overwrite)
 
     def record(self) -> dict[str, Any]:
         """For JSON; numbers that are not finite become None."""

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...common.budget import Budget
 from ...common.checks import is_number, require_whole
 from ...common.errors import InputError
 from ...common.machine import device_of
@@ -72,6 +73,7 @@ def train_on_tokens(teacher: Any, inputs: Any, progress: Progress | None, given:
     """A student of one layer for a teacher of token sequences, trained and judged at sequences that were held out."""
     recipe = Recipe(**(RECIPE | {name: value for name, value in given.items() if name in STEP_OPTIONS}))
     options = TokenOptions(**{name: value for name, value in given.items() if name not in STEP_OPTIONS})
+    budget = Budget(math.inf if options.seconds is None else options.seconds)
     device = device_of(options.device)
     found = teacher_of(teacher, options.read).to(device)
     tokens, mask = _tokens(found, inputs, options.mask)
@@ -93,7 +95,7 @@ def train_on_tokens(teacher: Any, inputs: Any, progress: Progress | None, given:
         )  # fmt: skip
     training = TokenTraining(found, student.to(device), (tokens, mask), (fitted, held), recipe, options, device)
     checkpoint = None if options.checkpoint is None else Path(options.checkpoint)
-    history = training.train(checkpoint, options.seconds, progress)
+    history = training.train(checkpoint, budget, progress)
     fidelity = training.fidelity(held)
     x, m = (t[held[:TIMED]].to(device) for t in (tokens, mask))
     speed = ratio_of_times(lambda: found.answers(x, m), lambda: student(x, m), device)
