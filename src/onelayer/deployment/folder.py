@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 
 from ..approximation import Approximation, Facts
 from ..common.atomic import fresh_folder, umask
+from ..common.checks import known_options
 from ..common.errors import InputError
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
@@ -50,6 +51,7 @@ def save(approximation: Approximation, folder: Path) -> Path:
     return folder
 
 
+@known_options
 def load(folder: str | Path) -> Approximation | TokenEncoder:
     """What a folder holds: an Approximation, or the layer over tokens that `distill` trained (a module).
 

@@ -8,15 +8,12 @@
 Distances r are fractions of the sides of the box (the normalised maximum norm); Lipschitz constants are in the units of x.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ..common.checks import is_number
 from ..common.errors import InputError
 from ..common.outward import UP_FEW
 from ..formula import Formula
@@ -44,15 +41,11 @@ class Modulus:
 
 
 def modulus_of(
-    target: "Target", lipschitz: float | Sequence[float] | None, omega: Callable[[float], float] | None
+    target: "Target", lipschitz: tuple[float, ...] | None, omega: Callable[[float], float] | None
 ) -> Modulus:
     """The declared modulus, else the one derived from the formula, else an estimate."""
-    D = target.dimension
     if lipschitz is not None:
-        given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
-        if len(given) != D or not all(is_number(L) and 0 <= float(L) < math.inf for L in given):
-            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
-        return Modulus("declared", tuple(float(L) for L in given))
+        return Modulus("declared", lipschitz)
     if omega is not None:
         longest = float(target.domain.sides.max())
         return Modulus("declared", omega=lambda r: _checked(omega, r * longest))

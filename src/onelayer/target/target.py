@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from ..common.checks import is_number, is_shape, known_options, require_not_negative
+from ..common.checks import (
+    LARGEST_SEED,
+    is_number,
+    is_shape,
+    known_options,
+    require_flag,
+    require_not_negative,
+    require_whole,
+)
 from ..common.errors import InputError
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
@@ -65,6 +73,8 @@ class Target:
             raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
         if modulus is not None and not callable(modulus):
             raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or use lipschitz")
+        require_whole("split", split, 0, LARGEST_SEED)
+        require_flag("symmetric", symmetric)
         require_not_negative("evaluation_error", evaluation_error, "declare how far answers may be off")
         require_not_negative("margin", margin, "give the distance to keep from jumps")
         if not (isinstance(function, str | tuple) or callable(function)):
@@ -85,7 +95,7 @@ class Target:
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
         self.symmetric = symmetric
-        self._declared = (lipschitz, modulus)
+        self._declared = (None if lipschitz is None else _constants(lipschitz, self.dimension), modulus)
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
         if isinstance(function, str):
@@ -224,6 +234,16 @@ class Target:
         if not is_shape(given) or math.prod(given) != math.prod(found):
             raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
         return tuple(int(g) for g in given)
+
+
+def _constants(lipschitz: Any, count: int) -> tuple[float, ...]:
+    """The declared Lipschitz constants, one for each coordinate."""
+    given = [lipschitz] * count if is_number(lipschitz) else lipschitz
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == count
+    if not (listed and all(is_number(L) and 0 <= float(L) < math.inf for L in given)):
+        found = f"{lipschitz!r}"[:80]
+        raise InputError(f"lipschitz: one number or {count}, finite and ≥ 0", found, "give a valid constant")
+    return tuple(float(L) for L in given)
 
 
 Function = str | Callable[[Any], Any] | tuple[Any, Any] | Target  # as users give it
