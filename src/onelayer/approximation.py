@@ -5,13 +5,13 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .common.checks import require_seconds
+from .common.checks import require_choice, require_seconds
 from .common.errors import InputError
 from .common.numbers import exact
 from .common.progress import Progress
@@ -23,6 +23,7 @@ from .proof.boxes import Covering
 from .proof.certificate import Certificate
 from .proof.claim import Claim
 from .proof.decision import covering
+from .proof.scope import Scope
 from .target.decoding import Decoding
 from .target.description import Description, Outside
 from .target.domain import Domain
@@ -121,25 +122,51 @@ class Approximation:
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).
 
-        The certificate covers the domain only: for points outside, `outside` says whether to answer all the same
-        ("allow"), to refuse ("error") or to answer at the nearest point of the box ("clip").
+        The certificate does not speak of every point (`covers`). `outside` says whether to answer all the same ("allow"),
+        to refuse points that are not covered ("error"), or to answer for the nearest point of the box ("clip"), which
+        may not be covered either: the certificate then says nothing about T(x) − f(x) at the point given.
         """
         return self.call_with(lambda batch: self.values_of(self.model, batch), x, outside)
 
     def call_with(self, values: Callable[[Tensor], Tensor], x: Any, outside: Outside) -> Any:
         """`values` [batch, D] → [batch, outputs] at x, in the shapes and kinds that `__call__` takes and returns."""
         d = self.description
+        require_choice("outside", outside, get_args(Outside))
+        if outside == "error":
+            self.require_covered(x)
+        placed = d.clipped if outside == "clip" else lambda batch: batch
         if isinstance(x, Tensor):
             batch, single = d.batch(x.to(self.model.W_E.dtype))
-            return d.shaped(values(d.placed(batch, outside)), single)
+            return d.shaped(values(placed(batch)), single)
         try:
             given = torch.from_numpy(np.array(x, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise InputError("numbers as input", f"{type(x).__name__}: {error}", "pass an array of numbers") from None
         batch, single = d.batch(given.to(self.model.W_E.dtype))
         with torch.no_grad():
-            y = d.shaped(values(d.placed(batch, outside)), single).numpy()
+            y = d.shaped(values(placed(batch)), single).numpy()
         return y[()] if y.ndim == 0 else y
+
+    def covers(self, x: Any) -> Any:
+        """Whether the certificate speaks of a point exactly as it is given: an array of bools, or a bool for one point.
+
+        True only if it is certain: the point lies in the box, the condition `within` is proved there, every jump of
+        `where(…)` is farther away than the margin, all numbers are of the layer's float type, and the weights are those
+        that were certified. False for memorised samples, which the layer does not keep.
+        """
+        covered, single = self._scope.covers(x)
+        covered &= self.unchanged
+        return bool(covered[0]) if single else covered
+
+    def require_covered(self, x: Any, name: Callable[[int], str] | None = None) -> None:
+        """Refuse points that are not covered and say why; `name` says what to call a point in the message."""
+        self.require_unchanged()
+        self._scope.require(x, name)
+
+    @property
+    def _scope(self) -> Scope:
+        formula = self.target.formula if self.target is not None else None
+        return Scope(self.description, formula, self.certificate.margin, self.model.W_E.dtype)
 
     def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
         """The same layer with linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
@@ -239,7 +266,7 @@ class Approximation:
         """
         from .deployment.files.streaming import evaluate_file
 
-        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite)
+        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite).points
 
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
         """A plotly figure: overview, function, error, heads, weights, spectra, training; or contributions, attention or passes

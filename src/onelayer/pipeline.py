@@ -10,7 +10,7 @@ import torch
 
 from .approximation import Approximation
 from .common.budget import Budget
-from .common.checks import known_options, require_seconds, require_seed
+from .common.checks import known_options, require_flag, require_seconds, require_seed
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
@@ -77,6 +77,7 @@ def build(
         evaluation_error=evaluation_error, margin=margin, split=split, symmetric=symmetric,
     )  # fmt: skip
     require_tolerance(tolerance)
+    require_flag("relative", relative)
     scale = relative_to(target, tolerance, budget.share(RELATIVE_TIME)) if relative else None
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,

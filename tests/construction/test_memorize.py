@@ -356,7 +356,7 @@ def test_csv_with_labels(run):
     assert (status, err) == (0, "note: the certificate holds for the stored samples only\n")
     assert out.splitlines()[-1] == "answer: virginica"
     record = json.loads(run("eval", "f", "1.5", "2", "--json")[1])
-    assert (record["answer"], record["inside"]) == ("setosa", None)  # whether a point is stored is not known
+    assert (record["answer"], record["covered"], record["bound"]) == ("setosa", False, None)  # is it stored? not known
     out = run("eval", "f", "--input", "iris.csv")[1]
     assert out.splitlines()[0] == "width,kind,length,y1,y2,answer"
     assert [line.rsplit(",", 1)[1] for line in out.splitlines()[1:]] == ["setosa", "virginica", "setosa"]

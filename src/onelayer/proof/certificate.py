@@ -13,6 +13,7 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
+from ..common.fields import require_types
 from ..common.numbers import at_least, at_most, exact
 from ..common.table import Table
 from ..layer.arithmetic import arithmetic_of
@@ -101,7 +102,10 @@ class Evidence:
             given["worst_boxes"] = tuple(Box(**box) for box in given["worst_boxes"])
         if "relative" in given:
             given["relative"] = RelativeTolerance(**given["relative"])
-        return Evidence(**given)
+        found = Evidence(**given)
+        for part in (found, *(found.worst_boxes or ()), *([found.relative] if found.relative else [])):
+            require_types(part, "certificate.json")
+        return found
 
 
 @dataclass(frozen=True)
@@ -187,14 +191,14 @@ class Certificate:
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> "Certificate":
-        """The certificate of a record; its verdict is derived again, never read."""
-        kept = {k: v for k, v in record.items() if k in Certificate.__dataclass_fields__}
+        """The certificate of a record, every field of its type; its verdict is derived again, never read."""
+        kept = {k: _tuples(v) for k, v in record.items() if k in Certificate.__dataclass_fields__}
         for name in ("bound", "observed"):
-            kept[name] = math.inf if kept.get(name) is None else float(kept[name])
-        kept["assumptions"] = tuple(kept.get("assumptions", ()))
-        kept["witness"] = None if kept.get("witness") is None else tuple(kept["witness"])
-        kept["evidence"] = Evidence.from_json(kept.get("evidence", {}))
-        return Certificate(**kept)
+            kept[name] = math.inf if kept.get(name) is None else kept[name]
+        kept["evidence"] = Evidence.from_json(record.get("evidence", {}))
+        found = Certificate(**kept)
+        require_types(found, "certificate.json")
+        return found
 
     def table(self) -> Table:
         rows: list[tuple[object, ...]] = [

@@ -12,8 +12,7 @@ Distances r are fractions of the sides of the box (the normalised maximum norm);
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -63,17 +62,22 @@ def declared_modulus(
     domain: Domain, lipschitz: float | Sequence[float] | None, omega: Callable[[float], float] | None
 ) -> Modulus | None:
     """What is declared, checked to be constants or a modulus at all; None if nothing is."""
-    D = domain.dimension
     if lipschitz is not None:
-        single = isinstance(lipschitz, Real | str)
-        given: list[Any] = [lipschitz] * D if single else list(cast(Sequence[float], lipschitz))
-        if len(given) != D or not all(is_number(L) and 0 <= float(L) < math.inf for L in given):
-            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
-        return Modulus("declared", tuple(float(L) for L in given))
+        return Modulus("declared", _constants(lipschitz, domain.dimension))
     if omega is None:
         return None
     longest = float(domain.sides.max())
     return Modulus("declared", omega=lambda r: _checked(omega, r * longest))
+
+
+def _constants(lipschitz: Any, count: int) -> tuple[float, ...]:
+    """The declared Lipschitz constants, one for each coordinate."""
+    given = [lipschitz] * count if is_number(lipschitz) else lipschitz
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == count
+    if not (listed and all(is_number(L) and 0 <= float(L) < math.inf for L in given)):
+        found = f"{lipschitz!r}"[:80]
+        raise InputError(f"lipschitz: one number or {count}, finite and ≥ 0", found, "give a valid constant")
+    return tuple(float(L) for L in given)
 
 
 def _is_finite(derived: Modulus) -> bool:

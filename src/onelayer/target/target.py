@@ -13,7 +13,15 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from ..common.checks import is_number, is_shape, known_options, require_not_negative
+from ..common.checks import (
+    LARGEST_SEED,
+    is_number,
+    is_shape,
+    known_options,
+    require_flag,
+    require_not_negative,
+    require_whole,
+)
 from ..common.errors import InputError
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
@@ -65,6 +73,8 @@ class Target:
             raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
         if modulus is not None and not callable(modulus):
             raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or use lipschitz")
+        require_whole("split", split, 0, LARGEST_SEED)
+        require_flag("symmetric", symmetric)
         require_not_negative("evaluation_error", evaluation_error, "declare how far answers may be off")
         require_not_negative("margin", margin, "give the distance to keep from jumps")
         if not (isinstance(function, str | tuple) or callable(function)):

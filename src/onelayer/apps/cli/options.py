@@ -161,6 +161,10 @@ def _constant(text: str, what: str) -> float:
 def _variables(formula: "Formula", within: str | None, shape: tuple[int, int] | None) -> int:
     """How many sides one interval stands for: the largest index of a variable, or the size of the sequence."""
     from ...formula import parse_condition
+    from ...target.domain import MOST_VARIABLES
 
     condition = parse_condition(within).dimension if within is not None else 0
-    return max(1, formula.dimension, condition, math.prod(shape) if shape else 0)
+    count = max(1, formula.dimension, condition, math.prod(shape) if shape else 0)
+    if count > MOST_VARIABLES:
+        raise InputError(f"at most {MOST_VARIABLES} variables", f"{count}", "use fewer variables")
+    return count

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation
-from ...common.checks import is_number
+from ...common.checks import is_number, known_options
 from ...common.errors import InputError
 from ...common.numbers import exact
 from ...common.outward import UP_MANY
@@ -26,6 +26,7 @@ from .one_head import one_head
 from .routing import ASSUMES, route
 
 
+@known_options
 def affine(
     matrix: Sequence[Sequence[float]] | np.ndarray,
     offset: Sequence[float] | np.ndarray | None = None,
@@ -59,6 +60,7 @@ def affine(
     return _finished(it, model, lemma, tolerance, lambda x: x @ A.T + b, (("read", heads),), story)
 
 
+@known_options
 def mean(
     n: int, tolerance: float | None = None, *, domain: Ends = (-1.0, 1.0), dtype: str = "float64"
 ) -> Approximation:
@@ -85,6 +87,7 @@ def mean(
     return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
 
 
+@known_options
 def clip(
     n: int,
     low: float = -0.5,

@@ -26,7 +26,7 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
     total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U)
     wide = bound_of_outputs(layer) if plan.config.residual else 0.0
     rounding = theorem_rounding(target, plan.counts, plan.sharpness, 0.0, (total, total, values_error), wide)
-    terms = {"a priori": plan.bound} | rounding
+    terms = {name: float(term) for name, term in ({"a priori": plan.bound} | rounding).items()}
     modulus = target.modulus
     assumptions = [*FLOAT64.assumptions, "explicit softmax attention (other kernels add their own rounding)"]
     if modulus.kind == "declared":

@@ -60,6 +60,10 @@ class Evaluator:
         """T(x) for one point or a batch, in the shapes that `Approximation` takes and returns."""
         return self.approximation.call_with(self.values, x, outside)
 
+    def covers(self, x: Any) -> Any:
+        """Of which points the certificate speaks, and so `bound` (`Approximation.covers`)."""
+        return self.approximation.covers(x)
+
     def evaluate(
         self,
         source: str | Path,
@@ -71,7 +75,7 @@ class Evaluator:
         """All points of a file, in constant memory, as `Approximation.evaluate` does."""
         from ..files.streaming import evaluate_file
 
-        return evaluate_file(self, Path(source), Path(output), outside, progress, overwrite=overwrite)
+        return evaluate_file(self, Path(source), Path(output), outside, progress, overwrite=overwrite).points
 
     def values(self, x: Tensor) -> Tensor:
         """[batch, outputs] for points [batch, D]."""
@@ -108,7 +112,7 @@ class Evaluator:
 
     @cached_property
     def bound(self) -> float:
-        """A bound on sup |it − f| over the domain, if the certificate's bound is proved.
+        """A bound on |it − f| at every point that is covered (`covers`), if the certificate's bound is proved.
 
         The certificate covers the model's own softmax on the CPU and, where it was proved by interpolation, linear attention.
         """

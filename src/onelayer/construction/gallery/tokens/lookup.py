@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 
 from ....approximation import Approximation
+from ....common.checks import known_options
 from ....common.numbers import exact
 from ....layer.arithmetic import arithmetic_of
 from ....layer.assemble.frame import power_of_4
@@ -27,11 +28,13 @@ def reverse_tokens(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed
     return packed(Reverse(n, vocabulary), dtype, seed)
 
 
+@known_options
 def first_occurrence(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """At every position, the first position (from 0) that holds the same token."""
     return packed(FirstOccurrence(n, vocabulary), dtype, seed)
 
 
+@known_options
 def copy_where(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """The token at the first marked position, at every position: v is plain, v + vocabulary marked; "none" is vocabulary."""
     return packed(CopyWhere(n, vocabulary), dtype, seed)
