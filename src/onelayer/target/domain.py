@@ -107,9 +107,14 @@ def domain_of(
             raise InputError(f"low < high for {name}, at least 1e-290 apart", found, "swap or widen the ends")
         lower.append(low[0])
         upper.append(high[1])
-        ends.append((str(pair[0]), str(pair[1])))
+        ends.append((_as_text(pair[0]), _as_text(pair[1])))
     condition = parse_condition(within, names) if within is not None else None
     return Domain(names, tuple(lower), tuple(upper), tuple(ends), condition)
+
+
+def _as_text(end: End) -> str:
+    """An end in the words that are stored."""
+    return parse(end, ()).text if isinstance(end, str) else str(end)
 
 
 def _end(name: str, end: End) -> tuple[float, float]:

@@ -5,7 +5,7 @@ row order. Internally inputs are [batch, D] and outputs [batch, m], m the number
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
 from .domain import Domain, Sides, domain_of
 from .envelope import Envelope, envelope_of
+from .naming import named
 from .samples import Data, data_of
 from .slopes import FormulaOnBox
 
@@ -78,6 +79,8 @@ class Target:
             shape = self.data.sequence_shape(shape)
         if domain is None:
             raise InputError("a domain", "none", "give domain=[(low, high), …]")
+        if isinstance(function, str) and isinstance(domain, Iterable) and not isinstance(domain, Mapping | str):
+            domain = named(list(domain), function, within)
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
         self.dimension = self.domain.dimension
         self.formula: Formula | None = None

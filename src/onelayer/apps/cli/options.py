@@ -11,7 +11,6 @@ from ...common.errors import InputError
 from ...target.sides import read_domain, split
 
 if TYPE_CHECKING:
-    from ...formula import Formula
     from ...target.target import Target
 
 
@@ -110,13 +109,11 @@ def target_of(
         about["output_shape"] = sizes(output_shape, "--output-shape")
     sides = read_domain(domain)
     from ...formula import parse
+    from ...target.naming import named, spread
 
-    if isinstance(sides, dict):
-        parse(formula, tuple(sides))
-    elif len(sides) == 1:
-        sides *= _variables(parse(formula), within, about.get("shape"))
-    else:
-        parse(formula, tuple(f"x{j + 1}" for j in range(len(sides))))
+    sides = spread(sides, formula, within, math.prod(about.get("shape", ())))
+    by_name = sides if isinstance(sides, dict) else named(sides, formula, within)
+    parse(formula, tuple(by_name) if isinstance(by_name, dict) else tuple(f"x{j + 1}" for j in range(len(sides))))
     from ...target.target import Target, require_tolerance
 
     require_tolerance(eps)
@@ -151,11 +148,3 @@ def _constant(text: str, what: str) -> float:
     import numpy as np
 
     return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
-
-
-def _variables(formula: "Formula", within: str | None, shape: tuple[int, int] | None) -> int:
-    """How many sides one interval stands for: the largest index of a variable, or the size of the sequence."""
-    from ...formula import parse_condition
-
-    condition = parse_condition(within).dimension if within is not None else 0
-    return max(1, formula.dimension, condition, math.prod(shape) if shape else 0)

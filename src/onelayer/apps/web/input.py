@@ -9,6 +9,7 @@ from ...common.errors import InputError
 from ...construction.request import Construction, Method
 from ...formula import Formula, parse
 from ...target.domain import MOST_VARIABLES, Domain, domain_of
+from ...target.naming import named, spread
 from ...target.sides import TextSides, read_domain
 from .limits import VisitorLimits
 
@@ -35,10 +36,8 @@ class LayerSpec:
     @property
     def sides(self) -> TextSides:
         """(low, high) for every variable; a single interval applies to all of them."""
-        sides = read_domain(self.domain)
-        if not isinstance(sides, list) or len(sides) > 1:
-            return sides
-        return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused anyway
+        sides: TextSides = spread(read_domain(self.domain), self.formula)
+        return sides if isinstance(sides, dict) else named(sides[: MOST_VARIABLES + 1], self.formula)
 
     def code(self, limits: VisitorLimits) -> str:
         """Python code that builds the same layer, with the same search time."""
