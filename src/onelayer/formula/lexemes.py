@@ -20,7 +20,7 @@ _LEXEME = re.compile(
     rf"|(?P<word>(?![{_RAISED}])[^\W\d](?:(?![{_RAISED}])\w)*)"
     r"|(?P<sign>\*\*|//|<=|>=|==|!=|:=|.))"
 )
-_SIGNS = frozenset(["**", "//", "<=", ">=", "==", "!=", *"+-*/()<>,;=|"])
+_SIGNS = frozenset(["**", "//", "<=", ">=", "==", "!=", *"+-*/()<>,;=|%@~&"])
 _LOGIC = frozenset(["and", "or", "not"])
 
 
@@ -49,7 +49,7 @@ def lexemes_of(line: str, names: frozenset[str]) -> list[Lexeme] | None:
                 gap = ""
         elif match["power"]:
             found.append(Lexeme("power", "**" + typed.translate(_PLAIN).lstrip("+"), gap, typed))
-        elif match["number"]:
+        elif match["number"] or match["foreign"]:  # foreign numbers are refused where they are read
             found.append(Lexeme("number", typed, gap, typed))
         elif typed == "√":
             found.append(Lexeme("word", typed, gap, typed))

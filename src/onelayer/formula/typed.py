@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from .faults import Fault, TooManyFaults, add_fault
-from .screen import check_names, clip
 from .lexemes import Lexeme, lexemes_of
+from .screen import check_names, clip
 from .vocabulary import CONSTANTS, FIRST, FUNCTIONS, LOGARITHMS, PAGE, SYNONYMS
 from .words import INDEXED, function_like, in_order, taken_apart
 

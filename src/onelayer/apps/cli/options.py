@@ -52,12 +52,18 @@ class Outside(StrEnum):
 
 
 FormulaText = Annotated[
-    str, typer.Argument(metavar="FORMULA", help='For example "sin(x1) + x2**2"; separate several outputs with ";".')
+    str,
+    typer.Argument(
+        metavar="FORMULA",
+        help='For example "x*exp(-y^2)"; separate several outputs with ";". Functions and names: docs/start/formulas.md.',
+    ),
 ]
 DomainText = Annotated[
     str,
     typer.Option(
-        "--domain", metavar="LOW:HIGH", help='One interval for all variables, "0:1, -1:2*pi", or "T=280:350, p=1:10".'
+        "--domain",
+        metavar="LOW:HIGH",
+        help='One interval for all variables; "0:1, -1:2*pi" for x1, x2, … or x, y, z, t; or named: "T=280:350, p=1:10".',
     ),
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
@@ -71,7 +77,7 @@ Lipschitz = Annotated[
     str | None,
     typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; not checked, but listed as assumed."),
 ]
-Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x1**2 + x2**2 <= 1".')]
+Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x^2 + y^2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="Read the variables as n tokens of d numbers each.")]
 OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="Read the outputs as a sequence.")]
 Margin = Annotated[float, typer.Option(help="Distance from the jumps of where(…) within which nothing is claimed.")]
