@@ -50,9 +50,9 @@ What can be read in two ways is not guessed. The answer names every fault and, w
 ## Variables
 
 Variables are x1, x2, … or names of your own, not both. **Their order** is x, y, z, t, then the other names from A to Z
-(capitals first); `f(k, T) = …` states another order, and names in the domain decide before anything else: `"k=1:2, T=280:350"` on the
-command line, `{{"k": (1, 2), "T": (280, 350)}}` in Python. The order is that of the domain, of the columns of a batch and of
-the numbers after `onelayer eval`; tables and reports show it in the row *domain*.
+(capitals first); `f(k, T) = …` states another order, and names in the domain decide before anything else:
+`"k=1:2, T=280:350"` on the command line, `{{"k": (1, 2), "T": (280, 350)}}` in Python. The order is that of the domain, of the
+columns of a batch and of the numbers after `onelayer eval`; tables and reports show it in the row *domain*.
 
 {ordered}
 Sides that differ, for names other than x, y, z and t, must be named. A name has letters, digits and underscores; `pi`, the

@@ -254,7 +254,7 @@ class _Reader:
                 case ast.UnaryOp(op=ast.Not(), operand=operand):
                     return self.share(Not, self.predicate(operand, depth + 1))
                 case _:
-                    raise refuse(f"{self.piece(syntax)}, not a comparison", f"write {CONDITION}")
+                    raise refuse(f"{self.piece(syntax)}, not a comparison", "compare two sides, as in x < 0")
         except InputError as refusal:
             self.goes_on(refusal)
             return _PREDICATE

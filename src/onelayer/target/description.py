@@ -76,7 +76,7 @@ class Description:
             inside = self.domain.contains(x.detach().double().cpu().numpy())
             if not inside.all():
                 at = x[int((~inside).argmax())].tolist()
-                raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
+                raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or use outside='allow'")
         if outside == "clip":
             ends = np.array([self.domain.lower, self.domain.upper])
             low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x)

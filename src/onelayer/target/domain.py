@@ -120,7 +120,11 @@ def _as_text(end: End) -> str:
 def _end(name: str, end: End) -> tuple[float, float]:
     """The nearest floats below and above an end (equal when it is a float)."""
     if isinstance(end, str):
-        formula = parse(end, ())
+        try:
+            formula = parse(end, ())
+        except InputError as refusal:
+            asked = f"a number or a constant formula as an end of {name}"
+            raise InputError(asked, refusal.found, refusal.change) from None
         if len(formula.outputs) != 1:
             raise InputError(f"one number as an end of {name}", repr(end), "give one constant expression")
         ball = enclose(formula, [])[0]

@@ -51,7 +51,8 @@ def modulus_of(
     if lipschitz is not None:
         given: list[Any] = [lipschitz] * D if isinstance(lipschitz, Real) else list(cast(Sequence[float], lipschitz))
         if len(given) != D or not all(is_number(L) and 0 <= float(L) < math.inf for L in given):
-            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", "give a valid constant")
+            change = "give one constant, or one for every variable"
+            raise InputError(f"lipschitz: one number or {D}, finite and ≥ 0", f"{lipschitz}", change)
         return Modulus("declared", tuple(float(L) for L in given))
     if omega is not None:
         longest = float(target.domain.sides.max())
@@ -86,7 +87,9 @@ def _derived(target: "Target", formula: Formula) -> Modulus:
 def _checked(omega: Callable[[float], float], r: float) -> float:
     value = float(omega(r))
     if not value >= 0:
-        raise InputError("modulus(r) ≥ 0 for every r ≥ 0", f"modulus({r:g}) = {value}", "declare a valid modulus")
+        raise InputError(
+            "modulus(r) ≥ 0 for every r ≥ 0", f"modulus({r:g}) = {value}", "declare one that is never negative"
+        )
     return value
 
 

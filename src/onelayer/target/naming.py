@@ -30,10 +30,11 @@ def variables_of(formula: str, within: str | None = None) -> tuple[str, ...]:
 
 
 def spread(sides: Any, formula: str, within: str | None = None, least: int = 1) -> Any:
-    """Sides as given; a single interval without a name stands for every variable, and for `least` of them or more."""
+    """Sides as given; a single interval without a name stands for every variable: of x1, x2, …, `least` or more."""
     if isinstance(sides, dict) or len(sides) != 1:
         return sides
-    return list(sides) * max(least, len(variables_of(formula, within)))
+    names = variables_of(formula, within)
+    return list(sides) * max(least if _indexed(names) else 1, len(names), 1)
 
 
 def named(sides: list[Side], formula: str, within: str | None = None) -> list[Side] | dict[str, Side]:

@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from ..common.checks import is_number, is_shape, known_options, require_not_negative
 from ..common.errors import InputError
+from ..common.numbers import counted
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
 from .domain import Domain, Sides, domain_of
@@ -78,7 +79,7 @@ class Target:
             domain = self.data.box() if domain is None else domain
             shape = self.data.sequence_shape(shape)
         if domain is None:
-            raise InputError("a domain", "none", "give domain=[(low, high), …]")
+            raise InputError("a domain", "none", "give (low, high) for every variable")
         if isinstance(function, str) and isinstance(domain, Iterable) and not isinstance(domain, Mapping | str):
             domain = named(list(domain), function, within)
         self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
@@ -211,7 +212,9 @@ class Target:
         if shape is None:
             return D, 1
         if not is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
-            raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
+            raise InputError(
+                f"`shape` (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree"
+            )
         return int(shape[0]), int(shape[1])
 
     def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
@@ -225,7 +228,9 @@ class Target:
         if given is None:
             return found
         if not is_shape(given) or math.prod(given) != math.prod(found):
-            raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
+            raise InputError(
+                f"`output_shape` for {counted(math.prod(found), 'output')}", f"{given}", "make the two agree"
+            )
         return tuple(int(g) for g in given)
 
 

@@ -148,7 +148,10 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
 def _constant(text: str, what: str) -> float:
     from ...formula import evaluate, parse
 
-    formula = parse(text, ())
+    try:
+        formula = parse(text, ())
+    except InputError as refusal:
+        raise InputError(f"numbers for {what}", refusal.found, "give numbers such as 1.5, -2e-3 or pi/2") from None
     if len(formula.outputs) != 1:
         raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers with spaces")
     import numpy as np

@@ -117,5 +117,7 @@ def _number(name: str, value: Any, low: float, high: float, whole: bool = False)
         fits = False
     if not fits:
         kind = "a whole number" if whole else "a number"
-        raise InputError(f"{name}, {kind} from {low:g} to {high:g}", f"{value!r}"[:100], "change it")
+        raise InputError(
+            f"{name}, {kind} from {low:g} to {high:g}", f"{value!r}"[:100], "choose a number in that range"
+        )
     return float(value)
