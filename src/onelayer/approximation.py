@@ -224,7 +224,7 @@ class Approximation:
             raise InputError(
                 "the weights that the certificate is about",
                 "a model that was changed after it was certified",
-                "take the model as built, or certify the changed one (`ol.certify`)",
+                "take the model as built, or certify the changed one",
             )
 
     def save(self, folder: str | Path, overwrite: bool = False) -> Path:

@@ -136,7 +136,7 @@ def nothing(x):
         (lambda: Target("sin(x3)", [(0, 1)]), "x3"),
         (lambda: Target(3, [(0, 1)]), "a formula or a callable"),
         (lambda: Target("x1", [(0, 1)], shape=(2, 2)), "n·d = 1"),
-        (lambda: Target("x1", [(0, 1)], output_shape=(3,)), "output_shape with 1 entries"),
+        (lambda: Target("x1", [(0, 1)], output_shape=(3,)), "`output_shape` for 1 output"),
         (lambda: Target(nothing, [(0, 1)]), "2 points in, 2 values out"),
         (lambda: Target("1/x1", [(-1, 1)]), "no finite value near x = ("),
         (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0")(np.array([[0.0]])), "at x = [0.0]"),

@@ -90,7 +90,7 @@ def is_shape(value: object) -> bool:
 def require_whole(name: str, value: object, low: int, high: int) -> None:
     """`value` is a whole number from `low` to `high`."""
     if not (is_whole(value) and low <= int(value) <= high):  # type: ignore[call-overload]
-        raise InputError(f"{name}, a whole number from {low} to {high}", f"{value!r}", "give such a number")
+        raise InputError(f"{name}, a whole number from {low} to {high}", f"{value!r}", "choose a number in that range")
 
 
 def require_seed(seed: object) -> None:

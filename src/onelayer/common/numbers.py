@@ -33,3 +33,8 @@ def exact(value: float) -> str:
 def point(values: Iterable[float]) -> str:
     """A point, every coordinate exact: (0.1, 3)."""
     return f"({', '.join(map(exact, values))})"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things: 1 argument, 2 arguments."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

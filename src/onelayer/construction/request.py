@@ -92,15 +92,15 @@ class Request:
         if self.method == "representative":
             asked = "method='representative'"
             _refuse(asked, "use gates, the paper's construction", construction=self.construction == "memory")
-            _refuse(asked, "leave it out: the tolerance decides", units=self.units is not None)
-            _refuse(asked, "use it with method='solved'", hinges=hinges, symmetric=symmetric)
+            _refuse(asked, "leave `units` out: the tolerance decides", units=self.units is not None)
+            _refuse(asked, "use method='solved'", hinges=hinges, symmetric=symmetric)
         elif self.method == "polished" and not symmetric:
             if self.units is not None and self.units > MOST_POLISHED_UNITS:
-                change = "use method='solved', or leave it out: the tolerance decides"
+                change = "use method='solved', or leave `units` out: the tolerance decides"
                 raise InputError(f"at most {MOST_POLISHED_UNITS} units to polish", f"{self.units}", change)
-            _refuse("method='polished'", "use it with method='solved'", hinges=hinges)
+            _refuse("method='polished'", "use method='solved'", hinges=hinges)
         if symmetric:
-            _refuse("symmetric=True", "leave it out", layout=layout, hinges=hinges, dtype=self.single)
+            _refuse("symmetric=True", "use one without the other", layout=layout, hinges=hinges, dtype=self.single)
         if self.construction == "memory":
             _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
         require_attainable(self.target, self.tolerance, self.arithmetic)

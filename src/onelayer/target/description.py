@@ -10,7 +10,8 @@ from torch import Tensor
 from ..common.errors import InputError
 from ..common.numbers import exact
 from .decoding import Decoding
-from .domain import MOST_VARIABLES, Domain, domain_of
+from .domain import Domain, domain_of
+from .sides import MOST_VARIABLES
 from .target import Target
 
 SPECIAL = ("entry", "parameters", "vocabulary", "decoding")  # of targets that are only described

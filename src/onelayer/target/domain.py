@@ -9,17 +9,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..common.errors import InputError
 from ..formula import Condition, enclose, parse, parse_condition, satisfies
-from .sides import read_domain
+from .sides import MOST_VARIABLES, read_domain
 
 End = float | int | str | np.integer | np.floating
-MOST_VARIABLES = 512
 
 
 @dataclass(frozen=True)
@@ -89,18 +88,9 @@ def domain_of(sides: Box, within: str | None = None, most: int | None = MOST_VAR
 
     One variable may do without the list, (0, 1); text is read as on the command line, "0:1, -1:2*pi".
     """
-    if isinstance(sides, str):
-        sides = read_domain(sides)
-    if not isinstance(sides, Mapping | Iterable):
-        example = "write for instance [(0, 1), (0, 1)]"
-        raise InputError("a domain: (low, high) for every variable", f"{sides!r}", example)
-    if isinstance(sides, Mapping):
-        names, pairs = tuple(sides), list[Any](sides.values())
-    else:
-        pairs = list[Any](sides)
-        if len(pairs) == 2 and all(isinstance(end, str | Number) and ":" not in str(end) for end in pairs):
-            pairs = [tuple(pairs)]
-        names = tuple(f"x{j + 1}" for j in range(len(pairs)))
+    listed = sides_of(sides)
+    names = tuple(listed) if isinstance(listed, dict) else tuple(f"x{j + 1}" for j in range(len(listed)))
+    pairs = list(listed.values()) if isinstance(listed, dict) else listed
     if not pairs:
         raise InputError("a domain with at least one side", "none", "give (low, high) for every variable")
     if most is not None and len(pairs) > most:
@@ -117,7 +107,21 @@ def domain_of(sides: Box, within: str | None = None, most: int | None = MOST_VAR
         lower.append(low[0])
         upper.append(high[1])
     condition = parse_condition(within, names) if within is not None else None
-    return Domain(names, tuple(lower), tuple(upper), tuple((str(a), str(b)) for a, b in ends), condition)
+    return Domain(names, tuple(lower), tuple(upper), tuple((_as_text(a), _as_text(b)) for a, b in ends), condition)
+
+
+def sides_of(sides: Box) -> list[Any] | dict[str, Any]:
+    """The sides one by one, or by name: text is read, and (0, 1) alone is one side."""
+    if isinstance(sides, str):
+        return cast(list[Any] | dict[str, Any], read_domain(sides))
+    if isinstance(sides, Mapping):
+        return dict(sides)
+    if not isinstance(sides, Iterable):
+        example = "write for instance [(0, 1), (0, 1)]"
+        raise InputError("a domain: (low, high) for every variable", f"{sides!r}", example)
+    pairs = list[Any](sides)
+    alone = len(pairs) == 2 and all(isinstance(end, str | Number) and ":" not in str(end) for end in pairs)
+    return [tuple(pairs)] if alone else pairs
 
 
 def _plain(end: Any) -> Any:
@@ -125,10 +129,19 @@ def _plain(end: Any) -> Any:
     return end.item() if isinstance(end, np.integer | np.floating) else end
 
 
+def _as_text(end: End) -> str:
+    """An end in the words that are stored."""
+    return parse(end, ()).text if isinstance(end, str) else str(end)
+
+
 def _end(name: str, end: End) -> tuple[float, float]:
     """The nearest floats below and above an end (equal when it is a float)."""
     if isinstance(end, str):
-        formula = parse(end, ())
+        try:
+            formula = parse(end, ())
+        except InputError as refusal:
+            asked = f"a number or a constant formula as an end of {name}"
+            raise InputError(asked, refusal.found, refusal.change) from None
         if len(formula.outputs) != 1:
             raise InputError(f"one number as an end of {name}", repr(end), "give one constant expression")
         ball = enclose(formula, [])[0]

@@ -75,8 +75,8 @@ def _constants(lipschitz: Any, count: int) -> tuple[float, ...]:
     given = [lipschitz] * count if is_number(lipschitz) else lipschitz
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) == count
     if not (listed and all(is_number(L) and 0 <= float(L) < math.inf for L in given)):
-        found = f"{lipschitz!r}"[:80]
-        raise InputError(f"lipschitz: one number or {count}, finite and ≥ 0", found, "give a valid constant")
+        found, change = f"{lipschitz!r}"[:80], "give one constant, or one for every variable"
+        raise InputError(f"lipschitz: one number or {count}, finite and ≥ 0", found, change)
     return tuple(float(L) for L in given)
 
 
@@ -113,7 +113,8 @@ def _derived(target: "Target", formula: Formula) -> Modulus:
 def _checked(omega: Callable[[float], float], r: float) -> float:
     value = float(omega(r))
     if not value >= 0:
-        raise InputError("modulus(r) ≥ 0 for every r ≥ 0", f"modulus({exact(r)}) = {value}", "declare a valid modulus")
+        change = "declare one that is never negative"
+        raise InputError("modulus(r) ≥ 0 for every r ≥ 0", f"modulus({exact(r)}) = {value}", change)
     return value
 
 

@@ -23,12 +23,14 @@ from ..common.checks import (
     require_whole,
 )
 from ..common.errors import InputError
+from ..common.numbers import counted
 from ..formula import Formula, enclose, evaluate, parse
 from .callables import Batched
 from .declared import require_not_contradicted
-from .domain import Domain, Sides, domain_of
+from .domain import Domain, Sides, domain_of, sides_of
 from .envelope import Envelope, envelope_of
 from .modulus import Modulus, declared_modulus, modulus_of
+from .naming import named, spread
 from .samples import Data, data_of
 from .slopes import FormulaOnBox
 
@@ -87,8 +89,8 @@ class Target:
             domain = self.data.box() if domain is None else domain
             shape = self.data.sequence_shape(shape)
         if domain is None:
-            raise InputError("a domain", "none", "give domain=[(low, high), …]")
-        self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
+            raise InputError("a domain", "none", "give (low, high) for every variable")
+        self.domain = domain if isinstance(domain, Domain) else self._box(function, domain, within, shape)
         self.dimension = self.domain.dimension
         self.formula: Formula | None = None
         self.function: Batched | None = None
@@ -213,12 +215,24 @@ class Target:
                 error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
         return values, error
 
+    @staticmethod
+    def _box(function: Any, domain: Any, within: str | None, shape: Any) -> Domain:
+        """The domain of a formula has the formula's names; "0:1" as text is every variable's side."""
+        sides = sides_of(domain)
+        if isinstance(function, str) and isinstance(sides, list):
+            if isinstance(domain, str):
+                sides = spread(sides, function, within, math.prod(shape) if is_shape(shape) else 1)
+            sides = named(sides, function, within)
+        return domain_of(sides, within)
+
     def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
         D = self.domain.dimension
         if shape is None:
             return D, 1
         if not is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
-            raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
+            raise InputError(
+                f"`shape` (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree"
+            )
         return int(shape[0]), int(shape[1])
 
     def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
@@ -232,7 +246,9 @@ class Target:
         if given is None:
             return found
         if not is_shape(given) or math.prod(given) != math.prod(found):
-            raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
+            raise InputError(
+                f"`output_shape` for {counted(math.prod(found), 'output')}", f"{given}", "make the two agree"
+            )
         return tuple(int(g) for g in given)
 
 

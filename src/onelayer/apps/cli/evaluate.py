@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...common.errors import InputError
+from ...common.numbers import counted
 from ...deployment.files.cells import listed
 from . import options as given
 from .show import Stopped, print_json, progress_bar
@@ -76,7 +77,7 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
     approximation = fast.approximation
     names = approximation.domain.names
     if len(point) != len(names):
-        raise InputError(f"{len(names)} numbers ({listed(names)})", f"{len(point)}", "give one per variable")
+        raise InputError(f"{counted(len(names), 'number')} ({listed(names)})", f"{len(point)}", "give one per variable")
     x = np.array(point)
     y = fast(x, outside.value)
     covered, stored = fast.covers(x), approximation.description.kind == "samples"

@@ -11,7 +11,6 @@ from ...common.errors import InputError
 from ...target.sides import read_domain, split
 
 if TYPE_CHECKING:
-    from ...formula import Formula
     from ...target.target import Target
 
 
@@ -53,12 +52,18 @@ class Outside(StrEnum):
 
 
 FormulaText = Annotated[
-    str, typer.Argument(metavar="FORMULA", help='For example "sin(x1) + x2**2"; separate several outputs with ";".')
+    str,
+    typer.Argument(
+        metavar="FORMULA",
+        help='For example "x*exp(-y^2)"; separate several outputs with ";". Functions and names: docs/start/formulas.md.',
+    ),
 ]
 DomainText = Annotated[
     str,
     typer.Option(
-        "--domain", metavar="LOW:HIGH", help='One interval for all variables, "0:1, -1:2*pi", or "T=280:350, p=1:10".'
+        "--domain",
+        metavar="LOW:HIGH",
+        help='One interval for all variables; "0:1, -1:2*pi" for x1, x2, … or x, y, z, t; or named: "T=280:350, p=1:10".',
     ),
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
@@ -75,7 +80,7 @@ Lipschitz = Annotated[
         help="Declared Lipschitz constants. A formula needs none: its own are derived, these only checked.",
     ),
 ]
-Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x1**2 + x2**2 <= 1".')]
+Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x^2 + y^2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="Read the variables as n tokens of d numbers each.")]
 OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="Read the outputs as a sequence.")]
 Margin = Annotated[float, typer.Option(help="Distance from the jumps of where(…) within which nothing is claimed.")]
@@ -115,13 +120,11 @@ def target_of(
         about["output_shape"] = sizes(output_shape, "--output-shape")
     sides = read_domain(domain)
     from ...formula import parse
+    from ...target.naming import named, spread
 
-    if isinstance(sides, dict):
-        parse(formula, tuple(sides))
-    elif len(sides) == 1:
-        sides *= _variables(parse(formula), within, about.get("shape"))
-    else:
-        parse(formula, tuple(f"x{j + 1}" for j in range(len(sides))))
+    sides = spread(sides, formula, within, math.prod(about.get("shape", ())))
+    by_name = sides if isinstance(sides, dict) else named(sides, formula, within)
+    parse(formula, tuple(by_name) if isinstance(by_name, dict) else tuple(f"x{j + 1}" for j in range(len(sides))))
     from ...target.target import Target, require_tolerance
 
     require_tolerance(eps)
@@ -150,21 +153,12 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
 def _constant(text: str, what: str) -> float:
     from ...formula import evaluate, parse
 
-    formula = parse(text, ())
+    try:
+        formula = parse(text, ())
+    except InputError as refusal:
+        raise InputError(f"numbers for {what}", refusal.found, "give numbers such as 1.5, -2e-3 or pi/2") from None
     if len(formula.outputs) != 1:
         raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers with spaces")
     import numpy as np
 
     return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
-
-
-def _variables(formula: "Formula", within: str | None, shape: tuple[int, int] | None) -> int:
-    """How many sides one interval stands for: the largest index of a variable, or the size of the sequence."""
-    from ...formula import parse_condition
-    from ...target.domain import MOST_VARIABLES
-
-    condition = parse_condition(within).dimension if within is not None else 0
-    count = max(1, formula.dimension, condition, math.prod(shape) if shape else 0)
-    if count > MOST_VARIABLES:
-        raise InputError(f"at most {MOST_VARIABLES} variables", f"{count}", "use fewer variables")
-    return count

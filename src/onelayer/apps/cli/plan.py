@@ -6,9 +6,11 @@ import typer
 
 from . import options as given
 from .show import print_json
+from .wording import flags_of, in_options
 
 
 def plan(
+    context: typer.Context,
     formula: given.FormulaText,
     domain: given.DomainText,
     eps: given.Eps,
@@ -33,5 +35,5 @@ def plan(
     if json:
         print_json(found.as_json())
     else:
-        print(found)
+        print(in_options(str(found), flags_of(context.command)))
     return 0

@@ -131,7 +131,9 @@ def _arrays(path: Path, target: Path) -> Columns:
     found = []
     for file in (path, target):
         if not file.is_file():
-            raise InputError(f"answers for {path.name} in a file of their own", f"no file {file}", "--target Y.npy")
+            raise InputError(
+                f"answers for {path.name} in a file of their own", f"no file {file}", "name it with --target Y.npy"
+            )
         try:
             with file.open("rb") as stream:
                 found.append(np.lib.format.read_array(stream, allow_pickle=False))

@@ -19,7 +19,8 @@ from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.assemble import Frame
 from ...model.transformer import SingleLayerTransformer
 from ...target.description import Description
-from ...target.domain import MOST_VARIABLES, Domain, domain_of
+from ...target.domain import Domain, domain_of
+from ...target.sides import MOST_VARIABLES
 from ...target.target import require_tolerance
 from ..lemma import Lemma, approximation_by_lemma
 

@@ -80,7 +80,7 @@ def _answers(Y: Any, labels: bool | None) -> tuple[np.ndarray, Decoding | None]:
         raise InputError("numbers or labels as Y", " ".join(str(error).split())[:100], "pass an array") from None
     if y.dtype.kind not in "iubfU" or y.ndim == 0 or 0 in y.shape[1:]:
         found = f"{y.dtype}, shape {list(y.shape)}"
-        raise InputError("Y of shape [N] or [N, …]: numbers, or words as labels", found, "pass such an array")
+        raise InputError("Y of shape [N] or [N, …]: numbers, or words as labels", found, "pass one answer per sample")
     if labels is None:
         labels = y.dtype.kind != "f"
     if not labels:

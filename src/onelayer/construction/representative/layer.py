@@ -88,7 +88,7 @@ def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tu
         cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP_FEW
         if not cells < goal:
             found = f"{at_most(cells, 3)} from the cells alone"
-            raise InputError(f"cells for a bound of {at_least(goal, 3)}", found, "a larger tolerance")
+            raise InputError(f"cells for a bound of {at_least(goal, 3)}", found, "use a larger tolerance")
         sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP_FEW
         bound = (cells + LN4 * sum(per_side) / sharpness) * UP_FEW
         return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP_FEW
@@ -160,7 +160,7 @@ def _cells_for(omega: Callable[[float], float], goal: float, geometry: float, to
             raise InputError(
                 f"cells on which f varies by at most {at_least(goal, 3)}",
                 f"none proved down to 1/{MOST_HEADS:,} of a side (f may jump)",
-                f"a tolerance above {exact(tolerance)}, or a continuous target",
+                f"use a tolerance above {exact(tolerance)}, or a continuous target",
             )
     return n
 
@@ -170,7 +170,7 @@ def _sharpness_for(omega: Callable[[float], float], cell: float, dimension: int,
     while expected_modulus(omega, cell, sharpness, dimension) > goal:
         sharpness *= 1.25
         if sharpness > 1e13:
-            raise InputError("a sharpness that reaches the tolerance", "none up to 1e13", "a larger tolerance")
+            raise InputError("a sharpness that reaches the tolerance", "none up to 1e13", "use a larger tolerance")
     return sharpness
 
 
@@ -219,5 +219,5 @@ def _too_large(target: Target, tolerance: float, units: int, size: int | None) -
     return (
         f"method='representative' at tolerance {exact(tolerance)}",
         f"it needs {needs}; this machine has {memory_bytes() / 1e9:.3g} GB",
-        f"method='solved', which needs far fewer heads, or a tolerance of about {feasible:.2g}",
+        f"use method='solved', which needs far fewer heads, or a tolerance of about {feasible:.2g}",
     )

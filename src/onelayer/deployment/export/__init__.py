@@ -95,7 +95,7 @@ def export(
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
-        raise InputError("norm='post' or 'pre', for to='torch'", f"norm={norm!r}, to={to!r}", "leave norm out")
+        raise InputError("norm, post or pre, for to='torch' alone", f"norm={norm!r}, to={to!r}", "leave `norm` out")
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
     place = require_place(path, FILES[to], overwrite)

@@ -25,7 +25,8 @@ from ....layer.arithmetic import arithmetic_of
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ....target.description import Description
-from ....target.domain import MOST_VARIABLES, domain_of
+from ....target.domain import domain_of
+from ....target.sides import MOST_VARIABLES
 from ...lemma import Lemma, approximation_by_lemma
 from .exact import exact_scores, score_reach
 from .sequences import sequences
