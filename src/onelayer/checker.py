@@ -22,6 +22,8 @@ import re
 import struct
 import sys
 import time
+import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from flint import acb, arb, arb_mat, ctx, fmpq, fmpq_mat
+from flint import acb, arb, arb_mat, arb_series, ctx, fmpq, fmpq_mat
 
 Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: rationals of the layer, later balls
 Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a number, index, condition or relation
@@ -49,12 +51,14 @@ EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # trun
 NODES, BRANCHES, FORMS = 20_000, 16, 256  # at most on a box; affine functions of a nested maximum
 SHARP = 3000  # a head that needs this many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
+STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
 UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr")
 KINKS = ("abs", "min", "max", "where")
 ONE: Node = ("num", (), fmpq(1))
-LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
+DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
 
 
 @dataclass(eq=False)
@@ -73,9 +77,9 @@ class Verdict(Exception):
         return f"{self.verdict}: {self.reason} ({self.boxes} boxes, {self.seconds:.1f} s){where}"
 
 
-def need(condition: object, reason: str, verdict: str = "INVALID") -> None:
+def need(condition: object, reason: str, verdict: str = "INVALID", box: Box | None = None) -> None:
     if not condition:
-        raise Verdict(verdict, reason)
+        raise Verdict(verdict, reason, box)
 
 
 def read_json(text: bytes, what: str) -> dict[str, Any]:
@@ -87,7 +91,7 @@ def read_json(text: bytes, what: str) -> dict[str, Any]:
 
     try:
         found = json.loads(text, object_pairs_hook=pairs, parse_constant=lambda name: need(False, f"{what} has {name}"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Verdict("INVALID", f"{what} is no JSON: {' '.join(str(error).split())[:80]}") from None
     need(isinstance(found, dict), f"{what} is no JSON object")
     return dict(found)
@@ -97,7 +101,7 @@ def read_number(record: dict[str, Any], name: str, instead: float | None = None)
     found: Any = record.get(name)
     if found is None and instead is not None:
         return instead
-    need(type(found) in (int, float) and 0 <= found < 1e300, f"{name} is no finite number ≥ 0")
+    need(type(found) in (int, float) and 0 <= found < INF, f"{name} is no finite number ≥ 0")
     return float(found)
 
 
@@ -138,12 +142,15 @@ class Reader:
         need(isinstance(text, str) and len(text) <= 10_000 and "#" not in text, "a formula is no text, or too long")
         self.names, self.text = list(names), " ".join(str(text).split())
         try:
-            self.tree = ast.parse(self.text, mode="eval").body
-        except (SyntaxError, ValueError, MemoryError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about "1or 2", which is read all the same
+                self.tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise Verdict("INVALID", f"the formula {self.text[:60]!r} cannot be read") from None
 
-    def node(self, t: ast.expr | None = None) -> Node:
-        t = t or self.tree
+    def node(self, t: ast.expr | None = None, depth: int = 0) -> Node:
+        t, depth = t or self.tree, depth + 1
+        need(depth <= DEEP, f"a formula is nested more than {DEEP} deep")
         match t:
             case ast.Constant(value=int() | float()):
                 source = ast.get_source_segment(self.text, t) or ""
@@ -154,42 +161,46 @@ class Reader:
             case ast.Name(id="pi" | "e" as name):
                 return (name, (), None)
             case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=a):
-                return self.node(a) if isinstance(op, ast.UAdd) else minus(self.node(a))
+                return self.node(a, depth) if isinstance(op, ast.UAdd) else minus(self.node(a, depth))
             case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() as op):
                 same, parts = (ast.Mult,) if isinstance(op, ast.Mult) else (ast.Add, ast.Sub), list[Node]()
                 while isinstance(t, ast.BinOp) and isinstance(t.op, same):  # a long chain is one node
-                    parts.append(minus(self.node(t.right)) if isinstance(t.op, ast.Sub) else self.node(t.right))
+                    part = self.node(t.right, depth)
+                    parts.append(minus(part) if isinstance(t.op, ast.Sub) else part)
                     t = t.left
-                return ("mul" if isinstance(op, ast.Mult) else "add", (self.node(t), *reversed(parts)), None)
+                return ("mul" if isinstance(op, ast.Mult) else "add", (self.node(t, depth), *reversed(parts)), None)
             case ast.BinOp(op=ast.Div(), left=a, right=b):
-                return ("div", (self.node(a), self.node(b)), None)
+                return ("div", (self.node(a, depth), self.node(b, depth)), None)
             case ast.BinOp(op=ast.Pow(), left=a, right=b):
-                base, exponent = self.node(a), self.node(b)
+                base, exponent = self.node(a, depth), self.node(b, depth)
                 q = rational(exponent)
                 need(q is None or abs(q) <= 1000, "a constant exponent is too large")
                 return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
-                return ("where", (self.node(a), self.node(b)), self.condition(test))
+                return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
             case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if (
                 name in ("min", "max") if more else name in {*UNARY, "min", "max"}
             ):
-                u = tuple(map(self.node, args))
+                u = tuple(self.node(a, depth) for a in args)
                 rest: Node = ("add", (ONE, ("exp", (minus(u[0]),), None)), None)
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
                 return (known | {"sigmoid": ("div", (ONE, rest), None)}).get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
 
-    def condition(self, t: ast.expr | None = None) -> Node:
+    def condition(self, t: ast.expr | None = None, depth: int = 0) -> Node:
+        depth += 1
+        need(depth <= DEEP, f"a condition is nested more than {DEEP} deep")
         match t or self.tree:
             case ast.Compare(left=first, ops=ops, comparators=others) if all(type(o) in RELATIONS for o in ops):
-                sides = [self.node(s) for s in (first, *others)]
+                sides = [self.node(s, depth) for s in (first, *others)]
                 links = [("cmp", (a, b), RELATIONS[type(o)]) for o, a, b in zip(ops, sides, sides[1:], strict=False)]
                 return ("and", tuple(links), None)
             case ast.BoolOp(op=op, values=values):
-                return ("and" if isinstance(op, ast.And) else "or", tuple(map(self.condition, values)), None)
+                parts = tuple(self.condition(value, depth) for value in values)
+                return ("and" if isinstance(op, ast.And) else "or", parts, None)
             case ast.UnaryOp(op=ast.Not(), operand=a):
-                return ("not", (self.condition(a),), None)
+                return ("not", (self.condition(a, depth),), None)
         raise Verdict("INVALID", "a condition is no comparison")
 
 
@@ -199,12 +210,19 @@ def rational(node: Node) -> Any:
     parts: list[Any] = [rational(a) for a in operands] if kind in ("num", "add", "mul", "div", "pow") else [None]
     if None in parts:
         return None
-    bits = sum(max(int(q.p).bit_length(), int(q.q).bit_length()) for q in parts)
-    need(bits * max(1, abs(int(extra.p)) if kind == "pow" else 1) <= 8192, "an exponent is too large")
-    if kind in ("div", "pow"):
-        need(parts[-1] != 0 or (kind == "pow" and extra >= 0), "an exponent divides by zero")
-        return parts[0] / parts[1] if kind == "div" else parts[0] ** int(extra.p)
-    return extra if kind == "num" else sum(parts, ZERO) if kind == "add" else math.prod(parts, start=fmpq(1))
+    if kind in ("num", "div", "pow"):
+        need(kind == "num" or parts[-1] != 0 or (kind == "pow" and extra >= 0), "an exponent divides by zero")
+        need(kind != "pow" or bits(parts[0]) * abs(int(extra.p)) <= EXPONENT_BITS, "an exponent is too large")
+        return extra if kind == "num" else parts[0] / parts[1] if kind == "div" else parts[0] ** int(extra.p)
+    found = parts[0]
+    for q in parts[1:]:
+        found = found + q if kind == "add" else found * q
+        need(bits(found) <= EXPONENT_BITS, "an exponent is too large")
+    return found
+
+
+def bits(q: Any) -> int:
+    return max(int(q.p).bit_length(), int(q.q).bit_length())
 
 
 class Sides(list[Any]):
@@ -220,6 +238,11 @@ def below(node: Node) -> Iterator[Node]:
     yield node
     for child in node[1]:
         yield from below(child)
+
+
+def jumps_of(f: Sequence[Node]) -> list[Node]:
+    """The conditions of `where`."""
+    return [n[2] for node in f for n in below(node) if n[0] == "where"]
 
 
 def variables(node: Node) -> set[int]:
@@ -251,13 +274,12 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
         return u[choice[id(node)]] if choice is not None else reduce(arb.min if kind == "min" else arb.max, u)
     if kind in ("add", "div"):
         return sum(u[1:], z) if kind == "add" else z / u[1]
-    if (kind == "pow" and extra == 2) or (kind == "mul" and len(u) == 2 and operands[0] == operands[1]):
-        wide = isinstance(z, arb) and z.is_finite() and z.contains(0)
-        return arb(0).union(z.abs_upper() ** 2) if wide else z * z
-    if kind == "pow" and extra == 0:  # 1, also at 0, but not where the base has no value
-        return arb(1) if z.is_finite() else arb.nan()
-    if kind in ("mul", "pow"):
-        return math.prod(u[1:], start=z) if kind == "mul" else z ** int(extra.p)
+    if kind == "pow":
+        return power(z, int(extra.p))
+    if kind == "mul":
+        return power(z, 2) if len(u) == 2 and operands[0] == operands[1] else math.prod(u[1:], start=z)
+    if kind == "rpow" and extra == fmpq(1, 2) and isinstance(z, arb) and z > 0:
+        return z.sqrt()  # exact for squares
     if kind == "rpow" and isinstance(z, arb) and extra > 0 and not z > 0:  # 0 at 0
         if z == 0 or not (isinstance(x, Sides) and nonnegative(operands[0], x)):
             return arb(0) if z == 0 else arb.nan()
@@ -269,6 +291,17 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
         along, across = (z.imag, z.real) if kind == "atan" else (z.real, z.imag)  # cuts: |along| ≥ 1, across = 0
         return getattr(z, kind)() if (along > -1 and along < 1) or not across.contains(0) else arb.nan()
     return getattr(z, kind)()
+
+
+def power(z: Any, n: int) -> Any:
+    """z^n: 1 for n = 0, also at 0, but not where z has no value. (A ball ** n would have none where the ball contains 0.)"""
+    if n == 0 or not z.is_finite():
+        return arb(1) if z.is_finite() else arb.nan()
+    if n < 0:
+        return 1 / power(z, -n)
+    if isinstance(z, arb) and z.contains(0) and not z.is_exact():
+        return arb(0).union(z.abs_upper() ** n) if n % 2 == 0 else (z.lower() ** n).union(z.upper() ** n)
+    return z * z if n == 2 else z**n
 
 
 def nonnegative(node: Node, x: Sides) -> bool:
@@ -326,6 +359,233 @@ def size(a: Affine, box: Sequence[tuple[Any, Any]]) -> Any:
 
 def balls(numbers: Sequence[Any]) -> list[Any]:
     return [arb(v) for v in numbers]
+
+
+Jet = list[Any]  # coefficients of a Taylor model
+
+
+def within_ball(radius: Any) -> Any:
+    """0 ± radius."""
+    return arb(0, 1) * radius
+
+
+def expansion(kind: str, z: Any, q: Any = None) -> list[Any]:
+    """φ, φ′, φ″/2, φ‴/6 at a point, or enclosures of them on a ball; NaN where φ is not smooth."""
+    if kind == "inv":
+        return [1 / z, -1 / power(z, 2), 1 / power(z, 3), -1 / power(z, 4)]
+    if not z.is_finite() or (kind in ("tanh", "silu") and abs(z).upper() > 100):  # no series is divided by 0
+        return [arb.nan()] * 4
+    s = arb_series([z, arb(1)], 4)
+    if kind in ("gelu", "silu"):
+        bell, step = arb.const_sqrt_pi() * arb(2).sqrt(), (1 + (z / arb(2).sqrt()).erf()) / 2
+        bell, square = (-power(z, 2) / 2).exp() / bell, power(z, 2)
+        if kind == "gelu":
+            return [z * step, step + z * bell, (2 - square) * bell / 2, z * (square - 4) * bell / 6]
+        s = s / (1 + (-s).exp())
+    elif kind in ("sinh", "cosh"):
+        grow, fall = s.exp(), (-s).exp()
+        s = (grow - fall if kind == "sinh" else grow + fall) * arb(0.5)
+    elif kind == "tanh":
+        s = 1 - 2 / ((s * arb(2)).exp() + 1)
+    elif kind == "rpow":
+        s = (s.log() * arb(q)).exp()
+    else:
+        s = getattr(s, kind)()
+    return [s[k] for k in range(4)]
+
+
+def away(low: Any, high: Any, m: float) -> bool:
+    """Whether numbers between low and high are at least m in size."""
+    return bool(low.is_finite() and high.is_finite() and (low >= m or high <= -m))
+
+
+def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Callable[[Box], None]) -> None:
+    """Prove |f| ≥ m on the domain for every output, by bisection; another verdict is raised."""
+    for node in f:
+        axes = sorted(variables(node)) if domain.where is None else list(range(len(domain.box)))
+        heap, serial = [(0.0, 0, domain.box)], count(1)
+        while heap:  # where |f| is small first
+            _, _, box = heapq.heappop(heap)
+            tick(box)
+            x, jets = Sides(box), Jets(Sides(box), axes if len(axes) <= 6 else [])
+            if (domain.where is not None and truth(domain.where, x) == {False}) or away(*interval(node, x), m):
+                continue
+            p = jets.of(node)
+            if away(*jets.ends(p), m):
+                continue
+            centre = balls([a / 2 + b / 2 for a, b in box])
+            inside = domain.where is None or truth(domain.where, centre) == {True}
+            need(not (inside and abs(value(node, centre)) < m), f"|f| ≥ {m!r} is claimed, and is false", box=box)
+            need(axes, "the smallest |f| is not decided", UNCHECKED)
+            for half in halved(box, jets.steepest([p], domain.box) if jets.axes else widest(box, domain.box, axes)):
+                here = abs(value(node, balls([a / 2 + b / 2 for a, b in half])))
+                heapq.heappush(heap, (float(here) if here.is_finite() else 0.0, next(serial), half))
+
+
+def widest(box: Box, whole: Box, axes: Sequence[int]) -> int:
+    """The axis along which a box is largest, compared with the whole."""
+    return max(axes, key=lambda i: (box[i][1] - box[i][0]) / (whole[i][1] - whole[i][0]))
+
+
+class Jets:
+    """Taylor models of degree 2 on a box: x_i = c_i + r_i t_i, |t_i| ≤ 1; coefficients of 1, of t_i, of t_i t_j with i ≤ j.
+
+    What is beyond degree 2 is in the ball of the constant: φ(c + h) = φ(c) + φ′(c)h + φ″(c)h²/2 + φ‴(somewhere)h³/6.
+    """
+
+    def __init__(self, x: Sides, axes: Sequence[int]) -> None:
+        self.x, self.axes, D = x, list(axes), len(axes)
+        monomials: list[tuple[int, ...]] = [(), *((i,) for i in range(D))]
+        monomials += [(i, j) for i in range(D) for j in range(i, D)]
+        places = {m: n for n, m in enumerate(monomials)}
+        self.monomials, self.zeros = monomials, [arb(0)] * len(monomials)
+        self.places = [[places.get(tuple(sorted(a + b))) for b in monomials] for a in monomials]
+
+    def constant(self, number: Any) -> Jet:
+        return [number, *self.zeros[1:]]
+
+    def variable(self, i: int) -> Jet:
+        if i not in self.axes:
+            return self.constant(self.x[i])
+        (a, b), found = map(arb, self.x.box[i]), list(self.zeros)
+        found[0], found[1 + self.axes.index(i)] = (a + b) / 2, (b - a) / 2
+        return found
+
+    def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
+        """Σ table[a][b]·(monomial a)·(monomial b)."""
+        found, beyond = list(self.zeros), arb(0)
+        for row, places in zip(table, self.places, strict=True):
+            for number, place in zip(row, places, strict=True):
+                if place is None:
+                    beyond += abs(number)
+                else:
+                    found[place] += number
+        found[0] += within_ball(beyond)
+        return found
+
+    def times(self, p: Jet, q: Jet) -> Jet:
+        return self.fold([[a * b for b in q] for a in p])
+
+    def ends(self, p: Jet) -> tuple[Any, Any]:
+        """(low, high): a square is not negative."""
+        low = high = p[0]
+        for m, k in zip(self.monomials[1:], p[1:], strict=True):
+            square = len(m) == 2 and m[0] == m[1]
+            low, high = low + (k.min(arb(0)) if square else -abs(k)), high + (k.max(arb(0)) if square else abs(k))
+        return low.lower(), high.upper()
+
+    def steepest(self, some: list[Jet], whole: Box) -> int:
+        """The axis along which Taylor models change most; the widest, where what is beyond them matters more."""
+        swings = [sum((abs(k) for p in some for w, k in zip(self.monomials, p, strict=True) if n in w), arb(0))
+                  for n in range(len(self.axes))]  # fmt: skip
+        known = [up(swing) for swing in swings]
+        if not up(sum((p[0].rad() for p in some), arb(0))) < max(known) < INF:
+            return widest(self.x.box, whole, self.axes)
+        return self.axes[known.index(max(known))]
+
+    def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
+        c = p[0].mid()
+        h, reach = [p[0] - c, *p[1:]], sum((abs(k).upper() for k in p[1:]), (p[0] - c).abs_upper())
+        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
+        found = [a[1] * u + a[2] * v for u, v in zip(h, self.times(h, h), strict=True)]
+        found[0] += a[0] + last * within_ball(reach * reach * reach)
+        return found
+
+    def hinge(self, p: Jet) -> Jet:
+        """max(0, p): where the sign is open, λp plus something between 0 and max(−λ·low, (1 − λ)·high)."""
+        low, high = self.ends(p)
+        if not (low < 0 and high > 0):
+            return p if low >= 0 else list(self.zeros) if high <= 0 else self.constant(arb.nan())
+        share = (high / (high - low)).mid()
+        gap = (-share * low).max((1 - share) * high)
+        return [share * p[0] + gap.union(arb(0)), *(share * k for k in p[1:])]
+
+    def of(self, node: Node) -> Jet:
+        """The node on the box; where it has no Taylor model, an enclosure."""
+        found = self.smooth(node)
+        return found if all(k.is_finite() for k in found) else self.constant(value(node, self.x))
+
+    def smooth(self, node: Node) -> Jet:
+        kind, operands, extra = node
+        if kind in ("num", "pi", "e"):
+            return self.constant(value(node, []))
+        if kind == "var":
+            return self.variable(extra)
+        if kind == "where":
+            truths = truth(extra, self.x)
+            known = truths in ({True}, {False})
+            return self.of(operands[0 if True in truths else 1]) if known else self.constant(value(node, self.x))
+        u = [self.of(a) for a in operands]
+        if kind == "add":
+            return [sum(column, arb(0)) for column in zip(*u, strict=True)]
+        if kind == "abs":
+            return [2 * a - b for a, b in zip(self.hinge(u[0]), u[0], strict=True)]
+        if kind in ("min", "max"):
+            sign = 1 if kind == "max" else -1
+            return reduce(
+                lambda a, b: combined(a, sign, self.hinge([sign * (q - p) for p, q in zip(a, b, strict=True)])), u
+            )
+        if kind == "mul":
+            return reduce(self.times, u)
+        if kind == "div":
+            return self.times(u[0], self.apply("inv", u[1]))
+        if kind == "gpow":
+            return self.apply("exp", self.times(u[1], self.apply("log", u[0])))
+        if kind == "pow":
+            n = abs(int(extra.p))
+            found = reduce(self.times, [u[0]] * n) if n else self.constant(power(value(operands[0], self.x), 0))
+            return self.apply("inv", found) if extra < 0 else found
+        return self.apply(kind, u[0], extra)
+
+
+def interval(node: Node, x: Sides) -> tuple[Any, Any]:
+    """(low, high) of a node on a box, each end computed from ends: exact where they are, unlike balls."""
+    kind, operands, extra = node
+    if kind == "var":
+        return arb(x.box[extra][0]), arb(x.box[extra][1])
+    if kind == "where":
+        found = [interval(operands[0 if t else 1], x) for t in truth(extra, x) if t is not None]
+        low, high = zip(*found, strict=True) if None not in truth(extra, x) else ((arb.nan(),), (arb.nan(),))
+        return reduce(arb.min, low), reduce(arb.max, high)
+    u = [interval(a, x) for a in operands]
+    if not all(v.is_finite() for pair in u for v in pair):
+        return arb.nan(), arb.nan()
+    if kind == "mul" and len(u) == 2 and operands[0] == operands[1]:
+        kind, extra = "pow", fmpq(2)
+    if kind == "add":
+        return sum((a for a, _ in u[1:]), u[0][0]), sum((b for _, b in u[1:]), u[0][1])
+    if kind in ("min", "max"):
+        best = arb.min if kind == "min" else arb.max
+        return reduce(best, [a for a, _ in u]), reduce(best, [b for _, b in u])
+    if kind in ("mul", "div"):
+        if kind == "div":
+            low, high = u[1]
+            u[1] = (1 / high, 1 / low) if low > 0 or high < 0 else (arb.nan(), arb.nan())
+        return reduce(lambda p, q: corners([a * b for a in p for b in q]), u)
+    if not u:
+        return (value(node, []),) * 2
+    low, high = u[0]
+    if (kind == "pow" and extra > 0 and int(extra.p) % 2 == 0) or kind in ("abs", "cosh"):
+        tops, signs = corners([abs(low), abs(high)]), low >= 0 or high <= 0
+        low, high = tops if signs else (arb(0), tops[1])
+    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos") or (
+        kind == "pow" and extra > 0
+    )
+    if rises or (kind == "rpow" and extra > 0 and low >= 0):
+        return corners([value((kind, (("num", (), v),), extra), []) for v in (low, high)])
+    hull = low.union(high)
+    slope = hull.cos() if kind == "sin" else hull.sin() if kind == "cos" else arb(0)
+    if slope > 0 or slope < 0:
+        return corners([getattr(low, kind)(), getattr(high, kind)()])
+    hulls = tuple(("num", (), a.union(b)) for a, b in u)
+    ball = value((kind, hulls, extra), [])
+    if kind in ("sin", "cos"):
+        return ball.lower().max(arb(-1)), ball.upper().min(arb(1))
+    return ball.lower(), ball.upper()
+
+
+def corners(numbers: list[Any]) -> tuple[Any, Any]:
+    return reduce(arb.min, numbers), reduce(arb.max, numbers)
 
 
 @dataclass
@@ -910,6 +1170,13 @@ class Domain:
                     return True
         return False
 
+    def contains(self, x: Sequence[float], jumps: list[Node]) -> bool:
+        """Whether a point is claimed for certain."""
+        near = self.margin * (1 + 1e-13)
+        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zip(x, self.box, strict=True)])
+        clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
+        return clear and (self.where is None or truth(self.where, balls(x)) == {True})
+
     def claimed(self, x: Sides, jumps: list[Node]) -> bool:
         """Whether all of the box is claimed for certain."""
         wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
@@ -958,7 +1225,7 @@ class Part:
         self.box = [domain.box[i] for i in axes]
         self.lines = [local(line) if first else [arb(0), *local(line)[1:]] for line in g.lines]
         self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
-        self.jumps = [n[2] for row in self.terms for _, node in row for n in below(node) if n[0] == "where"]
+        self.jumps = jumps_of([node for row in self.terms for _, node in row])
         self.strips = dict[tuple[float, ...], list[Affine]]()  # spread of keys → |v_t − c|, its growth outside
         self.fixed, self.heads = list(self.lines), [head for head in g.heads if mine(touched(head))]
         self.averages = [
@@ -1167,7 +1434,7 @@ def search(parts: list[Part], g: Difference, bound: float, tick: Callable[[Box],
             if total > bound and todo is None:
                 todo = max(numbers, key=lambda n: INF if tops[n] == INF else tops[n] - best[n][k][0]), k
         if todo is None:
-            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)
+            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)  # `claim_exists` has seen to it
             return max(proved, 0.0)
         n, leaf, finer = todo[0], heaps[todo[0]][todo[1]][0][2], None
         leaf.alive = False
@@ -1186,11 +1453,13 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
     names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
     lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
     need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
-    reserved = {*UNARY, "min", "max", "where", "pi", "e"}
-    proper = [
-        isinstance(n, str) and n.isidentifier() and normalize("NFKC", n) == n and n not in reserved for n in lists[0]
-    ]
-    need(all(proper), "a variable has no proper name")
+    reserved = {*UNARY, "min", "max", "where", "pi"}
+    need(
+        all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0]),
+        "a variable has no proper name",
+    )
+    plain = all(normalize("NFKC", n) == n for n in lists[0])
+    need(plain, "the name of a variable has letters that Python reads as others", UNCHECKED)
     need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
     box = list[tuple[float, float]]()
     for a, b, pair in zip(*lists[1:], strict=True):
@@ -1201,7 +1470,8 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
         for text, own in zip(map(str, pair), (a, b), strict=True):
             plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
             found = arb(own) if plain else value(Reader([], text).node(), [])
-            need(found >= a and found <= b, f"the end {text[:40]!r} of the domain lies outside its box")
+            need(not (found < a or found > b), f"the end {text[:40]!r} of the domain lies outside its box")
+            need(found >= a and found <= b, f"whether the end {text[:40]!r} lies in the box is not decided", UNCHECKED)
             written.append(found)
         need(written[0] < written[1], "the ends of a side are in the wrong order")
     shape, names = target.get("output_shape"), lists[0]
@@ -1253,6 +1523,47 @@ def read_layer(about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]],
     return Layer(c, {name: rows for name, (_, rows) in tensors.items()}, places, box, u)
 
 
+NORM = "maximum absolute difference over all output entries"
+
+
+def read_relative(record: dict[str, Any], tolerance: float) -> tuple[float, float] | None:
+    """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
+    evidence = record.get("evidence")
+    need(isinstance(evidence, dict), "the evidence is malformed")
+    need(dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
+    about = dict(evidence or {}).get("relative")
+    if about is None:
+        return None
+    need(isinstance(about, dict) and about.get("known") == "proved", "the smallest |f| of a formula is to be proved")
+    share, m = read_number(about, "share"), read_number(about, "least")
+    product = exact(share) * exact(m)
+    fits = product * (1 - fmpq(1, 2**50)) <= exact(tolerance) <= product and m > 0
+    need(fits, f"the tolerance {tolerance!r} is not {share!r} of |f| ≥ {m!r}")
+    return share, m
+
+
+def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Callable[[Box], None]) -> None:
+    """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
+    todo = deque([[domain.box[i] for i in axes]])
+    while todo and (domain.where is not None or (domain.margin and jumps)):
+        box = todo.pop() if len(todo) % 2 else todo.popleft()  # deep and broad by turns
+        whole = domain.whole(axes, box, domain.box)
+        tick(whole)
+        middles = [(a, a / 2 + b / 2, b) for a, b in box]
+        points = product(*middles) if box == [domain.box[i] for i in axes] else [[m for _, m, _ in middles]]
+        if any(domain.contains(domain.whole(axes, p, [a for a, _ in domain.box]), jumps) for p in points):
+            return
+        small = all(b - a <= 1e-12 * (abs(a) + abs(b)) for a, b in box)
+        if not small and not domain.excused(Sides(whole), jumps):
+            halves = halved(box, widest(box, [domain.box[i] for i in axes], range(len(axes))))
+            todo += halves if len(todo) % 4 < 2 else halves[::-1]
+    need(
+        not (domain.where is not None or (domain.margin and jumps)),
+        "no point was found that the claim is about",
+        UNCHECKED,
+    )
+
+
 def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     """VALID, or another verdict is raised."""
     for name in FILES:
@@ -1286,9 +1597,14 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     need(target.get("formula") is not None, f"the target is {kind} not stored", UNCHECKED)
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
+    need(record.get("norm") == NORM, "the error is claimed in another norm", UNCHECKED)
+    relative = read_relative(record, tolerance)
     with ctx.workprec(READING):
         f, domain, said = read_target(target, margin)
         need(record.get("domain") == said, "target and certificate speak of different domains")
+        if relative is not None:
+            with ctx.workprec(WORKING):
+                bounded_below(f, domain, relative[1], tick)
         layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
         if witness is not None:
             return refuted(layer, f, domain, witness, (tolerance, bound))
@@ -1300,13 +1616,25 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
             try:
                 with ctx.workprec(WORKING):
                     for part in parts:
+                        claim_exists(domain, part.axes, part.jumps, tick)
                         g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
                     proved = search(parts, g, bound, tick)
-                return Verdict("VALID", f"sup |T − f| ≤ {_above(bound)} ≤ {tolerance!r}", None, proved)
+                return Verdict("VALID", claim(bound, tolerance, relative, domain, target, arithmetic), None, proved)
             except Verdict as found:
                 if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                     raise
     raise AssertionError("the last reading returns or raises")
+
+
+def claim(
+    bound: float, tolerance: float, relative: Any, domain: Domain, target: dict[str, Any], arithmetic: str
+) -> str:
+    """What was proved, in a line: where, how far from jumps, and for which inputs."""
+    share = f" = {relative[0]!r}·m, |f| ≥ m = {relative[1]!r}" if relative else ""
+    where = f", where {' '.join(target['within'].split())}" if domain.where is not None else ""
+    apart = f", more than {domain.margin!r} away from every jump" if domain.margin else ""
+    single = ", at float32 inputs" if arithmetic == "float32" else ""
+    return f"sup |T − f| ≤ {_above(bound)} ≤ {tolerance!r}{share}{where}{apart}{single}"
 
 
 def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, numbers: tuple[float, float]) -> Verdict:
@@ -1318,11 +1646,7 @@ def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, numbers: 
     inside = good and all(a <= v <= b for v, (a, b) in zip(witness, domain.box, strict=True))
     claimed = inside and (domain.where is None or truth(domain.where, balls(witness)) == {True})
     need(claimed, "the witness is not in the domain")
-    if domain.margin:
-        near = domain.margin * (1 + 1e-13)
-        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zip(witness, domain.box, strict=True)])
-        clear = all(len(truth(n[2], wide)) == 1 for node in f for n in below(node) if n[0] == "where")
-        need(clear, "the witness may lie within the margin of a jump", UNCHECKED)
+    need(domain.contains(witness, jumps_of(f)), "the witness may lie within the margin of a jump", UNCHECKED)
     g = Difference(layer, f, domain.box, tolerance, 0)
     found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
     rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
@@ -1350,8 +1674,10 @@ def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> V
         found = prove(Path(folder), tick)
     except Verdict as verdict:
         found = verdict
-    except (RecursionError, UnicodeError):
-        found = Verdict("INVALID", "the files are nested too deeply, or are not text")
+    except UnicodeError:
+        found = Verdict("INVALID", "the files are not text")
+    except RecursionError:
+        found = Verdict(UNCHECKED, "the formula is nested too deeply")
     except OverflowError:
         found = Verdict(UNCHECKED, "numbers may overflow")
     return replace(found, boxes=next(done) - 1, seconds=time.monotonic() - started)
@@ -1363,7 +1689,7 @@ def main(arguments: list[str]) -> int:
         return 2
     found = check(arguments[0])
     print(found)
-    return 0 if found.verdict == "VALID" else 1
+    return STATUS[found.verdict]
 
 
 if __name__ == "__main__":

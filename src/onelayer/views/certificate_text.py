@@ -93,12 +93,12 @@ def observation(approximation: Approximation) -> str:
 
 def how_to_check(approximation: Approximation) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
-    kind, share = approximation.description.kind, approximation.certificate.evidence.relative
+    kind = approximation.description.kind
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
         return (
             "Check it again with `onelayer check FOLDER`: the checker is a single file that shares no code with the prover,"
-            " reads weights and formula from the folder, and proves the bound in ball arithmetic."
-            + (" It does not prove the lower bound of |f| again." if share else "")
+            " reads weights and formula from the folder, and proves the bound (and, where the tolerance is a share of it, the"
+            " smallest |f|) in ball arithmetic."
         )
     reason = {
         "formula": "there is no proved bound within the tolerance",
@@ -111,8 +111,8 @@ def how_to_check(approximation: Approximation) -> str:
 
 
 def evidence_table(certificate: Certificate) -> Table:
-    """The numbers of the proof."""
-    table = Table("Evidence", ("", "value"))
+    """The numbers of the proof: notes, of which the checker believes none."""
+    table = Table("Evidence (notes of the prover)", ("", "value"))
     for name, value in certificate.evidence.as_json().items():
         if name != "lemma":
             table.rows.extend(_rows(str(name), value))

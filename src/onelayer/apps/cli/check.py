@@ -19,9 +19,9 @@ def check(
 ) -> int:
     """Check the certificate of a folder in ball arithmetic, with a program that shares nothing with the prover.
 
-    Exit status: 0 valid, 1 invalid or not checkable, 2 no model folder.
+    Exit status: 0 valid, 1 invalid, 2 no model folder, 3 not checkable.
     """
-    from ...checker import FILES
+    from ...checker import FILES, STATUS
     from ...checker import check as checked
 
     if missing := [name for name in FILES if not (folder / name).is_file()]:
@@ -32,4 +32,4 @@ def check(
         print_json(asdict(verdict))
     else:
         print(verdict)
-    return 0 if verdict.verdict == "VALID" else 1
+    return STATUS[verdict.verdict]
