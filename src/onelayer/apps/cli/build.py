@@ -41,7 +41,7 @@ def build(
     device: given.Device = "cpu",
     seconds: Annotated[float, typer.Option(help="Seconds that the fit may take; the proof has its own limit.")] = 300.0,
     seed: given.Seed = 0,
-    report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
+    report: given.Report = True,
     json: given.Json = False,
     quiet: given.Quiet = False,
 ) -> int:
@@ -79,7 +79,7 @@ def build(
         print_json(record_of(approximation, folder))
     elif verbose:
         print(approximation)
-        print(f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else ""))
+        print(written(out, report))
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
@@ -98,6 +98,11 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
         "plan": plan.as_json() if plan else None,
         "certificate": approximation.certificate.as_json(),
     }
+
+
+def written(out: str, report: bool) -> str:
+    """Where the folder is, and its report."""
+    return f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else "")
 
 
 def usable(out: str) -> Path:

@@ -46,6 +46,12 @@ class Attention(StrEnum):
     adaptive = "adaptive"
 
 
+class Activation(StrEnum):
+    relu = "relu"
+    gelu = "gelu"
+    silu = "silu"
+
+
 class Outside(StrEnum):
     allow = "allow"
     error = "error"
@@ -81,6 +87,7 @@ Checkpoint = Annotated[str | None, typer.Option(metavar="FILE", help="Written in
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Report = Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
