@@ -13,6 +13,7 @@ the worst first, until the claim is proved or refuted (`search`).
 """
 
 import ast
+import csv
 import hashlib
 import heapq
 import json
@@ -29,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cache, reduce
-from itertools import count, pairwise, product
+from itertools import count, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -485,11 +486,16 @@ class Jets:
         return self.axes[known.index(max(known))]
 
     def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
-        c = p[0].mid()
-        h, reach = [p[0] - c, *p[1:]], sum((abs(k).upper() for k in p[1:]), (p[0] - c).abs_upper())
+        c, D = p[0].mid(), len(self.axes)
+        rest = p[0] - c
+        first, second = sum(map(abs, p[1 : D + 1]), arb(0)), sum(map(abs, p[D + 1 :]), rest.abs_upper())
+        reach = first + second
         a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
-        found = [a[1] * u + a[2] * v for u, v in zip(h, self.times(h, h), strict=True)]
-        found[0] += a[0] + last * within_ball(reach * reach * reach)
+        beyond = a[2] * within_ball(second * (2 * first + second)) + last * within_ball(reach * reach * reach)
+        found = [a[0] + a[1] * rest + beyond, *(a[1] * k for k in p[1:])]
+        for n, pair in enumerate(self.monomials[D + 1 :], D + 1):
+            i, j = pair
+            found[n] += a[2] * p[1 + i] * p[1 + j] * (1 if i == j else 2)
         return found
 
     def hinge(self, p: Jet) -> Jet:
@@ -1379,11 +1385,24 @@ class Part:
 
 
 class Weights:
-    """A matrix as balls, its absolute values, and how many summands its columns have."""
+    """A matrix as balls, and its absolute values; and the roundings of products with it."""
 
     def __init__(self, rows: Any) -> None:
         self.W, self.size = arb_mat(rows), arb_mat([[abs(v) for v in row] for row in rows])
-        self.summands = [sum(map(bool, column)) for column in zip(*rows, strict=True)]
+        self.used = arb_mat([[int(v != 0) for v in row] for row in rows])
+        self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zip(*rows, strict=True)]
+        self.most = [sum(map(bool, column)) for column in zip(*rows, strict=True)]
+
+    def roundings(self, sizes: list[Any], biases: list[Any]) -> list[int]:
+        """Of every column: additions of summands that are not 0 but one, and one more for inexact products."""
+        live = [not v.is_zero() for v in sizes]
+        counts = (
+            self.most
+            if all(live)
+            else [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
+        )
+        more = [sum(not b[j].is_zero() for b in biases) for j in range(len(counts))]
+        return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zip(counts, more, self.inexact, strict=True)]
 
 
 Stage = tuple[Any, list[Any]]  # [coefficients of Jets, column], and how far floating point may be from it
@@ -1408,7 +1427,7 @@ class Dense:
         flat = {k: [sum((head[m] for head in w[f"W_{k}"]), ()) for m in range(c["d_model"])] for k in "QKV"}
         rows = flat | {k: w[f"W_{k}"] for k in "EO12R"}
         self.m = {k: Weights([list(row) for row in v]) for k, v in rows.items()}
-        counts = max(max(m.summands) for m in self.m.values()) + len(w.get("S", [])) + c["tokens"] + c["d_k"]
+        counts = max(max(m.most) for m in self.m.values()) + len(w.get("S", [])) + c["tokens"] + c["d_k"]
         need(self.u * counts < 1e-3, "there are too many summands for the rounding analysis", UNCHECKED)
         self.behind = self.m["2"].W * self.m["R"].W  # W_2 W_R
         self.lines: list[Any] = [None] * len(places) * c["features_out"]
@@ -1435,14 +1454,23 @@ class Dense:
 
     def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
         """x·W + biases; and what this step alone adds to its error."""
-        m, given = self.m[name], [b for b in biases if b is not None]
-        found, large = x[0] * m.W, (arb_mat([self.sizes(x)]) * m.size).tolist()[0]
-        for j, (n, s) in enumerate(zip(m.summands, large, strict=True)):
-            found[0, j] += sum((arb(b[j]) for b in given), arb(0))
-            large[j] = self.u * (n + len(given)) * arb(1.002) * sum((abs(arb(b[j])) for b in given), s)
-            large[j] += (n + 1) * self.smallest
-        passed = (arb_mat([x[1]]) * m.size).tolist()[0]
-        return (found, list(map(operator.add, passed, large))), large
+        m, given, sizes = self.m[name], [balls(b) for b in biases if b is not None], self.sizes(x)
+        found, (large, passed) = x[0] * m.W, (arb_mat([sizes, x[1]]) * m.size).tolist()
+        for b in given:
+            large = [s + abs(v) for s, v in zip(large, b, strict=True)]
+            for j, v in enumerate(b):
+                found[0, j] += v
+        fresh, units = list[Any](), [self.charge(n) for n in range(len(sizes) + len(given) + 2)]
+        for column, n, whole, more in zip(
+            zip(*found.tolist(), strict=True), m.roundings(sizes, given), large, passed, strict=True
+        ):  # the last rounding is one of the result
+            result = sum(map(abs, column), more + units[n] * whole)
+            fresh.append(units[n - 1] * whole + units[1] * result + (n + 1) * self.smallest if n else arb(0))
+        return (found, list(map(operator.add, passed, fresh))), fresh
+
+    def charge(self, roundings: int) -> Any:
+        """What so many roundings in a row cost of a number, at most (1 + u)^n − 1."""
+        return self.u * roundings * arb(1.002)
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
         """What one head makes of one query, keys and values."""
@@ -1458,6 +1486,14 @@ class Dense:
             whole = sum(map(operator.mul, large, more), arb(0))
             errors.append((off + u * (len(more) + 4) * arb(1.002) * whole) / root + self.smallest * (len(more) + 2))
         ends = [jets.ends(s) for s in scores]
+        sure = reduce(arb.max, [low - e for (low, _), e in zip(ends, errors, strict=True)])
+        seen = [t for t in range(n) if not ends[t][1] + errors[t] - sure <= -MASKED]
+        if len(seen) < n:  # weights below e^−745 are nothing but underflow
+            z, off = self.average(jets, q, [keys[t] for t in seen], [values[t] for t in seen])
+            lost = [
+                4 * n * self.smallest * (1 + sum((sum(map(abs, v[0].tolist()[0]), arb(0)) for v in values), arb(0)))
+            ] * len(off)
+            return z, list(map(operator.add, off, lost))
         top = reduce(arb.max, [high for _, high in ends])
         best = max(range(n), key=lambda t: float(scores[t][0]))
         first = scores[best][0].mid()
@@ -1471,7 +1507,8 @@ class Dense:
         most = [jets.ends(weight)[1].min(arb(1)) for weight in weights]
         apart = [v - V[best] for v in V]
         tops = arb_mat([list(column) for column in zip(*weights, strict=True)])
-        rows = [(tops * arb_mat([a.tolist()[b] for a in apart])).tolist() for b in range(len(jets.zeros))]
+        lists = [a.tolist() for a in apart]
+        rows = [(tops * arb_mat([a[b] for a in lists])).tolist() for b in range(len(jets.zeros))]
         moved = [
             jets.fold([[rows[b][a][j] for b in range(len(rows))] for a in range(len(rows))])
             for j in range(V[0].ncols())
@@ -1493,19 +1530,21 @@ class Dense:
             off.append(moves + error * (1 + relative) + relative * here + 4 * n * self.smallest * (1 + here))
         return z, off
 
-    def answers(self, x: Sequence[Any], jets: Jets) -> tuple[list[Jet], list[Any]]:
-        """(T, how far the computed one can be off), per output; x: all coordinates, as Taylor models."""
-        c, w, u, outs = self.c, self.w, self.u, range(self.c["features_out"])
+    def answers(self, x: Sequence[Any], jets: Jets, normal: bool = False) -> tuple[list[Jet], list[Any]]:
+        """(T, how far the computed one can be off), per output; x: all coordinates, as Taylor models.
+
+        normal: x is x̂ = (x − shift)·scale already, as floating point computes it.
+        """
+        c, w, outs = self.c, self.w, range(self.c["features_out"])
         data, d = list[Stage](), c["features_in"]
         for j in range(c["tokens"]):
-            hats = list[Jet]()
-            for i in range(d):
-                shift, scale = arb(w["shift"][j][i]), arb(w["scale"][j][i])
-                first, *rest = x[j * d + i]
-                hats.append([(first - shift) * scale, *(k * scale for k in rest)])
+            shifts, scales = ([0.0] * d, [1.0] * d) if normal else (w["shift"][j], w["scale"][j])
+            hats = [[(x[j * d + i][0] - arb(shifts[i])) * arb(scales[i]), *(k * arb(scales[i]) for k in x[j * d + i][1:])]
+                    for i in range(d)]  # fmt: skip
             X = arb_mat([list(row) for row in zip(*hats, strict=True)])
-            off = [2 * u * arb(1.002) * v + self.smallest * (1 + abs(arb(s))) for v, s in
-                   zip(self.sizes((X, [arb(0)] * d)), w["scale"][j], strict=True)]  # fmt: skip
+            steps = [(a != 0) + (not binary(exact(b))) for a, b in zip(shifts, scales, strict=True)]
+            off = [self.charge(k) * v + self.smallest * (1 + abs(arb(s))) * (not normal) for k, v, s in
+                   zip(steps, self.sizes((X, [arb(0)] * d)), scales, strict=True)]  # fmt: skip
             data.append(self.linear((X, off), "E", w["b_E"], w["P"][j] if "P" in w else None)[0])
         zero = [arb(0)] * c["d_model"]
         special = [
@@ -1541,7 +1580,13 @@ class Dense:
         for j in range(width):
             h[0, j] = h[0, j].mid()
         off = [p + q + r for p, q, r in zip(passed, own, beyond, strict=True)]
-        fresh = [p + stay * u * s * arb(1.002) + r for p, s, r in zip(fresh, self.sizes((h, off)), beyond, strict=True)]
+        both = (
+            [not (v.is_zero() or a[0, j].is_zero()) for j, v in enumerate(self.sizes(row))]
+            if c["residual"]
+            else [False] * width
+        )
+        fresh = [p + self.charge(k) * s + r for p, k, s, r in
+                 zip(fresh, both, self.sizes((h, off)), beyond, strict=True)]  # fmt: skip
         off = list(map(operator.add, off, fresh))
         (hidden, wide), new = self.linear((h, off), "1", w["b_1"])
         kind, units, slopes, acts = c["activation"], list[Jet](), list[Any](), list[Any]()
@@ -1554,14 +1599,18 @@ class Dense:
         G = arb_mat([list(r) for r in zip(*units, strict=True)])
         J = m["R"].W * stay + m["1"].W * arb_mat([[s * self.behind[k, o] for o in outs] for k, s in enumerate(slopes)])
         T = h * m["R"].W * stay + G * self.behind
-        answers = list(map(operator.add, wide, acts))  # no slope is steeper than 1.13
-        large = self.sizes((G, [e * arb(1.13) for e in answers]))
-        (_, _), last = self.linear((G, [e * arb(1.13) for e in answers]), "2", w["b_2"])
+        answers = [abs(s).upper() * e + t for s, e, t in zip(slopes, wide, acts, strict=True)]
+        large = self.sizes((G, answers))
+        _, last = self.linear((G, answers), "2", w["b_2"])
         stream = list(map(operator.add, self.sizes((h, off)), (arb_mat([large]) * m["2"].size).tolist()[0]))
         stream = [s + abs(arb(b)) for s, b in zip(stream, w["b_2"], strict=True)]
+        written = [not (v.is_zero() and b == 0) for v, b in
+                   zip((arb_mat([large]) * m["2"].size).entries(), w["b_2"], strict=True)]  # fmt: skip
+        mean = c["tokens"] + 1 if c["readout"] == "mean" and c["tokens"] > 1 else 0
         last = [
-            p + (stay + c["tokens"] + 2) * u * arb(1.002) * s for p, s in zip(last, stream, strict=True)
-        ]  # the mean
+            p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zip(last, written, stream, strict=True)
+        ]
+        reads = m["R"].roundings(stream, [balls(w["b_R"])])
         paths = (m["O"].W * J).tolist()
         found = list[Any]()
         for o in outs:
@@ -1572,7 +1621,7 @@ class Dense:
                       enumerate(zip(slopes, new, acts, strict=True))), arb(0))  # fmt: skip
             e += sum((abs(m["R"].W[j, o]) * last[j] for j in range(width)), arb(0))
             read = sum((m["R"].size[j, o] * stream[j] for j in range(width)), abs(arb(w["b_R"][o])))
-            found.append(e + u * (m["R"].summands[o] + 1) * arb(1.01) * read + (width + 2) * self.smallest)
+            found.append(e + self.charge(reads[o]) * read + (width + 2) * self.smallest)
         return T, found
 
     def enclose(self, box: Box, effort: int) -> Leaf:
@@ -1603,7 +1652,6 @@ class Dense:
             return leaf
         leaf.low = [-up(e - low) for (low, _), e in zip(ends, off, strict=True)]
         leaf.high = [up(high + e) for (_, high), e in zip(ends, off, strict=True)]
-        leaf.axis = jets.steepest(T, self.box)
         if self.domain.claimed(x, self.jumps):  # the centre
             leaf.seen = [(up(jet[0] + e), -up(e - jet[0])) for jet, e in zip(g, off, strict=True)]
         return leaf
@@ -1748,7 +1796,12 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
 
 
 def read_layer(
-    about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], box: Box, outs: int, u: Any
+    about: dict[str, Any],
+    tensors: dict[str, tuple[list[int], Any]],
+    box: Box,
+    outs: int,
+    u: Any,
+    general: bool = False,
 ) -> Layer | Dense:
     """The layer, if its tensors have the shapes that the configuration says; `Dense` if it is not of a constructed kind."""
     c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
@@ -1776,7 +1829,7 @@ def read_layer(
     need(good and len(places) * m == outs and n * d == len(box), "model, domain and formula have different shapes")
     weights = {name: rows for name, (_, rows) in tensors.items()}
     need(all(v for row in weights["scale"] for v in row), "a scale is 0")
-    if c["activation"] == "relu" and c["readout"] != "mean":
+    if c["activation"] == "relu" and c["readout"] != "mean" and not general:
         try:
             return Layer(c, weights, places, box, u)
         except Verdict as found:
@@ -1827,7 +1880,102 @@ def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: C
     )
 
 
-def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
+def flattened(numbers: Any) -> list[Any]:
+    """Nested lists, or an array, as one list."""
+    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    return [v for part in numbers for v in flattened(part)] if isinstance(numbers, (list, tuple)) else [numbers]
+
+
+def read_table(path: Path, names: list[str]) -> tuple[list[list[str]], list[list[str]]]:
+    """The cells of a CSV file: the columns of the variables, and all other columns, which hold the answers."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if len(row) > 1 or "".join(row).strip()]
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise Verdict(UNCHECKED, f"the data cannot be read: {' '.join(str(error).split())[:80]}") from None
+    header = rows[0] if rows else []
+    fits = set(names) < set(header) and all(len(row) == len(header) == len(set(header)) for row in rows)
+    need(fits, f"the data have no columns {', '.join(names)[:60]} and answers beside them", UNCHECKED)
+    others = [i for i, name in enumerate(header) if name not in names]
+    places = [header.index(name) for name in names]
+    return [[row[i] for i in places] for row in rows[1:]], [[row[i] for i in others] for row in rows[1:]]
+
+
+def read_samples(data: Any, target: dict[str, Any]) -> tuple[list[list[float]], list[list[float]]]:
+    """Inputs and answers (scores, for labels), which have the digest that the folder names."""
+    x, y = read_table(Path(data), target["names"]) if isinstance(data, (str, Path)) else (list(part) for part in data)
+    X, cells, encoded = [flattened(row) for row in x], [flattened(row) for row in y], target.get("decoding")
+    labels: Any = encoded.get("labels") if isinstance(encoded, dict) else None
+    parameters: Any = target.get("parameters")
+    for order in (
+        permutations(range(len(cells[0]) if cells else 0)) if len(cells[:1]) and len(cells[0]) <= 4 else [None]
+    ):
+        try:
+            X = [[float(v) + 0.0 for v in row] for row in X]
+            Y = [[v for i in order or range(len(row)) for v in scores(row[i], labels)] for row in cells]
+        except (TypeError, ValueError, IndexError):
+            continue
+        flat = [v for rows in (X, Y) for row in rows for v in row]
+        digest = hashlib.sha256(struct.pack(f"<{len(flat)}d", *flat)).hexdigest()
+        if isinstance(parameters, dict) and digest == parameters.get("sha256") and len(X) == len(Y):
+            return X, Y
+    raise Verdict(UNCHECKED, "the data are not those that were stored: their SHA-256 is another one")
+
+
+def scores(answer: Any, labels: list[Any] | None) -> list[float]:
+    """An answer as numbers: itself, or 1 for its label and 0 for all others."""
+    if labels is None:
+        return [float(answer) + 0.0]
+    kinds = {type(label) for label in labels}
+    if isinstance(answer, str) and kinds <= {int, float}:
+        answer = int(answer) if kinds == {int} else float(answer)
+    return [float(k == labels.index(answer)) for k in range(len(labels))]
+
+
+def rounded(number: float, width: int) -> float:
+    """The nearest float32, or the number itself: sums and products in float64 of float32 numbers round to the same."""
+    return number if width == 8 else float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+
+def normalised(layer: Dense, x: list[float], width: int) -> list[float]:
+    """x̂ = (x − shift)·scale as the model computes it: one operation at a time, each rounded, the same everywhere."""
+    shift, scale = ([v for row in layer.w[name] for v in row] for name in ("shift", "scale"))
+    moved = [rounded(rounded(v, width) - a, width) for v, a in zip(x, shift, strict=True)]
+    return [rounded(v * b, width) for v, b in zip(moved, scale, strict=True)]
+
+
+def stored(
+    layer: Dense, samples: Any, numbers: tuple[float, float], width: int, tick: Callable[[Box], None]
+) -> Verdict:
+    """VALID if T is within the bound of the answer at every stored sample, rounding included."""
+    bound, proved, (X, Y) = numbers[0], 0.0, samples
+    for n, (x, y) in enumerate(zip(X, Y, strict=True), 1):
+        tick([(v, v) for v in x])
+        need(
+            len(x) == layer.c["tokens"] * layer.c["features_in"] and len(y) == len(layer.lines),
+            "samples of another shape",
+        )
+        try:
+            T, off = layer.answers([[arb(v)] for v in normalised(layer, x, width)], Jets(Sides([]), []), True)
+        except Verdict as found:
+            raise Verdict(UNCHECKED, found.reason) from None
+        for t, e, v in zip(T, off, y, strict=True):
+            error = abs(t[0] - arb(v))
+            need(
+                not error - e > bound,
+                f"at sample {n} the error is above the claimed {bound!r}",
+                box=[(v, v) for v in x],
+            )
+            proved = max(proved, up(error + e))
+    need(
+        proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {_above(proved)} is proved", UNCHECKED
+    )
+    return Verdict(
+        "VALID", f"|T − y| ≤ {_above(bound)} ≤ {numbers[1]!r} at all {len(X):,} stored samples", None, proved
+    )
+
+
+def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdict:
     """VALID, or another verdict is raised."""
     for name in FILES:
         need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
@@ -1836,8 +1984,8 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
     digest, sums = record.pop("digest", None), record.get("sha256")
     text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
     need(digest == hashlib.sha256(text).hexdigest(), "certificate.json was edited: its digest does not fit")
-    for name, data in zip(FILES[:2], content[:2], strict=True):
-        fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(data).hexdigest()
+    for name, held in zip(FILES[:2], content[:2], strict=True):
+        fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(held).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
         known = type(about.get("schema")) is int and about["schema"] == 3
@@ -1856,10 +2004,16 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
         "samples": "samples that are",
         "gallery": "an entry of the gallery, whose formula is",
     }
-    kind = unknown.get(str(target.get("kind")), "a callable that is")
-    need(target.get("formula") is not None, f"the target is {kind} not stored", UNCHECKED)
+    kind, given = unknown.get(str(target.get("kind")), "a callable that is"), data is not None
+    known = target.get("formula") is not None or (given and target.get("kind") == "samples")
+    how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
+    need(known, f"the target is {kind} not stored{how}", UNCHECKED)
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
+    if target.get("formula") is None:
+        with ctx.workprec(WORKING):
+            return memorised(record, target, (about, tensors, width), data, tick)
+    need(not given, "there is a formula: no data are needed", UNCHECKED)
     need(record.get("norm") == NORM, "the error is claimed in another norm", UNCHECKED)
     relative = read_relative(record, tolerance)
     with ctx.workprec(READING):
@@ -1893,6 +2047,26 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
                 if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                     raise
     raise AssertionError("the last reading returns or raises")
+
+
+def memorised(
+    record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Callable[[Box], None]
+) -> Verdict:
+    """The verdict on a folder of stored samples, with these beside it."""
+    names, (about, tensors, width) = target.get("names"), weights
+    need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
+    X, Y = read_samples(data, target)
+    single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
+    said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
+    need(
+        record.get("domain") == said and record.get("norm") == NORM,
+        "the claim is about other points, or in another norm",
+    )
+    need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
+    u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
+    layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)
+    assert isinstance(layer, Dense)
+    return stored(layer, (X, Y), (read_number(record, "bound"), read_number(record, "tolerance")), width, tick)
 
 
 def claim(
@@ -1941,8 +2115,11 @@ def _above(bound: float) -> str:
     return f"{float(Context(6, ROUND_CEILING).create_decimal(bound)):.6g}"
 
 
-def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:
-    """The verdict on a model folder, within this many seconds and boxes."""
+def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, *, data: Any = None) -> Verdict:
+    """The verdict on a model folder, within this many seconds and boxes.
+
+    A folder of memorised samples does not hold them: `data` is the CSV file that was memorised, or a pair (X, Y).
+    """
     started, done = time.monotonic(), count(1)
 
     def tick(box: Box) -> None:
@@ -1950,7 +2127,7 @@ def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> V
             raise Verdict(UNCHECKED, f"not decided within {seconds:.0f} s and {boxes} boxes", box)
 
     try:
-        found = prove(Path(folder), tick)
+        found = prove(Path(folder), tick, data)
     except Verdict as verdict:
         found = verdict
     except UnicodeError:
@@ -1963,10 +2140,11 @@ def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> V
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1 or not all((Path(arguments[0]) / name).is_file() for name in FILES):
-        print("usage: checker.py FOLDER, a folder with " + ", ".join(FILES), file=sys.stderr)
+    many = len(arguments) == 1 or (len(arguments) == 3 and arguments[1] == "--data")
+    if not many or not all((Path(arguments[0]) / name).is_file() for name in FILES):
+        print("usage: checker.py FOLDER [--data FILE.csv], a folder with " + ", ".join(FILES), file=sys.stderr)
         return 2
-    found = check(arguments[0])
+    found = check(arguments[0], data=arguments[2] if len(arguments) == 3 else None)
     print(found)
     return STATUS[found.verdict]
 

@@ -14,6 +14,10 @@ from .show import print_json
 
 def check(
     folder: Annotated[Path, typer.Argument(help="A model folder.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The CSV file that was memorised, which the folder does not hold."),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Seconds that the check may take.")] = 300.0,
     json: given.Json = False,
 ) -> int:
@@ -26,8 +30,10 @@ def check(
 
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise InputError(f"a model folder at {folder}", f"no {missing[0]} in it", "name a folder that `build` wrote")
+    if data is not None and not data.is_file():
+        raise InputError("a CSV file for --data", f"no file {data}", "name the file that was memorised")
     require_seconds(seconds, "the check")
-    verdict = checked(folder, seconds)
+    verdict = checked(folder, seconds, data=data)
     if json:
         print_json(asdict(verdict))
     else:
