@@ -87,26 +87,31 @@ def observation(approximation: Approximation) -> str:
 
 def how_to_check(approximation: Approximation) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
-    kind, share = approximation.description.kind, approximation.certificate.evidence.relative
+    kind = approximation.description.kind
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
         return (
             "Check it again with `onelayer check FOLDER`: the checker is a single file that shares no code with the prover,"
-            " reads weights and formula from the folder, and proves the bound in ball arithmetic."
-            + (" It does not prove the lower bound of |f| again." if share else "")
+            " reads weights and formula from the folder, and proves the bound (and, where the tolerance is a share of it, the"
+            " smallest |f|) in ball arithmetic."
+        )
+    if approximation.certificate.verdict == "CERTIFIED" and kind == "samples":
+        return (
+            "Check it again with `onelayer check FOLDER --data FILE`, FILE being the CSV file that was memorised: the checker is"
+            " a single file that shares no code with the prover and evaluates the layer at every sample in ball arithmetic."
         )
     reason = {
         "formula": "there is no proved bound within the tolerance",
         "callable": "the target is a Python callable, which is not stored in the folder",
         "data": "the samples are not stored in the folder",
         "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
-        "samples": "it does not know the lemma of memorised samples; the page docs/build/memorize.md proves it",
+        "samples": "there is no proved bound within the tolerance",
     }.get(kind, "the target is not stored")
     return f"The independent checker has nothing to check here: {reason}."
 
 
 def evidence_table(certificate: Certificate) -> Table:
-    """The numbers of the proof, with all their digits."""
-    table = Table("Evidence", ("", "value"))
+    """The numbers of the proof, with all their digits: notes, of which the checker believes none."""
+    table = Table("Evidence (notes of the prover)", ("", "value"))
     for name, value in certificate.evidence.as_json().items():
         if name != "lemma":
             table.rows.extend(_rows(str(name), value))

@@ -45,7 +45,7 @@ def build(
     device: given.Device = "cpu",
     seconds: Annotated[float, typer.Option(help="Seconds for everything: search, proof and report.")] = 600.0,
     seed: given.Seed = 0,
-    report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
+    report: given.Report = True,
     force: given.Force = False,
     json: given.Json = False,
     quiet: given.Quiet = False,
@@ -87,9 +87,8 @@ def build(
         print_json(record_of(approximation, folder))
     elif verbose:
         print(approximation)
-        page = f"; open {Path(out) / 'report.html'} in a browser"
-        late = f"; no time was left for the report: `onelayer report {out}` writes it" if budget.over() else ""
-        print(f"written to {out}" + (page if report else late if wanted else ""))
+        late = f"; no time was left for the report: `onelayer report {out}` writes it"
+        print(written(out, report) + (late if wanted and not report else ""))
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
@@ -109,6 +108,11 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
         "plan": plan.as_json() if plan else None,
         "certificate": approximation.certificate.as_json(),
     }
+
+
+def written(out: str, report: bool) -> str:
+    """Where the folder is, and its report."""
+    return f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else "")
 
 
 def usable(out: str, force: bool, report: bool = False) -> Path:

@@ -45,6 +45,12 @@ class Attention(StrEnum):
     adaptive = "adaptive"
 
 
+class Activation(StrEnum):
+    relu = "relu"
+    gelu = "gelu"
+    silu = "silu"
+
+
 class Outside(StrEnum):
     allow = "allow"
     error = "error"
@@ -91,6 +97,7 @@ Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to wr
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier model; other files in the folder stay.")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace a file of that name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Report = Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
