@@ -16,7 +16,7 @@ from jaxtyping import Float
 from ..common.checks import is_number, is_shape, known_options, require_not_negative
 from ..common.errors import InputError
 from ..formula import Formula, enclose, evaluate, parse
-from .callables import Batched
+from .callables import Batched, is_module
 from .domain import Domain, Sides, domain_of
 from .envelope import Envelope, envelope_of
 from .samples import Data, data_of
@@ -29,14 +29,15 @@ Kind = Literal["formula", "callable", "data"]
 
 
 class Target:
-    """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
+    """f on a compact domain, from a formula, from a batched callable or module, or from noiseless samples (X, Y).
 
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
     maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
     its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, and
     the certificate says so. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the
-    jumps of `where(…)` in a formula are out of scope.
+    jumps of `where(…)` in a formula are out of scope. An `nn.Module` is a callable too; if its operations can be written as a
+    formula and no modulus is declared, f is that formula: the module in exact arithmetic.
 
     Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
     `split` is the seed that chooses which samples are held out (`samples.py`). With `lipschitz`, f is known everywhere up
@@ -88,8 +89,15 @@ class Target:
         self._declared = (lipschitz, modulus)
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
-        if isinstance(function, str):
-            self.formula = parse(function, self.domain.names)
+        if not isinstance(function, str | tuple):
+            self.function = Batched(function, self.shape if self.sequence else None)
+        text = function if isinstance(function, str) else None
+        if is_module(function) and lipschitz is None and modulus is None:
+            from .as_formula import formula_of
+
+            text = formula_of(function, self.domain.names)
+        if text is not None:
+            self.formula = parse(text, self.domain.names)
             if self.domain.within is None:
                 FormulaOnBox(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif self.data is not None:
@@ -99,8 +107,6 @@ class Target:
             if lipschitz is not None:
                 assert self.modulus.lipschitz is not None
                 self.envelope = envelope_of(self.data, self.modulus.lipschitz)
-        elif not isinstance(function, tuple):
-            self.function = Batched(function, self.shape if self.sequence else None)
         self.output_shape = self._find_output_shape(output_shape)
 
     @property
@@ -123,8 +129,10 @@ class Target:
     def text(self) -> str:
         if self.data is not None:
             return str(self.data)
-        given = self.function.function if self.function else None
-        return self.formula.text if self.formula else getattr(given, "__qualname__", repr(given))
+        if self.formula is not None:
+            return self.formula.text
+        assert self.function is not None
+        return self.function.name
 
     @cached_property
     def centre(self) -> Float[np.ndarray, " out"]:

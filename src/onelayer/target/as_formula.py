@@ -1,17 +1,26 @@
-"""A teacher as a formula, where its operations allow it: then the construction is proved against the teacher itself.
+"""A module as a formula, where its operations allow it: then the construction is proved against the module itself.
 
 Sequences of linear maps and of tanh, sigmoid, ReLU, GELU or SiLU become a formula with exactly the numbers of the weights: a
-float is a quotient of two whole numbers, so that the formula is the teacher in exact arithmetic. Networks whose formula would
+float is a quotient of two whole numbers, so that the formula is the module in exact arithmetic. Networks whose formula would
 exceed the parser's limits have none.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from ...formula.vocabulary import MAX_CHARACTERS
+from ..formula import evaluate
+from ..formula.vocabulary import MAX_CHARACTERS
+from .points import uniform_points
+
+if TYPE_CHECKING:
+    from .target import Target
+
+SEEN = 4096  # points where a module is compared with its formula
 
 ACTIVATIONS = {
     nn.Tanh: "tanh({0})",
@@ -22,12 +31,12 @@ ACTIVATIONS = {
 }
 
 
-def formula_of(teacher: object, names: Sequence[str]) -> str | None:
-    """The teacher in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
-    if not isinstance(teacher, nn.Module):
+def formula_of(module: object, names: Sequence[str]) -> str | None:
+    """The module in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
+    if not isinstance(module, nn.Module):
         return None
     texts = list(names)
-    parts = _parts(teacher)
+    parts = _parts(module)
     for part in parts or ():
         kind = parametrize.type_before_parametrizations(part)
         if isinstance(part, nn.Linear) and kind is nn.Linear:
@@ -88,3 +97,16 @@ def _exact(value: float) -> str:
     """A float as a quotient of whole numbers."""
     top, bottom = value.as_integer_ratio()
     return f"({top}/{bottom})"
+
+
+def rounding_seen(target: "Target") -> float:
+    """How far a module's own answers are from its formula, at random points; 0 for a target that is no module.
+
+    What is proved is proved of the formula: it says nothing about a module whose own rounding is that large.
+    """
+    if target.formula is None or target.function is None:
+        return 0.0
+    x = target.domain.points(uniform_points(SEEN, target.dimension, 77).numpy())
+    x = x[target.domain.contains(x)]
+    own, exact = target.function(x, target.output_shape), np.asarray(evaluate(target.formula, x))
+    return float(np.abs(own - exact.reshape(own.shape)).max(initial=0.0))
