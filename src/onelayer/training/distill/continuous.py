@@ -23,20 +23,25 @@ JUDGED = 4096  # points of a domain where fidelity is observed
 REPEATED = 16  # inputs that a teacher answers twice, to see whether it is deterministic
 
 
-def construct(
-    teacher: Any, domain: Any, tolerance: float, progress: Progress | None, options: dict[str, Any]
-) -> Distillation:
+def construct(teacher: Any, domain: Any, tolerance: float, progress: Progress | None) -> Distillation:
     """A layer built for the teacher on a domain, with what is proved about it."""
     _require_teacher(teacher)
-    found = build(teacher, domain, tolerance, progress=progress, **options)
+    return judge_built(teacher, build(teacher, domain, tolerance, progress=progress))
+
+
+def judge_built(teacher: Any, found: Approximation) -> Distillation:
+    """A layer that was built for the teacher, compared with it."""
+    own = found.target.function if found.target is not None else None
+    if own is None or own.function is not teacher:
+        change = "build it: ol.build(teacher, domain, tolerance)"
+        raise InputError("an approximation of the teacher itself", f"one of {found.target_text[:80]}", change)
     points = found.domain.points(uniform_points(JUDGED, found.domain.dimension, 77).numpy())
     points = points[found.domain.contains(points)]
     if not len(points):
         raise InputError("a domain with points in it", f"none among {JUDGED:,}", "widen it")
-    answers = Batched(teacher).answers
-    require_same_twice(lambda: answers(_shaped(found, points[:REPEATED])))
-    how = f"constructed, {found.facts.method}: {_evidence(found)}"
-    return _judged(teacher, found, _shaped(found, points), how)
+    points = points.reshape(len(points), *found.shape) if found.description.sequence else points
+    require_same_twice(lambda: own.answers(points[:REPEATED]))
+    return _judged(teacher, found, points, f"constructed, {found.facts.method}: {_evidence(found)}")
 
 
 def train_on_inputs(
@@ -69,11 +74,6 @@ def _judged(teacher: Any, found: Approximation, x: np.ndarray, how: str) -> Dist
     speed = ratio_of_times(lambda: answers(x), lambda: found.fast()(flat), torch.device("cpu"))
     parameters = (parameters_of(teacher), found.parameters)
     return Distillation(found.model, found, seen.result(), parameters, speed, how, found.history)
-
-
-def _shaped(found: Approximation, x: np.ndarray) -> np.ndarray:
-    """Points in the shape that the teacher reads: [N, n, d] for sequences."""
-    return x.reshape(len(x), *found.shape) if found.description.sequence else x
 
 
 def _evidence(found: Approximation) -> str:
