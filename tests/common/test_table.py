@@ -26,7 +26,9 @@ def test_times_in_words():
     assert (duration(40.0), duration(300.0), duration(7800.0)) == ("40 s", "5 min", "2 h 10 min")
 
 
-WIDE = Table("wide", ("", "value"), [("target", "sin(x1) + " * 20 + "0"), ("note", "one word: " + "x" * 90), ("short", "1")])
+WIDE = Table(
+    "wide", ("", "value"), [("target", "sin(x1) + " * 20 + "0"), ("note", "one word: " + "x" * 90), ("short", "1")]
+)
 
 
 def test_tables_fit_the_terminal(monkeypatch):

@@ -61,6 +61,14 @@ DomainText = Annotated[
         "--domain", metavar="LOW:HIGH", help='One interval for all variables, "0:1, -1:2*pi", or "T=280:350, p=1:10".'
     ),
 ]
+OptionalDomain = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="LOW:HIGH",
+        help='One interval for all variables, "0:1, -1:2*pi", or "T=280:350, p=1:10"; by default the box around samples.',
+    ),
+]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
 Relative = Annotated[
     bool,
@@ -81,6 +89,7 @@ Checkpoint = Annotated[str | None, typer.Option(metavar="FILE", help="Written in
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
@@ -96,18 +105,7 @@ def target_of(
     symmetric: bool = False,
 ) -> "Target":
     """The target that the options describe, with the tolerance checked; bad text is refused before torch is imported."""
-    about: dict[str, Any] = {"margin": margin, "symmetric": symmetric}
-    if lipschitz is not None:
-        constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
-        about["lipschitz"] = constants[0] if len(constants) == 1 else constants
-    if within is not None:
-        about["within"] = within
-    if shape is not None:
-        about["shape"] = sizes(shape, "--shape")
-        if len(about["shape"]) != 2:
-            raise InputError("--shape n,d", f"{shape!r}", "give two positive numbers such as 3,2")
-    if output_shape is not None:
-        about["output_shape"] = sizes(output_shape, "--output-shape")
+    about = about_target(lipschitz, within, shape, output_shape, margin, symmetric)
     sides = read_domain(domain)
     from ...formula import parse
 
@@ -121,6 +119,36 @@ def target_of(
 
     require_tolerance(eps)
     return Target(formula, sides, **about)
+
+
+def require_domain(domain: str | None) -> str:
+    if domain is None:
+        raise InputError("a domain for the formula", "none", 'give --domain, such as --domain "0:1"')
+    return domain
+
+
+def about_target(
+    lipschitz: str | None = None,
+    within: str | None = None,
+    shape: str | None = None,
+    output_shape: str | None = None,
+    margin: float = 0.0,
+    symmetric: bool = False,
+) -> dict[str, Any]:
+    """Options of a target, read from text."""
+    about: dict[str, Any] = {"margin": margin, "symmetric": symmetric}
+    if lipschitz is not None:
+        constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
+        about["lipschitz"] = constants[0] if len(constants) == 1 else constants
+    if within is not None:
+        about["within"] = within
+    if shape is not None:
+        about["shape"] = sizes(shape, "--shape")
+        if len(about["shape"]) != 2:
+            raise InputError("--shape n,d", f"{shape!r}", "give two positive numbers such as 3,2")
+    if output_shape is not None:
+        about["output_shape"] = sizes(output_shape, "--output-shape")
+    return about
 
 
 def number(text: str, what: str) -> float:

@@ -7,7 +7,7 @@ import typer
 from ...common.errors import InputError
 from . import options as given
 from .build import record_of, usable
-from .show import print_json, progress_bar
+from .show import open_page, print_json, progress_bar
 
 
 def train(
@@ -34,9 +34,12 @@ def train(
     seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
     certify: Annotated[float, typer.Option(help="Seconds to prove a certificate; 0: observe only.")] = 0.0,
     seed: given.Seed = 0,
+    show: given.Open = False,
     json: given.Json = False,
 ) -> int:
-    """Train a layer on a formula and write its folder; if interrupted, write the best layer so far.
+    """Train a layer on a formula, and write its folder.
+
+    If interrupted, it writes the best layer so far. --open writes the report, too.
 
     Exit status: 0 certified, 1 not certified (a trained layer is observed, unless --certify proves more), 2 bad input.
     """
@@ -60,6 +63,8 @@ def train(
         if certify > 0:
             found = replace(found, certificate=ol.certify(found, seconds=certify, progress=progress))
         folder = found.save(folder)
+        if show:
+            found.report(folder / "report.html")
     if json:
         assert found.history is not None
         print_json(record_of(found, folder) | {"history": found.history.record()})
@@ -67,4 +72,6 @@ def train(
         print(found.history)
         print(found)
         print(f"written to {out}")
+    if show:
+        open_page(folder / "report.html")
     return 0 if found.certificate.verdict == "CERTIFIED" else 1
