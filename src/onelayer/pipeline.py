@@ -67,8 +67,9 @@ def build(
     `method="representative"` is the paper's construction: its size is known in advance and its bound is proved.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
-    The options from `shape` on are those of `Target`. Samples (X, Y) in place of a function are certified if `lipschitz` is
-    declared, and only observed otherwise.
+    The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and
+    as a formula where its operations allow that (modules of tokens: `distill`). Samples (X, Y) in place of a function are
+    certified if `lipschitz` is declared, and only observed otherwise.
     """
     require_seconds(seconds, "the build")
     budget = Budget(seconds)

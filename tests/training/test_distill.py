@@ -20,8 +20,8 @@ import onelayer as ol
 from onelayer.apps.cli import main
 from onelayer.formula import evaluate, parse
 from onelayer.model.token_encoder import TokenEncoder
+from onelayer.target.as_formula import formula_of
 from onelayer.training.distill import OPTIONS
-from onelayer.training.distill.as_formula import formula_of
 from onelayer.training.distill.fidelity import FidelityMeter
 from onelayer.training.distill.result import Distillation
 from onelayer.training.distill.teachers import packaged, teacher_of
@@ -39,6 +39,9 @@ def network(*sizes, activation=nn.Tanh, seed=0, dtype=torch.float64):
         for p in made.parameters():
             p.copy_(torch.randn(p.shape, generator=generator) / 2)
     return made.eval()
+
+
+LINE = network(1, 1)
 
 
 class Deep(nn.Module):
@@ -275,16 +278,21 @@ def test_parametrised_weights_have_a_formula_as_long_as_they_stay():
 )
 def test_a_teacher_that_is_no_function_of_its_input_is_refused(teacher):
     before = {name: t.clone() for name, t in teacher.state_dict().items()}
-    with pytest.raises(ol.InputError, match=r"teacher\.eval"):
-        ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=5.0, lipschitz=9.0)
+    with pytest.raises(ol.InputError, match=r"\.eval\(\)"):
+        ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=5.0)
     assert all(torch.equal(t, before[name]) for name, t in teacher.state_dict().items())
 
 
 def test_a_teacher_that_answers_differently_each_time_is_refused():
     count = itertools.count()
     options = {"tolerance": 3.0, "lipschitz": 100.0, "method": "representative"}
+
+    def restless(x):
+        return x[:, 0] + next(count)
+
+    built = ol.build(restless, [(0, 1)], **options)
     with pytest.raises(ol.InputError, match="two different answers"):
-        ol.distill(lambda x: x[:, 0] + next(count), domain=[(0, 1)], **options)
+        ol.distill(restless, built)
 
 
 def test_a_teacher_lost_in_its_own_rounding_is_not_certified():
@@ -322,7 +330,8 @@ def test_a_declared_constant_certifies_what_has_no_formula():
         teacher[2].weight.copy_(torch.tensor([[0.05, -0.05, 0.05, 0.0]]))
     observed = ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=0.5)
     assert observed.approximation.certificate.verdict == "UNDECIDED"
-    found = ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=0.5, lipschitz=0.6)
+    found = ol.distill(teacher, ol.build(teacher, [(0, 1)] * 2, 0.5, lipschitz=0.6))
+    assert found.how.endswith("by the declared Lipschitz constant")
     assert found.approximation.certificate.verdict == "CERTIFIED"
     assert any("declared" in a for a in found.approximation.certificate.assumptions)
 
@@ -355,6 +364,38 @@ def test_inputs_that_were_learned_from_do_not_judge():
         ol.distill(Deep().eval(), tokens, judge=(tokens[:5], None), **options)
     with pytest.raises(ol.InputError, match="copies"):
         ol.distill(network(2, 3, 1), np.ones((50, 2)), heads=2, width=8, d_model=8, steps=2)
+
+
+class Unmasked(Deep):
+    """A teacher that takes tokens alone."""
+
+    def forward(self, tokens):
+        return super().forward(tokens, torch.ones_like(tokens, dtype=torch.bool))
+
+
+class Optional(Unmasked):
+    def forward(self, tokens, loud=False):
+        assert loud is False
+        return super().forward(tokens)
+
+
+class Masked(Deep):
+    def forward(self, tokens, attention_mask=None):
+        assert attention_mask is not None
+        return super().forward(tokens, attention_mask)
+
+
+@pytest.mark.parametrize("kind", [Unmasked, Optional, Masked])
+def test_teachers_are_called_with_a_mask_only_if_they_take_one(kind):
+    options = {"heads": 2, "width": 16, "d_model": 8, "steps": 3, "every": 3}
+    found = ol.distill(kind().eval(), sequences(), **options)
+    assert found.fidelity == ol.distill(Deep().eval(), sequences(), **options).fidelity
+    there = torch.arange(6) < torch.randint(2, 7, (200, 1), generator=torch.Generator().manual_seed(1))
+    if kind is Masked:
+        ol.distill(kind().eval(), sequences(), mask=there, **options)
+    else:
+        with pytest.raises(ol.InputError, match="takes a mask, as there is padding"):
+            ol.distill(kind().eval(), sequences(), mask=there, **options)
 
 
 def test_one_answer_for_a_sequence_is_learned():
@@ -546,9 +587,12 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(Deep().eval(), sequences(), domain=[(0, 1)]), "inputs or a domain"),
         (lambda: ol.distill(3, domain=[(0, 1)]), "can be called"),
         (lambda: ol.distill(network(2, 1), domain=3), "a domain"),
-        (lambda: ol.distill(network(1, 1), domain=[(0, 1)], within="abs(x1 - 0.12345) <= 1e-9"), "points in it"),
+        (lambda: ol.distill(LINE, ol.build(LINE, [(0, 1)], within="abs(x1 - 0.12345) <= 1e-9")), "points in it"),
+        (lambda: ol.distill(LINE, ol.build("x1", [(0, 1)])), "approximation of the teacher itself; found: one of x1"),
+        (lambda: ol.distill(LINE, ol.build("x1", [(0, 1)]), steps=9), "on a domain; found: steps"),
+        (lambda: ol.distill(LINE, domain=[(0, 1)], lipschitz=3.0), "Target"),
         (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
-        (lambda: ol.distill(Deep().eval(), sequences(), lipschitz=3.0, units=2), "on tokens; found: lipschitz, units"),
+        (lambda: ol.distill(Deep().eval(), sequences(), shape=(2, 3), norm="pre"), "on tokens; found: norm, shape"),
         (lambda: ol.distill(network(2, 1), domain=[(0, 1)] * 2, heads=3), "on a domain; found: heads"),
         (lambda: ol.distill(network(2, 3, 1), np.ones((9, 2)), read="logits"), "on real inputs; found: read"),
         (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),

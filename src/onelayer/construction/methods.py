@@ -49,6 +49,9 @@ METHODS: dict[str, Callable[[Request, Certify], Found]] = {
 def facts_of(found: Found, request: Request) -> Facts:
     """How the approximation came about, for its folder and its report."""
     layer, notes = found.layer, (*uncertainty_notes(request.target.uncertainty, request.tolerance), *found.notes)
+    if request.target.formula is not None and request.target.function is not None:
+        seen = f"its own answers are rounded, by {request.module_rounding:.1g} where seen"
+        notes = (*notes, f"the target is the module in exact arithmetic; {seen}")
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
     if not request.budget.left:

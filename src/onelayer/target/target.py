@@ -25,7 +25,7 @@ from ..common.checks import (
 from ..common.errors import InputError
 from ..common.numbers import counted
 from ..formula import Formula, enclose, evaluate, parse
-from .callables import Batched
+from .callables import Batched, is_module
 from .declared import require_not_contradicted
 from .domain import Domain, Sides, domain_of, sides_of
 from .envelope import Envelope, envelope_of
@@ -38,7 +38,7 @@ Kind = Literal["formula", "callable", "data"]
 
 
 class Target:
-    """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
+    """f on a compact domain, from a formula, from a batched callable or module, or from noiseless samples (X, Y).
 
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
@@ -46,7 +46,8 @@ class Target:
     its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, unless
     values contradict them, and the certificate says so. For a formula the modulus is derived; a declared one is only held
     against its values. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the jumps
-    of `where(…)` in a formula are out of scope.
+    of `where(…)` in a formula are out of scope. An `nn.Module` is a callable too; if its operations can be written as a
+    formula and no modulus is declared, f is that formula: the module in exact arithmetic.
 
     Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
     `split` is the seed that chooses which samples are held out (`samples.py`). With `lipschitz`, f is known everywhere up
@@ -100,8 +101,15 @@ class Target:
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
         self.declared = declared_modulus(self.domain, lipschitz, modulus)
-        if isinstance(function, str):
-            self.formula = parse(function, self.domain.names)
+        if not isinstance(function, str | tuple):
+            self.function = Batched(function, self.shape if self.sequence else None)
+        text = function if isinstance(function, str) else None
+        if is_module(function) and self.declared is None:
+            from .as_formula import formula_of
+
+            text = formula_of(function, self.domain.names)
+        if text is not None:
+            self.formula = parse(text, self.domain.names)
             if self.domain.within is None:
                 FormulaOnBox(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif self.data is not None:
@@ -110,8 +118,6 @@ class Target:
                 raise InputError("a modulus that samples can be used with", "modulus", "declare lipschitz")
             if self.declared is not None and self.declared.lipschitz is not None:
                 self.envelope = envelope_of(self.data, self.declared.lipschitz)
-        elif not isinstance(function, tuple):
-            self.function = Batched(function, self.shape if self.sequence else None)
         self.output_shape = self._find_output_shape(output_shape)
         if self.declared is not None and self.data is None:
             require_not_contradicted(self, self.declared)
@@ -136,8 +142,10 @@ class Target:
     def text(self) -> str:
         if self.data is not None:
             return str(self.data)
-        given = self.function.function if self.function else None
-        return self.formula.text if self.formula else getattr(given, "__qualname__", repr(given))
+        if self.formula is not None:
+            return self.formula.text
+        assert self.function is not None
+        return self.function.name
 
     @cached_property
     def centre(self) -> Float[np.ndarray, " out"]:

@@ -21,7 +21,9 @@ def check(
     seconds: Annotated[float, typer.Option(help="Seconds that the check may take.")] = 300.0,
     json: given.Json = False,
 ) -> int:
-    """Check the certificate of a folder in ball arithmetic, with a program that shares nothing with the prover.
+    """Check the certificate of a folder independently of the prover.
+
+    In ball arithmetic, by a program that shares nothing with the prover.
 
     Exit status: 0 valid, 1 invalid, 2 no model folder, 3 not checkable.
     """

@@ -24,7 +24,9 @@ def gallery(
     force: given.Force = False,
     json: given.Json = False,
 ) -> int:
-    """List the gallery, or build one of its entries: onelayer gallery sort --n 5 --out folder.
+    """List the gallery, or build one of its entries.
+
+    For example: onelayer gallery sort --n 5 --out folder.
 
     The options of an entry are the parameters that the list shows: --n 5, --domain 0:1, --order 2,0,1, --matrix "1,2; 3,4".
     """

@@ -72,6 +72,15 @@ DomainText = Annotated[
         help='One interval for all variables; "0:1, -1:2*pi" for x1, x2, … or x, y, z, t; or named: "T=280:350, p=1:10".',
     ),
 ]
+OptionalDomain = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="LOW:HIGH",
+        help='One interval for all variables; "0:1, -1:2*pi" for x1, x2, … or x, y, z, t; or named: "T=280:350, p=1:10"; '
+        "by default the box around samples.",
+    ),
+]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
 Relative = Annotated[
     bool,
@@ -98,6 +107,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an earlier model; 
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace a file of that name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Report = Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
@@ -113,6 +123,35 @@ def target_of(
     symmetric: bool = False,
 ) -> "Target":
     """The target that the options describe, with the tolerance checked; bad text is refused before torch is imported."""
+    about = about_target(lipschitz, within, shape, output_shape, margin, symmetric)
+    sides = read_domain(domain)
+    from ...formula import parse
+    from ...target.naming import named, spread
+
+    sides = spread(sides, formula, within, math.prod(about.get("shape", ())))
+    by_name = sides if isinstance(sides, dict) else named(sides, formula, within)
+    parse(formula, tuple(by_name) if isinstance(by_name, dict) else tuple(f"x{j + 1}" for j in range(len(sides))))
+    from ...target.target import Target, require_tolerance
+
+    require_tolerance(eps)
+    return Target(formula, sides, **about)
+
+
+def require_domain(domain: str | None) -> str:
+    if domain is None:
+        raise InputError("a domain for the formula", "none", 'give --domain, such as --domain "0:1"')
+    return domain
+
+
+def about_target(
+    lipschitz: str | None = None,
+    within: str | None = None,
+    shape: str | None = None,
+    output_shape: str | None = None,
+    margin: float = 0.0,
+    symmetric: bool = False,
+) -> dict[str, Any]:
+    """Options of a target, read from text."""
     about: dict[str, Any] = {"margin": margin, "symmetric": symmetric}
     if lipschitz is not None:
         constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
@@ -125,17 +164,7 @@ def target_of(
             raise InputError("--shape n,d", f"{shape!r}", "give two positive numbers such as 3,2")
     if output_shape is not None:
         about["output_shape"] = sizes(output_shape, "--output-shape")
-    sides = read_domain(domain)
-    from ...formula import parse
-    from ...target.naming import named, spread
-
-    sides = spread(sides, formula, within, math.prod(about.get("shape", ())))
-    by_name = sides if isinstance(sides, dict) else named(sides, formula, within)
-    parse(formula, tuple(by_name) if isinstance(by_name, dict) else tuple(f"x{j + 1}" for j in range(len(sides))))
-    from ...target.target import Target, require_tolerance
-
-    require_tolerance(eps)
-    return Target(formula, sides, **about)
+    return about
 
 
 def number(text: str, what: str) -> float:

@@ -23,7 +23,9 @@ def plan(
     output_shape: given.OutputShape = None,
     json: given.Json = False,
 ) -> int:
-    """Forecast units, parameters, bytes, operations and the bound; nothing is built or written.
+    """Forecast size, cost and bound; build and write nothing.
+
+    Units, parameters, bytes, operations and the bound, for every method or the one of --method.
 
     Exit status: 0, or 2 if the input is bad or the layer of --method does not fit in memory.
     """

@@ -7,7 +7,7 @@ import typer
 from ...common.errors import InputError
 from . import options as given
 from .build import record_of, usable, written
-from .show import print_json, progress_bar
+from .show import open_page, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ...proof.certificate import Certificate
@@ -41,13 +41,18 @@ def train(
     certify: Annotated[float, typer.Option(help="Seconds to prove a certificate; 0: observe only.")] = 0.0,
     seed: given.Seed = 0,
     report: given.Report = True,
+    show: given.Open = False,
     force: given.Force = False,
     json: given.Json = False,
 ) -> int:
-    """Train a layer on a formula and write its folder; if interrupted, write the best layer so far.
+    """Train a layer on a formula, and write its folder.
+
+    If interrupted, it writes the best layer so far.
 
     Exit status: 0 certified, 1 not certified (a trained layer is observed, unless --certify proves more), 2 bad input.
     """
+    if show and not report:
+        raise InputError("--open, which opens the report", "--no-report as well", "leave one of them out")
     target = given.target_of(formula, domain, eps)
     if not 0 <= certify < float("inf"):
         raise InputError("--certify, seconds ≥ 0", f"{certify}", "give the time for a certificate")
@@ -80,6 +85,8 @@ def train(
         if advice := _advice(found.certificate, certify):
             print(advice)
         print(written(out, report))
+    if show:
+        open_page(folder / "report.html")
     return 0 if found.certificate.verdict == "CERTIFIED" else 1
 
 

@@ -58,6 +58,7 @@ class Evaluator:
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, in the shapes that `Approximation` takes and returns."""
+        self.approximation.require_same_dtype()
         return self.approximation.call_with(self.values, x, outside)
 
     def covers(self, x: Any) -> Any:
@@ -133,6 +134,7 @@ def evaluator(
     By default it is half of the gap between the certified bound and the tolerance.
     """
     require_choice("attention", attention, get_args(Attention))
+    approximation.require_same_dtype()
     place, local = device_of(device), attention in ("sparse", "adaptive")
     if remainder is not None and not (local and 0 < remainder < float("inf")):
         found = f"remainder={remainder!r}" + ("" if local else f" with attention={attention!r}")

@@ -162,6 +162,7 @@ def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
     if not isinstance(layer, Approximation | str | Path):
         raise InputError("an Approximation or a model folder", type(layer).__name__, "pass what `build` made or wrote")
     approximation = layer if isinstance(layer, Approximation) else load_approximation(layer)
+    approximation.require_unchanged()  # the files repeat what the certificate says
     wanted = approximation.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
     model = copy.deepcopy(approximation.model).to(wanted).eval()
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):

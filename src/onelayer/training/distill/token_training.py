@@ -21,11 +21,11 @@ from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.progress import Progress
 from ...model.token_encoder import TokenEncoder
+from ...target.determinism import require_same_twice
 from ..checkpoint import require_limits
 from ..recipe import LARGEST_COUNT, Recipe
 from ..steps import Training
 from . import STEP_OPTIONS
-from .determinism import require_same_twice
 from .fidelity import Fidelity, FidelityMeter
 from .result import Distillation, parameters_of, ratio_of_times
 from .sequences import split, tokens_of, unseen

@@ -1,21 +1,29 @@
-"""A teacher as a formula, where its operations allow it: then the construction is proved against the teacher itself.
+"""A module as a formula, where its operations allow it: then the construction is proved against the module itself.
 
 Sequences of linear maps and of tanh, sigmoid, ReLU, GELU or SiLU become a formula with exactly the numbers of the weights: a
-float is a quotient of two whole numbers, so that the formula is the teacher in exact arithmetic. Networks whose formula would
-exceed the parser's limits have none, and neither has a teacher that may do something else than its classes: hooks, methods of
+float is a quotient of two whole numbers, so that the formula is the module in exact arithmetic. Networks whose formula would
+exceed the parser's limits have none, and neither has a module that may do something else than its classes: hooks, methods of
 its own, modes of torch, other kinds of tensors.
 """
 
 from collections.abc import Sequence
-from typing import TypeGuard, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
+import numpy as np
 import torch
 import torch.utils._python_dispatch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 from torch.utils._device import DeviceContext
 
-from ...formula.vocabulary import MAX_CHARACTERS
+from ..formula import evaluate
+from ..formula.vocabulary import MAX_CHARACTERS
+from .points import uniform_points
+
+if TYPE_CHECKING:
+    from .target import Target
+
+SEEN = 4096  # points where a module is compared with its formula
 
 ACTIVATIONS = {
     nn.Tanh: "tanh({0})",
@@ -32,12 +40,12 @@ MADE_BY_TORCH = {
 }  # in the class of a parametrised module, and its tensors
 
 
-def formula_of(teacher: object, names: Sequence[str]) -> str | None:
-    """The teacher in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
-    if not isinstance(teacher, nn.Module) or _changed_globally() or not all(map(_is_its_class, teacher.modules())):
+def formula_of(module: object, names: Sequence[str]) -> str | None:
+    """The module in the variables of these names as text, outputs separated by ";"; None if it has no such formula."""
+    if not isinstance(module, nn.Module) or _changed_globally() or not all(map(_is_its_class, module.modules())):
         return None
     texts = list(names)
-    for part in _parts(teacher):
+    for part in _parts(module):
         if type(part) is nn.Linear or _is_parametrised_linear(part):
             if not _fixed(part, len(texts)):
                 return None
@@ -72,11 +80,11 @@ def _is_its_class(module: nn.Module) -> bool:
     return not (replaced or module._forward_hooks or module._forward_pre_hooks or module._compiled_call_impl)
 
 
-def _parts(teacher: nn.Module) -> list[nn.Module]:
-    """The modules in the order in which they act, or the teacher alone if it is no sequence."""
-    if type(teacher) is not nn.Sequential:
-        return [teacher]
-    return [part for child in teacher for part in _parts(child)]
+def _parts(module: nn.Module) -> list[nn.Module]:
+    """The modules in the order in which they act, or the module alone if it is no sequence."""
+    if type(module) is not nn.Sequential:
+        return [module]
+    return [part for child in module for part in _parts(child)]
 
 
 def _passes(part: nn.Module) -> bool:
@@ -133,3 +141,16 @@ def _exact(value: float) -> str:
     """A float as a quotient of whole numbers."""
     top, bottom = value.as_integer_ratio()
     return f"({top}/{bottom})"
+
+
+def rounding_seen(target: "Target") -> float:
+    """How far a module's own answers are from its formula, at random points; 0 for a target that is no module.
+
+    What is proved is proved of the formula: it says nothing about a module whose own rounding is that large.
+    """
+    if target.formula is None or target.function is None:
+        return 0.0
+    x = target.domain.points(uniform_points(SEEN, target.dimension, 77).numpy())
+    x = x[target.domain.contains(x)]
+    own, exact = target.function(x, target.output_shape), np.asarray(evaluate(target.formula, x))
+    return float(np.abs(own - exact.reshape(own.shape)).max(initial=0.0))
