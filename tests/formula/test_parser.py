@@ -192,7 +192,7 @@ def test_any_text_is_read_or_refused(text):
 
 def test_refuses_what_is_no_text(as_user):
     for thing in (None, 3, b"x1", ["x1"]):
-        with pytest.raises(InputError, match="str"):
+        with pytest.raises(InputError, match=f"found: {type(thing).__name__}; change: pass the formula as text, a str"):
             parse(thing)
 
 

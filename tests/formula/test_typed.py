@@ -50,6 +50,7 @@ UNDERSTOOD = {
     "exp(-k/T)*x": ("exp(-k/T)*x", "x T k"),
     "where(x ≤ 0, x, y)": ("where(x <= 0, x, y)", "x y"),
     "µ*x": ("μ*x", "x μ"),
+    "é + λ": ("é + λ", "é λ"),
     "pi*e": ("pi*e", ""),
 }
 
@@ -89,6 +90,13 @@ ANSWERED = {
     "x^2 + y^2 = 1": ("an equation", "write what stands on one side of = alone"),
     "f(x) = 1; g(y) = y": ("outputs with different arguments", "give every output the same arguments"),
     "f(x) = x*y": ("the unknown name 'y'", "use x, pi, e"),
+    "x1 = 2": ("an equation", "write what stands on one side of = alone"),
+    "х + 1": (
+        "the name 'х'",
+        "name it in the domain, or use other letters than 'х' (CYRILLIC SMALL LETTER HA)",
+    ),
+    "_a + 1": ("the name '_a'", "name it in the domain, or use other letters than '_'"),
+    "f(y, x) = x y": ("no operator in 'x y'", "write f(y, x) = x*y"),
     "|x": ("a | without a partner", "write abs(…)"),
     "(|x)|": ("| and ) that cross", "write abs(…)"),
     "(x": ("""'(x', not an expression: "'(' was never closed\"""", "correct the brackets and operators"),

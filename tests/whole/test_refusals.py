@@ -45,10 +45,3 @@ def test_python_users_hear_no_flags():
     for place, parts in refusals():
         if not place.startswith("apps/"):
             assert not any(re.search(r"(^|\s)--[a-z]", part) for part in parts), place
-
-
-def test_one_thing_is_not_several():
-    for place, parts in refusals():
-        assert not any(
-            re.search(r"\b1 (numbers|sides|entries|arguments|points)\b|\ba (int|array of)\b", p) for p in parts
-        ), place

@@ -101,7 +101,7 @@ class _Reader:
         if not self.faults:
             return tuple(found)
         repaired = len(found) == len(sources) and all(fault.repaired for fault in self.faults)
-        raise refusal_of(self.asked, self.faults, self.typed.text if repaired else None)
+        raise refusal_of(self.asked, self.faults, self.typed.correction if repaired else None)
 
     def goes_on(self, refusal: InputError) -> None:
         """Note a fault, so that reading can go on with something else in its place; a limit ends it."""

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Collection, Iterable
 
 from .vocabulary import FIRST, FUNCTIONS, LOGARITHMS, SYNONYMS
@@ -15,6 +16,15 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """x, y, z, t, then the other names from A to Z."""
     found = set(names)
     return tuple([name for name in FIRST if name in found] + sorted(found - set(FIRST)))
+
+
+def strange_letter(name: str) -> str | None:
+    """The first letter that looks like another one or begins no word: names are Latin or Greek unless a domain has them."""
+    if name[0] == "_":
+        return repr("_")
+    letters = [letter for letter in name if not letter.isascii()]
+    scripts = ((letter, unicodedata.name(letter, "?")) for letter in letters)
+    return next((f"{letter!r} ({text})" for letter, text in scripts if not text.startswith(("LATIN", "GREEK"))), None)
 
 
 def closest(name: str, known: Collection[str]) -> str | None:
