@@ -280,7 +280,9 @@ def test_plan_of_nothing_is_one_refusal(run):
 
 @pytest.mark.parametrize("shape", ["99999,99999", "999999999,999999999", "513,1"])
 def test_a_shape_of_too_many_variables_is_refused(run, shape):
-    refused(run("build", "x1", "--domain", "0:1", "--shape", shape, "--out", "f"), "at most 512 variables")
+    refused(
+        run("build", "x1", "--domain", "0:1", "--eps", "0.1", "--shape", shape, "--out", "f"), "at most 512 variables"
+    )
 
 
 # ---- eval
