@@ -44,7 +44,9 @@ class Scope:
         rows = np.arange(len(x))
         for _, _, holds in self._demands(x, representable):
             rows = rows[holds(rows)]
-        return np.isin(np.arange(len(x)), rows), single
+        covered = np.zeros(len(x), dtype=bool)
+        covered[rows] = True
+        return covered, single
 
     def require(self, given: Any, name: Callable[[int], str] | None = None) -> None:
         """Refuse the first point that is not covered and say why; `name` says what to call a point."""

@@ -40,6 +40,9 @@ Kind = Literal["formula", "callable", "data"]
 class Target:
     """f on a compact domain, from a formula, from a batched callable or module, or from noiseless samples (X, Y).
 
+    The domain is [(low, high), …] for x1, x2, …, a dictionary name → (low, high), (low, high) alone for one variable, or text
+    such as "0:1, -1:2*pi". Ends are numbers or constant formulas.
+
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
     maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
