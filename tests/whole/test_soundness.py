@@ -10,6 +10,7 @@ import torch
 import hunting
 import onelayer as ol
 import statements
+from checking import checker
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
 
@@ -80,6 +81,6 @@ def test_the_attacks_would_find_a_false_statement(tmp_path, monkeypatch):
     """A certificate that covered every point, a checker that believed every share, numbers rounded to the nearest."""
     monkeypatch.setattr(ol.Approximation, "covers", lambda self, x: np.full(len(x), True))
     monkeypatch.setattr(statements, "at_most", lambda value, digits: f"{value:.{digits}g}")
-    monkeypatch.setattr(statements, "check", lambda folder, seconds: ol.checker.Verdict("VALID", ""))
+    monkeypatch.setattr(statements, "check", lambda folder, seconds: checker.Verdict("VALID", ""))
     for kind in ("margins", "float32_points", "relative_claims", "printed_numbers"):
         assert any(statements.attack(kind, seed, tmp_path / f"{kind}{seed}") for seed in range(3)), kind
