@@ -55,8 +55,8 @@ Variables are x1, x2, … or names of your own, not both. **Their order** is x, 
 columns of a batch and of the numbers after `onelayer eval`; tables and reports show it in the row *domain*.
 
 {ordered}
-Sides that differ, for names other than x, y, z and t, must be named. A name begins with a letter, Latin or Greek unless the domain
-has it, and goes on with letters, digits and underscores; `pi`, the names of functions and Python's keywords (`lambda`) are
+Sides that differ, for names other than x, y, z and t, must be named. A name begins with a letter, Latin or Greek unless the
+domain has it, and goes on with letters, digits and underscores; `pi`, the names of functions and Python's keywords (`lambda`) are
 taken. `e` is 2.718… unless the domain has a variable of that name.
 
 ## Functions and constants
