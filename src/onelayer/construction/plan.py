@@ -38,8 +38,10 @@ class Plan:
 
     @property
     def shown_bound(self) -> str:
-        """The bound, rounded up, with the condition that it rests on."""
-        return at_most(self.bound) + (f" if {self.condition}" if self.proved and self.condition else "")
+        """A proved bound rounded up, with the condition that it rests on; an estimate as it is."""
+        if not self.proved:
+            return f"{self.bound:.4g}"
+        return at_most(self.bound) + (f" if {self.condition}" if self.condition else "")
 
     @property
     def parameters(self) -> int:
