@@ -33,6 +33,10 @@ def test_a_bound_without_rounding_is_called_that():
     plans = make_plan("sin(x1)", [(0, 1)], 0.1)
     assert [p.known for p in plans.plans] == ["proved in exact arithmetic", "estimate", "estimate"]
     assert [row[-1] for row in plans.table().rows] == [p.known for p in plans.plans]
+    assert [row[-2] for row in plans.table().rows][1:] == [
+        "0.1",
+        "0.1",
+    ]  # nothing is rounded up where nothing is proved
 
 
 def test_a_planned_bound_names_what_was_declared():
