@@ -102,8 +102,8 @@ def how_to_check(approximation: Approximation) -> str:
         )
     if approximation.certificate.verdict == "CERTIFIED" and kind == "samples":
         return (
-            "Check it again with `onelayer check FOLDER --data FILE`, FILE being the CSV file that was memorised: the checker is a"
-            " single file that shares no code with the prover and evaluates the layer at every sample in ball arithmetic."
+            "Check it again with `onelayer check FOLDER --data FILE`, FILE being the CSV file that was memorised: the checker is"
+            " a single file that shares no code with the prover and evaluates the layer at every sample in ball arithmetic."
         )
     reason = {
         "formula": "there is no proved bound within the tolerance",
