@@ -22,13 +22,18 @@ KINDS = {
 }
 
 
-def dense(kind, dtype, seed=0, size=1.0):
-    """(a random model, the checker's view of it)."""
+def dense(kind, dtype, seed=0, size=1.0, sparse=False):
+    """(a random model, the checker's view of it); sparse: most weights are 0, and many of the others powers of two."""
     config = plain_config(**KINDS[kind])
-    model = random_model(config, seed)
+    model, draw = random_model(config, seed), torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for t in model.parameters():
             t.mul_(size)
+            if sparse:
+                t.copy_(
+                    torch.where(torch.rand(t.shape, generator=draw) < 0.5, t.sign() * t.abs().log2().round().exp2(), t)
+                )
+                t.mul_(torch.rand(t.shape, generator=draw) < 0.4)
     model = model.to(dtype)
     _, tensors, width, _ = checker.read_tensors(save({k: t.contiguous() for k, t in model.state_dict().items()}))
     c = {name: getattr(config, name) for name in config.__dataclass_fields__}
@@ -49,8 +54,8 @@ def answers(model, x):
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_rounding_covers_the_deployed_model(kind, dtype):
     """The computed answer is never further from the real one than the checker says, and the real one is right."""
-    for seed, size in ((0, 1.0), (1, 0.4), (2, 3.0)):
-        model, layer = dense(kind, dtype, seed, size)
+    for seed, size in ((0, 1.0), (1, 0.4), (2, 3.0), (3, 1.0), (4, 3.0)):
+        model, layer = dense(kind, dtype, seed, size, sparse=seed > 2)
         D = model.config.tokens * model.config.features_in
         x = np.random.default_rng(seed).standard_normal((20, D)).astype(np.float32).astype(np.float64)
         exact = answers(model.double(), x)
