@@ -121,7 +121,7 @@ def test_build_replaces_a_model_folder_and_nothing_else(run):
 
 
 def test_options_reach_the_build(run):
-    about = ["--domain", "0:1", "--eps", "2", "--method", "representative", "--json", "--out", "f"]
+    about = ["--domain", "0:1", "--eps", "2", "--method", "representative", "--json", "--out", "f", "--force"]
     sequence = ["x1+x4; x2; x3; x1", "--shape", "2,2", "--output-shape", "2,2", "--layout", "wide"]
     status, out, _ = run("build", *sequence, *about)
     assert (status, json.loads(out)["layout"]) == (0, "wide")
@@ -130,7 +130,7 @@ def test_options_reach_the_build(run):
     record = json.loads(out)
     assert "derived" in record["plan"]["modulus"]  # what is declared of a formula is only checked
     assert "where x1**2+x2**2<=1" in record["certificate"]["domain"]
-    solved = ["--domain", "0:1", "--eps", "0.01", "--json", "--out", "f", "--method", "solved"]
+    solved = ["--domain", "0:1", "--eps", "0.01", "--json", "--out", "f", "--force", "--method", "solved"]
     _, out, _ = run(
         "build", "x1*x2", "--units", "16", "--construction", "memory", "--seed", "3", "--hinges", "2", *solved
     )
@@ -235,9 +235,9 @@ def test_domains():
 
 def test_one_interval_stands_for_all_variables(run):
     assert "x3 in [0, 1]" in run("build", "x3", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "f")[1]
-    assert "x1 in [0, 1]" in run("build", "7", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "f")[1]
+    assert "x1 in [0, 1]" in run("build", "7", "--domain", "0:1", "--eps", "0.5", "--units", "2", "--out", "g")[1]
     condition = ["--within", "x1 < x2", "--units", "9"]
-    assert "x2 in [0, 1]" in run("build", "x1", "--domain", "0:1", "--eps", "0.5", *condition, "--out", "f")[1]
+    assert "x2 in [0, 1]" in run("build", "x1", "--domain", "0:1", "--eps", "0.5", *condition, "--out", "h")[1]
 
 
 # ---- plan
@@ -410,11 +410,11 @@ def test_an_old_output_survives_a_failure(run, folder, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("onelayer.deployment.files.streaming.os.replace", broken)
-        status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
+        status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv", "--force")
     assert (status, err.count("\n")) == (2, 1)
     assert Path("out.csv").read_text() == "old"
     assert sorted(os.listdir()) == [".out.csv.part", "in.csv", "out.csv"]
-    status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv")
+    status, _, err = run("eval", folder, "--input", "in.csv", "--output", "out.csv", "--force")
     assert (status, err) == (0, "note: resuming after 1 point of an earlier run\n")
     assert Path("out.csv").read_text().startswith("0,0,")
     assert sorted(os.listdir()) == ["in.csv", "out.csv"]

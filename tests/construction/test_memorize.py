@@ -371,7 +371,10 @@ def test_csv_with_numbers(run):
     assert run("memorize", "d.csv", "--target", "p,q", "--numbers", "--out", "f", "--quiet") == (0, "", "")
     assert ol.load("f")(np.array([5.0, 6.0])) == pytest.approx([7, 8])
     record = json.loads(
-        run("memorize", "d.csv", "--target", "p", "--out", "f", "--json", "--dtype", "float32", "--seed", "3")[1]
+        run(
+            *("memorize", "d.csv", "--target", "p", "--out", "f", "--force"),
+            *("--json", "--dtype", "float32", "--seed", "3"),
+        )[1]
     )
     assert (record["verdict"], record["method"], record["seed"]) == ("CERTIFIED", "memorized", 3)
     assert ol.load("f").answer(np.array([[1.0, 2.0, 4.0]])).tolist() == [3]

@@ -133,7 +133,7 @@ def test_how_the_input_is_cut_does_not_matter(product):
     found = []
     for size in (17, 3 * ROWS, 5 * ROWS):
         pq.write_table(table, "in.parquet", row_group_size=size)
-        product.evaluate("in.parquet", "out.parquet")
+        product.evaluate("in.parquet", "out.parquet", overwrite=True)
         found.append(pq.read_table("out.parquet")["y"].to_numpy().tobytes())
         assert pq.ParquetFile("out.parquet").metadata.row_group(0).num_rows == ROWS
     assert found[0] == found[1] == found[2]
@@ -154,7 +154,7 @@ def test_the_values_alone_from_any_kind(product):
     x = points(2 * ROWS + 3)
     found = []
     for suffix in ("csv", "parquet", "npy"):
-        product.evaluate(write(f"in.{suffix}", x), "out.npy")
+        product.evaluate(write(f"in.{suffix}", x), "out.npy", overwrite=True)
         found.append(Path("out.npy").read_bytes())
     assert found[0] == found[1] == found[2]
 
@@ -191,7 +191,7 @@ def test_tokens_are_looked_at():
     count.evaluate(write("in.npy", x[:2]), "out.npy")
     assert (np.rint(np.load("out.npy").reshape(2, -1)) == np.rint(count(x[:2]).reshape(2, -1))).all()
     with pytest.raises(ol.InputError, match=r"tokens 0, 1, …, 3; found: others in row 2"):
-        count.evaluate(write("in.npy", x), "out.npy")
+        count.evaluate(write("in.npy", x), "out.npy", overwrite=True)
 
 
 # ---- which form is evaluated
@@ -352,7 +352,7 @@ def test_an_interrupt_says_how_far_it_came(product, small):
 def test_another_purpose_starts_afresh(product, waves):
     x = write("in.parquet", points(5 * ROWS))
     told = []
-    again = {"notify": told.append, "source": x, "output": Path("out.parquet")}
+    again = {"notify": told.append, "source": x, "output": Path("out.parquet"), "overwrite": True}
 
     def kill():
         with pytest.raises(Killed):

@@ -35,7 +35,6 @@ def with_declared_minimum(certificate: Certificate) -> Certificate:
 
 def relative_to(target: Target, share: float, budget: Budget | None = None) -> RelativeTolerance:
     """What a tolerance of `share` times |f| means for the target; an error where f may vanish, as far as the time tells."""
-    budget = budget or Budget()
     require_tolerance(share)
     known: Literal["proved", "declared", "sampled"]
     if target.formula is not None:
@@ -49,7 +48,8 @@ def relative_to(target: Target, share: float, budget: Budget | None = None) -> R
         least = seen = _sampled(target)
     if not least > 0:
         found = f"f may be 0 (the smallest |f| seen is {at_most(seen, 3)})" if seen else "f may be 0"
-        change = "give an absolute tolerance" + ("" if budget.left else ", or more seconds to find out")
+        late = ", or more seconds to find out" if budget is not None and budget.over() else ""
+        change = f"give an absolute tolerance{late}"
         raise InputError("a relative tolerance, for a function without zeros", found, change)
     relative = RelativeTolerance(share, least, known)
     require_tolerance(relative.tolerance)

@@ -17,7 +17,7 @@ from .target import Target
 MOST_VALUES = 20_000  # of a callable that are evaluated
 
 
-def smallest_of_formula(formula: Formula, domain: Domain, budget: Budget) -> tuple[float, float]:
+def smallest_of_formula(formula: Formula, domain: Domain, budget: Budget | None = None) -> tuple[float, float]:
     """(m, seen): |f| ≥ m for all outputs on the domain, proved; and the smallest |f| that was seen in it.
 
     Boxes with the smallest lower bound are halved first. On a box |f| ≥ the distance of f's enclosure from 0, and
@@ -51,7 +51,7 @@ def smallest_of_formula(formula: Formula, domain: Domain, budget: Budget) -> tup
     for worst, _ in best_first(bound, which, domain.dimension):
         if where is None and any(len(found) == 2 for found in signs):
             return 0.0, 0.0
-        if -worst >= seen / CLOSE or budget.over():
+        if -worst >= seen / CLOSE or (budget is not None and budget.over()):
             break
     return max(-worst, 0.0), seen
 
@@ -61,7 +61,7 @@ def _off_zero(x: Interval) -> float:
     return max(x.lower(), -x.upper(), 0.0) if x.is_finite() else 0.0
 
 
-def smallest_by_modulus(target: Target, budget: Budget) -> tuple[float, float]:
+def smallest_by_modulus(target: Target, budget: Budget | None = None) -> tuple[float, float]:
     """(m, seen) by halving boxes where |f|, as declared, might be smaller than what was seen.
 
     Boxes are kept in fractions of the sides, which are dyadic and exact. The point that represents a centre is off by
@@ -86,7 +86,7 @@ def smallest_by_modulus(target: Target, budget: Budget) -> tuple[float, float]:
             return 0.0, 0.0
         open_ = size < seen / CLOSE
         smallest = min(smallest, float(size[~open_].min(initial=math.inf)))
-        if evaluated + 2 * int(open_.sum()) > MOST_VALUES or budget.over():
+        if evaluated + 2 * int(open_.sum()) > MOST_VALUES or (budget is not None and budget.over()):
             return min(smallest, float(size[open_].min(initial=math.inf))), seen
         low, high = _halved(low[open_], high[open_], _weights(target))
     return smallest, seen
