@@ -24,7 +24,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import count, pairwise, product
@@ -1302,7 +1301,7 @@ def prove(folder: Path, tick: Callable[[Box], None]) -> Verdict:
                     for part in parts:
                         g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
                     proved = search(parts, g, bound, tick)
-                return Verdict("VALID", f"sup |T − f| ≤ {_above(bound, tolerance)} ≤ {tolerance!r}", None, proved)
+                return Verdict("VALID", f"sup |T − f| ≤ {bound!r} ≤ {tolerance!r}", None, proved)
             except Verdict as found:
                 if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                     raise
@@ -1331,12 +1330,6 @@ def refuted(layer: Layer, f: list[Node], domain: Domain, witness: Any, numbers: 
     need(far, "at the witness the error is not proved to exceed the tolerance")
     need(not any(abs(v) - r > bound for v, r in zip(found, rounding, strict=True)), "the witness exceeds the bound too")
     return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
-
-
-def _above(bound: float, tolerance: float) -> str:
-    """A proved bound with six digits, rounded up: what is printed is proved as well. With all digits near the tolerance."""
-    rounded = float(Context(6, ROUND_CEILING).create_decimal(bound))
-    return f"{rounded:.6g}" if rounded <= tolerance else repr(bound)
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES) -> Verdict:
