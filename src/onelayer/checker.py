@@ -29,7 +29,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import count, pairwise, permutations, product
@@ -1962,12 +1961,10 @@ def stored(
                 box=[(v, v) for v in x],
             )
             proved = max(proved, up(error + e))
-    need(
-        proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {_above(proved)} is proved", UNCHECKED
-    )
+    need(proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {proved!r} is proved", UNCHECKED)
     return Verdict(
         "VALID",
-        f"|T − y| ≤ {_above(bound, numbers[1])} ≤ {numbers[1]!r} at all {len(X):,} stored samples",
+        f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples",
         None,
         proved,
     )
@@ -2075,7 +2072,7 @@ def claim(
     where = f", where {' '.join(target['within'].split())}" if domain.where is not None else ""
     apart = f", more than {domain.margin!r} away from every jump" if domain.margin else ""
     single = ", at float32 inputs" if arithmetic == "float32" else ""
-    return f"sup |T − f| ≤ {_above(bound, tolerance)} ≤ {tolerance!r}{share}{where}{apart}{single}"
+    return f"sup |T − f| ≤ {bound!r} ≤ {tolerance!r}{share}{where}{apart}{single}"
 
 
 def refuted(layer: Layer | Dense, f: list[Node], domain: Domain, witness: Any, numbers: tuple[float, float]) -> Verdict:
@@ -2106,12 +2103,6 @@ def witnessed(found: list[Any], rounding: list[Any], witness: Any, numbers: tupl
     need(far, "at the witness the error is not proved to exceed the tolerance")
     need(not any(abs(v) - r > bound for v, r in zip(found, rounding, strict=True)), "the witness exceeds the bound too")
     return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
-
-
-def _above(bound: float, tolerance: float = INF) -> str:
-    """A proved bound with six digits, rounded up: what is printed is proved as well. With all digits near the tolerance."""
-    rounded = float(Context(6, ROUND_CEILING).create_decimal(bound))
-    return f"{rounded:.6g}" if rounded <= tolerance else repr(bound)
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, *, data: Any = None) -> Verdict:
