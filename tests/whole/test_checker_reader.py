@@ -73,7 +73,7 @@ class Writer:
             f"({a}{blank}+{blank}{b})", f"({a} -{blank}{b})", f"{a}*{b}", f"({a})/({b})", f"({a})**{self.exponent()}",
             f"({a})**({b})", f"-{a}", f"+{a}", f"max({a}, {b})", f"min({a}, {b}, {self.literal()})",
             f"where({self.condition(depth - 1)}, {a}, {b})", f"{a}*{r.choice(self.names)}*{r.choice(self.names)}",
-            f"{r.choice(UNARY)}({a})", f"{r.choice(UNARY)}({a})",
+            f"{r.choice([*UNARY])}({a})", f"{r.choice([*UNARY])}({a})",
         ])  # fmt: skip
 
 
