@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import random_layer
 from checking import check, checker
-from onelayer.approximation import Approximation, Facts
+from onelayer.approximation import Approximation
 from onelayer.construction.kinks.heads import kink_layer
 from onelayer.construction.kinks.split import split
 from onelayer.formula import Formula, evaluate, parse, to_text
@@ -25,6 +25,7 @@ from onelayer.formula.rewriting import plain
 from onelayer.formula.tree import Call, Negation, Number, Product, Quotient, Sum, Variable
 from onelayer.layer.arithmetic import FLOAT64, arithmetic_of
 from onelayer.layer.assemble import Frame, assemble, frame_of, head_kinds, outputs_of
+from onelayer.layer.facts import Facts
 from onelayer.layer.heads import shortfall
 from onelayer.layer.layer import added
 from onelayer.layer.magnitudes import total_of

@@ -12,8 +12,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import onelayer as ol
-from onelayer.approximation import Approximation, Facts
+from onelayer.approximation import Approximation
 from onelayer.layer.assemble import assemble, frame_of, head_kinds, outputs_of
+from onelayer.layer.facts import Facts
 from onelayer.layer.magnitudes import total_of
 from onelayer.proof.certificate import Certificate
 

@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 
-from onelayer.approximation import Approximation, Facts
+from onelayer.approximation import Approximation
+from onelayer.layer.facts import Facts
 from onelayer.model.transformer import SingleLayerTransformer
 from onelayer.proof.certificate import Certificate
 from onelayer.target.description import Description

@@ -7,8 +7,9 @@ import torch
 
 import onelayer as ol
 from checking import check
-from onelayer.approximation import Approximation, Facts
+from onelayer.approximation import Approximation
 from onelayer.deployment.folder import _digest, _json
+from onelayer.layer.facts import Facts
 from onelayer.proof.certificate import Certificate
 
 NONE = [0.0] * 4

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..approximation import Approximation, Facts
+from ..approximation import Approximation
 from ..layer.arithmetic import arithmetic_of
+from ..layer.facts import Facts
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import Certificate, Evidence, unproved
 from ..target.description import Description

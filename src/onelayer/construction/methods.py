@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from ..approximation import Facts
 from ..layer.arithmetic import FLOAT64
 from ..layer.assemble import head_kinds
+from ..layer.facts import Facts
 from ..layer.layer import MemoryLayer
 from ..layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ..layer.symmetric import SymmetricLayer

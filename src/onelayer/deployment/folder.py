@@ -21,10 +21,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of
 from safetensors.torch import save as weights_file
 
-from ..approximation import Approximation, Facts
+from ..approximation import Approximation
 from ..common.atomic import write_folder
 from ..common.checks import known_options
 from ..common.errors import InputError
+from ..layer.facts import Facts
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer

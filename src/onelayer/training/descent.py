@@ -16,11 +16,12 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from ..approximation import Approximation, Facts
+from ..approximation import Approximation
 from ..common.budget import Budget
 from ..common.checks import known_options
 from ..common.progress import Progress
 from ..layer.arithmetic import arithmetic_of
+from ..layer.facts import Facts
 from ..model.config import Activation, Norm
 from ..model.history import History
 from ..model.transformer import SingleLayerTransformer

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...approximation import Approximation, Facts
+from ...approximation import Approximation
 from ...common.checks import require_whole
 from ...common.errors import InputError
 from ...common.numbers import at_most, exact
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.assemble import Frame
+from ...layer.facts import Facts
 from ...model.transformer import SingleLayerTransformer
 from ...target.description import Description
 from ...target.domain import Domain, domain_of

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...approximation import Approximation, Facts
+from ...approximation import Approximation
 from ...common.checks import known_options, require_seed
 from ...common.errors import InputError
 from ...common.numbers import at_most, exact
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import Frame
+from ...layer.facts import Facts
 from ...layer.heads import MASKED
 from ...model.transformer import SingleLayerTransformer
 from ...target.decoding import DECODING_MARGIN

@@ -5,6 +5,7 @@ whose condition is not decided on a box takes the hull of both branches; `undeci
 formula has no value, or none that this arithmetic can bound, the bounds are infinite.
 """
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,7 +107,7 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         with np.errstate(all="ignore"):  # x^(q + d) = x^q e^(d log x); x^q |log x| ≤ 1/(e q) on [0, 1]
             logs = np.maximum(np.abs(np.log(base.low)), np.abs(np.log(base.high)))
             off = np.expm1(logs * 2 * U * abs(q) * UP_FEW) * np.maximum(np.abs(result.low), np.abs(result.high))
-            from_0 = 2.0**-51 * (1 / np.e + q * np.abs(result.high) * np.maximum(np.log(base.high), 0.0))
+            from_0 = 2.0**-51 * (1 / math.e + q * np.abs(result.high) * np.maximum(np.log(base.high), 0.0))
             off = np.where((base.low == 0) & (q > 0), from_0, off) * UP_FEW + TINY
             off = np.where(np.isfinite(off), off, np.inf)
         r = result.model.r + off

@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...approximation import Approximation, Facts
+from ...approximation import Approximation
 from ...common.checks import LARGEST_SEED, is_number, is_whole, require_choice, require_whole
 from ...common.errors import InputError
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import frame_of
 from ...layer.assemble.memory import assemble_memory
+from ...layer.facts import Facts
 from ...layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ...model.history import History
 from ...model.transformer import SingleLayerTransformer

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...approximation import Approximation, Facts
+from ...approximation import Approximation
+from ...layer.facts import Facts
 from ...model.config import LayerConfig
 from ...model.history import History, Moment
 from ...model.transformer import SingleLayerTransformer

@@ -17,11 +17,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ....approximation import Approximation, Facts
+from ....approximation import Approximation
 from ....common.checks import require_seed, require_whole
 from ....common.errors import InputError
 from ....common.numbers import at_most, exact
 from ....layer.arithmetic import arithmetic_of
+from ....layer.facts import Facts
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ....target.description import Description
