@@ -57,6 +57,7 @@ bench: setup
 # The site, docs/_build/html: every page afresh, and a warning is an error.
 docs: $(VENV)/.docs
 	$(BIN)/python docs/commands.py
+	$(BIN)/python docs/language.py
 	$(BIN)/python -m sphinx -q -E -a -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

@@ -18,7 +18,8 @@ Written by `python docs/commands.py` from `--help`; a test compares the two.
 
 Every command prints results on stdout and complaints on stderr. **Exit status**: 0 certified (or done), 1 not certified
 (REFUTED or UNDECIDED; what was built is written all the same), 2 bad input (one line that says what was asked, what was found
-and what to change; nothing is written), 130 interrupted. Commands that print results print one JSON document with `--json`.
+and what to change; nothing is written), 3 not checkable (`check`), 130 interrupted. Commands that print results print one JSON
+document with `--json`.
 
 **Completion.** `onelayer --install-completion` makes the current shell (bash, zsh, fish, PowerShell) complete commands,
 options and their choices; `onelayer --show-completion` prints the lines it would add, if you would rather add them by hand.

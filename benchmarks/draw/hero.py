@@ -8,6 +8,7 @@ import torch
 from plotly.subplots import make_subplots
 
 import onelayer as ol
+from onelayer.common.numbers import at_most
 from onelayer.views.comparison import COLOURS
 from onelayer.views.style import FONT
 from targets import named
@@ -27,7 +28,7 @@ def hero() -> go.Figure:
     titles = (
         f"<b>a function and a tolerance</b><br>Franke's function, ε = {TOLERANCE:g}",
         f"<b>one layer of attention</b><br>{approx.units} memory tokens, {approx.parameters} numbers",
-        f"<b>{found.verdict}</b><br>|T − f| ≤ {found.bound:.3g} everywhere, proved",
+        f"<b>{found.verdict}</b><br>|T − f| ≤ {at_most(found.bound, 3)} everywhere, proved",
     )
     figure = make_subplots(rows=1, cols=3, specs=[[{"type": "scene"}, {"type": "xy"}, {"type": "xy"}]])
     _surface(figure, target)
@@ -126,7 +127,7 @@ def _error(figure: go.Figure, approx: ol.Approximation, target: ol.Target) -> No
         figure.add_annotation(
             x=1.0,
             y=sign * bound,
-            text=f"{'+' if sign > 0 else '−'}{bound:.3g}",
+            text=f"{'+' if sign > 0 else '−'}{at_most(bound, 3)}",
             showarrow=False,
             xanchor="right",
             yshift=sign * 14,

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
+from onelayer.common.numbers import at_least, at_most
 from onelayer.construction.representative.layer import plan_representative, representative_layer
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
@@ -85,7 +86,7 @@ def row(name, formula, domain, where, tolerance, construction, units) -> str:
     model = assemble(layer, frame, outputs_of(target))
     certificate = decide(model, Claim(target, tolerance, (0,)))
     boxes, degrees = (" + ".join(map(str, proof.evidence[key])) for key in ("boxes", "degrees"))
-    numbers = f"{layer.units:,} | {boxes} | {degrees} | {seconds:.2f} | {proof.bound:.3g}"
+    numbers = f"{layer.units:,} | {boxes} | {degrees} | {seconds:.2f} | {at_most(proof.bound, 3)}"
     return (
         f"| {name} | {tolerance:g} | {numbers} | {proof.bound / certificate.observed:.3f} | {again}"
         f" | {checked(model, target, certificate) if target.dimension < 4 else 'beyond its budget'} |"
@@ -134,7 +135,7 @@ def same_task() -> None:
     model = assemble(layer, frame_of(target.domain), outputs_of(target))
     certificate = decide(model, Claim(target, 1.0, (0,)))
     goal = 2 * certificate.observed
-    print(f"\n40 plain gates, sin x1 + sin x2, observed error {certificate.observed:.2g}: prove {goal:.2g}\n")
+    print(f"\n40 plain gates, sin x1 + sin x2, observed error {at_least(certificate.observed, 2)}: prove {goal:.2g}\n")
     print("| verifier | boxes | seconds |\n|---|---|---|")
     form, frame = form_of(layer), frame_of(target.domain)
     seconds, proof = timed(lambda: analytic.prove(form, frame, Claim(target, goal)), 3)
@@ -170,7 +171,7 @@ def trained_layers() -> None:
                 optimiser.step()
             model.eval()
             seconds, c = timed(lambda m=model: ol.certify(m, target, 1.0))
-            numbers = f"{c.evidence.boxes:,} | {seconds:.2f} | {c.bound:.3g} | {c.bound / c.observed:.2f}"
+            numbers = f"{c.evidence.boxes:,} | {seconds:.2f} | {at_most(c.bound, 3)} | {c.bound / c.observed:.2f}"
             print(f"| {norm} | {activation} | {numbers} |", flush=True)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
+from onelayer.common.numbers import at_least
 from onelayer.experiments.compare import Comparison, Entrant
 from onelayer.views.comparison import comparison_figure, write_page
 from page import markdown, options, page_of, placed
@@ -45,8 +46,8 @@ def row(name: str, found: Comparison) -> list[str]:
     return [
         named(name).title,
         f"{ours.parameters:,}",
-        f"{ours.observed:.2g}",
-        f"{best.observed:.2g} ({best.name})",
+        at_least(ours.observed, 2),
+        f"{at_least(best.observed, 2)} ({best.name})",
         f"{best.observed / ours.observed:.2g}",
         beside,
         f"{seconds:.2f}",
@@ -65,7 +66,7 @@ def learned() -> str:
     started = time.perf_counter()
     found = ol.train(named("sin-sum").target, steps=10_000)
     seconds = time.perf_counter() - started
-    numbers = f"{found.parameters:,} parameters reach an observed error of {found.certificate.observed:.2g}"
+    numbers = f"{found.parameters:,} parameters reach an observed error of {at_least(found.certificate.observed, 2)}"
     return f"{numbers} in {seconds:.0f} wall seconds on {torch.get_num_threads()} threads."
 
 

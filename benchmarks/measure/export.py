@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onelayer as ol
 from onelayer.approximation import Approximation
-from onelayer.deployment.export.subject import at_most
+from onelayer.common.numbers import at_most
 from page import markdown, options, page_of, placed
 from targets import FRANKE
 

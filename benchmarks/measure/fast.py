@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 import onelayer as ol
+from onelayer.common.numbers import at_most
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.deployment.attention.sparse import SparseAttention
 from onelayer.layer.arithmetic import FLOAT64
@@ -147,11 +148,11 @@ def adaptive_table() -> str:
     paper = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 0.1, method="representative")
     x = paper.domain.points(np.random.default_rng(0).random((20_000, 2)))
     slow, exact = best(lambda: paper(x[:1000]), 3) * 20, paper(x)
-    rows = [["softmax", "1", f"{paper.certificate.bound:.7g}", "–"]]
+    rows = [["softmax", "1", at_most(paper.certificate.bound, 7), "–"]]
     for attention in ("linear", "adaptive"):
         fast = paper.fast(attention)
         off = np.abs(fast(x) - exact).max()
-        rows.append([attention, f"{slow / best(lambda f=fast: f(x), 3):.0f}", f"{fast.bound:.7g}", f"{off:.1e}"])
+        rows.append([attention, f"{slow / best(lambda f=fast: f(x), 3):.0f}", at_most(fast.bound, 7), f"{off:.1e}"])
     columns = [
         f"the paper's construction, {paper.units:,} gates",
         "softmax time / its time",

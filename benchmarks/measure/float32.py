@@ -4,6 +4,7 @@ Beside it: the observed error at float32 points, and the part of the bound that 
 """
 
 import onelayer as ol
+from onelayer.common.numbers import at_least, at_most
 from onelayer.common.table import Table
 from page import options
 from targets import FRANKE
@@ -36,7 +37,7 @@ def main() -> None:
             table.rows.append((formula[:24], "none", "", "", "", "", ""))
             continue
         c = best.certificate
-        numbers = (f"{c.tolerance:.2g}", f"{c.bound:.2g}", f"{c.observed:.2g}", f"{c.evidence.rounding:.2g}")
+        numbers = (f"{c.tolerance:.2g}", at_most(c.bound, 2), at_least(c.observed, 2), f"{c.evidence.rounding:.2g}")
         kind = f"{best.units} {best.facts.construction}"
         table.rows.append((formula[:24], *numbers, kind, f"{best.facts.total:.3g}"))
         print(table.rows[-1], flush=True)

@@ -7,6 +7,7 @@ import math
 
 import onelayer as ol
 from onelayer import gallery
+from onelayer.common.numbers import at_least, at_most
 from onelayer.construction.gallery.maxima import expected_range
 from onelayer.construction.gallery.order import rank_factor
 from page import markdown, options, page_of, placed
@@ -39,8 +40,8 @@ def entries() -> str:
             f"`{name}`",
             ", ".join(f"{count:,} {kind}" for kind, count in a.facts.heads),
             f"{a.parameters:,}",
-            f"{a.certificate.bound:.2g}",
-            f"{a.certificate.observed:.2g}",
+            at_most(a.certificate.bound, 2),
+            at_least(a.certificate.observed, 2),
         )
         for name, a in made
     ]

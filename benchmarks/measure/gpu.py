@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 import onelayer as ol
+from onelayer.common.numbers import at_most
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
 from onelayer.deployment.attention.kernels import summands
@@ -134,7 +135,7 @@ def building() -> str:
         for name, tolerance in (("franke", 1e-5), ("gauss-4d", 1e-3)):
             approx = ol.build(named(name).target, tolerance=tolerance, device=device)
             c = approx.certificate
-            numbers = [str(approx.units), c.verdict, f"{c.bound:.3g}", f"{approx.facts.seconds:.1f}"]
+            numbers = [str(approx.units), c.verdict, at_most(c.bound, 3), f"{approx.facts.seconds:.1f}"]
             rows.append([named(name).title, f"{tolerance:g}", device, *numbers])
     return markdown(["polished", "tolerance", "device", "units", "verdict", "bound (proved)", "seconds"], rows)
 

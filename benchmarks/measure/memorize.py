@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import onelayer as ol
+from onelayer.common.numbers import at_least, at_most
 from onelayer.common.table import Table
 from page import options
 
@@ -66,7 +67,7 @@ def row(name: str, pair: Pair, dtype: str) -> tuple[str, ...]:
     wrong = "" if approx.decoding is None else f"{int((approx.answer(X) != Y).sum())}"
     c, relus = approx.certificate, approx.model.config.ffn_width
     sizes = (f"{relus:,}", f"{approx.parameters:,}", f"{seconds:.1f}")
-    return (name, dtype, f"{c.bound:.2g}", f"{c.observed:.2g}", wrong, *sizes)
+    return (name, dtype, at_most(c.bound, 2), at_least(c.observed, 2), wrong, *sizes)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
+from onelayer.common.numbers import at_least
 from onelayer.experiments.peers import PeerResult, compare_peers
 from page import markdown, options
 from targets import TARGETS, named
@@ -19,7 +20,7 @@ def table(rows: Sequence[PeerResult]) -> str:
     cells = [
         (row.peer, "–", "–", "–", row.note)
         if math.isnan(row.observed)
-        else (row.peer, f"{row.parameters:,}", f"{row.observed:.2g}", f"{row.seconds:.1f}", row.note)
+        else (row.peer, f"{row.parameters:,}", at_least(row.observed, 2), f"{row.seconds:.1f}", row.note)
         for row in rows
     ]
     return markdown(("peer", "parameters", "observed error", "seconds", "note"), cells)

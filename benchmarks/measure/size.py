@@ -13,6 +13,7 @@ import torch
 
 import onelayer as ol
 from chebyshev_counts import Counts, chebyshev_counts
+from onelayer.common.numbers import at_least, at_most
 from onelayer.experiments.peers import PEERS, PeerResult, compare_peers
 from onelayer.experiments.peers.task import Clock, observed_error
 from page import markdown, options, page_of, placed
@@ -77,9 +78,15 @@ def size_table(results: Sequence[Result]) -> str:
 def size_cells(result: Result) -> list[str]:
     approx, certificate = result.approx, result.approx.certificate
     reads = dict(approx.facts.heads).get("read", 0)
-    bound = f"{certificate.bound:.3g}" if math.isfinite(certificate.bound) else "–"
+    bound = at_most(certificate.bound, 3) if math.isfinite(certificate.bound) else "–"
     numbers = [f"{approx.units:,}", f"{result.goal.units}", f"{reads}", f"{approx.parameters:,}"]
-    facts = [certificate.verdict, bound, f"{result.observed:.2g}", f"{approx.facts.total:.3g}", f"{result.seconds:.1f}"]
+    facts = [
+        certificate.verdict,
+        bound,
+        at_least(result.observed, 2),
+        f"{approx.facts.total:.3g}",
+        f"{result.seconds:.1f}",
+    ]
     counts = ["–" if count is None else f"{count:,}" if count < 1e7 else f"{count:.2g}" for count in result.counts]
     return [result.entry.title, f"{result.goal.tolerance:g}", *numbers, *facts, *counts]
 
@@ -94,10 +101,10 @@ def peer_cells(result: Result) -> list[str]:
     cells = [
         f"{result.entry.title}, {result.goal.tolerance:g}",
         f"{result.approx.parameters:,}",
-        f"{result.observed:.2g}",
+        at_least(result.observed, 2),
     ]
     for row in result.peers:
-        text = "–" if math.isnan(row.observed) else f"{row.observed:.2g}"
+        text = "–" if math.isnan(row.observed) else at_least(row.observed, 2)
         cells.append(f"**{text}**" if row.observed < result.observed else text)
     return [*cells, result.ratio("descent"), result.ratio("Levenberg–Marquardt")]
 
@@ -108,10 +115,10 @@ def readme_table() -> None:
     for title, formula, domain, tolerance, choices in README:
         a = ol.build(formula, domain, tolerance, **choices)
         c, f = a.certificate, a.facts
-        bound = f"{c.bound:.3g}" if math.isfinite(c.bound) else "–"
+        bound = at_most(c.bound, 3) if math.isfinite(c.bound) else "–"
         bound = bound if c.verdict == "CERTIFIED" else f"{bound} ({c.verdict})"
         how = f"{f.method}, {f.construction}" + (", float32" if "dtype" in choices else "")
-        cells = [title, f"{tolerance:g}", how, f"{a.units:,}", f"{a.parameters:,}", bound, f"{c.observed:.2g}"]
+        cells = [title, f"{tolerance:g}", how, f"{a.units:,}", f"{a.parameters:,}", bound, at_least(c.observed, 2)]
         print("| " + " | ".join([*cells, f"{f.total:.3g}", f"{f.seconds:.1f}"]) + " |", flush=True)
 
 

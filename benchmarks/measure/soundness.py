@@ -4,13 +4,16 @@ Random layers (gates with full values, maxima, ridges, memory tokens; scores up 
 tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxes of any size, near 0 or far from it. Every
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
 with 1 after a violation, with the seed that reproduces it. `--cases networks --engine bisect` takes any Transformers,
-LayerNorm and smooth activations included.
+LayerNorm and smooth activations included. `--cases statements` attacks what is said around the bound: tampered relative claims,
+points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back.
 """
 
 import argparse
+import itertools
 import json
 import math
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -21,6 +24,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 import hunting
+import statements
 
 CASES = {"layers": hunting.case, "networks": hunting.network}
 
@@ -33,11 +37,16 @@ def main() -> int:
     parser.add_argument("--boxes", type=int, default=20_000, help="budget of one proof")
     parser.add_argument("--engine", choices=["analytic", "bisect"], default="analytic")
     parser.add_argument(
-        "--cases", choices=sorted(CASES), default="layers", help="constructed layers, or any Transformers"
+        "--cases",
+        choices=[*sorted(CASES), "statements"],
+        default="layers",
+        help="constructed layers, any Transformers, or what is said around their bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")
     args = parser.parse_args()
+    if args.cases == "statements":
+        return attack_statements(args.minutes, args.seed, args.json)
     dtype = getattr(torch, args.dtype)
     engine = hunting.engine(args.engine, args.seconds, dtype, args.boxes)
     deadline = time.perf_counter() + 60 * args.minutes
@@ -70,12 +79,35 @@ def main() -> int:
     return 1 if violations else 0
 
 
+def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
+    """Every kind of attack in turn; prints how many there were and what turned out false."""
+    deadline, counts, false = time.perf_counter() + 60 * minutes, defaultdict[str, int](int), list[str]()
+    for number in itertools.count(1_000_000 * seed):
+        for kind in statements.KINDS:
+            if time.perf_counter() < deadline:
+                with tempfile.TemporaryDirectory() as folder:
+                    found = statements.attack(kind, number, Path(folder))
+                counts[kind] += 1
+                false += found
+                for line in found:
+                    print(f"VIOLATION {line}", flush=True)
+        if time.perf_counter() >= deadline:
+            break
+    print(f"statements, {minutes:g} minutes, attacks from {1_000_000 * seed:,} on")
+    print("| attack | number | violations |\n|---|---|---|")
+    for kind, count in counts.items():
+        print(f"| {kind.replace('_', ' ')} | {count:,} | {sum(line.startswith(kind) for line in false)} |")
+    if path:
+        path.write_text(json.dumps({"counts": counts, "violations": false}, indent=1))
+    return 1 if false else 0
+
+
 def kind(case: hunting.Case) -> str:
     if case.poisoned:
         return "weights not finite"
     if "*((x1-(" in case.target.text or case.target.text.startswith("3 + 0*x1"):
         return "equal to the target up to rounding"
-    where = ", part of a box" if case.target.domain.where else ""
+    where = ", part of a box" if case.target.domain.within else ""
     return f"{case.target.dimension}-D{where}"
 
 

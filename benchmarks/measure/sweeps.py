@@ -16,6 +16,7 @@ import onelayer as ol
 from onelayer.common.atomic import write_file
 from onelayer.experiments.study import Study
 from onelayer.experiments.study.fitted_rates import rate_table
+from onelayer.experiments.study.summary import result_text
 from onelayer.experiments.study.sweep import sweep_of
 from onelayer.views.study_figure import study_figures
 from page import DOCS, options, page_of, placed
@@ -32,13 +33,15 @@ def stored(name: str) -> Study:
 
 def keep(study: Study, name: str) -> Path:
     """Store a study's table in the documentation, with numbers to six digits."""
-    rows = [{k: _short(v) for k, v in row.items() if k not in LEFT_OUT or (k == "error" and v)} for row in study.rows]
+    rows = [
+        {k: _short(k, v) for k, v in row.items() if k not in LEFT_OUT or (k == "error" and v)} for row in study.rows
+    ]
     return Study(study.sweep, tuple(rows)).csv(DOCS / "studies" / f"{name}.csv")
 
 
-def _short(value: object) -> object:
+def _short(column: str, value: object) -> object:
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) >= 1000 else float(f"{value:.6g}")
+        return int(value) if value.is_integer() and abs(value) >= 1000 else float(result_text(value, column, 6))
     return value
 
 

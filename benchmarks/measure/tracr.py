@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from onelayer.approximation import Approximation
+from onelayer.common.numbers import at_most
 from onelayer.construction.gallery import tokens
 from onelayer.construction.gallery.tokens import (
     CopyWhere,
@@ -76,7 +77,7 @@ def rows(runs: list[Run], everything: bool) -> list[list[str]]:
         double = entry(**program.parameters)
         seconds = time.process_time() - start
         single = entry(**program.parameters, dtype="float32")
-        bounds = [f"{a.certificate.bound:.1e}" for a in (double, single)]
+        bounds = [at_most(a.certificate.bound, 2) for a in (double, single)]
         c = double.model.config
         size = (1, c.heads, c.d_model, c.ffn_width, f"{double.parameters:,}", f"{seconds:.2f}")
         mistakes = [wrong(a, program, x) for a in (double, single)]

@@ -1,28 +1,32 @@
 """Approximation: a model, what it approximates, and what is proved about it."""
 
+import copy
 import math
 import textwrap
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .common.checks import require_seconds
+from .common.checks import require_choice, require_seconds
 from .common.errors import InputError
-from .common.numbers import at_most
+from .common.numbers import exact
 from .common.progress import Progress
 from .common.table import Table
 from .model.explanation import Explanation, explain
 from .model.history import History
+from .model.point_layer import PointLayer
 from .model.transformer import SingleLayerTransformer
 from .proof.boxes import Covering
 from .proof.certificate import Certificate
 from .proof.claim import Claim
 from .proof.decision import covering
+from .proof.scope import Scope
 from .target.decoding import Decoding
 from .target.description import Description, Outside
 from .target.domain import Domain
@@ -39,21 +43,34 @@ CHUNK = 2**22  # attention weights or hidden units held at a time when evaluatin
 
 @dataclass(frozen=True)
 class Facts:
-    """How an approximation came about, kept in its folder: heads in order as (kind, count), Σ|c|, seconds, units."""
+    """How an approximation came about, kept in its folder: heads in order as (kind, count), Σ|c|, seconds, units.
+
+    Sizes of the weights are None where they are not known, as for trained layers.
+    """
 
     method: str
     construction: str
     layout: str  # "token", "wide" or "heads", or "position": every token is read out
     heads: tuple[tuple[str, int], ...]
     units: int
-    total: float  # Σ|c|: how much the heads cancel
+    total: float | None = None  # Σ|c|: how much the heads cancel
     seconds: float = 0.0
     seed: int = 0
     places: tuple[int, ...] = (0,)  # rows of the model that hold the outputs
     notes: tuple[str, ...] = ()
-    amplitude: float = 0.0  # the most that all heads together can contribute: float32 rounding is proportional to it
-    largest_score: float = 0.0  # sharp heads make certificates expensive
+    amplitude: float | None = (
+        None  # the most that all heads together can contribute: float32 rounding is proportional to it
+    )
+    largest_score: float | None = None  # sharp heads make certificates expensive
     story: str = ""  # what every head does, in words
+
+    @property
+    def sizes(self) -> list[tuple[str, str]]:
+        """Rows of a table: Σ|c|, amplitude and largest score, those that are known."""
+        sums = {"Σ|c|": self.total, "amplitude": self.amplitude}
+        known = {name: f"{size:.4g}" for name, size in sums.items() if size is not None}
+        rows = [(", ".join(known), ", ".join(known.values()))] if known else []
+        return rows if self.largest_score is None else [*rows, ("largest score", f"{self.largest_score:.4g}")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,25 +125,59 @@ class Approximation:
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, of the same kind as x (NumPy array or torch tensor).
 
-        The certificate covers the domain only: for points outside, `outside` says whether to answer all the same
-        ("allow"), to refuse ("error") or to answer at the nearest point of the box ("clip").
+        The certificate does not speak of every point (`covers`). `outside` says whether to answer all the same ("allow"),
+        to refuse points that are not covered ("error"), or to answer for the nearest point of the box ("clip"), which
+        may not be covered either: the certificate then says nothing about T(x) − f(x) at the point given.
+
+        The layer computes in the dtype of its weights; a tensor is answered in its own dtype, on its own device, and with
+        gradients if it has them (`x.requires_grad`). The certificate speaks of the answer before it is rounded to that dtype.
         """
-        return self.call_with(lambda batch: self.values_of(self.model, batch), x, outside)
+        return self.call_with(lambda batch: self.values_of(self.model, batch.to(self.model.W_E.device)), x, outside)
 
     def call_with(self, values: Callable[[Tensor], Tensor], x: Any, outside: Outside) -> Any:
         """`values` [batch, D] → [batch, outputs] at x, in the shapes and kinds that `__call__` takes and returns."""
         d = self.description
+        require_choice("outside", outside, get_args(Outside))
+        if outside == "error":
+            self.require_covered(x)
+        placed = d.clipped if outside == "clip" else lambda batch: batch
+        if not self.same_dtype:
+            warnings.warn(f"nothing is proved about these values of {self._changed}", stacklevel=3)
         if isinstance(x, Tensor):
             batch, single = d.batch(x.to(self.model.W_E.dtype))
-            return d.shaped(values(d.placed(batch, outside)), single)
+            with torch.set_grad_enabled(x.requires_grad and torch.is_grad_enabled()):
+                y = d.shaped(values(placed(batch)), single)
+            return y.to(x) if x.is_floating_point() else y.to(x.device)
         try:
             given = torch.from_numpy(np.array(x, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise InputError("numbers as input", f"{type(x).__name__}: {error}", "pass an array of numbers") from None
         batch, single = d.batch(given.to(self.model.W_E.dtype))
         with torch.no_grad():
-            y = d.shaped(values(d.placed(batch, outside)), single).numpy()
-        return y[()] if y.ndim == 0 else y
+            y = d.shaped(values(placed(batch)), single).cpu()
+        found = y.float().numpy() if y.dtype == torch.bfloat16 else y.numpy()  # NumPy has no bfloat16
+        return found[()] if found.ndim == 0 else found
+
+    def covers(self, x: Any) -> Any:
+        """Whether the certificate speaks of a point exactly as it is given: an array of bools, or a bool for one point.
+
+        True only if it is certain: the point lies in the box, the condition `within` is proved there, every jump of
+        `where(…)` is farther away than the margin, all numbers are of the layer's float type, and the weights are those
+        that were certified. False for memorised samples, which the layer does not keep.
+        """
+        covered, single = self._scope.covers(x)
+        covered &= self.unchanged
+        return bool(covered[0]) if single else covered
+
+    def require_covered(self, x: Any, name: Callable[[int], str] | None = None) -> None:
+        """Refuse points that are not covered and say why; `name` says what to call a point in the message."""
+        self.require_unchanged()
+        self._scope.require(x, name)
+
+    @property
+    def _scope(self) -> Scope:
+        formula = self.target.formula if self.target is not None else None
+        return Scope(self.description, formula, self.certificate.margin, self.model.W_E.dtype)
 
     def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
         """The same layer with linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
@@ -136,7 +187,7 @@ class Approximation:
 
     def answer(self, x: Any) -> Any:
         """The whole numbers, tokens or labels that T(x) stands for; right wherever the proved bound is below ½."""
-        return self.decode(self(x.detach().numpy() if isinstance(x, Tensor) else x))
+        return self.decode(self(x.detach().cpu().numpy() if isinstance(x, Tensor) else x))
 
     def decode(self, y: Any) -> Any:
         """The whole numbers, tokens or labels that values y = T(x) stand for."""
@@ -173,19 +224,45 @@ class Approximation:
             raise InputError("one point to explain", f"{len(batch)} points", "pass one point")
         return explain(self.model, self.as_tokens(batch), self.facts.heads, self.facts.places, self.token_names())
 
+    def module(self) -> PointLayer:
+        """T as an ordinary `nn.Module` from [batch, D] to [batch, m], to be a part of a larger network.
+
+        It has its own copy of the weights: train it, move it or change its dtype, and the approximation stays what it is. The
+        certificate is about the approximation alone.
+        """
+        return PointLayer(copy.deepcopy(self.model), self.facts.places, self.vocabulary)
+
+    @property
+    def same_dtype(self) -> bool:
+        """Whether the weights still have the dtype that was certified: `.half()` and the like take the proof away."""
+        return str(self.model.W_E.dtype) == f"torch.{self.certificate.arithmetic}"
+
     @property
     def unchanged(self) -> bool:
         """Whether the weights are those that the certificate is about."""
-        return self.certificate.weights == self.model.fingerprint()
+        return self.same_dtype and self.certificate.weights == self.model.fingerprint()
+
+    @property
+    def _changed(self) -> str:
+        """What weights are, if not those of the certificate."""
+        now = str(self.model.W_E.dtype).removeprefix("torch.")
+        how = "" if self.same_dtype else f", from {self.certificate.arithmetic} to {now}"
+        return f"a model that was changed after it was certified{how}"
 
     def require_unchanged(self) -> None:
         """Refuse a model that is not the one that the certificate is about."""
+        self.require_same_dtype()
         if not self.unchanged:
-            raise InputError(
-                "the weights that the certificate is about",
-                "a model that was changed after it was certified",
-                "take the model as built, or certify the changed one (`ol.certify`)",
-            )
+            self._refuse()
+
+    def require_same_dtype(self) -> None:
+        """Refuse a model in another dtype than the certified one."""
+        if not self.same_dtype:
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        change = "take the model as built, or certify the changed one"
+        raise InputError("the weights that the certificate is about", self._changed, change)
 
     def save(self, folder: str | Path, overwrite: bool = False) -> Path:
         """Write the model folder: weights, target, certificate. Complete or absent, never half-written.
@@ -226,7 +303,7 @@ class Approximation:
         """
         from .deployment.files.streaming import evaluate_file
 
-        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite)
+        return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite).points
 
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
         """A plotly figure: overview, function, error, heads, weights, spectra, training; or contributions, attention or passes
@@ -245,23 +322,22 @@ class Approximation:
         return report(self, path, overwrite)
 
     def table(self) -> Table:
-        c = self.certificate
-        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
+        c, unchanged = self.certificate, self.unchanged
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
         where = {"data": "held-out samples", "samples": "stored samples"}.get(self.description.kind, "points")
         rows: list[tuple[object, ...]] = [
             ("target", self.target_text),
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),
             ("method", f"{self.facts.method}, construction {self.facts.construction}, layout {self.facts.layout}"),
-            ("verdict", c.verdict if self.unchanged else f"none: the weights were changed after they were {c.verdict}"),
-            ("tolerance", f"{c.tolerance:.4g}"),
-            ("bound (proved)", bound),
-            ("observed error", f"{c.observed:.4g} at {c.observed_points:,} {where}"),
+            ("verdict", c.headline if unchanged else f"none: {self._changed}"),
+            ("tolerance", c.tolerance_text),
+            ("bound (proved)", c.stated_bound if unchanged else "none proved"),
+            ("observed error", f"{c.observed_text} at {c.observed_points:,} {where}"),
+            *([("margin around jumps", exact(c.margin))] if c.margin else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),
             ("parameters", f"{self.parameters:,}"),
-            ("Σ|c|, amplitude", f"{self.facts.total:.4g}, {self.facts.amplitude:.4g}"),
-            ("largest score", f"{self.facts.largest_score:.4g}"),
+            *self.facts.sizes,
             ("seconds", f"{self.facts.seconds:.2f}"),
             *(("what heads do" if i == 0 else "", line) for i, line in enumerate(textwrap.wrap(self.facts.story, 100))),
             *(("note", note) for note in self.facts.notes),
@@ -278,7 +354,7 @@ class Approximation:
         """The input of the model, [batch, tokens, features], at points [batch, D]."""
         if self.vocabulary is not None:
             return self.description.one_hot(x)
-        return x.reshape(len(x), self.model.config.tokens, self.model.config.features_in)
+        return x.reshape(x.shape[0], self.model.config.tokens, self.model.config.features_in)
 
     def values_of(self, model: SingleLayerTransformer, x: Tensor) -> Tensor:
         """[batch, outputs], in chunks that bound the memory of the attention weights and of the hidden units."""

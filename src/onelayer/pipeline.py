@@ -10,7 +10,7 @@ import torch
 
 from .approximation import Approximation
 from .common.budget import Budget
-from .common.checks import known_options, require_seconds, require_seed
+from .common.checks import known_options, require_flag, require_seconds, require_seed
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
@@ -67,8 +67,9 @@ def build(
     `method="representative"` is the paper's construction: its size is known in advance and its bound is proved.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
-    The options from `shape` on are those of `Target`. Samples (X, Y) in place of a function are certified if `lipschitz` is
-    declared, and only observed otherwise.
+    The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and
+    as a formula where its operations allow that (modules of tokens: `distill`). Samples (X, Y) in place of a function are
+    certified if `lipschitz` is declared, and only observed otherwise.
     """
     require_seconds(seconds, "the build")
     budget = Budget(seconds)
@@ -77,6 +78,7 @@ def build(
         evaluation_error=evaluation_error, margin=margin, split=split, symmetric=symmetric,
     )  # fmt: skip
     require_tolerance(tolerance)
+    require_flag("relative", relative)
     scale = relative_to(target, tolerance, budget.share(RELATIVE_TIME)) if relative else None
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,

@@ -128,7 +128,7 @@ def test_options_reach_the_build(run):
     assert ol.load("f")(np.zeros((3, 2, 2))).shape == (3, 2, 2)
     _, out, _ = run("build", "x1*x2", "--within", "x1**2+x2**2<=1", "--lipschitz", "1,max(1,0)", *about)
     record = json.loads(out)
-    assert "declared" in record["plan"]["modulus"]
+    assert "derived" in record["plan"]["modulus"]  # what is declared of a formula is only checked
     assert "where x1**2+x2**2<=1" in record["certificate"]["domain"]
     solved = ["--domain", "0:1", "--eps", "0.01", "--json", "--out", "f", "--force", "--method", "solved"]
     _, out, _ = run(
@@ -260,11 +260,11 @@ def test_plan(run):
 
 def test_plan_refuses_what_does_not_fit(run):
     arguments = ["sin(x1)+sin(x2)", "--domain", "0:2*pi", "--eps", "1e-5"]
-    refused(run("plan", *arguments, "--method", "representative"), "heads", "method='solved'", "a tolerance of about")
+    refused(run("plan", *arguments, "--method", "representative"), "heads", "--method solved", "a tolerance of about")
     status, out, _ = run("plan", *arguments)
     assert status == 0
     assert "solved" in out
-    assert "asked: method='representative'" in out
+    assert "asked: --method representative" in out
 
 
 @pytest.mark.parametrize("eps", ["1e-17", "1e-280", "1e-312"])
@@ -278,6 +278,13 @@ def test_plan_of_nothing_is_one_refusal(run):
     assert (status, out, err.count("asked:")) == (2, "", 1)
 
 
+@pytest.mark.parametrize("shape", ["99999,99999", "999999999,999999999", "513,1"])
+def test_a_shape_of_too_many_variables_is_refused(run, shape):
+    refused(
+        run("build", "x1", "--domain", "0:1", "--eps", "0.1", "--shape", shape, "--out", "f"), "at most 512 variables"
+    )
+
+
 # ---- eval
 
 
@@ -289,17 +296,36 @@ def test_eval_at_a_point(run, folder):
     record = json.loads(out, parse_constant=pytest.fail)
     assert record["x"] == [0.5, -0.25]
     assert abs(record["y"] + 0.125) <= record["bound"] <= 0.5
-    assert record["inside"]
+    assert record["covered"] is True
 
 
 def test_eval_outside(run, folder):
     status, _, err = run("eval", folder, "-pi", "-2")
     assert (status, err.count("\n")) == (0, 1)
-    assert "outside the domain" in err
+    assert "not covered by the certificate, which asks for points in the domain" in err
     refused(run("eval", folder, "-pi", "-2", "--outside", "error"), "points in the domain")
     clipped = run("eval", folder, "-pi", "-2", "--outside", "clip")
     assert clipped[1] == run("eval", folder, "0", "-1")[1]
-    assert not json.loads(run("eval", folder, "-pi", "-2", "--json")[1])["inside"]
+    for option in ("allow", "clip"):
+        record = json.loads(run("eval", folder, "-pi", "-2", "--outside", option, "--json")[1])
+        assert (record["covered"], record["bound"]) == (False, None)
+
+
+def test_eval_where_the_certificate_is_silent(run):
+    """Within the margin of a jump, and at a number that is not float32: no bound, and the note says why."""
+    ol.build("where(x1 < 0.5, 0, 1)", [(0, 1)], 0.05, margin=0.1, method="solved").save("step")
+    ol.build("x1", [(0, 1)], 0.05, dtype="float32", method="solved").save("single")
+    for folder, x, why in (
+        ("step", "0.45", "more than 0.1 away from every jump"),
+        ("single", "0.1", "points in float32"),
+    ):
+        record = json.loads(run("eval", folder, x, "--json")[1])
+        assert (record["covered"], record["bound"]) == (False, None)
+        assert why in run("eval", folder, x)[2]
+        status, out, err = run("eval", folder, x, "--outside", "error")
+        assert (status, out, why in err) == (2, "", True)
+        record = json.loads(run("eval", folder, "0.25", "--json")[1])
+        assert (record["covered"], record["bound"] > 0) == (True, True)
 
 
 def test_eval_explain(run, folder):
@@ -332,7 +358,8 @@ def test_eval_csv(run, folder):
     assert Path("out.csv").read_text() == "\n".join(lines) + "\n"
     assert run("eval", folder, "--input", "in.csv")[1] == Path("out.csv").read_text()
     record = json.loads(run("eval", folder, "--input", "in.csv", "--json")[1])
-    assert record == {"points": 2, "columns": ["y"], "x": [[0.5, 1.0], [0.25, -0.5]], "y": [[v] for v in y]}
+    values = {"x": [[0.5, 1.0], [0.25, -0.5]], "y": [[v] for v in y], "covered": [True, True]}
+    assert record == {"points": 2, "uncovered": 0, "columns": ["y"]} | values
     assert sorted(os.listdir()) == ["in.csv", "out.csv"]
 
 

@@ -24,3 +24,30 @@ def test_tables_for_papers():
 
 def test_times_in_words():
     assert (duration(40.0), duration(300.0), duration(7800.0)) == ("40 s", "5 min", "2 h 10 min")
+
+
+WIDE = Table(
+    "wide", ("", "value"), [("target", "sin(x1) + " * 20 + "0"), ("note", "one word: " + "x" * 90), ("short", "1")]
+)
+
+
+def test_tables_fit_the_terminal(monkeypatch):
+    plain = WIDE.text()
+    assert str(WIDE) == plain  # not a terminal
+    for width in (40, 60, 80):
+        lines = WIDE.text(width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert [line[:6].strip() for line in lines if line[:6].strip()] == ["wide", "──────", "target", "note", "short"]
+        assert "".join("".join(lines[3:]).split()) == "".join("".join(plain.splitlines()[3:]).split())
+    assert WIDE.text(1000) == plain
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert str(WIDE) == WIDE.text(60)
+
+
+def test_many_columns_are_narrowed_together():
+    table = Table("many", ("name", "a", "b"), [("x" * 30, "first " * 6, 1.5), ("y", "z", 2.0)])
+    lines = table.text(40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert lines[3].endswith("1.5")
+    assert lines[-1].split() == ["y", "z", "2"]

@@ -24,6 +24,28 @@ def test_every_method_side_by_side():
         plans["trained"]
 
 
+def test_a_bound_without_rounding_is_called_that():
+    """The certificate of the layer that is built has the rounding, and a larger bound."""
+    plan = make_plan("sin(x1)", [(0, 1)], 0.1, method="representative")
+    assert plan.bound < ol.build("sin(x1)", [(0, 1)], 0.1, method="representative").certificate.bound
+    assert "bound (proved in exact arithmetic)" in str(plan)
+    assert plan.as_json()["known"] == "proved in exact arithmetic"
+    plans = make_plan("sin(x1)", [(0, 1)], 0.1)
+    assert [p.known for p in plans.plans] == ["proved in exact arithmetic", "estimate", "estimate"]
+    assert [row[-1] for row in plans.table().rows] == [p.known for p in plans.plans]
+    assert [row[-2] for row in plans.table().rows][1:] == [
+        "0.1",
+        "0.1",
+    ]  # nothing is rounded up where nothing is proved
+
+
+def test_a_planned_bound_names_what_was_declared():
+    target = ol.Target(lambda x: np.sin(x[:, 0]), [(0, 1)], lipschitz=1.0)
+    plan = make_plan(target, tolerance=0.1, method="representative")
+    assert "if |f(x) − f(y)| ≤ 1·|x − y|" in str(plan)
+    assert plan.as_json()["condition"] == "|f(x) − f(y)| ≤ 1·|x − y|"
+
+
 @pytest.mark.parametrize("method", ["solved", "polished"])
 @pytest.mark.parametrize("formula", ["sin(x1)+sin(x2)", "exp(-x1)*cos(3*x2)"])
 def test_the_estimate_is_of_the_right_size(as_user, formula, method):

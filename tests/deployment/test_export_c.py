@@ -99,8 +99,8 @@ def test_the_bound_holds_for_sums_of_softmax_averages(kind, dtype, tmp_path):
 def test_constructed_layers_of_every_kind(made, tmp_path):
     approximation = made()
     found = ol.export(approximation, tmp_path / "m.c", to="c", points=500)
-    sharp = 1 + approximation.facts.largest_score
-    assert found.difference <= 1e-13 * sharp * size_of(approximation) * (1 + approximation.facts.total)
+    sharp = 1 + (approximation.facts.largest_score or 0.0)
+    assert found.difference <= 1e-13 * sharp * size_of(approximation) * (1 + (approximation.facts.total or 0.0))
     assert found.bound is None or found.difference <= found.bound
 
 

@@ -319,11 +319,13 @@ def test_whatever_a_kill_leaves(product, whole, step, lost, cut, flip):
     output.unlink()
 
 
-@pytest.mark.parametrize("line", [b"9" * 17 + b" 0\n", b"9" * 5000 + b" 0\n", b"7 0\n", b"-1 0\n", b"x\n"])
+@pytest.mark.parametrize(
+    "line", [b"9" * 17 + b" 0 0\n", b"9" * 5000 + b" 0 0\n", b"7 0 0\n", b"-1 0 0\n", b"3 0\n", b"x\n"]
+)
 def test_a_journal_that_claims_too_much(line):
     """A batch that is not there does not count, and nothing as large is asked for."""
     with PartialValues(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
-        values.append(np.ones((3, 1)))
+        values.append(np.ones((3, 1)), 0)
     with Path("part/journal").open("ab") as file:
         file.write(line)
     with PartialValues(Path("part"), {"input": "same"}, np.dtype("float64"), 1) as values:
@@ -491,10 +493,30 @@ def test_json(product, run):
     x = points(2 * ROWS + 1)
     write("in.parquet", x)
     status, out, _ = run("eval", "product", "--input", "in.parquet", "--output", "out.parquet", "--json")
-    assert (status, json.loads(out)) == (0, {"points": 201, "columns": ["y"], "output": "out.parquet"})
+    assert (status, json.loads(out)) == (0, {"points": 201, "uncovered": 0, "columns": ["y"], "output": "out.parquet"})
     record = json.loads(run("eval", "product", "--input", "in.parquet", "--json")[1])
     assert record["x"] == x.tolist()
     assert np.array(record["y"])[:, 0].tolist() == read("out.parquet").tolist()
+
+
+@pytest.mark.usefixtures("small")
+def test_points_that_are_not_covered_are_counted(product, run):
+    """Also over an interruption, after which the first batches are not looked at again."""
+    product.save("product")
+    x = points(4 * ROWS + 1)
+    x[[3, 250, 399]] = 7.0
+    source = write("in.parquet", x)
+    with pytest.raises(Killed):
+        product.evaluate(source, "out.parquet", progress=killer(2))
+    status, _, err = run("eval", "product", "--input", "in.parquet", "--output", "out.parquet")
+    assert status == 0
+    assert err.splitlines()[-1] == "note: 3 of 401 points are not covered by the certificate"
+    assert "resuming" in err
+    status, out, err = run("eval", "product", "--input", "in.parquet", "--json")
+    record = json.loads(out)
+    assert (record["points"], record["uncovered"]) == (401, 3)
+    assert np.flatnonzero(~np.array(record["covered"])).tolist() == [3, 250, 399]
+    assert err == "note: 3 of 401 points are not covered by the certificate\n"
 
 
 @pytest.mark.long

@@ -90,17 +90,13 @@ BAD = {
     "x1**(1e300**1000)": "too large",
     "x1**1000.5": "too large",
     "x1**(1/0)": "divides by zero",
-    "x1^2": "**",
-    "x1 − 1": "minus",
     "x1 # note": "comments",
-    "x": "'x'",
     "x0": "'x0'",
-    "y + 1": "'y'",
-    "sine(x1)": "did you mean sin",
+    "sine(x1)": "write sin(x1)",
     "sin": "without arguments",
     "sin()": "0 arguments",
     "sin(x1, x2)": "2 arguments",
-    "min(x1)": "1 arguments",
+    "min(x1)": "1 argument in",
     "where(x1 < 0, x1)": "2 arguments",
     "sin(x=x1)": "named or starred",
     "sin(*x1)": "named or starred",
@@ -117,10 +113,10 @@ BAD = {
     "x1, x2": ";",
     "x1;": "empty output",
     "x1;;x2": "empty output",
-    "x1 // 2": "FloorDiv",
-    "x1 % 2": "Mod",
-    "x1 @ x2": "MatMult",
-    "~x1": "Invert",
+    "x1 // 2": "the operator // in",
+    "x1 % 2": "the operator % in",
+    "x1 @ x2": "the operator @ in",
+    "~x1": "the operator ~ in",
     "x1 < 2": "condition",
     "1 + (x1 < 2)": "condition",
     "not x1": "condition",
@@ -141,7 +137,7 @@ BAD = {
     "1" * 9_000: "characters",
     "x99999999999": "x10000",
     "x1\0": "unprintable",
-    "x1 x2": "not an expression",
+    "x1 x2": "write x1*x2",
     "(x1": "not an expression",
     "x1)": "not an expression",
     "1and 2": "condition",
@@ -196,7 +192,7 @@ def test_any_text_is_read_or_refused(text):
 
 def test_refuses_what_is_no_text(as_user):
     for thing in (None, 3, b"x1", ["x1"]):
-        with pytest.raises(InputError, match="str"):
+        with pytest.raises(InputError, match=f"found: {type(thing).__name__}; change: pass the formula as text, a str"):
             parse(thing)
 
 

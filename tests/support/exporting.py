@@ -19,7 +19,8 @@ def wrapped(model: SingleLayerTransformer, places: tuple[int, ...] | None = None
     """A model as an Approximation on [−1, 2]^D, of nothing in particular."""
     c = model.config
     places = tuple(range(c.places)) if places is None else places
-    certificate = Certificate(1.0, math.inf, 0.0, 0, "none", "anywhere", weights=model.fingerprint())
+    arithmetic = str(model.W_E.dtype).removeprefix("torch.")
+    certificate = Certificate(1.0, math.inf, 0.0, 0, "none", "anywhere", arithmetic, weights=model.fingerprint())
     facts = Facts("trained", "", "position", (("trained", c.heads),), c.heads, 0.0, places=places)
     domain = domain_of([(-1, 2)] * (c.tokens * c.features_in))
     shape = (len(places), c.features_out) if len(places) > 1 else (c.features_out,)

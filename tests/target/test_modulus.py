@@ -116,8 +116,8 @@ def test_declared_and_estimated():
     f = Target(lambda x: np.sin(3 * x[:, 0]), [(0, 2)])
     assert f.modulus.kind == "estimated"
     assert 3.0 <= f.modulus.lipschitz[0] <= 5.0
-    assert Target("x1", [(0, 1)], lipschitz=2.0).modulus.kind == "declared"
-    declared = Target("x1", [(0, 4)], modulus=lambda r: r).modulus
+    assert Target(lambda x: x[:, 0], [(0, 1)], lipschitz=2.0).modulus.kind == "declared"
+    declared = Target(lambda x: x[:, 0], [(0, 4)], modulus=lambda r: r).modulus
     assert 1.0 <= declared.omega(0.25) <= 1.0 + 1e-15  # a quarter of a side of length 4, rounded up
 
 

@@ -105,7 +105,7 @@ VALUES = SPREAD.sum(axis=1)
         (lambda: ol.Target((torch.zeros(2, dtype=torch.bfloat16), VALUES[:2])), "numbers as X"),
         (lambda: ol.Target((SPREAD[:, None], VALUES), shape=(2, 1)), "shape (1, 2), as X has it"),
         (lambda: ol.Target((np.zeros((20, 2, 1, 1)), VALUES)), "reshape the data"),
-        (lambda: ol.Target((SPREAD, VALUES), output_shape=(2,)), "output_shape with 1 entries"),
+        (lambda: ol.Target((SPREAD, VALUES), output_shape=(2,)), "`output_shape` for 1 output"),
         (lambda: ol.Target((SPREAD, VALUES), split=-1), "split"),
         (lambda: ol.Target((SPREAD, VALUES), modulus=lambda r: r), "declare lipschitz"),
         (lambda: ol.Target((SPREAD, VALUES), lipschitz=-1.0), "lipschitz"),

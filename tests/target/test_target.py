@@ -1,12 +1,15 @@
 """Targets and domains: formulas and callables, shapes, outward rounding, and one clear line for everything wrong."""
 
+import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 from flint import arb, ctx
 
+import onelayer as ol
 from onelayer import InputError, Target
 from onelayer.target.domain import domain_of
 from onelayer.target.target import target_of
@@ -22,6 +25,54 @@ def test_ends_are_rounded_outward():
     assert math.nextafter(d.upper[0], 0.0) < 2 * math.pi + 1e-15
     assert d.ends[0] == ("0", "2*pi")
     assert str(d).startswith("x1 in [0, 2*pi], x2 in [-sqrt(2), 0.1]")
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, float])
+def test_the_text_of_an_end_is_the_number_that_is_used(kind):
+    """0.1 in float32 is above 1/10: a text "0.1" would promise points that are not in the box."""
+    d = domain_of([(kind(0.1), kind(0.7))])
+    assert d.ends == ((repr(d.lower[0]), repr(d.upper[0])),)
+    assert (d.lower[0], d.upper[0]) == (float(kind(0.1)), float(kind(0.7)))
+    assert f"[{d.lower[0]!r}, {d.upper[0]!r}]" in str(d)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint64])
+def test_whole_ends_too_long_for_a_float_are_rounded_outward(kind):
+    low, high = 2**53 + 1, 2**54 + 1
+    d = domain_of([(kind(low), kind(high))])
+    assert d.ends == ((str(low), str(high)),)
+    assert Fraction(d.lower[0]) <= low < high <= Fraction(d.upper[0])
+
+
+def test_numbers_longer_than_floats_are_refused():
+    with pytest.raises(InputError, match="a number or a constant formula"):
+        domain_of([(np.longdouble("0.1"), 1)])
+
+
+def test_a_checked_folder_says_the_ends_that_were_given(tmp_path):
+    ol.build("x1", [(np.float32(0.1), np.int64(2))], 0.1, method="solved").save(tmp_path / "f")
+    text, box = (json.loads((tmp_path / "f/target.json").read_text())[key] for key in ("ends", "lower"))
+    assert float(text[0][0]) == box[0] == float(np.float32(0.1))
+    assert ol.check(tmp_path / "f").verdict == "VALID"
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize(
+    "one", [(0, 1), [0, 1], (np.float32(0), np.int64(1)), np.array([0.0, 1.0]), "0:1", {"x1": (0, 1)}]
+)
+def test_one_variable_needs_no_list(one):
+    d = domain_of(one)
+    assert (d.names, d.lower, d.upper) == (("x1",), (0.0,), (1.0,))
+
+
+@pytest.mark.usefixtures("as_user")
+def test_a_domain_as_text():
+    assert domain_of("0:1, -1:2*pi") == domain_of([("0", "1"), ("-1", "2*pi")])
+    assert domain_of("T=280:350").names == ("T",)
+    assert domain_of(("0", "2*pi")) == domain_of([("0", "2*pi")])
+    for wrong in ("0", "0:1:2", ["0:1", "0:1"], (0, None), (0, 1, 2), (True, False)):
+        with pytest.raises(InputError):
+            domain_of(wrong)
 
 
 def test_points_stay_in_the_box():
@@ -85,7 +136,7 @@ def nothing(x):
         (lambda: Target("sin(x3)", [(0, 1)]), "x3"),
         (lambda: Target(3, [(0, 1)]), "a formula or a callable"),
         (lambda: Target("x1", [(0, 1)], shape=(2, 2)), "n·d = 1"),
-        (lambda: Target("x1", [(0, 1)], output_shape=(3,)), "output_shape with 1 entries"),
+        (lambda: Target("x1", [(0, 1)], output_shape=(3,)), "`output_shape` for 1 output"),
         (lambda: Target(nothing, [(0, 1)]), "2 points in, 2 values out"),
         (lambda: Target("1/x1", [(-1, 1)]), "no finite value near x = ("),
         (lambda: Target("1/x1", [(-1, 1)], within="x1 > 0")(np.array([[0.0]])), "at x = [0.0]"),

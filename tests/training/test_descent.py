@@ -269,6 +269,13 @@ def test_going_on_from_a_construction_bit_by_bit(tmp_path):
     assert again.model.fingerprint() == whole.model.fingerprint()
 
 
+def test_a_start_has_the_same_function_however_it_is_typed():
+    built = ol.build("2*x**2", {"x": (0, 1)}, 0.1)
+    assert ol.train("f(x) = 2x²", [(0, 1)], init=built, steps=2, samples=50).target.text == "2*x**2"
+    with pytest.raises(ol.InputError, match="an Approximation of 3x²"):
+        ol.train("3x²", [(0, 1)], init=built, steps=2)
+
+
 def test_a_start_of_another_shape_is_refused():
     X = np.random.default_rng(0).random((30, 2))
     built, stored = ol.build("x1 + x2", [(0, 1)] * 2, 0.1), ol.memorize(X, ["a", "b", "c"] * 10)

@@ -1,13 +1,16 @@
 """Distillation: teachers constructed with a certificate, or one layer trained on what they answer."""
 
+import contextlib
 import inspect
 import itertools
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+import torch.utils.flop_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
@@ -17,8 +20,8 @@ import onelayer as ol
 from onelayer.apps.cli import main
 from onelayer.formula import evaluate, parse
 from onelayer.model.token_encoder import TokenEncoder
+from onelayer.target.as_formula import formula_of
 from onelayer.training.distill import OPTIONS
-from onelayer.training.distill.as_formula import formula_of
 from onelayer.training.distill.fidelity import FidelityMeter
 from onelayer.training.distill.result import Distillation
 from onelayer.training.distill.teachers import packaged, teacher_of
@@ -36,6 +39,9 @@ def network(*sizes, activation=nn.Tanh, seed=0, dtype=torch.float64):
         for p in made.parameters():
             p.copy_(torch.randn(p.shape, generator=generator) / 2)
     return made.eval()
+
+
+LINE = network(1, 1)
 
 
 class Deep(nn.Module):
@@ -110,6 +116,79 @@ def half_awake():
     return made
 
 
+class Disguised(nn.Linear):
+    """Looks as if torch had parametrised it, and has a forward of its own."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.parametrizations = nn.ModuleDict({"weight": nn.Identity()})
+
+    def forward(self, x):
+        return 3 * super().forward(x)
+
+
+class DisguisedTanh(nn.Tanh):
+    def __init__(self):
+        super().__init__()
+        self.parametrizations = nn.ModuleDict({"weight": nn.Identity()})
+
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class Doubling(torch.Tensor):
+    """A tensor that functions of torch treat in their own way."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        found = super().__torch_function__(function, types, args, kwargs or {})
+        return 2 * found if function is nn.functional.linear else found
+
+
+class Halved(nn.Module):
+    """Half the weight, but only where no gradients are recorded, as when a teacher answers."""
+
+    def forward(self, weight):
+        return weight if torch.is_grad_enabled() else weight / 2
+
+
+def called():
+    made = network(2, 3, 1)
+    made[0]._call_impl = lambda x: x[:, :1].expand(-1, 3)
+    return made
+
+
+def in_place_compiled():
+    made = network(2, 3, 1)
+    made[0].compile(backend=lambda graph, inputs: lambda *given: [3 * part for part in graph(*given)])
+    return made
+
+
+def reclassed():
+    made = nn.Sequential(nn.Linear(2, 1))
+    made[0].__class__ = Tripled
+    return made
+
+
+def with_weight(weight):
+    made = nn.Sequential(nn.Linear(2, 1))
+    del made[0].weight
+    made[0].weight = weight
+    return made
+
+
+def half_parametrised():
+    made = nn.Linear(2, 1)
+    nn.utils.parametrize.register_parametrization(made, "weight", Halved())
+    return made
+
+
+def hooked_parametrisation():
+    made = nn.utils.parametrizations.weight_norm(nn.Linear(2, 1))
+    made.parametrizations.weight[0].register_forward_hook(lambda module, given, found: 2 * found)
+    return made
+
+
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -121,10 +200,54 @@ def half_awake():
         patched(1),
         half_awake(),
         nn.Sequential(nn.Linear(2, 1, dtype=torch.complex64)),
+        nn.Sequential(Disguised(2, 1)),
+        nn.Sequential(nn.Linear(2, 1), DisguisedTanh()),
+        called(),
+        in_place_compiled(),
+        reclassed(),
+        with_weight(nn.Parameter(torch.ones(1, 2)).as_subclass(Doubling)),
+        with_weight(torch.ones(1, 2).to_sparse()),
+        with_weight(torch.ones(1, 3)),
+        half_parametrised(),
+        hooked_parametrisation(),
     ],
 )
 def test_a_module_that_does_not_do_what_its_class_does_has_no_formula(teacher):
     assert formula_of(teacher, XY) is None
+
+
+class Negating(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        return -found if function is nn.functional.linear else found
+
+
+@contextlib.contextmanager
+def global_hook(register):
+    handle = register(lambda module, given, *found: None)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda: global_hook(nn.modules.module.register_module_forward_hook),
+        lambda: global_hook(nn.modules.module.register_module_forward_pre_hook),
+        lambda: global_hook(partial(nn.modules.module.register_module_forward_hook, always_call=True)),
+        Negating,
+        lambda: torch.utils.flop_counter.FlopCounterMode(display=False),
+    ],
+)
+def test_what_changes_all_modules_leaves_no_formula(changed):
+    teacher = network(2, 3, 1)
+    with changed():
+        assert formula_of(teacher, XY) is None
+    assert formula_of(teacher, XY) is not None
+    with torch.device("cpu"):
+        assert formula_of(teacher, XY) is not None
 
 
 def test_parametrised_weights_have_a_formula_as_long_as_they_stay():
@@ -155,16 +278,21 @@ def test_parametrised_weights_have_a_formula_as_long_as_they_stay():
 )
 def test_a_teacher_that_is_no_function_of_its_input_is_refused(teacher):
     before = {name: t.clone() for name, t in teacher.state_dict().items()}
-    with pytest.raises(ol.InputError, match=r"teacher\.eval"):
-        ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=5.0, lipschitz=9.0)
+    with pytest.raises(ol.InputError, match=r"\.eval\(\)"):
+        ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=5.0)
     assert all(torch.equal(t, before[name]) for name, t in teacher.state_dict().items())
 
 
 def test_a_teacher_that_answers_differently_each_time_is_refused():
     count = itertools.count()
     options = {"tolerance": 3.0, "lipschitz": 100.0, "method": "representative"}
+
+    def restless(x):
+        return x[:, 0] + next(count)
+
+    built = ol.build(restless, [(0, 1)], **options)
     with pytest.raises(ol.InputError, match="two different answers"):
-        ol.distill(lambda x: x[:, 0] + next(count), domain=[(0, 1)], **options)
+        ol.distill(restless, built)
 
 
 def test_a_teacher_lost_in_its_own_rounding_is_not_certified():
@@ -202,7 +330,8 @@ def test_a_declared_constant_certifies_what_has_no_formula():
         teacher[2].weight.copy_(torch.tensor([[0.05, -0.05, 0.05, 0.0]]))
     observed = ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=0.5)
     assert observed.approximation.certificate.verdict == "UNDECIDED"
-    found = ol.distill(teacher, domain=[(0, 1)] * 2, tolerance=0.5, lipschitz=0.6)
+    found = ol.distill(teacher, ol.build(teacher, [(0, 1)] * 2, 0.5, lipschitz=0.6))
+    assert found.how.endswith("by the declared Lipschitz constant")
     assert found.approximation.certificate.verdict == "CERTIFIED"
     assert any("declared" in a for a in found.approximation.certificate.assumptions)
 
@@ -235,6 +364,38 @@ def test_inputs_that_were_learned_from_do_not_judge():
         ol.distill(Deep().eval(), tokens, judge=(tokens[:5], None), **options)
     with pytest.raises(ol.InputError, match="copies"):
         ol.distill(network(2, 3, 1), np.ones((50, 2)), heads=2, width=8, d_model=8, steps=2)
+
+
+class Unmasked(Deep):
+    """A teacher that takes tokens alone."""
+
+    def forward(self, tokens):
+        return super().forward(tokens, torch.ones_like(tokens, dtype=torch.bool))
+
+
+class Optional(Unmasked):
+    def forward(self, tokens, loud=False):
+        assert loud is False
+        return super().forward(tokens)
+
+
+class Masked(Deep):
+    def forward(self, tokens, attention_mask=None):
+        assert attention_mask is not None
+        return super().forward(tokens, attention_mask)
+
+
+@pytest.mark.parametrize("kind", [Unmasked, Optional, Masked])
+def test_teachers_are_called_with_a_mask_only_if_they_take_one(kind):
+    options = {"heads": 2, "width": 16, "d_model": 8, "steps": 3, "every": 3}
+    found = ol.distill(kind().eval(), sequences(), **options)
+    assert found.fidelity == ol.distill(Deep().eval(), sequences(), **options).fidelity
+    there = torch.arange(6) < torch.randint(2, 7, (200, 1), generator=torch.Generator().manual_seed(1))
+    if kind is Masked:
+        ol.distill(kind().eval(), sequences(), mask=there, **options)
+    else:
+        with pytest.raises(ol.InputError, match="takes a mask, as there is padding"):
+            ol.distill(kind().eval(), sequences(), mask=there, **options)
 
 
 def test_one_answer_for_a_sequence_is_learned():
@@ -426,9 +587,12 @@ def test_nothing_global_is_touched():
         (lambda: ol.distill(Deep().eval(), sequences(), domain=[(0, 1)]), "inputs or a domain"),
         (lambda: ol.distill(3, domain=[(0, 1)]), "can be called"),
         (lambda: ol.distill(network(2, 1), domain=3), "a domain"),
-        (lambda: ol.distill(network(1, 1), domain=[(0, 1)], within="abs(x1 - 0.12345) <= 1e-9"), "points in it"),
+        (lambda: ol.distill(LINE, ol.build(LINE, [(0, 1)], within="abs(x1 - 0.12345) <= 1e-9")), "points in it"),
+        (lambda: ol.distill(LINE, ol.build("x1", [(0, 1)])), "approximation of the teacher itself; found: one of x1"),
+        (lambda: ol.distill(LINE, ol.build("x1", [(0, 1)]), steps=9), "on a domain; found: steps"),
+        (lambda: ol.distill(LINE, domain=[(0, 1)], lipschitz=3.0), "Target"),
         (lambda: ol.distill(Deep(dropout=0.1), sequences()), "answers the same"),
-        (lambda: ol.distill(Deep().eval(), sequences(), lipschitz=3.0, units=2), "on tokens; found: lipschitz, units"),
+        (lambda: ol.distill(Deep().eval(), sequences(), shape=(2, 3), norm="pre"), "on tokens; found: norm, shape"),
         (lambda: ol.distill(network(2, 1), domain=[(0, 1)] * 2, heads=3), "on a domain; found: heads"),
         (lambda: ol.distill(network(2, 3, 1), np.ones((9, 2)), read="logits"), "on real inputs; found: read"),
         (lambda: ol.distill(Deep().eval(), sequences(), heads=3, d_model=8), "multiple of heads"),

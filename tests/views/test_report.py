@@ -92,5 +92,5 @@ def test_bad_input(tmp_path):
         ol.report("folder")
     with pytest.raises(ol.InputError, match="is a folder"):
         KINDS["kink"]().report(tmp_path)
-    with pytest.raises(ol.InputError, match="a file name"):
+    with pytest.raises(ol.InputError, match="a path"):
         KINDS["kink"]().report(None)

@@ -224,12 +224,17 @@ def test_a_folder_says_what_was_certified(tmp_path):
 
 
 def test_a_plan_is_shown_only_if_it_was_followed(tmp_path):
-    """A folder keeps no declared constants, so the plan cannot be made again."""
-    approx = ol.build("sin(x1)", [(0, 1)], 0.3, method="representative", lipschitz=5.0)
+    """A folder keeps no declared constants, so where nothing is derived the plan cannot be made again."""
+    approx = ol.build("1/x1", [(0, 1)], 60.0, within="x1 >= 0.1", method="representative", lipschitz=100.0)
     assert plan_followed(approx).units == approx.units
     loaded = ol.load(approx.save(tmp_path / "f"))
     assert plan_followed(loaded) is None
-    assert "planned but not built" in loaded.report(tmp_path / "r.html").read_text()
+    made = "The plan, made before building"
+    assert made in approx.report(tmp_path / "r.html").read_text()
+    assert made not in loaded.report(tmp_path / "r.html").read_text()
+    other = ol.build("x1", [(0, 1)], 0.5).report(tmp_path / "r.html").read_text()
+    assert made not in other
+    assert "planned but not built" in other
 
 
 def test_numpy_seeds_and_endless_proofs(tmp_path, as_user):

@@ -1,7 +1,6 @@
 """The independent checker: it confirms true certificates, refutes false ones, and shares nothing with the library."""
 
 import ast
-import hashlib
 import json
 import math
 import shutil
@@ -18,20 +17,18 @@ from safetensors.torch import save_file
 
 import onelayer as ol
 from cases import built, loud, plain_config, random_layer, random_model
-from checking import SOURCE, check, checker
+from checking import SOURCE, by_hand, check, checker, forged, numbers
 from exact import exact_model, within
 from onelayer.approximation import Approximation, Facts
 from onelayer.layer.arithmetic import FLOAT32
-from onelayer.layer.assemble import assemble, frame_of, head_kinds, outputs_of
 from onelayer.layer.heads import Gates, Hinges, Maxima
 from onelayer.layer.layer import gate_layer
-from onelayer.layer.magnitudes import total_of
 from onelayer.layer.reading import form_of_model
 from onelayer.layer.rounding.deployed import deployed_rounding
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.decision import deployment_of
 
-LINES = 1370  # the whole checker, docstrings and all: one file to read
+LINES = 2148  # the whole checker, docstrings and all: one file to read
 
 SQUARE = [(0, 1)] * 2
 TRUE = {
@@ -97,35 +94,6 @@ def test_its_own_bound_is_close_to_the_truth(folders, tmp_path, name):
     assert found.verdict == "INVALID"
     assert "above the claimed" in found.reason
     assert found.box is not None
-
-
-def forged(source, destination, certificate=lambda r: r, target=lambda t: t, weights=None, stale=False):
-    """A copy with edits; all digests are made to fit unless `stale`."""
-    shutil.copytree(source, destination)
-    paths = [destination / name for name in checker.FILES]
-    if weights is not None:
-        with safe_open(paths[0], framework="pt") as file:
-            about, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        weights(tensors)
-        save_file(tensors, paths[0], metadata=about)
-    paths[1].write_text(written(target(json.loads(paths[1].read_text()))))
-    record = json.loads(paths[2].read_text())
-    if not stale and weights is not None:
-        digest = hashlib.sha256()
-        for name, t in sorted(tensors.items()):
-            digest.update(f"{name} {t.dtype} {list(t.shape)}".encode() + t.numpy().tobytes())
-        record["weights"] = digest.hexdigest()
-    record = certificate(record)
-    if not stale:
-        record["sha256"] = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths[:2]}
-        record.pop("digest")
-        record["digest"] = hashlib.sha256(written(record).encode()).hexdigest()
-    paths[2].write_text(written(record))
-    return destination
-
-
-def written(record):
-    return json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def nudge(name, by):
@@ -290,21 +258,6 @@ def test_senseless_content_with_fitting_digests_is_never_valid(folders, tmp_path
     found = check(forged(folders("runge"), tmp_path / "f", **SENSELESS[name]), seconds=2.0)
     assert found.verdict == ("NOT CHECKABLE" if name == "undefined" else "INVALID"), str(found)
     assert "\n" not in found.reason
-
-
-def numbers(*rows):
-    return torch.tensor(rows, dtype=torch.float64)
-
-
-def by_hand(folder, formula, domain, layer, bound, **options):
-    """A folder with a layer made by hand and a claimed bound."""
-    target = ol.Target(formula, domain, **options)
-    model = assemble(layer, frame_of(target.domain), outputs_of(target))
-    claim = Certificate(bound, bound, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
-    facts = Facts(
-        "solved", "gates", "token", head_kinds(layer, outputs_of(target), "token"), layer.units, total_of(layer)
-    )
-    return Approximation.of(model, target, claim, facts).save(folder)
 
 
 def one_maximum(D, value, linear, bias, sharpness=1e5):

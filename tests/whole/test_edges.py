@@ -244,6 +244,37 @@ def test_what_underflows_may_be_made_large_again():
     assert ol.certify(model, ol.Target("0*x1", [(-0.3, 0.7)]), 0.6, seconds=2.0).bound >= deployed
 
 
+@pytest.mark.parametrize("method", ["analytic", "bisect"])
+@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize(("scale", "weight", "high"), [(2.0**-125, 2.0**125, 2.0**-12), (2.0**120, 1.0, 2.0**-130)])
+def test_a_normalised_input_may_underflow(method, flushed, scale, weight, high):
+    """T = fl(x·scale)·weight, where x·scale or x is subnormal: both engines charge what is lost, times what follows."""
+    config = LayerConfig(
+        tokens=1, features_in=1, features_out=1, d_model=1, heads=1, d_k=1, d_v=1, ffn_width=1, code="none",
+        residual=True, readout="position",
+    )  # fmt: skip
+    model = SingleLayerTransformer(config, dtype=torch.float32)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        model.scale.fill_(scale)
+        model.W_E.fill_(weight)
+        model.W_R.fill_(1.0)
+    model.eval().requires_grad_(False)
+    factor = scale * weight
+    target = ol.Target(f"x1*2**{int(np.log2(factor))}", [(0, high)])
+    x = torch.linspace(0, high, 1001, dtype=torch.float64).float().reshape(-1, 1, 1)
+    torch.set_flush_denormal(flushed)
+    try:
+        answers = model(x)
+    finally:
+        torch.set_flush_denormal(False)
+    error = float((answers.double() - x.double() * factor).abs().max())
+    assert error > 0 or (scale > 1 and not flushed)  # there is something to lose
+    proof = prove_by(method, model, Claim(target, 1.0), 0.0, Budget(5.0))
+    assert error <= proof.bound < math.inf
+
+
 def test_linear_heads_that_cancel_round_in_proportion_to_the_domain():
     s = 2.0**30
     config = LayerConfig(

@@ -106,6 +106,11 @@ def test_the_page_on_the_command_line_is_what_help_says():
     assert commands["PAGE"].read_text() == commands["page"](), "run: python docs/commands.py"
 
 
+def test_the_formula_language_is_up_to_date():
+    language = runpy.run_path(str(DOCS / "language.py"))
+    assert language["PAGE"].read_text() == language["page"](), "run: python docs/language.py"
+
+
 def test_docstrings_become_text():
     as_rst = runpy.run_path(str(DOCS / "conf.py"))["as_rst"]
     assert as_rst(["|T − f| ≤ x_1, `a_b`"]) == ["\\|T − f\\| ≤ x\\_1, ``a_b``", ""]

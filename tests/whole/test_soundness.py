@@ -8,6 +8,9 @@ import pytest
 import torch
 
 import hunting
+import onelayer as ol
+import statements
+from checking import checker
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import form_of
 
@@ -67,3 +70,17 @@ def test_a_case_is_the_same_every_time():
     assert str(a) == str(b)
     assert (a.layer.bias == b.layer.bias).all()
     assert replace(a, tolerance=1.0).tolerance != a.tolerance
+
+
+@pytest.mark.parametrize("kind", statements.KINDS)
+def test_nothing_around_a_bound_is_false(kind, tmp_path):
+    assert not [line for seed in range(3) for line in statements.attack(kind, seed, tmp_path / str(seed))]
+
+
+def test_the_attacks_would_find_a_false_statement(tmp_path, monkeypatch):
+    """A certificate that covered every point, a checker that believed every share, numbers rounded to the nearest."""
+    monkeypatch.setattr(ol.Approximation, "covers", lambda self, x: np.full(len(x), True))
+    monkeypatch.setattr(statements, "at_most", lambda value, digits: f"{value:.{digits}g}")
+    monkeypatch.setattr(statements, "check", lambda folder, seconds: checker.Verdict("VALID", ""))
+    for kind in ("margins", "float32_points", "relative_claims", "printed_numbers"):
+        assert any(statements.attack(kind, seed, tmp_path / f"{kind}{seed}") for seed in range(3)), kind

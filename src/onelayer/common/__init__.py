@@ -1,1 +1,1 @@
-"""What every room may use and what knows no room: errors, tables and numbers as text, complete files, the machine, budgets, progress, checks."""
+"""What every room may use, and what knows no room: errors, tables, numbers as text, files, the machine, budgets, checks."""

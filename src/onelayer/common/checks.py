@@ -1,4 +1,4 @@
-"""Checks of options: their names, whole numbers, shapes, seeds, seconds, and choices among a few words."""
+"""Checks of options: their names, paths, whole numbers, shapes, seeds, seconds, and choices among a few words."""
 
 import difflib
 import functools
@@ -6,7 +6,9 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
-from typing import ParamSpec, TypeVar
+from os import PathLike
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from .errors import InputError
 
@@ -36,17 +38,31 @@ R = TypeVar("R")
 
 
 def known_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse an option that the function does not have, and name the nearest one that it has."""
-    names, owner = list(inspect.signature(function).parameters), function.__qualname__.removesuffix(".__init__")
+    """The door of a public function: NumPy's numbers become Python's, and unknown options and wrong paths are refused.
+
+    For an option that the function does not have, the nearest one that it has is named.
+    """
+    parameters = inspect.signature(function).parameters
+    names, owner = list(parameters), function.__qualname__.removesuffix(".__init__")
+    paths = {name: p.annotation for name, p in parameters.items() if p.annotation in (str | Path, str | Path | None)}
 
     @functools.wraps(function)
     def checked(*args: P.args, **options: P.kwargs) -> R:
         for name in options:
             if name not in names:
                 raise InputError(f"an option of {owner}", name, _nearest(name, names))
-        return function(*args, **options)
+        for name, value in [*zip(names, args, strict=False), *options.items()]:
+            if name in paths and not isinstance(value, paths[name] | PathLike):
+                raise InputError(f"{name}, a path", f"{type(value).__name__}", "name a folder or a file")
+        call: Callable[..., R] = function
+        return call(*map(_plain, args), **{name: _plain(value) for name, value in options.items()})
 
     return checked
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy number as Python's, which can be written as JSON; anything else as it is."""
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
 
 
 def _nearest(name: str, names: list[str]) -> str:
@@ -74,7 +90,7 @@ def is_shape(value: object) -> bool:
 def require_whole(name: str, value: object, low: int, high: int) -> None:
     """`value` is a whole number from `low` to `high`."""
     if not (is_whole(value) and low <= int(value) <= high):  # type: ignore[call-overload]
-        raise InputError(f"{name}, a whole number from {low} to {high}", f"{value!r}", "give such a number")
+        raise InputError(f"{name}, a whole number from {low} to {high}", f"{value!r}", "choose a number in that range")
 
 
 def require_seed(seed: object) -> None:
@@ -92,6 +108,12 @@ def require_seconds(seconds: object, purpose: str, finite: bool = True) -> None:
     if not (is_number(seconds) and float(seconds) > 0 and (float(seconds) < math.inf or not finite)):  # type: ignore[arg-type]
         asked = "seconds, finite and above 0" if finite else "seconds above 0"
         raise InputError(asked, f"{seconds!r}", f"give the time that {purpose} may take")
+
+
+def require_flag(name: str, value: object) -> None:
+    """`value` is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name}, True or False", f"{value!r}", "give one of the two")
 
 
 def require_choice(name: str, value: object, choices: Iterable[str]) -> None:

@@ -14,12 +14,13 @@ def device_of(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
-        found = str(error).splitlines()[0][:100]
+        known = str(name).startswith(("cpu", "cuda"))
+        found = str(error).splitlines()[0][:100] if known else f"{name!r}"
     else:
         if device.type in ("cpu", "cuda"):
             return device
         found = f"{name!r}"
-    raise InputError("device 'cpu' or 'cuda', present on this machine", found, "use device='cpu'")
+    raise InputError("the device cpu or cuda, present on this machine", found, "use device='cpu'")
 
 
 @contextmanager

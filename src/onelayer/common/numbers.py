@@ -1,17 +1,28 @@
-"""Numbers as text that claims nothing false: an upper bound rounded up, a lower bound down, a point so that it reads back."""
+"""Numbers as text that claims nothing false: an upper bound rounded up, a lower bound down, a point so that it reads back.
 
+A text stands for the float that it reads back to: 0.1 is the float nearest to 1/10, here as in a certificate's file.
+"""
+
+import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 
-def at_most(value: float, digits: int = 4) -> str:
-    """A proved upper bound as text, rounded up, so that the printed number is proved too."""
-    return f"{float(Context(digits, ROUND_CEILING).create_decimal(value)):.{digits}g}"
+def at_most(value: float, digits: int = 4, limit: float = math.inf) -> str:
+    """A proved upper bound as text, rounded up, so that the printed number is proved too.
+
+    With all its digits where it keeps a limit, a tolerance say, that the rounded number would pass.
+    """
+    text = f"{value:.{digits}g}"
+    if not float(text) >= value:
+        text = f"{float(Context(digits, ROUND_CEILING).create_decimal(value)):.{digits}g}"
+    return exact(value) if value <= limit < float(text) else text
 
 
 def at_least(value: float, digits: int = 4) -> str:
     """A lower bound as text, rounded down."""
-    return f"{float(Context(digits, ROUND_FLOOR).create_decimal(value)):.{digits}g}"
+    text = f"{value:.{digits}g}"
+    return text if float(text) <= value else f"{float(Context(digits, ROUND_FLOOR).create_decimal(value)):.{digits}g}"
 
 
 def exact(value: float) -> str:
@@ -22,3 +33,8 @@ def exact(value: float) -> str:
 def point(values: Iterable[float]) -> str:
     """A point, every coordinate exact: (0.1, 3)."""
     return f"({', '.join(map(exact, values))})"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things: 1 argument, 2 arguments."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

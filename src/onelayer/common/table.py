@@ -1,7 +1,11 @@
 """Table: rows under column names, as text for a terminal, HTML for a notebook, Markdown and LaTeX for papers."""
 
 import html
+import shutil
+import sys
+import textwrap
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 
 def show(value: object) -> str:
@@ -17,6 +21,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
+NARROWEST = 8  # characters: columns are not made narrower than this to fit a terminal
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
@@ -34,12 +39,26 @@ class Table:
     rows: list[tuple[object, ...]] = field(default_factory=list)
 
     def __str__(self) -> str:
+        """As text; no wider than the terminal, if that is where it is printed."""
+        return self.text(shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+
+    def text(self, width: int | None = None) -> str:
+        """As text; cells are wrapped where lines would be longer than `width`."""
         lines = [self.columns, *(tuple(show(cell) for cell in row) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        while width is not None and sum(widths) + 2 * len(widths) - 2 > width and max(widths) > NARROWEST:
+            widths[widths.index(max(widths))] -= 1
         left = [i == 0 or len(widths) == 2 for i in range(len(widths))]  # two columns are a list of facts
-        text = ["  ".join(f"{c:{'<' if left[i] else '>'}{widths[i]}}" for i, c in enumerate(line)) for line in lines]
+
+        def wrapped(line: tuple[str, ...]) -> list[str]:
+            cells = [textwrap.wrap(c, w) if len(c) > w else [c] for c, w in zip(line, widths, strict=True)]
+            rows = zip_longest(*cells, fillvalue="")
+            return ["  ".join(f"{c:{'<' if left[i] else '>'}{widths[i]}}" for i, c in enumerate(row)) for row in rows]
+
+        head, *body = map(wrapped, lines)
         rule = "─" * (sum(widths) + 2 * len(widths) - 2)
-        return "\n".join(line.rstrip() for line in [self.title, text[0], rule, *text[1:]]) + "\n"
+        text = [self.title, *head, rule, *(line for row in body for line in row)]
+        return "\n".join(line.rstrip() for line in text) + "\n"
 
     def markdown(self) -> str:
         """The table as Markdown."""

@@ -49,11 +49,14 @@ METHODS: dict[str, Callable[[Request, Certify], Found]] = {
 def facts_of(found: Found, request: Request) -> Facts:
     """How the approximation came about, for its folder and its report."""
     layer, notes = found.layer, (*uncertainty_notes(request.target.uncertainty, request.tolerance), *found.notes)
+    if request.target.formula is not None and request.target.function is not None:
+        seen = f"its own answers are rounded, by {request.module_rounding:.1g} where seen"
+        notes = (*notes, f"the target is the module in exact arithmetic; {seen}")
     if request.relative:
         notes = (f"relative tolerance: {request.relative}", *notes)
     if not request.budget.left:
         notes = (*notes, "the time was up: this is the best layer so far, and the best bound so far")
-    method, construction, amplitude, largest_score = "solved", "symmetric", 0.0, 0.0
+    method, construction, amplitude, largest_score = "solved", "symmetric", None, None
     if not isinstance(layer, SymmetricLayer):
         method, construction = request.method, "memory" if isinstance(layer, MemoryLayer) else "gates"
         amplitude, largest_score = amplitude_of(layer), largest_score_of(layer)

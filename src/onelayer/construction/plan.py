@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..common.checks import known_options, require_choice
 from ..common.errors import InputError
-from ..common.numbers import at_most
+from ..common.numbers import at_most, exact
 from ..common.table import Table
 from ..layer.assemble import Layout
 from ..model.config import LayerConfig
@@ -15,7 +15,10 @@ from ..target.target import Function, require_tolerance, target_of
 
 @dataclass(frozen=True)
 class Plan:
-    """A forecast. For `representative` the size is exact and `bound` is proved; otherwise both are estimates."""
+    """A forecast. For `representative` the size is exact and `bound` is proved in exact arithmetic; else both are estimates.
+
+    What rounding adds is known only once the layer is built: its certificate has it.
+    """
 
     method: str
     tolerance: float
@@ -26,6 +29,20 @@ class Plan:
     proved: bool
     counts: tuple[int, ...] = ()
     modulus: str = ""
+    condition: str = ""  # what was declared about f and the bound rests on
+
+    @property
+    def known(self) -> str:
+        """How the bound is known; a method without a forecast of the error aims at the tolerance."""
+        if self.proved:
+            return "proved in exact arithmetic"
+        return "estimate, aimed at" if self.bound == self.tolerance else "estimate"
+
+    @property
+    def bound_text(self) -> str:
+        """The bound as text: rounded up, but not above the tolerance; with the condition that it rests on."""
+        condition = f" if {self.condition}" if self.proved and self.condition else ""
+        return at_most(self.bound, limit=self.tolerance) + condition
 
     @property
     def parameters(self) -> int:
@@ -40,23 +57,22 @@ class Plan:
         return self.config.operations
 
     def table(self) -> Table:
-        kind = "proved, before building" if self.proved else "estimate"
         rows: list[tuple[object, ...]] = [
             ("method", self.method),
-            ("tolerance", f"{self.tolerance:.4g}"),
+            ("tolerance", exact(self.tolerance)),
             ("units", f"{self.units:,}"),
             ("cells", " × ".join(map(str, self.counts)) if self.counts else "-"),
             ("sharpness (per side)", f"{self.sharpness:.4g}"),
             ("parameters", f"{self.parameters:,}"),
             ("bytes", f"{self.bytes:,}"),
             ("operations per evaluation", f"{self.operations:,}"),
-            (f"bound ({kind})", at_most(self.bound)),
+            (f"bound ({self.known})", self.bound_text),
             ("modulus", self.modulus),
         ]
         return Table("Plan", ("", "value"), rows)
 
     def as_json(self) -> dict[str, object]:
-        names = ("method", "tolerance", "units", "sharpness", "bound", "proved", "counts", "modulus")
+        names = ("method", "tolerance", "units", "sharpness", "bound", "known", "condition", "counts", "modulus")
         sizes = {"parameters": self.parameters, "bytes": self.bytes, "operations": self.operations}
         return {name: getattr(self, name) for name in names} | sizes
 
@@ -128,9 +144,8 @@ class Plans:
         columns = ("method", "units", "parameters", "bytes", "operations", "sharpness", "bound", "")
         table = Table("Plan", columns)
         for p in self.plans:
-            kind = "proved" if p.proved else "estimate"
             size = (f"{p.units:,}", f"{p.parameters:,}", f"{p.bytes:,}", f"{p.operations:,}")
-            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", at_most(p.bound), kind))
+            table.rows.append((p.method, *size, f"{p.sharpness:.4g}", p.bound_text, p.known))
         return table
 
     def __str__(self) -> str:

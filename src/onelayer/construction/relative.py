@@ -15,7 +15,7 @@ import numpy as np
 
 from ..common.budget import Budget
 from ..common.errors import InputError
-from ..common.numbers import at_least
+from ..common.numbers import at_least, at_most
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..target.points import uniform_points
 from ..target.smallest import smallest_by_modulus, smallest_of_formula
@@ -47,10 +47,9 @@ def relative_to(target: Target, share: float, budget: Budget | None = None) -> R
         known = "sampled"
         least = seen = _sampled(target)
     if not least > 0:
-        found = f"f may be 0 (the smallest |f| seen is {seen:.3g})" if seen else "f may be 0"
-        change = "give an absolute tolerance" + (
-            ", or more seconds to find out" if budget is not None and budget.over() else ""
-        )
+        found = f"f may be 0 (the smallest |f| seen is {at_most(seen, 3)})" if seen else "f may be 0"
+        late = ", or more seconds to find out" if budget is not None and budget.over() else ""
+        change = f"give an absolute tolerance{late}"
         raise InputError("a relative tolerance, for a function without zeros", found, change)
     relative = RelativeTolerance(share, least, known)
     require_tolerance(relative.tolerance)

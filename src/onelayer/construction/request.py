@@ -17,6 +17,7 @@ from ..layer.symmetric import SymmetricLayer
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..proof.claim import Claim
 from ..proof.least_error import require_attainable
+from ..target.as_formula import rounding_seen
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
 
@@ -54,6 +55,11 @@ class Request:
         """The tolerance less what samples and declared constants leave open: the error that the fit may make."""
         return fitting_tolerance(self.target.uncertainty, self.tolerance)
 
+    @cached_property
+    def module_rounding(self) -> float:
+        """How far a module's own answers were seen to be from its formula, which is the target; 0 if there is no module."""
+        return rounding_seen(self.target)
+
     @property
     def single(self) -> bool:
         """Whether the model will run in float32."""
@@ -82,6 +88,10 @@ class Request:
         require_tolerance(self.tolerance)
         device_of(self.device)
         require_tolerance(self.fit_tolerance)
+        if not self.module_rounding <= self.tolerance:
+            wanted = f"a module that answers its own formula within {self.tolerance:g}"
+            found = f"answers that are {self.module_rounding:.3g} away"
+            raise InputError(wanted, found, "use module.double(), or declare lipschitz=")
         for name, choices in CHOICES.items():
             require_choice(name, getattr(self, name), choices)
         if self.units is not None:
@@ -92,15 +102,15 @@ class Request:
         if self.method == "representative":
             asked = "method='representative'"
             _refuse(asked, "use gates, the paper's construction", construction=self.construction == "memory")
-            _refuse(asked, "leave it out: the tolerance decides", units=self.units is not None)
-            _refuse(asked, "use it with method='solved'", hinges=hinges, symmetric=symmetric)
+            _refuse(asked, "leave `units` out: the tolerance decides", units=self.units is not None)
+            _refuse(asked, "use method='solved'", hinges=hinges, symmetric=symmetric)
         elif self.method == "polished" and not symmetric:
             if self.units is not None and self.units > MOST_POLISHED_UNITS:
-                change = "use method='solved', or leave it out: the tolerance decides"
+                change = "use method='solved', or leave `units` out: the tolerance decides"
                 raise InputError(f"at most {MOST_POLISHED_UNITS} units to polish", f"{self.units}", change)
-            _refuse("method='polished'", "use it with method='solved'", hinges=hinges)
+            _refuse("method='polished'", "use method='solved'", hinges=hinges)
         if symmetric:
-            _refuse("symmetric=True", "leave it out", layout=layout, hinges=hinges, dtype=self.single)
+            _refuse("symmetric=True", "use one without the other", layout=layout, hinges=hinges, dtype=self.single)
         if self.construction == "memory":
             _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
         require_attainable(self.target, self.tolerance, self.arithmetic)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..common.errors import InputError
+from ..common.numbers import at_least
 from ..layer.symmetric import SymmetricHeads, SymmetricLayer
 from ..target.points import fitting_points
 from ..target.samples import require_function
@@ -102,5 +103,5 @@ def require_symmetric(target: Target) -> None:
     moved = np.stack([row[rng.permutation(d.dimension)] for row in x])
     gap = float(np.abs(target(moved) - y).max())
     if gap > 1e-9 * (float(np.ptp(y)) or 1.0):
-        found = f"values differ by {gap:.3g} under a permutation"
+        found = f"values differ by {at_least(gap, 3)} under a permutation"
         raise InputError("a symmetric target", found, "give a function that no permutation changes")

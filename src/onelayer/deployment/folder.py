@@ -23,6 +23,7 @@ from safetensors.torch import save as weights_file
 
 from ..approximation import Approximation, Facts
 from ..common.atomic import write_folder
+from ..common.checks import known_options
 from ..common.errors import InputError
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
@@ -50,6 +51,7 @@ def save(approximation: Approximation, folder: Path, overwrite: bool = False) ->
     return write_folder(folder, files, stale_files(folder, files))
 
 
+@known_options
 def load(folder: str | Path) -> Approximation | TokenEncoder:
     """What a folder holds: an Approximation, or the layer over tokens that `distill` trained (a module).
 

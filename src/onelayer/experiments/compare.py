@@ -20,7 +20,7 @@ import numpy as np
 from ..approximation import Approximation
 from ..common.checks import is_number, is_whole, known_options, require_seconds
 from ..common.errors import InputError
-from ..common.numbers import at_most
+from ..common.numbers import at_least, at_most, exact
 from ..common.progress import Progress
 from ..common.table import Table
 from ..pipeline import build, certify
@@ -58,9 +58,14 @@ class Entrant:
     def cells(self) -> tuple[object, ...]:
         if math.isnan(self.observed):
             return (self.name, "–", "–", "–", "–", "–", "–", self.note)
-        bound = f"{at_most(self.bound, 3)}" if math.isfinite(self.bound) else "–"
-        numbers = (f"{self.parameters:,}", f"{self.seconds:.1f}", f"{self.observed:.2g}", f"{self.rmse:.2g}", bound)
-        return (self.name, *numbers, f"{self.points_per_second:.2g}", self.note)
+        costs, speed = (f"{self.parameters:,}", f"{self.seconds:.1f}"), f"{self.points_per_second:.2g}"
+        errors = (at_least(self.observed, 2), f"{self.rmse:.2g}", self.bound_text)
+        return (self.name, *costs, *errors, speed, self.note)
+
+    @property
+    def bound_text(self) -> str:
+        """The bound as text, rounded up; a dash where nothing is proved."""
+        return at_most(self.bound, 3) if math.isfinite(self.bound) else "–"
 
 
 COLUMNS = ("", "parameters", "seconds", "observed error", "RMSE", "bound (proved)", "points/s", "note")
@@ -76,9 +81,15 @@ class Comparison:
     entrants: tuple[Entrant, ...]
     growth: tuple[Entrant, ...] = ()
     samples: tuple[Entrant, ...] = ()
+    condition: str = ""  # what was declared about f and all bounds rest on
+
+    @property
+    def title(self) -> str:
+        proved = f"; bounds are proved if {self.condition}" if self.condition else ""
+        return f"{self.target}, tolerance {exact(self.tolerance)}{proved}"
 
     def table(self) -> Table:
-        return Table(f"{self.target}, tolerance {self.tolerance:g}", COLUMNS, [e.cells for e in self.entrants])
+        return Table(self.title, COLUMNS, [e.cells for e in self.entrants])
 
     def tables(self) -> list[Table]:
         """The comparison, then error against size and against the number of samples, if requested."""
@@ -146,7 +157,8 @@ def compare(
         if progress is not None:
             progress(name, (i + 1) / (len(jobs) + 1))
         rows += job()
-    return Comparison(target.text, str(target.domain), tolerance, tuple(entrants), tuple(grown), tuple(sampled))
+    found = (tuple(entrants), tuple(grown), tuple(sampled))
+    return Comparison(target.text, str(target.domain), tolerance, *found, condition=built.certificate.condition)
 
 
 @dataclass(frozen=True)

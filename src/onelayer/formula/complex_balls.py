@@ -22,6 +22,7 @@ from typing import TypeAlias
 from flint import acb, arb, ctx
 
 from ..common.errors import InputError
+from ..common.numbers import counted
 from .expression import Formula
 from .real_balls import PRECISION, Truth, Undefined, complement, conjunction, disjunction
 from .tape import Algebra
@@ -199,7 +200,8 @@ def _extreme(arguments: Sequence[acb], largest: bool) -> acb:
 def enclose_complex(formula: Formula, box: Sequence[acb], prec: int = PRECISION) -> list[acb]:
     """For every output a complex ball; if finite, the output is analytic on the box and its values lie in the ball."""
     if len(box) < formula.dimension:
-        raise InputError(f"a box with {formula.dimension} sides", f"{len(box)} sides", "give one ball per variable")
+        asked = f"a box with {counted(formula.dimension, 'side')}"
+        raise InputError(asked, counted(len(box), "side"), "give one ball per variable")
     with ctx.workprec(prec):
         sides = [_finite(acb(side)) for side in box]
         values: list[acb] = formula.tape.run(ComplexAlgebra(sides))

@@ -1,10 +1,10 @@
 """Formula and Condition: parsed text, ready to be interpreted.
 
-A formula is f = (f_1, …, f_m) on ℝ^D. D is `dimension`: the number of names, or without names the largest index of
-x1, x2, …. An interpretation accepts more coordinates than D and ignores the rest.
+A formula is f = (f_1, …, f_m) on ℝ^D. D is `dimension`: the number of names; for x1, x2, … the largest index. An
+interpretation accepts more coordinates than D and ignores the rest.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from .tape import Tape
@@ -18,6 +18,7 @@ class Formula:
     text: str
     names: tuple[str, ...]
     outputs: tuple[Node, ...]
+    declared: bool = field(default=False, compare=False)  # its text says in which order: f(x, y) = …
 
     @property
     def dimension(self) -> int:

@@ -12,11 +12,12 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
-from .expression import Formula
+from .expression import Condition, Formula
 from .numeric import ArrayAlgebra
+from .real_balls import holds
 from .tape import Algebra
 
 ULPS = 8
@@ -174,6 +175,27 @@ def evaluate_bounded(
     """(values, errors) of all outputs at every row of x. A value that is not finite has an infinite error."""
     with np.errstate(all="ignore"):
         return _stacked(formula.tape.run(BoundedAlgebra(x)), (len(x),))
+
+
+class DefinedAlgebra(BoundedAlgebra):
+    """Values and errors; the error is infinite also where rounding hides whether a square root has a value."""
+
+    def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
+        value, error = super().call(name, arguments)
+        if name == "sqrt":
+            x, e = arguments[0]
+            error = np.where(x >= e, error, np.inf)
+        return value, error
+
+
+def proved_at(condition: Condition, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
+    """The points at which a condition is proved to hold; close calls are decided in balls."""
+    with np.errstate(all="ignore"):
+        truth, sure = (np.broadcast_to(part, (len(x),)) for part in condition.tape.run(DefinedAlgebra(x))[0])
+    proved = truth & sure
+    for i in np.flatnonzero(~sure):
+        proved[i] = holds(condition, x[i].tolist()) is True
+    return proved
 
 
 class GridAlgebra(BoundedAlgebra):

@@ -1,21 +1,24 @@
 """Text to tree: a whitelist over Python's grammar, nothing of which is ever executed.
 
-Python's `ast` reads the text; every syntax node outside the whitelist is refused by name. Equal subtrees become one
-object. Three rewritings, all exact in ℝ: a − b is a + (−b); neighbouring equal factors a·a are a²; unary plus is
-dropped. Not checked: whether the formula has a value anywhere (`1/0` parses).
+`typed` first writes what people type in canonical words, which are the text that is kept. Python's `ast` reads these;
+every syntax node outside the whitelist is refused by name, all of them at once. Equal subtrees become one object. Three
+rewritings, all exact in ℝ: a − b is a + (−b); neighbouring equal factors a·a are a²; unary plus is dropped. Not checked:
+whether the formula has a value anywhere (`1/0` parses).
 """
 
 import ast
-import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
+from ..common.errors import InputError
+from ..common.numbers import counted
 from .expression import Condition, Formula
+from .faults import TooManyFaults, add_fault, refusal_of
 from .literal import constant_exponent, literal
-from .screen import check_names, clip, refuse, screen
-from .syntax import foreign, piece, python_syntax, segment
+from .screen import CONDITION, EXAMPLE, clip, refuse, screen
+from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import (
     And,
     Call,
@@ -36,53 +39,80 @@ from .tree import (
     Where,
     variables,
 )
-from .vocabulary import ALLOWED, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
+from .typed import Typed, as_canonical
+from .vocabulary import CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
+from .words import closest
 
 _RELATION = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_NODE, _PREDICATE = Constant("pi"), Relation("<", Constant("pi"), Constant("e"))  # in the place of what is refused
 _Tree = TypeVar("_Tree")
 
 
 def parse(text: str, names: Sequence[str] | None = None) -> Formula:
     """The formula that `text` writes down, outputs separated by `;`.
 
-    Without `names` the variables are x1, x2, …; with names, exactly those, in that order. A name may replace the
-    constant e. Decimals are exact: 0.1 is 1/10. Raises InputError, in one line, for everything outside the language.
+    With `names` the variables are exactly those, in that order; a name may replace the constant e. Without, they are x1,
+    x2, …, or the names that occur: x, y, z, t, then the others from A to Z. Decimals are exact: 0.1 is 1/10. Raises
+    InputError, in one line, for everything outside the language.
     """
     line = screen(text)
-    reader = _Reader(names)
-    outputs = tuple(reader.formula(part) for part in line.split(";"))
-    return Formula(text, reader.all_names(*outputs), outputs)
+    typed = as_canonical(line, names)
+    reader = _Reader(typed)
+    outputs = reader.all_of(typed.text.split(";"), reader.node)
+    kept = text if typed.text == line else typed.text
+    return Formula(kept, reader.all_names(*outputs), outputs, typed.declared)
 
 
 def parse_condition(text: str, names: Sequence[str] | None = None) -> Condition:
-    """The condition that `text` writes down: comparisons, chains such as 0 < x1 < x2, and their and / or / not."""
+    """The condition that `text` writes down: comparisons, chains such as 0 < x < y, and their and / or / not."""
     line = screen(text)
-    reader = _Reader(names)
-    root = reader.condition(line)
-    return Condition(text, reader.all_names(root), root)
+    typed = as_canonical(line, names, condition=True)
+    reader = _Reader(typed, CONDITION)
+    (root,) = reader.all_of([typed.text], reader.predicate)
+    return Condition(text if typed.text == line else typed.text, reader.all_names(root), root)
 
 
 class _Reader:
     """Reads expressions over one set of names, sharing equal subtrees between them."""
 
-    def __init__(self, names: Sequence[str] | None) -> None:
-        self.names = None if names is None else check_names(names, FUNCTIONS | {"pi"})
+    def __init__(self, typed: Typed, asked: str = EXAMPLE) -> None:
+        self.typed, self.asked = typed, asked
+        self.names = typed.names
+        self.index = {name: i for i, name in enumerate(typed.names or (), 1)}
+        self.faults = list(typed.faults)
         self.shared: dict[tuple[Any, ...], Any] = {}
         self.nodes = 0
+        self.spent = False  # a limit is reached
         self.source = ""
+
+    def all_of(self, sources: list[str], read: "Callable[[ast.expr, int], _Tree]") -> tuple[_Tree, ...]:
+        """The trees of all sources, or one InputError with everything that is wrong with them."""
+        found: list[_Tree] = []
+        try:
+            screen(self.typed.text)  # it may be longer than what was typed
+            for source in sources:
+                self.source = source.strip()
+                found.append(read(python_syntax(self.source), 1))
+        except TooManyFaults:
+            pass
+        except InputError as refusal:
+            if not self.typed.faults:
+                raise InputError(self.asked, refusal.found, refusal.change) from None
+        if not self.faults:
+            return tuple(found)
+        repaired = len(found) == len(sources) and all(fault.repaired for fault in self.faults)
+        raise refusal_of(self.asked, self.faults, self.typed.correction if repaired else None)
+
+    def goes_on(self, refusal: InputError) -> None:
+        """Note a fault, so that reading can go on with something else in its place; a limit ends it."""
+        if self.spent:
+            raise refusal
+        add_fault(self.faults, refusal.found, refusal.change)
 
     def all_names(self, *roots: Node | Predicate) -> tuple[str, ...]:
         if self.names is not None:
             return self.names
         return tuple(f"x{index}" for index in range(1, max(variables(*roots), default=0) + 1))
-
-    def formula(self, source: str) -> Node:
-        self.source = source.strip()
-        return self.node(python_syntax(self.source), 1)
-
-    def condition(self, source: str) -> Predicate:
-        self.source = source.strip()
-        return self.predicate(python_syntax(self.source), 1)
 
     def piece(self, syntax: ast.AST) -> str:
         return piece(self.source, syntax)
@@ -97,6 +127,7 @@ class _Reader:
 
     def enter(self, syntax: ast.AST, depth: int) -> None:
         self.nodes += 1
+        self.spent = self.nodes > MAX_NODES or depth > MAX_DEPTH
         if self.nodes > MAX_NODES:
             raise refuse(f"more than {MAX_NODES} operations", f"use at most {MAX_NODES} operations")
         if depth > MAX_DEPTH:
@@ -104,33 +135,42 @@ class _Reader:
 
     def node(self, syntax: ast.expr, depth: int) -> Node:
         self.enter(syntax, depth)
-        match syntax:
-            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return self.share(Number, literal(segment(self.source, syntax)))
-            case ast.Constant():
-                raise refuse(f"the literal {self.piece(syntax)}")
-            case ast.Name(id=name):
-                return self.name(name)
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.node(operand, depth + 1)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.share(Negation, self.node(operand, depth + 1))
-            case ast.BinOp(op=ast.Add() | ast.Sub()):
-                return self.sum(syntax, depth)
-            case ast.BinOp(op=ast.Mult()):
-                return self.product(syntax, depth)
-            case ast.BinOp(op=ast.Div(), left=left, right=right):
-                return self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1))
-            case ast.BinOp(op=ast.Pow(), left=left, right=right):
-                return self.power(self.node(left, depth + 1), self.node(right, depth + 1))
-            case ast.Call():
-                return self.call(syntax, depth)
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                raise refuse(f"the condition {self.piece(syntax)} as a value", "use conditions in where(c, a, b) only")
-            case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
-                raise refuse(f"the operator {type(operator).__name__} in {self.piece(syntax)}")
-            case _:
-                raise refuse(f"{foreign(syntax)}, {self.piece(syntax)}")
+        try:
+            match syntax:
+                case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                    return self.share(Number, literal(segment(self.source, syntax)))
+                case ast.Constant():
+                    raise refuse(
+                        f"the literal {self.piece(syntax)}", "write numbers in decimal, such as 12, 0.5 or 1e-3"
+                    )
+                case ast.Name(id=name):
+                    return self.name(name)
+                case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                    return self.node(operand, depth + 1)
+                case ast.UnaryOp(op=ast.USub(), operand=operand):
+                    return self.share(Negation, self.node(operand, depth + 1))
+                case ast.BinOp(op=ast.Add() | ast.Sub()):
+                    return self.sum(syntax, depth)
+                case ast.BinOp(op=ast.Mult()):
+                    return self.product(syntax, depth)
+                case ast.BinOp(op=ast.Div(), left=left, right=right):
+                    return self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1))
+                case ast.BinOp(op=ast.Pow(), left=left, right=right):
+                    return self.power(self.node(left, depth + 1), self.node(right, depth + 1))
+                case ast.Call():
+                    return self.call(syntax, depth)
+                case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                    raise refuse(
+                        f"the condition {self.piece(syntax)} as a value", "use conditions in where(c, a, b) only"
+                    )
+                case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
+                    raise refuse(f"the operator {symbol(operator)} in {self.piece(syntax)}")
+                case _:
+                    what, change = foreign(syntax)
+                    raise refuse(f"{what}, {self.piece(syntax)}", change)
+        except InputError as refusal:
+            self.goes_on(refusal)
+            return _NODE
 
     def sum(self, syntax: ast.BinOp, depth: int) -> Node:
         terms: list[Node] = []
@@ -162,8 +202,8 @@ class _Reader:
         return self.share(Power, base, self.share(Number, value))
 
     def name(self, name: str) -> Node:
-        if self.names is not None and name in self.names:
-            return self.share(Variable, self.names.index(name) + 1)
+        if name in self.index:
+            return self.share(Variable, self.index[name])
         if name in CONSTANTS:
             return self.share(Constant, name)
         if self.names is None and re.fullmatch(r"x[1-9][0-9]*", name):
@@ -171,22 +211,23 @@ class _Reader:
                 raise refuse(f"the variable {clip(name)}", f"use variables x1 to x{MAX_VARIABLE}")
             return self.share(Variable, int(name[1:]))
         if name in FUNCTIONS:
-            raise refuse(f"the function {name} without arguments", f"write {name}(...)")
-        known = ["x1", "x2"] if self.names is None else list(self.names)
-        allowed = "x1, x2, …" if self.names is None else ", ".join(self.names) or "no variables"
-        raise refuse(f"the unknown name {clip(name)}", f"use {allowed}, pi, e{_closest(name, [*known, *FUNCTIONS])}")
+            raise refuse(f"{name!r} without arguments", f"write {name}(…)")
+        near = closest(name, [*self.index, *CONSTANTS])
+        names = list(dict.fromkeys([*self.index, "pi", "e"]))
+        use = f"use {clip(', '.join(names))[1:-1]}" if self.index else "use numbers, pi and e, no variables"
+        raise refuse(f"the unknown name {clip(name)}", use + (f"; did you mean {near}?" if near else ""))
 
     def call(self, syntax: ast.Call, depth: int) -> Node:
         if not isinstance(syntax.func, ast.Name):
             raise refuse(f"a call of {self.piece(syntax.func)}")
         name, count = syntax.func.id, len(syntax.args)
         if name not in FUNCTIONS:
-            raise refuse(f"the unknown function {clip(name)}", f"use {ALLOWED}{_closest(name, FUNCTIONS)}")
+            raise refuse(f"the unknown function {clip(name)}")
         if syntax.keywords or any(isinstance(argument, ast.Starred) for argument in syntax.args):
             raise refuse(f"named or starred arguments in {self.piece(syntax)}", "pass plain arguments")
         takes = "3 arguments" if name == "where" else "2 or more arguments" if name in VARIADIC else "1 argument"
         if count != 3 if name == "where" else count < 2 if name in VARIADIC else count != 1:
-            raise refuse(f"{count} arguments in {self.piece(syntax)}", f"give {name} {takes}")
+            raise refuse(f"{counted(count, 'argument')} in {self.piece(syntax)}", f"give {name} {takes}")
         if name == "where":
             condition, yes, no = syntax.args
             test = self.predicate(condition, depth + 1)
@@ -195,32 +236,29 @@ class _Reader:
 
     def predicate(self, syntax: ast.expr, depth: int) -> Predicate:
         self.enter(syntax, depth)
-        match syntax:
-            case ast.Compare(left=first, ops=operators, comparators=others):
-                for operator in operators:
-                    if type(operator) not in _RELATION:
-                        raise refuse(f"the comparison {self.piece(syntax)}", "compare with <, <=, > or >=")
-                sides = [self.node(side, depth + 1) for side in (first, *others)]
-                links = tuple(
-                    self.share(Relation, _RELATION[type(operator)], left, right)
-                    for operator, left, right in zip(operators, sides[:-1], sides[1:], strict=True)
-                )
-                return links[0] if len(links) == 1 else self.share(And, links)
-            case ast.BoolOp(op=operator, values=values):
-                parts = tuple(self.predicate(value, depth + 1) for value in values)
-                return self.share(And, parts) if isinstance(operator, ast.And) else self.share(Or, parts)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self.share(Not, self.predicate(operand, depth + 1))
-            case _:
-                raise refuse(
-                    f"{self.piece(syntax)}, not a comparison", "write a condition such as x1 < 0 or x1**2 + x2**2 <= 1"
-                )
+        try:
+            match syntax:
+                case ast.Compare(left=first, ops=operators, comparators=others):
+                    for operator in operators:
+                        if type(operator) not in _RELATION:
+                            raise refuse(f"the comparison {self.piece(syntax)}", "compare with <, <=, > or >=")
+                    sides = [self.node(side, depth + 1) for side in (first, *others)]
+                    links = tuple(
+                        self.share(Relation, _RELATION[type(operator)], left, right)
+                        for operator, left, right in zip(operators, sides[:-1], sides[1:], strict=True)
+                    )
+                    return links[0] if len(links) == 1 else self.share(And, links)
+                case ast.BoolOp(op=operator, values=values):
+                    parts = tuple(self.predicate(value, depth + 1) for value in values)
+                    return self.share(And, parts) if isinstance(operator, ast.And) else self.share(Or, parts)
+                case ast.UnaryOp(op=ast.Not(), operand=operand):
+                    return self.share(Not, self.predicate(operand, depth + 1))
+                case _:
+                    raise refuse(f"{self.piece(syntax)}, not a comparison", "compare two sides, as in x < 0")
+        except InputError as refusal:
+            self.goes_on(refusal)
+            return _PREDICATE
 
 
 def _plain(field: object) -> bool:
     return isinstance(field, str | int) or type(field).__name__ == "Fraction"
-
-
-def _closest(name: str, known: Sequence[str] | frozenset[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from flint import arb, ctx
 
 from ..common.errors import InputError
+from ..common.numbers import counted
 from .elementary import RANGES, general_power, rational_power
 from .expression import Condition, Formula
 from .intervals import (
@@ -143,7 +144,9 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
 def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
     """The sides as intervals at the current precision, at least as many as the dimension."""
     if len(box) < dimension:
-        raise InputError(f"a box with {dimension} sides", f"{len(box)} sides", f"give {dimension} intervals")
+        raise InputError(
+            f"a box with {counted(dimension, 'side')}", counted(len(box), "side"), "give one interval per variable"
+        )
     sides = [side if isinstance(side, Interval) else interval(side) for side in box]
     return [rounded(side.lo, side.hi) for side in sides]
 

@@ -9,22 +9,12 @@ import re
 from collections.abc import Sequence
 
 from ..common.errors import InputError
-from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS
+from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS, PAGE
 
-EXAMPLE = "a formula such as sin(x1) + x2**2"
+EXAMPLE = "a formula such as x*exp(-y^2)"
+CONDITION = "a condition such as x^2 + y^2 <= 1"
 
-_INSTEAD = {  # characters with an obvious meaning that Python writes differently
-    "^": "write powers with **, as in x1**2",
-    "−": "write the minus sign as -",
-    "–": "write the minus sign as -",
-    "·": "write products with *",
-    "×": "write products with *",
-    "÷": "write quotients with /",
-    "≤": "write <=",
-    "≥": "write >=",
-    "#": "leave comments out",
-    "\\": "leave the backslash out",
-}
+_INSTEAD = {"#": "leave comments out", "\\": "leave the backslash out"}
 
 
 def clip(piece: str, length: int = 60) -> str:
@@ -33,7 +23,7 @@ def clip(piece: str, length: int = 60) -> str:
     return repr(piece if len(piece) <= length else piece[: length - 1] + "…")
 
 
-def refuse(found: str, change: str = f"use {ALLOWED}", asked: str = EXAMPLE) -> InputError:
+def refuse(found: str, change: str = f"use {ALLOWED} (see {PAGE})", asked: str = EXAMPLE) -> InputError:
     """The InputError to raise: `found` names the offending piece."""
     return InputError(asked, found, change)
 
@@ -41,7 +31,7 @@ def refuse(found: str, change: str = f"use {ALLOWED}", asked: str = EXAMPLE) -> 
 def screen(text: object) -> str:
     """The text in one line without outer blanks, or InputError where reading it further would be unsafe."""
     if not isinstance(text, str):
-        raise refuse(f"a {type(text).__name__}", "pass the formula as a str")
+        raise refuse(type(text).__name__, "pass the formula as text, a str")
     if len(text) > MAX_CHARACTERS:
         raise refuse(f"{len(text)} characters", f"use at most {MAX_CHARACTERS} characters")
     line = re.sub(r"[ \t\r\n]+", " ", text).strip()

@@ -5,23 +5,30 @@ nesting of brackets is bounded before (`screen`).
 """
 
 import ast
+import keyword
+import re
 import warnings
 
 from .screen import clip, refuse
+from .vocabulary import ALLOWED, PAGE
 
-_FOREIGN = {  # syntax that has an everyday name
-    ast.Attribute: "attribute access",
-    ast.Subscript: "a subscript",
-    ast.Lambda: "a lambda",
-    ast.NamedExpr: "an assignment",
-    ast.JoinedStr: "an f-string",
-    ast.IfExp: "an if-expression (write where(condition, a, b))",
-    ast.Tuple: "a list of values (separate outputs with ;)",
-    ast.ListComp: "a comprehension",
-    ast.GeneratorExp: "a comprehension",
-    ast.SetComp: "a comprehension",
-    ast.DictComp: "a comprehension",
+_USE = f"use {ALLOWED} (see {PAGE})"
+_FOREIGN = {  # syntax that has an everyday name, and what to write instead
+    ast.Attribute: ("attribute access", _USE),
+    ast.Subscript: ("a subscript", "write variables as x1, x2, …"),
+    ast.Lambda: ("a lambda", "write the formula alone"),
+    ast.NamedExpr: ("an assignment", "write the formula alone"),
+    ast.JoinedStr: ("an f-string", "write the formula without quotes"),
+    ast.IfExp: ("an if-expression", "write where(condition, a, b)"),
+    ast.Tuple: ("a list of values", "separate outputs with ; and write decimals with a point"),
+    ast.List: ("square brackets", "use round brackets"),
+    ast.Set: ("curly brackets", "use round brackets"),
+    ast.ListComp: ("a comprehension", _USE),
+    ast.GeneratorExp: ("a comprehension", _USE),
+    ast.SetComp: ("a comprehension", _USE),
+    ast.DictComp: ("a comprehension", _USE),
 }
+_SYMBOL = {ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.Invert: "~", ast.BitAnd: "&", ast.BitOr: "|"}
 
 
 def python_syntax(source: str) -> ast.expr:
@@ -38,7 +45,9 @@ def python_syntax(source: str) -> ast.expr:
         ) from None
     except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise refuse(f"{clip(source)}, not an expression: {clip(reason)}") from None
+        taken = [word for word in re.findall(r"\w+", source) if keyword.iskeyword(word)]
+        change = f"use another name than {taken[0]}" if taken else "correct the brackets and operators"
+        raise refuse(f"{clip(source)}, not an expression: {clip(reason)}", change) from None
 
 
 def piece(source: str, syntax: ast.AST) -> str:
@@ -52,6 +61,11 @@ def segment(source: str, syntax: ast.AST) -> str:
     return source.encode()[start:end].decode()
 
 
-def foreign(syntax: ast.AST) -> str:
-    """What to call syntax that is not part of the language."""
-    return _FOREIGN.get(type(syntax), type(syntax).__name__)
+def foreign(syntax: ast.AST) -> tuple[str, str]:
+    """What to call syntax that is not part of the language, and what to do about it."""
+    return _FOREIGN.get(type(syntax), (type(syntax).__name__, _USE))
+
+
+def symbol(operator: ast.AST) -> str:
+    """An operator that is not part of the language, as it is typed."""
+    return _SYMBOL.get(type(operator), type(operator).__name__)

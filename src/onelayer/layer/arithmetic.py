@@ -9,12 +9,17 @@ from ..common.errors import InputError
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Round to nearest with unit roundoff u; exp within `exp_ulps` units in the last place, or within `smallest`."""
+    """Round to nearest with unit roundoff u; exp within `exp_ulps` units in the last place, or within `smallest`.
+
+    Underflow is gradual, as IEEE 754 has it: sums are exact there, and a product loses at most u·`smallest`. Charging
+    `smallest` instead is more than enough, except on a machine that is told to flush subnormal numbers to 0: there a weight
+    that is subnormal, or a sum of many products, can lose more. Certificates assume that this is not so.
+    """
 
     name: str
     dtype: torch.dtype
     u: float
-    smallest: float  # the smallest normal number: below it errors are absolute, whether or not subnormals are flushed
+    smallest: float  # the smallest normal number: below it errors are absolute
     largest: float  # exponents beyond ± this overflow or vanish
     overflow: float  # no number may come near this
     exp_ulps: float = 2.0  # twice what SLEEF, which torch uses, documents; measured near 0.6
@@ -24,10 +29,17 @@ class Arithmetic:
         """Relative error of exp: a unit in the last place is at most 2u."""
         return 2 * self.exp_ulps * self.u
 
+    def lost(self, scale: float) -> float:
+        """What underflow can take from x̂ = fl(fl(x − shift)·scale): less than `smallest` in the product.
+
+        Flushing included: x and shift may both be subnormal, or their difference, at most 2·`smallest` times the scale.
+        """
+        return self.smallest * (1 + 2 * abs(scale))
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What a certificate about this arithmetic assumes."""
-        exact = f"IEEE 754 {self.name} arithmetic, exp within {self.exp_ulps:g} units in the last place"
+        exact = f"IEEE 754 {self.name} arithmetic (subnormal numbers kept), exp within {self.exp_ulps:g} units in the last place"
         if self.name == "float32":
             return (f"{exact}, no TF32 or other shortened products", "inputs are float32 numbers of the domain")
         return (exact,)

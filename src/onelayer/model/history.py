@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..common.numbers import at_least
 from ..common.table import Table
 
 
@@ -41,8 +42,8 @@ class History:
         table = Table("History of the training", ("step", "loss", "largest held-out error", "RMSE", "rate"))
         stride = max(1, -(-len(self.moments) // most))
         for moment in [*self.moments[::-1][::stride]][::-1]:
-            row = (moment.step, moment.loss, moment.validated, moment.rmse, moment.rate)
-            table.rows.append((f"{row[0]:,}", *(f"{v:.4g}" for v in row[1:])))
+            loss, rmse, rate = (f"{v:.4g}" for v in (moment.loss, moment.rmse, moment.rate))
+            table.rows.append((f"{moment.step:,}", loss, at_least(moment.validated), rmse, rate))
         table.rows.append((f"best: {self.best:,}", self.stopped, f"{self.seconds:.1f} s", "", ""))
         return table
 

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
+from ..common.checks import known_options
 from ..common.errors import InputError
 from ..common.table import Table
 from .transformer import SingleLayerTransformer
@@ -123,6 +124,7 @@ class Inspection:
         return self.matrix_table()._repr_html_() + self.head_table()._repr_html_()
 
 
+@known_options
 def inspect(model: SingleLayerTransformer) -> Inspection:
     """Ranks, spectra and norms of every weight matrix, and the QK and OV circuits of every head."""
     if not isinstance(model, SingleLayerTransformer):

@@ -114,7 +114,7 @@ class SingleLayerTransformer(nn.Module):
 
     def tokens(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch token model"]:
         """The whole sequence that attention sees: data tokens, then special tokens."""
-        return torch.cat([self.embed(x), self.special.expand(len(x), -1, -1)], dim=1)
+        return torch.cat([self.embed(x), self.special.expand(x.shape[0], -1, -1)], dim=1)
 
     def block(self, e: Float[Tensor, "batch token model"]) -> Float[Tensor, "batch token model"]:
         """Attention and feed-forward sublayers with every given token as query, key and value."""
@@ -174,12 +174,12 @@ class SingleLayerTransformer(nn.Module):
         scores = _inner(q, k)
         if len(k_s):
             on_special = q * k_s.mT if q.shape[-1] == 1 else torch.einsum("bhrw,hsw->bhrs", q, k_s)
-            scores = torch.cat([scores, on_special.expand(len(scores), -1, -1, -1)], dim=-1)
+            scores = torch.cat([scores, on_special.expand(scores.shape[0], -1, -1, -1)], dim=-1)
         return torch.softmax(scores / math.sqrt(self.config.d_k), dim=-1)  # Eq. (5)
 
     def _fused(self, q: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor]) -> Tensor:
         """Eq. (7) in one kernel of torch."""
-        batch = len(keys[0])
+        batch = keys[0].shape[0]
         k, v = (torch.cat([t, t_s.expand(batch, -1, -1, -1)], dim=2) for t, t_s in (keys, values))
         p = self.config.dropout if self.training else 0.0
         return F.scaled_dot_product_attention(q.expand(batch, -1, -1, -1), k, v, dropout_p=p)
@@ -222,7 +222,7 @@ class SingleLayerTransformer(nn.Module):
         for name, tensor in sorted(self.state_dict().items()):
             t = tensor.detach().cpu().contiguous()
             digest.update(f"{name} {t.dtype} {list(t.shape)}".encode())
-            digest.update(t.numpy().tobytes())
+            digest.update(t.flatten().view(torch.uint8).numpy().tobytes())  # NumPy has no bfloat16
         return digest.hexdigest()
 
     @property

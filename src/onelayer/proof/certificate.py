@@ -13,7 +13,8 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from ..common.numbers import at_least, at_most
+from ..common.fields import require_types
+from ..common.numbers import at_least, at_most, exact
 from ..common.table import Table
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
@@ -47,7 +48,7 @@ class RelativeTolerance:
 
     def __str__(self) -> str:
         how = {"proved": "proved", "declared": "by the declared modulus", "sampled": "sampled, not proved"}[self.known]
-        return f"{self.share:g} of |f| ≥ {at_least(self.least, 6)} ({how})"
+        return f"{exact(self.share)} of |f| ≥ {at_least(self.least, 6)} ({how})"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,10 @@ class Evidence:
             given["worst_boxes"] = tuple(Box(**box) for box in given["worst_boxes"])
         if "relative" in given:
             given["relative"] = RelativeTolerance(**given["relative"])
-        return Evidence(**given)
+        found = Evidence(**given)
+        for part in (found, *(found.worst_boxes or ()), *([found.relative] if found.relative else [])):
+            require_types(part, "certificate.json")
+        return found
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ class Certificate:
     witness: tuple[float, ...] | None = None  # a point of the domain where the error is proved to exceed the tolerance
     margin: float = 0.0  # distance kept from the jumps of `where(…)`
     weights: str = ""  # digest of the weights that this certificate is about
+    condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
 
     @property
     def verdict(self) -> Verdict:
@@ -131,10 +136,51 @@ class Certificate:
         return "CERTIFIED" if proved and consistent else "UNDECIDED"
 
     @property
+    def headline(self) -> str:
+        """The verdict as it is shown: `CERTIFIED if |f(x) − f(y)| ≤ …` where it rests on what was declared.
+
+        A witness is a value of f, so only among samples, where f is known through its constants, does REFUTED rest on them.
+        """
+        rests = self.verdict == "CERTIFIED" or (self.verdict == "REFUTED" and self.evidence.samples is not None)
+        return f"{self.verdict}{self.if_declared}" if rests else self.verdict
+
+    @property
+    def if_declared(self) -> str:
+        """The condition after the word "if", or nothing."""
+        return f" if {self.condition}" if self.condition else ""
+
+    @property
+    def tolerance_asked(self) -> bool:
+        """Whether there is a tolerance beside the bound; a lemma may give its own bound where nobody asked for one."""
+        return self.method != "lemma" or self.tolerance != self.bound
+
+    @property
+    def tolerance_text(self) -> str:
+        """The tolerance as text, with all its digits."""
+        return exact(self.tolerance) if self.tolerance_asked else "none asked for"
+
+    @property
+    def bound_text(self) -> str:
+        """The bound as text, rounded up, but not above a tolerance that it keeps."""
+        limit = self.tolerance if self.tolerance_asked else math.inf
+        return at_most(self.bound, limit=limit) if math.isfinite(self.bound) else "none proved"
+
+    @property
+    def observed_text(self) -> str:
+        """The observed error as text, rounded down: the supremum is at least this large."""
+        return at_least(self.observed)
+
+    @property
+    def stated_bound(self) -> str:
+        """The bound as text, with the condition unless the headline has it already."""
+        proved = math.isfinite(self.bound) and self.headline == self.verdict
+        return f"{self.bound_text}{self.if_declared}" if proved else self.bound_text
+
+    @property
     def _relative(self) -> str:
         """What a relative tolerance is relative to; empty for an absolute one."""
         about = self.evidence.relative
-        return f" = {about.share:g} of |f| ≥ {at_least(about.least, 6)} ({about.known})" if about else ""
+        return f" = {exact(about.share)} of |f| ≥ {at_least(about.least, 6)} ({about.known})" if about else ""
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
@@ -145,27 +191,26 @@ class Certificate:
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> "Certificate":
-        """The certificate of a record; its verdict is derived again, never read."""
-        kept = {k: v for k, v in record.items() if k in Certificate.__dataclass_fields__}
+        """The certificate of a record, every field of its type; its verdict is derived again, never read."""
+        kept = {k: _tuples(v) for k, v in record.items() if k in Certificate.__dataclass_fields__}
         for name in ("bound", "observed"):
-            kept[name] = math.inf if kept.get(name) is None else float(kept[name])
-        kept["assumptions"] = tuple(kept.get("assumptions", ()))
-        kept["witness"] = None if kept.get("witness") is None else tuple(kept["witness"])
-        kept["evidence"] = Evidence.from_json(kept.get("evidence", {}))
-        return Certificate(**kept)
+            kept[name] = math.inf if kept.get(name) is None else kept[name]
+        kept["evidence"] = Evidence.from_json(record.get("evidence", {}))
+        found = Certificate(**kept)
+        require_types(found, "certificate.json")
+        return found
 
     def table(self) -> Table:
-        bound = at_most(self.bound) if math.isfinite(self.bound) else "none proved"
         rows: list[tuple[object, ...]] = [
-            ("verdict", self.verdict),
-            ("tolerance", f"{self.tolerance:.4g}{self._relative}"),
-            ("bound (proved)", bound),
-            ("observed error", f"{self.observed:.4g} at {self.observed_points:,} points"),
+            ("verdict", self.headline),
+            ("tolerance", f"{self.tolerance_text}{self._relative}"),
+            ("bound (proved)", self.stated_bound),
+            ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),
-            *([("margin around jumps", f"{self.margin:g}")] if self.margin else []),
-            *([("witness", ", ".join(f"{v!r}" for v in self.witness))] if self.witness is not None else []),
+            *([("margin around jumps", exact(self.margin))] if self.margin else []),
+            *([("witness", ", ".join(map(exact, self.witness)))] if self.witness is not None else []),
             *(("assumes", a) for a in self.assumptions),
         ]
         return Table("Certificate", ("", "value"), rows)

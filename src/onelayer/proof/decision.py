@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ..common.budget import Budget
+from ..common.numbers import exact
 from ..formula import Formula
 from ..formula.rewriting import parted
 from ..formula.tree import Call, Where, postorder
@@ -20,6 +21,7 @@ from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
 from ..model.transformer import SingleLayerTransformer
+from ..target.declared import condition_of
 from ..target.target import Target
 from .analytic import prove as analytic
 from .bisection import prove as bisect
@@ -44,6 +46,7 @@ def decide(
     answer = _answer(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
     seen = observe(answer, target, claim.seed, np.float32 if single else np.float64)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
+    record = replace(record, condition="" if target.formula is not None else condition_of(target))
     if proved is not None:
         proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record
@@ -143,14 +146,14 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
     """How the model of a reading is evaluated."""
     largest = {name: float(getattr(reading, name).max()) for name in ("passed", "constants", "error")}
     summands = max(reading.summands, reading.form.terms)  # of the model, and of its form, which `fast` evaluates
-    return Deployment(arithmetic, summands, reading.steps, **largest)
+    return Deployment(arithmetic, summands, reading.steps, scale=max(reading.frame.scale), **largest)
 
 
 def unless_contradicted(certificate: Certificate) -> Certificate:
     """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
     if certificate.observed <= certificate.bound:
         return certificate
-    observed, bound = f"{certificate.observed:.3g}", f"{certificate.bound:.3g}"
+    observed, bound = exact(certificate.observed), exact(certificate.bound)
     contradiction = f"contradicted: an error of {observed} was observed, above the bound {bound}"
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 

@@ -119,5 +119,6 @@ def _hinge_rounding(reading: Reading, how: Deployment) -> Tensor:
     weights = reading.hinges.directions.abs().sum(dim=1)
     size = (weights * edge + reading.hinges.offsets.abs()) * UP
     terms = reading.form.dimension + 4 + how.summands + how.steps + len(reading.hinges)
-    off = 2.1 * a.u * edge * weights + terms * a.u * size + terms * a.smallest
+    e_x = 2.1 * a.u * edge + a.lost(how.scale)
+    off = e_x * weights + terms * a.u * size + terms * a.smallest
     return (off[:, None] * reading.hinge_values.abs()).sum(dim=0) * UP_MANY

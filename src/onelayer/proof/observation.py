@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..common.errors import InputError
+from ..target.declared import require_obeyed
 from ..target.envelope import RANDOM_POINTS
 from ..target.margin import in_scope
 from ..target.points import uniform_points
@@ -49,6 +50,7 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
     """Errors at fresh random points of the domain, corners included, then closer and closer around the worst ones.
 
     Points are numbers of `dtype`, so T gets them exactly. An `answer` whose time is up may cover the first points only.
+    A callable whose values contradict what is declared is refused.
     """
     if target.data is not None:
         return _at_samples(answer, target, target.data, seed, dtype)
@@ -62,7 +64,10 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
     for _ in range(4):
         answered = answer(points)
         points = points[: len(answered)]
-        errors = np.abs(answered.reshape(len(points), -1) - target(points)).max(axis=1)
+        values = target(points)
+        if target.function is not None and target.declared is not None:
+            require_obeyed(target, target.declared, points, values)
+        errors = np.abs(answered.reshape(len(points), -1) - values).max(axis=1)
         count += len(points)
         if not np.isfinite(errors).all():
             return Observation(math.nan, count, points[~np.isfinite(errors)][:1])

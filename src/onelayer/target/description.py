@@ -1,21 +1,22 @@
 """Description: what a model folder says about a target. A formula is loaded from it; anything else is only described."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..common.checks import require_choice
 from ..common.errors import InputError
+from ..common.numbers import exact
 from .decoding import Decoding
-from .domain import MOST_VARIABLES, Domain, domain_of
+from .domain import Domain, domain_of
+from .sides import MOST_VARIABLES
 from .target import Target
 
 SPECIAL = ("entry", "parameters", "vocabulary", "decoding")  # of targets that are only described
 Kind = Literal["formula", "callable", "data", "gallery", "samples"]
-Outside = Literal["allow", "error", "clip"]  # what to do with points outside the domain
+Outside = Literal["allow", "error", "clip"]  # what to do with points that are not covered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,27 +70,25 @@ class Description:
         wanted = f"[batch, {D}] or [{D}]" + (f" or [batch, {n}, {d}]" if d > 1 else "")
         raise InputError(f"points of shape {wanted}", f"shape {list(x.shape)}", "reshape the input")
 
-    def placed(self, x: Tensor, outside: Outside) -> Tensor:
-        """Points [batch, D]; those outside the domain are kept, refused or moved to the nearest point of the box."""
-        require_choice("outside", outside, get_args(Outside))
-        if outside == "error":
-            inside = self.domain.contains(x.detach().double().cpu().numpy())
-            if not inside.all():
-                at = x[int((~inside).argmax())].tolist()
-                raise InputError(f"points in the domain: {self.domain}", f"x = {at}", "move it, or outside='allow'")
-        if outside == "clip":
-            ends = np.array([self.domain.lower, self.domain.upper])
-            low, high = torch.from_numpy(self.domain.representable(ends, x.dtype == torch.float32)).to(x)
-            return x.clamp(low, high)
-        return x
+    def clipped(self, x: Tensor) -> Tensor:
+        """Points [batch, D] moved to the box, to numbers of their own type; a condition or a margin may still exclude them."""
+        box = replace(self.domain, within=None)
+        ends = box.representable(np.array([box.lower, box.upper]), x.dtype == torch.float32)
+        low, high = torch.from_numpy(ends).to(x)
+        return x.clamp(low, high)
+
+    def known_tokens(self, x: Tensor) -> Tensor:
+        """Which numbers are tokens of the vocabulary."""
+        assert self.vocabulary is not None
+        return (x >= 0) & (x < self.vocabulary) & (x == x.round())
 
     def one_hot(self, x: Tensor) -> Tensor:
         """Token numbers as unit vectors."""
         assert self.vocabulary is not None
-        known = (x >= 0) & (x < self.vocabulary) & (x == x.round())
+        known = self.known_tokens(x)
         if not known.all():
             found = x[~known][0].item()
-            raise InputError(f"tokens 0, 1, …, {self.vocabulary - 1}", f"{found:g}", "number the tokens from 0 on")
+            raise InputError(f"tokens 0, 1, …, {self.vocabulary - 1}", exact(found), "number the tokens from 0 on")
         return torch.nn.functional.one_hot(x.long(), self.vocabulary).to(x.dtype)
 
     def shaped(self, y: Tensor, single: bool) -> Tensor:

@@ -8,15 +8,17 @@ where the condition holds).
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..common.errors import InputError
 from ..formula import Condition, enclose, parse, parse_condition, satisfies
+from .sides import MOST_VARIABLES, read_domain
 
-End = float | int | str
-MOST_VARIABLES = 512
+End = float | int | str | np.integer | np.floating
 
 
 @dataclass(frozen=True)
@@ -76,23 +78,19 @@ class Domain:
         return f"{box}, where {self.within.text}" if self.within else box
 
 
-Sides = Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]] | Domain  # as users give them
+Side = tuple[End, End]
+Box = Sequence[Side] | Mapping[str, Side] | Side | str
+Sides = Box | Domain  # as users give them
 
 
-def domain_of(
-    sides: Sequence[tuple[End, End]] | Mapping[str, tuple[End, End]],
-    within: str | None = None,
-    most: int | None = MOST_VARIABLES,
-) -> Domain:
-    """A Domain of at most `most` variables, from a list of (low, high) for x1, x2, … or a dictionary name → (low, high)."""
-    if not isinstance(sides, Mapping | Iterable):
-        example = "write for instance [(0, 1), (0, 1)]"
-        raise InputError("a domain: (low, high) for every variable", f"{sides!r}", example)
-    if isinstance(sides, Mapping):
-        names, pairs = tuple(sides), list(sides.values())
-    else:
-        pairs = list(sides)
-        names = tuple(f"x{j + 1}" for j in range(len(pairs)))
+def domain_of(sides: Box, within: str | None = None, most: int | None = MOST_VARIABLES) -> Domain:
+    """A Domain of at most `most` variables, from a list of (low, high) for x1, x2, … or a dictionary name → (low, high).
+
+    One variable may do without the list, (0, 1); text is read as on the command line, "0:1, -1:2*pi".
+    """
+    listed = sides_of(sides)
+    names = tuple(listed) if isinstance(listed, dict) else tuple(f"x{j + 1}" for j in range(len(listed)))
+    pairs = list(listed.values()) if isinstance(listed, dict) else listed
     if not pairs:
         raise InputError("a domain with at least one side", "none", "give (low, high) for every variable")
     if most is not None and len(pairs) > most:
@@ -101,26 +99,54 @@ def domain_of(
     for name, pair in zip(names, pairs, strict=True):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InputError(f"two ends (low, high) for {name}", repr(pair), "write for instance (0, 1) or (0, '2*pi')")
-        low, high = (_end(name, end) for end in pair)
+        ends.append((_plain(pair[0]), _plain(pair[1])))
+        low, high = (_end(name, end) for end in ends[-1])
         if not low[1] < high[0] or high[0] - low[1] < 1e-290:
-            found = f"low = {pair[0]}, high = {pair[1]}"
+            found = f"low = {ends[-1][0]}, high = {ends[-1][1]}"
             raise InputError(f"low < high for {name}, at least 1e-290 apart", found, "swap or widen the ends")
         lower.append(low[0])
         upper.append(high[1])
-        ends.append((str(pair[0]), str(pair[1])))
     condition = parse_condition(within, names) if within is not None else None
-    return Domain(names, tuple(lower), tuple(upper), tuple(ends), condition)
+    return Domain(names, tuple(lower), tuple(upper), tuple((_as_text(a), _as_text(b)) for a, b in ends), condition)
+
+
+def sides_of(sides: Box) -> list[Any] | dict[str, Any]:
+    """The sides one by one, or by name: text is read, and (0, 1) alone is one side."""
+    if isinstance(sides, str):
+        return cast(list[Any] | dict[str, Any], read_domain(sides))
+    if isinstance(sides, Mapping):
+        return dict(sides)
+    if not isinstance(sides, Iterable):
+        example = "write for instance [(0, 1), (0, 1)]"
+        raise InputError("a domain: (low, high) for every variable", f"{sides!r}", example)
+    pairs = list[Any](sides)
+    alone = len(pairs) == 2 and all(isinstance(end, str | Number) and ":" not in str(end) for end in pairs)
+    return [tuple(pairs)] if alone else pairs
+
+
+def _plain(end: Any) -> Any:
+    """NumPy's numbers as Python's, so that the text of an end is that of the number that is used."""
+    return end.item() if isinstance(end, np.integer | np.floating) else end
+
+
+def _as_text(end: End) -> str:
+    """An end in the words that are stored."""
+    return parse(end, ()).text if isinstance(end, str) else str(end)
 
 
 def _end(name: str, end: End) -> tuple[float, float]:
     """The nearest floats below and above an end (equal when it is a float)."""
     if isinstance(end, str):
-        formula = parse(end, ())
+        try:
+            formula = parse(end, ())
+        except InputError as refusal:
+            asked = f"a number or a constant formula as an end of {name}"
+            raise InputError(asked, refusal.found, refusal.change) from None
         if len(formula.outputs) != 1:
             raise InputError(f"one number as an end of {name}", repr(end), "give one constant expression")
         ball = enclose(formula, [])[0]
         low, high = (ball.lower(), ball.upper()) if ball.is_finite() else (math.nan, math.nan)
-    elif isinstance(end, bool) or not isinstance(end, int | float | np.integer | np.floating):
+    elif isinstance(end, bool) or not isinstance(end, int | float):
         example = "write for instance 1 or '2*pi'"
         raise InputError(f"a number or a constant formula as an end of {name}", repr(end), example)
     elif isinstance(end, int) and abs(end) > 10**150:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..common.errors import InputError
+from ..common.numbers import at_least, exact
 from ..common.outward import UP_FEW, U
 from .domain import Domain
 from .samples import Data
@@ -79,8 +80,8 @@ class Envelope:
         factor = self._factor()
         larger = f"constants {factor:.4g} times as large fit the samples" if np.isfinite(factor) else "larger constants"
         raise InputError(
-            f"samples that obey the declared Lipschitz constants {', '.join(f'{L:g}' for L in self.lipschitz[:8])}",
-            f"samples {first} and {second}, whose values differ by {apart:.6g} where {allowed:.6g} is allowed",
+            f"samples that obey the declared Lipschitz constants {', '.join(map(exact, self.lipschitz[:8]))}",
+            f"samples {first} and {second}, whose values differ by {exact(apart)} where {exact(allowed)} is allowed",
             f"{larger}; or declare evaluation_error",
         )
 
@@ -103,7 +104,7 @@ class Envelope:
 
     def _distances(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """d(x, x_i) for some points at a time, [point, sample]."""
-        cdist = _spatial().distance.cdist
+        cdist = spatial().distance.cdist
         weights, step = np.array(self.lipschitz), max(1, AT_ONCE // len(self.data))
         for start in range(0, len(points), step):
             at = slice(start, min(start + step, len(points)))
@@ -130,7 +131,7 @@ def uncertainty_notes(uncertainty: float, tolerance: float) -> tuple[str, ...]:
     """A note where f is uncertain by more than the tolerance: no layer can be certified then."""
     if uncertainty <= tolerance:
         return ()
-    found = f"the samples and the Lipschitz constants leave f open by ±{uncertainty:.3g} somewhere"
+    found = f"the samples and the Lipschitz constants leave f open by ±{at_least(uncertainty, 3)} somewhere"
     return (f"{found}: more samples there, or smaller constants, or a larger tolerance",)
 
 
@@ -138,14 +139,14 @@ def estimated_slopes(data: Data) -> tuple[float, ...]:
     """1.5 times the steepest slope between neighbouring samples, in units of the sides: an estimate, not a bound."""
     sides = np.ptp(data.x, axis=0)
     sides = np.where(sides > 0, sides, 1.0)
-    tree = _spatial().cKDTree(data.x / sides)
+    tree = spatial().cKDTree(data.x / sides)
     apart, near = tree.query(data.x / sides, k=min(len(data), 2 * len(sides) + 1), p=1)
     change = np.abs(data.y[near[:, 1:]] - data.y[:, None]).max(axis=2)  # the nearest sample is the sample itself
     steepest = float((change / np.maximum(apart[:, 1:], TINY)).max())
     return tuple((1.5 * steepest / sides).tolist())
 
 
-def _spatial() -> Any:
+def spatial() -> Any:
     """SciPy's distances and trees; importing them changes the warning filters, which are restored."""
     with warnings.catch_warnings():
         import scipy.spatial

@@ -18,7 +18,9 @@ from jaxtyping import Float, Int
 
 from ..common.checks import LARGEST_SEED, require_whole
 from ..common.errors import InputError
-from .domain import MOST_VARIABLES, Domain
+from ..common.numbers import counted, exact
+from .domain import Domain
+from .sides import MOST_VARIABLES
 
 HELD_OUT = 10  # one sample in this many
 ROUNDING = 2.0**-51  # share of |y|, four unit round-offs: a value this close to f(x) is called noiseless
@@ -96,7 +98,7 @@ class Data:
         flat = np.flatnonzero(~(high - low > 1e-290))
         if len(flat):
             name = f"x{flat[0] + 1}"
-            found = f"{name} = {low[flat[0]]:g} in all of them"
+            found = f"{name} = {exact(low[flat[0]])} in all of them"
             raise InputError(f"samples that differ in {name}", found, f"leave {name} out, or give a domain")
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
@@ -135,7 +137,7 @@ class Data:
 def data_of(pair: tuple[Any, ...], error: float = 0.0, seed: int = 0) -> Data:
     """Data from (X, Y): X [N], [N, D] or [N, n, d], Y [N] or [N, …], NumPy or torch."""
     if len(pair) != 2:
-        raise InputError("data as a pair (X, Y)", f"{len(pair)} entries", "give inputs and outputs")
+        raise InputError("data as a pair (X, Y)", f"a tuple of {len(pair)}", "give inputs and outputs")
     X, Y = read_samples(*pair)
     if math.prod(X.shape[1:]) > MOST_VARIABLES:
         raise InputError(f"at most {MOST_VARIABLES} variables", f"{math.prod(X.shape[1:])}", "use fewer variables")
@@ -158,7 +160,7 @@ def require_function(data: Data | None, option: str) -> None:
     """Refuse samples where f must be evaluated at any point."""
     if data is not None:
         wanted = f"{option}, which needs a function that can be evaluated anywhere"
-        raise InputError(wanted, str(data), "use method='solved', or give a formula or a callable")
+        raise InputError(wanted, str(data), "use method='solved', or give a formula")
 
 
 def read_samples(
@@ -173,16 +175,18 @@ def read_samples(
         found = f"X of shape {list(x.shape)} and Y of shape {list(y.shape)}"
         raise InputError("X [N, D] or [N, n, d] and Y [N] or [N, …] with N ≥ 1", found, "reshape the data")
     if len(x) != len(y):
-        raise InputError("as many answers as inputs", f"{len(x)} inputs and {len(y)} answers", "make the two agree")
+        found = f"{counted(len(x), 'input')} and {counted(len(y), 'answer')}"
+        raise InputError("as many answers as inputs", found, "make the two agree")
     if row_names is not None and len(row_names) != len(x):
-        raise InputError("a name for every row", f"{len(row_names)} names, {len(x)} rows", "make the two agree")
+        found = f"{counted(len(row_names), 'name')}, {counted(len(x), 'row')}"
+        raise InputError("a name for every row", found, "make the two agree")
     for name, array in (("X", x.reshape(len(x), -1)), ("Y", y.reshape(len(y), -1))):
         bad = ~(np.abs(array) <= largest)
         if bad.any():
             row = int(bad.any(axis=1).argmax())
-            found = f"{array[row][bad[row]][0]:g} in {name}, {row_name(row, row_names)}"
+            found = f"{exact(array[row][bad[row]][0])} in {name}, {row_name(row, row_names)}"
             change = "leave such samples out, or use other units"
-            raise InputError(f"finite numbers, at most {largest:g} in size", found, change)
+            raise InputError(f"finite numbers, at most {exact(largest)} in size", found, change)
     return x, y
 
 
@@ -190,11 +194,12 @@ def read_weights(weights: Any, count: int) -> Float[np.ndarray, " sample"]:
     """A weight for each of `count` samples: finite, not negative, not all zero."""
     w = numbers_of("weights", weights).reshape(-1)
     if len(w) != count:
-        raise InputError("a weight for every sample", f"{len(w)} weights, {count} samples", "make the two agree")
+        found = f"{counted(len(w), 'weight')}, {counted(count, 'sample')}"
+        raise InputError("a weight for every sample", found, "make the two agree")
     bad = w[~((w >= 0) & (w <= LARGEST))]
     if len(bad) or not w.any():
-        found = f"{bad[0]:g}" if len(bad) else "zero everywhere"
-        raise InputError(f"weights ≥ 0, at most {LARGEST:g} and not all zero", found, "correct the weights")
+        found = exact(bad[0]) if len(bad) else "zero everywhere"
+        raise InputError(f"weights ≥ 0, at most {exact(LARGEST)} and not all zero", found, "correct the weights")
     return w
 
 

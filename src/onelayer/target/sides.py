@@ -4,10 +4,12 @@ Imports nothing heavy, so that the command line starts quickly; `domain.py` make
 """
 
 from collections.abc import Iterator
+from unicodedata import normalize
 
 from ..common.errors import InputError
 
 DOMAIN_EXAMPLE = 'a domain such as "0:1", "0:1, -1:2*pi" or "T=280:350, p=1:10"'
+MOST_VARIABLES = 512
 TextSides = list[tuple[str, str]] | dict[str, tuple[str, str]]
 
 
@@ -18,12 +20,14 @@ def read_domain(text: str) -> TextSides:
     for part in split(text, ","):
         *named, interval = split(part, "=")
         ends = list(split(interval, ":"))
+        if len(ends) == 3 and not named:  # x:0:1
+            named, ends = ends[:1], ends[1:]
         if len(ends) != 2 or not all(ends) or len(named) > 1 or named == [""]:
             raise InputError(DOMAIN_EXAMPLE, f"{part!r}", "write every side as low:high or name=low:high")
         if any(end.lower().lstrip("+-") in ("nan", "inf", "infinity") for end in ends):
             raise InputError("finite ends low < high", f"{part!r}", "give finite numbers")
         sides.append((ends[0], ends[1]))
-        names += named or [""]
+        names += [normalize("NFKC", name) for name in named] or [""]
     if not any(names):
         return sides
     if not all(names) or len(set(names)) < len(names):

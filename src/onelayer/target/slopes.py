@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..common.errors import InputError
+from ..common.numbers import point
 from ..common.outward import UP_FEW
 from ..formula import Formula, Interval, enclose, evaluate, gradient, interval
 from ..formula.additive import terms_of
@@ -171,10 +172,9 @@ class FormulaOnBox:
         return self._not_finite_at(np.array([(s.lower() + s.upper()) / 2 for s in self.sides_of(box)]))
 
     def _not_finite_at(self, x: np.ndarray) -> InputError:
-        at = ", ".join(f"{v:.6g}" for v in x.tolist())
         return InputError(
             "a formula that is finite on the whole domain",
-            f"no finite value near x = ({at})",
+            f"no finite value near x = {point(x.tolist())}",
             "shrink the domain, or rewrite the formula there",
         )
 

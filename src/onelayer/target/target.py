@@ -8,35 +8,49 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from ..common.checks import is_number, is_shape, known_options, require_not_negative
+from ..common.checks import (
+    LARGEST_SEED,
+    is_number,
+    is_shape,
+    known_options,
+    require_flag,
+    require_not_negative,
+    require_whole,
+)
 from ..common.errors import InputError
+from ..common.numbers import counted
 from ..formula import Formula, enclose, evaluate, parse
-from .callables import Batched
-from .domain import Domain, Sides, domain_of
+from .callables import Batched, is_module
+from .declared import require_not_contradicted
+from .domain import Domain, Sides, domain_of, sides_of
 from .envelope import Envelope, envelope_of
+from .modulus import Modulus, declared_modulus, modulus_of
+from .naming import named, spread
 from .samples import Data, data_of
 from .slopes import FormulaOnBox
-
-if TYPE_CHECKING:
-    from .modulus import Modulus
 
 Kind = Literal["formula", "callable", "data"]
 
 
 class Target:
-    """f on a compact domain, from a formula, from a batched callable or from noiseless samples (X, Y).
+    """f on a compact domain, from a formula, from a batched callable or module, or from noiseless samples (X, Y).
+
+    The domain is [(low, high), …] for x1, x2, …, a dictionary name → (low, high), (low, high) alone for one variable, or text
+    such as "0:1, -1:2*pi". Ends are numbers or constant formulas.
 
     A callable takes [batch, D] (or [batch, n, d] when `shape` is given), NumPy or torch, and returns [batch] or
     [batch, …]. Its modulus can only be declared (`lipschitz`: one number or one per coordinate, in the units of x, the
     maximum over outputs; or `modulus`: ω(r) in the maximum norm, non-decreasing). `evaluation_error` declares how far
-    its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, and
-    the certificate says so. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the
-    jumps of `where(…)` in a formula are out of scope.
+    its answers may be from f. Declarations are believed, on the whole box even if `within` cuts a part out of it, unless
+    values contradict them, and the certificate says so. For a formula the modulus is derived; a declared one is only held
+    against its values. With a `margin`, points within that distance (in the maximum norm, in the units of x) of the jumps
+    of `where(…)` in a formula are out of scope. An `nn.Module` is a callable too; if its operations can be written as a
+    formula and no modulus is declared, f is that formula: the module in exact arithmetic.
 
     Samples are X [N, D] or [N, n, d] and Y [N] or [N, …], NumPy or torch; their domain is the box around X unless given.
     `split` is the seed that chooses which samples are held out (`samples.py`). With `lipschitz`, f is known everywhere up
@@ -65,6 +79,8 @@ class Target:
             raise InputError("one modulus", "lipschitz and modulus", "declare one of them")
         if modulus is not None and not callable(modulus):
             raise InputError("modulus, a function of r", f"{modulus!r}", "pass a function, or use lipschitz")
+        require_whole("split", split, 0, LARGEST_SEED)
+        require_flag("symmetric", symmetric)
         require_not_negative("evaluation_error", evaluation_error, "declare how far answers may be off")
         require_not_negative("margin", margin, "give the distance to keep from jumps")
         if not (isinstance(function, str | tuple) or callable(function)):
@@ -77,31 +93,37 @@ class Target:
             domain = self.data.box() if domain is None else domain
             shape = self.data.sequence_shape(shape)
         if domain is None:
-            raise InputError("a domain", "none", "give domain=[(low, high), …]")
-        self.domain = domain if isinstance(domain, Domain) else domain_of(domain, within)
+            raise InputError("a domain", "none", "give (low, high) for every variable")
+        self.domain = domain if isinstance(domain, Domain) else self._box(function, domain, within, shape)
         self.dimension = self.domain.dimension
         self.formula: Formula | None = None
         self.function: Batched | None = None
         self.evaluation_error = float(evaluation_error)
         self.margin = float(margin)
         self.symmetric = symmetric
-        self._declared = (lipschitz, modulus)
         self.sequence = shape is not None
         self.shape = self._sequence_shape(shape)
-        if isinstance(function, str):
-            self.formula = parse(function, self.domain.names)
+        self.declared = declared_modulus(self.domain, lipschitz, modulus)
+        if not isinstance(function, str | tuple):
+            self.function = Batched(function, self.shape if self.sequence else None)
+        text = function if isinstance(function, str) else None
+        if is_module(function) and self.declared is None:
+            from .as_formula import formula_of
+
+            text = formula_of(function, self.domain.names)
+        if text is not None:
+            self.formula = parse(text, self.domain.names)
             if self.domain.within is None:
                 FormulaOnBox(self.formula, self.domain.lower, self.domain.upper).require_finite()
         elif self.data is not None:
             self.data.require_inside(self.domain)
             if modulus is not None:
                 raise InputError("a modulus that samples can be used with", "modulus", "declare lipschitz")
-            if lipschitz is not None:
-                assert self.modulus.lipschitz is not None
-                self.envelope = envelope_of(self.data, self.modulus.lipschitz)
-        elif not isinstance(function, tuple):
-            self.function = Batched(function, self.shape if self.sequence else None)
+            if self.declared is not None and self.declared.lipschitz is not None:
+                self.envelope = envelope_of(self.data, self.declared.lipschitz)
         self.output_shape = self._find_output_shape(output_shape)
+        if self.declared is not None and self.data is None:
+            require_not_contradicted(self, self.declared)
 
     @property
     def kind(self) -> Kind:
@@ -123,8 +145,10 @@ class Target:
     def text(self) -> str:
         if self.data is not None:
             return str(self.data)
-        given = self.function.function if self.function else None
-        return self.formula.text if self.formula else getattr(given, "__qualname__", repr(given))
+        if self.formula is not None:
+            return self.formula.text
+        assert self.function is not None
+        return self.function.name
 
     @cached_property
     def centre(self) -> Float[np.ndarray, " out"]:
@@ -133,11 +157,9 @@ class Target:
         return self.values_with_error(middle)[0][0]
 
     @cached_property
-    def modulus(self) -> "Modulus":
-        """The modulus of continuity: declared, else derived from the formula, else estimated by sampling."""
-        from .modulus import modulus_of
-
-        return modulus_of(self, *self._declared)
+    def modulus(self) -> Modulus:
+        """The modulus of continuity: derived from the formula, else declared, else estimated by sampling."""
+        return modulus_of(self)
 
     @cached_property
     def uncertainty(self) -> float:
@@ -148,6 +170,7 @@ class Target:
         """Another formula, a part of this one, with the same names and number of outputs, on the same domain."""
         other = copy(self)
         other.formula = formula
+        other.declared = None  # what is declared of f need not hold for a part of it
         for cached in ("centre", "modulus"):
             other.__dict__.pop(cached, None)
         return other
@@ -203,12 +226,24 @@ class Target:
                 error = max(error, math.nextafter(max(high - values[i, o], values[i, o] - low), math.inf))
         return values, error
 
+    @staticmethod
+    def _box(function: Any, domain: Any, within: str | None, shape: Any) -> Domain:
+        """The domain of a formula has the formula's names; "0:1" as text is every variable's side."""
+        sides = sides_of(domain)
+        if isinstance(function, str) and isinstance(sides, list):
+            if isinstance(domain, str):
+                sides = spread(sides, function, within, math.prod(shape) if is_shape(shape) else 1)
+            sides = named(sides, function, within)
+        return domain_of(sides, within)
+
     def _sequence_shape(self, shape: tuple[int, int] | None) -> tuple[int, int]:
         D = self.domain.dimension
         if shape is None:
             return D, 1
         if not is_shape(shape) or len(shape) != 2 or math.prod(shape) != D:
-            raise InputError(f"shape (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree")
+            raise InputError(
+                f"`shape` (n, d) with n·d = {D}, the sides of the domain", f"{shape}", "make the two agree"
+            )
         return int(shape[0]), int(shape[1])
 
     def _find_output_shape(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
@@ -222,7 +257,9 @@ class Target:
         if given is None:
             return found
         if not is_shape(given) or math.prod(given) != math.prod(found):
-            raise InputError(f"output_shape with {math.prod(found)} entries", f"{given}", "make the two agree")
+            raise InputError(
+                f"`output_shape` for {counted(math.prod(found), 'output')}", f"{given}", "make the two agree"
+            )
         return tuple(int(g) for g in given)
 
 

@@ -113,7 +113,7 @@ def _finished(training: LayerTraining, history: History, tolerance: float) -> Ap
     certificate = unproved(model, tolerance, str(material.domain))
     recipe, note = training.recipe, f"{history.steps:,} steps, the best after {history.best:,} ({history.stopped})"
     facts = Facts(
-        method="trained", construction=f"{recipe.optimizer}, {recipe.loss}", layout=c.readout, units=c.heads, total=0.0,
+        method="trained", construction=f"{recipe.optimizer}, {recipe.loss}", layout=c.readout, units=c.heads,
         heads=(("trained", c.heads),), seconds=history.seconds, seed=recipe.seed, places=training.places, notes=(note,),
     )  # fmt: skip
     shapes = (material.domain, material.shape, material.output_shape)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..common.checks import is_whole, require_whole
 from ..common.errors import InputError
+from ..common.numbers import counted
 from ..target.domain import Domain
 from ..target.points import fitting_points, uniform_points
 from ..target.samples import read_samples, read_weights
@@ -77,7 +78,7 @@ def material_of(
     if isinstance(function, tuple):
         return _given(function, domain, shape, recipe, samples)
     if recipe.loss == "cross_entropy":
-        raise InputError("samples (X, labels) for loss='cross_entropy'", "a function", "use loss='mse' or 'sup'")
+        raise InputError("samples (X, labels) for loss='cross_entropy'", "a function", "use loss='mse' or loss='sup'")
     target = target_of(function, domain, shape=shape)
     if target.data is not None:
         raise InputError("samples as (X, Y)", "a Target made of samples", "pass (X, Y) itself")
@@ -99,7 +100,7 @@ def _given(
     given: tuple[Any, ...], domain: Any, shape: tuple[int, int] | None, recipe: Recipe, samples: int | None
 ) -> Material:
     if len(given) not in (2, 3):
-        raise InputError("samples (X, Y), or (X, Y, weights)", f"{len(given)} arrays", "give two or three")
+        raise InputError("samples (X, Y), or (X, Y, weights)", counted(len(given), "array"), "give two or three")
     if domain is not None:
         raise InputError("samples alone, and `shape` if they are sequences", "domain", "leave it out")
     labels, answers = _labels(given[1]) if recipe.loss == "cross_entropy" else ((), given[1])

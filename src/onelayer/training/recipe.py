@@ -68,7 +68,9 @@ class Recipe:
             number = is_number(value) and (not whole or float(value).is_integer())
             if not (number and low <= value <= high):
                 kind = "a whole number" if whole else "a number"
-                raise InputError(f"{f.name}, {kind} from {low:g} to {high:g}", f"{value!r}", "change it")
+                raise InputError(
+                    f"{f.name}, {kind} from {low:g} to {high:g}", f"{value!r}", "choose a number in that range"
+                )
             object.__setattr__(self, f.name, int(value) if whole else float(value))
 
     def rate_at(self, step: int, constructed: bool) -> float:

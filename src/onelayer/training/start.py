@@ -9,6 +9,7 @@ import torch
 from ..approximation import Approximation
 from ..common.errors import InputError
 from ..common.machine import device_of
+from ..formula import parse
 from ..layer.arithmetic import arithmetic_of
 from ..model.config import Activation, LayerConfig, Norm
 from ..model.transformer import SingleLayerTransformer
@@ -95,7 +96,9 @@ def _copy(init: Approximation, recipe: Recipe) -> SingleLayerTransformer:
 def _require_same_function(init: Approximation, function: Any) -> None:
     """An Approximation to start from is of the same formula, where there are two to compare."""
     text, own = function.text if isinstance(function, Target) else function, init.target
-    if isinstance(text, str) and own is not None and own.formula is not None and text != own.text:
+    if not isinstance(text, str) or own is None or own.formula is None:
+        return
+    if parse(text, own.formula.names).text != own.text:
         raise InputError(f"an Approximation of {text}", f"one of {own.text}", "build one for the same function")
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..common.budget import Budget
 from ..common.interrupts import DeferredInterrupt
+from ..common.numbers import at_least
 from ..common.progress import Progress
 from ..model.history import History, Moment
 from ..model.transformer import SingleLayerTransformer
@@ -68,7 +69,8 @@ class Training(ABC):
                     self._save(at, digest, checkpoint)
                     if progress is not None:
                         now = at.moments[-1]
-                        interrupted.call(progress, f"loss {now.loss:.3g}, error {now.validated:.3g}", at.step / r.steps)
+                        stage = f"loss {now.loss:.3g}, error {at_least(now.validated, 3)}"
+                        interrupted.call(progress, stage, at.step / r.steps)
                 if interrupted or budget.over():
                     stopped = "interrupted" if interrupted else "time is up"
                     break
@@ -76,7 +78,7 @@ class Training(ABC):
             stopped = f"no progress in {r.patience} validations"
         self._save(at, digest, checkpoint)
         if at.losses:  # steps since the last validation
-            self._validate(at, counted=False)
+            self._validate(at)
         self.model.load_state_dict(at.best_weights)
         return History(tuple(at.moments), at.best_step, stopped, at.seconds)
 
@@ -132,17 +134,16 @@ class Training(ABC):
             self._epoch, self._order = epoch, torch.randperm(self.count, generator=generator).to(self.device)
         return self._order[place * size : (place + 1) * size]
 
-    def _validate(self, at: TrainingState, counted: bool = True) -> None:
+    def _validate(self, at: TrainingState) -> None:
         found = self.validated()
         error = self.error(found)
         if error < at.best_error:
             at.best_error, at.best_step, at.best_weights, at.idle = error, at.step, self.weights(), 0
-        elif counted:
+        else:
             at.idle += 1
-        if counted:
-            rate = self.recipe.rate_at(at.step - 1, self.constructed)
-            at.moments.append(Moment(at.step, math.fsum(at.losses) / len(at.losses), *found, rate))
-            at.losses.clear()
+        rate = self.recipe.rate_at(at.step - 1, self.constructed)
+        at.moments.append(Moment(at.step, math.fsum(at.losses) / len(at.losses), *found, rate))
+        at.losses.clear()
 
 
 class LayerTraining(Training):

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..approximation import Approximation
-from ..common.numbers import at_least, at_most
+from ..common.numbers import at_least, exact, point
 from ..common.table import Table
 from ..proof.certificate import Certificate
 
@@ -32,19 +32,14 @@ def statement(approximation: Approximation) -> str:
     """What the certificate claims, in a sentence or two: at which points, and under which declarations."""
     c = approximation.certificate
     if c.verdict == "CERTIFIED":
-        believed = "If f is as declared (see the assumptions), then for" if rests_on_declarations(c) else "For"
-        claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {at_most(c.bound)}."
+        believed = f"If {c.condition}, then for" if c.condition else "For"
+        claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {c.bound_text}."
         return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
     if c.verdict == "REFUTED":
-        point = ", ".join(f"{v:.6g}" for v in c.witness or ())
-        return f"The tolerance {c.tolerance:.4g} does not hold: at x = ({point}) the error is proved to be larger."
-    proved = f" What is proved is |T(x) − f(x)| ≤ {at_most(c.bound)}." if math.isfinite(c.bound) else ""
-    return f"Whether the error is below {c.tolerance:.4g} is not decided.{proved}"
-
-
-def rests_on_declarations(certificate: Certificate) -> bool:
-    """Whether the proof rests on what the user declared about f: a modulus, the accuracy of its values."""
-    return any("declared" in assumption for assumption in certificate.assumptions)
+        at = point(c.witness or ())
+        return f"The tolerance {exact(c.tolerance)} does not hold: at x = {at} the error is proved to be larger."
+    proved = f" What is proved is |T(x) − f(x)| ≤ {c.stated_bound}." if math.isfinite(c.bound) else ""
+    return f"Whether the error is below {exact(c.tolerance)} is not decided.{proved}"
 
 
 def _points(approximation: Approximation) -> str:
@@ -53,7 +48,7 @@ def _points(approximation: Approximation) -> str:
     if c.method == "lemma":
         return c.domain
     single = "float32 " if c.arithmetic == "float32" else ""
-    apart = f", more than {c.margin:g} away from every jump of f" if c.margin else ""
+    apart = f", more than {exact(c.margin)} away from every jump of f" if c.margin else ""
     return f"every {single}x with {approximation.domain}{apart}"
 
 
@@ -63,7 +58,7 @@ def _share(certificate: Certificate) -> str:
     if not about:
         return ""
     how = "proved" if about.known == "proved" else "by the declared modulus"
-    return f" It is at most {about.share:g}·|f(x)|, since |f| ≥ {at_least(about.least, 6)} ({how})."
+    return f" It is at most {exact(about.share)}·|f(x)|, since |f| ≥ {at_least(about.least, 6)} ({how})."
 
 
 def band(approximation: Approximation) -> str:
@@ -73,8 +68,7 @@ def band(approximation: Approximation) -> str:
         return ""
     whole = domain.within is None and not c.margin and (c.method != "lemma" or c.domain == str(domain))
     where = "" if whole else f", for {_points(approximation)}"
-    believed = ", if f is as declared" if rests_on_declarations(c) else ""
-    return f"|T(x) − f(x)| ≤ {at_most(c.bound)} is proved for the model itself{where}{believed}."
+    return f"|T(x) − f(x)| ≤ {c.bound_text} is proved for the model itself{where}{c.if_declared}."
 
 
 def method(certificate: Certificate) -> str:
@@ -87,32 +81,37 @@ def observation(approximation: Approximation) -> str:
     """What was observed, which proves nothing."""
     c = approximation.certificate
     where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, "points")
-    seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed:.4g}."
+    seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed_text}."
     return f"{seen} This is an observation and proves nothing."
 
 
 def how_to_check(approximation: Approximation) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
-    kind, share = approximation.description.kind, approximation.certificate.evidence.relative
+    kind = approximation.description.kind
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
         return (
             "Check it again with `onelayer check FOLDER`: the checker is a single file that shares no code with the prover,"
-            " reads weights and formula from the folder, and proves the bound in ball arithmetic."
-            + (" It does not prove the lower bound of |f| again." if share else "")
+            " reads weights and formula from the folder, and proves the bound (and, where the tolerance is a share of it, the"
+            " smallest |f|) in ball arithmetic."
+        )
+    if approximation.certificate.verdict == "CERTIFIED" and kind == "samples":
+        return (
+            "Check it again with `onelayer check FOLDER --data FILE`, FILE being the CSV file that was memorised: the checker is"
+            " a single file that shares no code with the prover and evaluates the layer at every sample in ball arithmetic."
         )
     reason = {
         "formula": "there is no proved bound within the tolerance",
         "callable": "the target is a Python callable, which is not stored in the folder",
         "data": "the samples are not stored in the folder",
         "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
-        "samples": "it does not know the lemma of memorised samples; the page docs/build/memorize.md proves it",
+        "samples": "there is no proved bound within the tolerance",
     }.get(kind, "the target is not stored")
     return f"The independent checker has nothing to check here: {reason}."
 
 
 def evidence_table(certificate: Certificate) -> Table:
-    """The numbers of the proof."""
-    table = Table("Evidence", ("", "value"))
+    """The numbers of the proof, with all their digits: notes, of which the checker believes none."""
+    table = Table("Evidence (notes of the prover)", ("", "value"))
     for name, value in certificate.evidence.as_json().items():
         if name != "lemma":
             table.rows.extend(_rows(str(name), value))
@@ -131,4 +130,4 @@ def _rows(name: str, value: Any) -> list[tuple[object, ...]]:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)

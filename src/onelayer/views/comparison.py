@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..common.atomic import require_new, write_file
+from ..common.numbers import at_least
 from .style import FONT
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ def comparison_figure(found: "Comparison") -> "go.Figure":
         mine = [e for e in ran if e.kind == kind]
         about = [f"{e.parameters:,} parameters, {e.seconds:.1f} s<br>{e.note}" for e in mine]
         bar = go.Bar(x=[e.observed for e in mine], y=[e.name for e in mine], orientation="h", name=kind)
-        bar.update(marker_color=colour, text=[f"{e.observed:.2g}" for e in mine], hovertext=about)
+        bar.update(marker_color=colour, text=[at_least(e.observed, 2) for e in mine], hovertext=about)
         figure.add_trace(bar, row=1, col=1)
     proved = [e for e in ran if math.isfinite(e.bound)]
     marker = {"symbol": "line-ns-open", "size": 22, "color": "black", "line": {"width": 3}}
     x, y = [e.bound for e in proved], [e.name for e in proved]
-    figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="bound (proved)"), row=1, col=1)
+    marks = go.Scatter(x=x, y=y, mode="markers", marker=marker, name="bound (proved)")
+    marks.update(text=[f"bound {e.bound_text}" for e in proved], hoverinfo="text+name")
+    figure.add_trace(marks, row=1, col=1)
     figure.update_yaxes(categoryorder="array", categoryarray=[e.name for e in ran], row=1, col=1)
     figure.update_xaxes(type="log", exponentformat="power", row=1, col=1)
     for i, (entrants, axis) in enumerate(more, start=2):
@@ -47,9 +50,15 @@ def comparison_figure(found: "Comparison") -> "go.Figure":
             figure.add_trace(trace, row=i, col=1)
         figure.update_xaxes(type="log", dtick=1, title_text=axis, row=i, col=1)
         figure.update_yaxes(type="log", title_text="observed error", dtick=1, exponentformat="power", row=i, col=1)
-    title = f"{found.target} on {found.domain}, tolerance {found.tolerance:g}"
     height = int(sum(heights) * (1.3 if more else 1.0)) + 140
-    figure.update_layout(title=title, height=height, width=980, font=FONT, template="plotly_white", bargap=0.35)
+    figure.update_layout(
+        title=f"{found.title}; on {found.domain}",
+        height=height,
+        width=980,
+        font=FONT,
+        template="plotly_white",
+        bargap=0.35,
+    )
     return figure
 
 

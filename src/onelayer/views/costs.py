@@ -1,12 +1,10 @@
 """How large a layer is and what it costs, compared with the plan."""
 
 import html
-import math
 from typing import cast, get_args
 
 from ..approximation import Approximation
 from ..common.errors import InputError
-from ..common.numbers import at_most
 from ..common.table import Table
 from ..construction.plan import Plan
 from ..construction.representative.layer import plan_representative
@@ -27,10 +25,11 @@ def size_table(approximation: Approximation) -> Table:
         ("bytes", f"{approximation.parameters * model.W_E.element_size():,}"),
         ("operations per evaluation", f"{c.operations:,}"),
     ]
-    if facts.method != "trained":  # of trained layers they are unknown
-        rows.append(("Σ|c|: how much heads cancel", f"{facts.total:.4g}"))
-        rows.append(("largest score", f"{facts.largest_score:.4g}"))
-    rows += [("seconds to build and prove", f"{facts.seconds:.1f}"), *(("note", note) for note in facts.notes)]
+    rows += [
+        *facts.sizes,
+        ("seconds to build and prove", f"{facts.seconds:.1f}"),
+        *(("note", note) for note in facts.notes),
+    ]
     return Table("What was built", ("", "value"), rows)
 
 
@@ -66,13 +65,11 @@ def plan_followed(approximation: Approximation) -> Plan | None:
 
 
 def _plan_table(approximation: Approximation, plan: Plan, title: str) -> Table:
-    bound = approximation.certificate.bound
-    proved = at_most(bound) if math.isfinite(bound) else "none"
     rows: list[tuple[object, ...]] = [
         ("method", plan.method, approximation.facts.method),
         ("units", f"{plan.units:,}", f"{approximation.units:,}"),
         ("parameters", f"{plan.parameters:,}", f"{approximation.parameters:,}"),
         ("operations per evaluation", f"{plan.operations:,}", f"{approximation.model.config.operations:,}"),
-        ("bound", f"{at_most(plan.bound)} ({'proved' if plan.proved else 'estimate'})", proved),
+        ("bound", f"{plan.bound_text} ({plan.known})", approximation.certificate.stated_bound),
     ]
     return Table(title, ("", "planned", "built"), rows)

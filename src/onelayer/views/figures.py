@@ -10,9 +10,8 @@ from ..common.numbers import at_most
 from ..model.explanation import Explanation
 from ..model.history import History
 from ..model.inspection import Inspection
-from .certificate_text import rests_on_declarations
 from .scene import Scene
-from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, styled
+from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, error_colours, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -61,8 +60,8 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
         return None
     names = approximation.domain.names
     proved = math.isfinite(bound)
-    believed = " if f is as declared" if rests_on_declarations(approximation.certificate) else ""
-    label = f"±bound {at_most(bound)}, proved{believed}" if proved else ""
+    believed = " if f is as declared" if approximation.certificate.condition else ""
+    label = f"±bound {approximation.certificate.bound_text}, proved{believed}" if proved else ""
     if len(scene.drawn) == 1:
         figure = go.Figure(go.Scatter(x=scene.axes[0], y=error, name="T − f", line={"color": LAYER, "width": 2}))
         if proved:
@@ -77,7 +76,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     title = ["T − f, coloured from −bound to +bound" if proved else "T − f", label]
     figure = make_subplots(rows=1, cols=2, specs=specs, subplot_titles=title, horizontal_spacing=0.06)
     bar = {"exponentformat": "power", "len": 0.9, "x": 0.46, "thickness": 12}
-    colours = {"colorscale": DIVERGING, "reversescale": True}
+    colours = error_colours()
     heat = go.Heatmap(x=x, y=y, z=error.T, zmin=-limit, zmax=limit, colorbar=bar, name="T − f", **colours)
     figure.add_trace(heat, row=1, col=1)
     surface = go.Surface(x=x, y=y, z=error.T, cmin=-limit, cmax=limit, showscale=False, name="T − f", **colours)
@@ -115,8 +114,9 @@ def overview_figure(approximation: Approximation, scene: Scene, output: int = 0)
     pictures: list[tuple[str, np.ndarray | None, dict[str, Any]]] = [("T, the layer", T, {"colorscale": SEQUENTIAL})]
     if error is not None:
         limit = bound if math.isfinite(bound) else float(np.nanmax(np.abs(error)))
-        shades = {"colorscale": DIVERGING, "reversescale": True, "zmin": -limit, "zmax": limit}
-        pictures.append((f"T − f within ±{limit:.2g}" + ("" if math.isfinite(bound) else ", observed"), error, shades))
+        shades = {**error_colours(), "zmin": -limit, "zmax": limit}
+        within = approximation.certificate.bound_text if math.isfinite(bound) else f"{at_most(limit)}, observed"
+        pictures.append((f"T − f within ±{within}", error, shades))
     n = len(pictures)
     figure = make_subplots(rows=1, cols=n, subplot_titles=[title for title, _, _ in pictures], horizontal_spacing=0.16)
     for i, (title, z, shades) in enumerate(pictures):

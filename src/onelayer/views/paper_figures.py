@@ -15,6 +15,7 @@ from torch import Tensor
 from ..approximation import Approximation
 from ..common.checks import is_whole
 from ..common.errors import InputError
+from ..common.numbers import exact, point
 from ..model.passes import both_passes
 from ..model.transformer import SingleLayerTransformer
 from .comparison import COLOURS
@@ -164,7 +165,7 @@ def _goal(subject: Any, model: SingleLayerTransformer, tokens: Tensor, y: Any) -
         wanted, said = torch.zeros(len(places), answer.shape[2]), "y = 0"
     else:
         wanted = _numbers(y)
-        said = f"y = {wanted.item():g}" if wanted.numel() == 1 else "y as given"
+        said = f"y = {exact(wanted.item())}" if wanted.numel() == 1 else "y as given"
     if wanted.numel() != len(places) * answer.shape[2]:
         asked = f"y with {len(places) * answer.shape[2]} numbers, as T(x) has"
         raise InputError(asked, f"{wanted.numel()}", "give one number for every output")
@@ -249,8 +250,7 @@ def _three_digits(value: float) -> str:
 
 def _point(tokens: Tensor) -> str:
     numbers = tokens.flatten().tolist()
-    shown = ", ".join(f"{v:.4g}" for v in numbers[:6])
-    return f"({shown}, …)" if len(numbers) > 6 else f"({shown})"
+    return point(numbers) if len(numbers) <= 6 else point(numbers[:6]).replace(")", ", …)")
 
 
 def _heads_drawn(chosen: list[int], heads: int) -> str:

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..approximation import Approximation
-from ..common.checks import require_choice, require_whole
+from ..common.checks import known_options, require_choice, require_whole
 from ..common.errors import InputError
 from ..experiments.compare import Comparison
 from ..model.explanation import Explanation
@@ -25,6 +25,7 @@ KINDS = ("overview", "function", "error", "heads", "weights", "spectra", "traini
 AT_POINT = ("contributions", "attention", "passes")
 
 
+@known_options
 def plot(thing: Any, what: str | None = None, *, at: Any = None, output: int = 0) -> "go.Figure":
     """A plotly figure of an approximation, a model, a comparison, an explanation, an inspection or a training history.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..approximation import Approximation
 from ..common.atomic import require_new, write_file
+from ..common.checks import known_options
 from ..common.errors import InputError
 from ..experiments.study import Study
 from . import certificate_text
@@ -32,6 +33,7 @@ from .study_page import study_page
 LONGEST_TITLE = 300  # characters
 
 
+@known_options
 def report(approximation: "Approximation | Study", path: str | Path = "report.html", overwrite: bool = False) -> Path:
     """Write the report of an approximation, or of a study: one self-contained page, complete or absent.
 
@@ -40,8 +42,6 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
     if not isinstance(approximation, Approximation | Study):
         found = type(approximation).__name__
         raise InputError("an Approximation or a Study to report on", found, "pass what `build` or `load` returned")
-    if not isinstance(path, str | Path):
-        raise InputError("a file name for the report", f"{path!r}", "name a file, such as report.html")
     if isinstance(approximation, Approximation):
         approximation.require_unchanged()
     path = Path(path)
@@ -67,8 +67,8 @@ def page(approximation: Approximation) -> str:
     ]
     text = approximation.target_text
     title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"
-    verdict = approximation.certificate.verdict
+    verdict, headline = approximation.certificate.verdict, html.escape(approximation.certificate.headline)
     statement = html.escape(certificate_text.statement(approximation))
-    intro = f'<p><span class="verdict {verdict}">{verdict}</span></p>\n<p>{statement}</p>'
+    intro = f'<p><span class="verdict {verdict}">{headline}</span></p>\n<p>{statement}</p>'
     data, scripts = page_data(approximation, found, figures), ("layer.js", "picture.js", "report.js")
     return Page(title, "one layer", intro, facts(approximation), sections, data, scripts).render()

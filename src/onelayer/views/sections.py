@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..approximation import Approximation
-from ..common.numbers import at_most
+from ..common.numbers import exact
 from ..model.inspection import inspect
 from . import certificate_text
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
@@ -28,16 +28,23 @@ Number = float | int
 def facts(approximation: Approximation) -> list[tuple[str, str]]:
     """(value, what it is) for the top of the page."""
     c = approximation.certificate
-    bound = at_most(c.bound) if math.isfinite(c.bound) else "none"
-    share = c.evidence.relative
     return [
-        (f"{c.tolerance:.4g}", f"tolerance: {share.share:g} of the smallest |f|" if share else "tolerance asked for"),
-        (bound, "bound, proved if f is as declared" if certificate_text.rests_on_declarations(c) else "bound, proved"),
-        (f"{c.observed:.4g}", "observed error"),
+        *([(c.tolerance_text, _tolerance_name(approximation))] if c.tolerance_asked else []),
+        (c.bound_text, "bound, proved if f is as declared" if c.condition else "bound, proved"),
+        (c.observed_text, "observed error"),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
         (f"{approximation.parameters:,}", "parameters"),
     ]
+
+
+def _tolerance_name(approximation: Approximation) -> str:
+    """What the tolerance is: asked for, a share of |f|, or one that comes with the kind of layer."""
+    share, about = approximation.certificate.evidence.relative, approximation.description
+    if share:
+        return f"tolerance: {exact(share.share)} of the smallest |f|"
+    fixed = about.kind in ("gallery", "samples") and about.parameters.get("tolerance") is None
+    return "tolerance" if fixed else "tolerance asked for"
 
 
 def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:
@@ -51,7 +58,7 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
         note = f" ({_others(fixed, 'other')} at the centre of the domain)" if fixed else ""
         title = f"<h3>{html.escape(drawn)}{note}</h3>" if len(found) > 1 or note else ""
         inputs = "".join(
-            _slider(names[j], 0, len(stops) - 1, 1, len(stops) // 2, f"{stops[len(stops) // 2]:.4g}")
+            _slider(names[j], 0, len(stops) - 1, 1, len(stops) // 2, exact(stops[len(stops) // 2]))
             for j, stops in zip(scene.sliders, scene.stops, strict=True)
         )
         inputs += _outputs(approximation)
@@ -76,7 +83,9 @@ def _drawn_as_f(approximation: Approximation) -> str:
     target, margin = approximation.target, approximation.certificate.margin
     if target is not None and target.envelope is not None:
         return " The f drawn is the middle of what the samples and the declared constants allow; the bound covers all of that."
-    return f" Within {margin:g} of a jump of f nothing is claimed, and no error is drawn." if margin and target else ""
+    if target is None or not margin:
+        return ""
+    return f" Within {exact(margin)} of a jump of f nothing is claimed, and no error is drawn."
 
 
 def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.checks import is_number
+from ..common.numbers import exact
 from ..experiments.study.fitted_rates import grouped, matching
 from ..experiments.study.result import Study
 from ..experiments.study.sweep import FigureSpec
@@ -88,4 +89,4 @@ def _drawable(value: Any, log: bool) -> bool:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)

@@ -17,6 +17,13 @@ VIEW: dict[str, Any] = {  # of surfaces: the whole box and its labels fit in the
 }
 
 
+def error_colours() -> dict[str, Any]:
+    """How every map of T − f is coloured: negative blue, positive red. A list: plotly.js means another scale by the name."""
+    from plotly.colors import get_colorscale
+
+    return {"colorscale": get_colorscale(DIVERGING), "reversescale": True}
+
+
 def styled(figure: "go.Figure", height: int, **layout: Any) -> "go.Figure":
     """The figure with our font, margins and template; it fills the available width."""
     margin = {"l": 56, "r": 16, "t": 40 if "title" in layout else 28, "b": 48}

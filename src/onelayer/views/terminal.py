@@ -12,7 +12,7 @@ import numpy as np
 
 from ..approximation import Approximation
 from ..common.errors import InputError
-from ..common.numbers import at_most
+from ..common.numbers import at_least, exact
 from ..common.table import Table
 from ..model.inspection import Inspection, inspect
 from .head_map import HeadMap, head_map_of
@@ -68,7 +68,7 @@ def positions(approximation: Approximation, found: HeadMap) -> str:
         at = [g.at[j] for g in found.gates if j in g.at] + [t.at[j] for t in found.tokens]
         if at:
             counts, _ = np.histogram(np.clip(at, d.lower[j], d.upper[j]), bins=WIDTH, range=(d.lower[j], d.upper[j]))
-            lines.append(f"{d.names[j]:>4} {d.lower[j]:8.3g} {spark(counts)} {d.upper[j]:.3g}")
+            lines.append(f"{d.names[j]:>4} {exact(d.lower[j]):>8} {spark(counts)} {exact(d.upper[j])}")
     return "Where units switch or sit (the ends include units beyond them)\n" + "\n".join(lines) + "\n" if lines else ""
 
 
@@ -99,8 +99,10 @@ def error(approximation: Approximation) -> str:
         return ""
     scene, bound, names = found[0], approximation.certificate.bound, approximation.domain.names
     off = np.nan_to_num(np.abs(found[0].error[scene.middle][..., 0]))
-    top = bound if math.isfinite(bound) else float(off.max()) or 1.0
-    of = f"the bound {at_most(bound, 3)}" if math.isfinite(bound) else f"the largest seen, {top:.3g}"
+    top, of = bound, f"the bound {approximation.certificate.bound_text}"
+    if not math.isfinite(bound):
+        top = float(off.max()) or 1.0
+        of = f"the largest seen, {at_least(top, 3)}"
     if off.ndim == 1:
         strip = np.array([part.max() for part in np.array_split(off, WIDTH)])
         return f"|T − f| along {names[0]}, as a share of {of}\n{spark(strip, top)}\n"

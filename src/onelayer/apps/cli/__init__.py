@@ -32,6 +32,7 @@ from . import (
     train,
 )
 from .show import Stopped
+from .wording import refusal_of, usage_of
 
 CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -73,18 +74,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows its code
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    parser: Any = typer.main.get_command(app)
     try:
-        parser: Any = typer.main.get_command(app)
         status = parser.main(arguments, prog_name="onelayer", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return NOT_CERTIFIED
     except InputError as refusal:
-        return _complain(str(refusal))
+        return _complain(refusal_of(refusal, parser))
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
-        return _complain(f"asked: reading and writing files; found: {error.strerror or error}{name}; change: the path")
+        return _complain(
+            f"asked: reading and writing files; found: {error.strerror or error}{name}; change: choose another path"
+        )
     except Stopped as stop:
         print(f"interrupted {stop}".strip(), file=sys.stderr)
         return INTERRUPTED
@@ -93,9 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # every usage error of the option parser has it
             raise
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else "onelayer"
-        return _complain(f"{error.format_message().rstrip('.')}; see {path} --help")
+        return _complain(usage_of(error))
     if status == INTERRUPTED:
         print("interrupted", file=sys.stderr)
     return int(status or 0)

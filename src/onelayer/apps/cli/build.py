@@ -1,4 +1,4 @@
-"""`onelayer build`: a formula becomes a model folder."""
+"""`onelayer build`: a formula, or a file of samples, becomes a model folder."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +11,8 @@ from ...common.budget import Budget
 from ...common.checks import require_seconds
 from ...common.errors import InputError
 from . import options as given
-from .show import print_json, progress_bar
+from .sample_file import names_samples, read_sample_file, target_of_samples
+from .show import open_page, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ...approximation import Approximation
@@ -20,10 +21,20 @@ REPORT_SECONDS = 2.0  # kept for the report
 
 
 def build(
-    formula: given.FormulaText,
-    domain: given.DomainText,
+    formula: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMULA",
+            help='For example "x*exp(-y^2); x", or a file of samples: .csv, .parquet, .npy. '
+            "Functions and names: docs/start/formulas.md.",
+        ),
+    ],
     eps: given.Eps,
     out: given.Out,
+    domain: given.OptionalDomain = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of samples: the answers (y1,y2); the last column by default.")
+    ] = None,
     relative: given.Relative = False,
     method: Annotated[
         given.Method,
@@ -45,27 +56,41 @@ def build(
     device: given.Device = "cpu",
     seconds: Annotated[float, typer.Option(help="Seconds for everything: search, proof and report.")] = 600.0,
     seed: given.Seed = 0,
-    report: Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")] = True,
+    report: given.Report = True,
+    show: given.Open = False,
     force: given.Force = False,
     json: given.Json = False,
     quiet: given.Quiet = False,
 ) -> int:
-    """Turn a formula into a single-layer Transformer and write its folder.
+    """Turn a formula, or samples, into a layer with a proof.
+
+    The folder holds weights, target and certificate. A file of samples has a header; its last column is the answers unless
+    --target names them, and a proof needs --lipschitz.
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """
     require_seconds(seconds, "the build")
-    budget = Budget(seconds)
-    target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape, margin, symmetric)
+    if show and not report:
+        raise InputError("--open, which opens the report", "--no-report as well", "leave one of them out")
+    budget, about = Budget(seconds), (lipschitz, within, shape, output_shape, margin, symmetric)
+    verbose, wanted, samples = not (json or quiet), report, None
+    if names_samples(formula):
+        samples = read_sample_file(Path(formula.strip()), target)
+        function = target_of_samples(samples, domain, given.about_target(*about))
+    elif target is not None:
+        raise InputError("--target, a column of a file of samples", "a formula", "leave it out")
+    else:
+        function = given.target_of(formula, given.require_domain(domain), eps, *about)
     folder = usable(out, force, report)
     import onelayer as ol
 
-    verbose, wanted = not (json or quiet), report
+    if verbose and samples is not None:
+        print(samples)
     if verbose and method is given.Method.representative and not symmetric:
-        print(ol.plan(target, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
+        print(ol.plan(function, tolerance=eps, relative=relative, method=method.value, layout=layout.value))
     with progress_bar(not quiet) as progress:
         approximation = ol.build(
-            target,
+            function,
             tolerance=eps,
             relative=relative,
             method=method.value,
@@ -84,12 +109,14 @@ def build(
         if report:
             approximation.report(folder / "report.html", overwrite=force)
     if json:
-        print_json(record_of(approximation, folder))
+        columns = {} if samples is None else {"inputs": samples.names, "answers": samples.targets}
+        print_json(record_of(approximation, folder) | columns)
     elif verbose:
         print(approximation)
-        page = f"; open {Path(out) / 'report.html'} in a browser"
-        late = f"; no time was left for the report: `onelayer report {out}` writes it" if budget.over() else ""
-        print(f"written to {out}" + (page if report else late if wanted else ""))
+        late = f"; no time was left for the report: `onelayer report {out}` writes it"
+        print(written(out, report) + (late if wanted and not report else ""))
+    if show and report:
+        open_page(folder / "report.html")
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
@@ -102,12 +129,18 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
     return {
         **({"folder": str(folder)} if folder is not None else {}),
         "verdict": approximation.certificate.verdict,
+        "condition": approximation.certificate.condition,
         "target": approximation.target.text if approximation.target else None,
         "parameters": approximation.parameters,
         **about,
         "plan": plan.as_json() if plan else None,
         "certificate": approximation.certificate.as_json(),
     }
+
+
+def written(out: str, report: bool) -> str:
+    """Where the folder is, and its report."""
+    return f"written to {out}" + (f"; open {Path(out) / 'report.html'} in a browser" if report else "")
 
 
 def usable(out: str, force: bool, report: bool = False) -> Path:

@@ -28,7 +28,9 @@ def certify(
     force: given.Force = False,
     json: given.Json = False,
 ) -> int:
-    """Prove again how far the model of a folder is from its target, with another tolerance or more time.
+    """Prove again how far the layer of a folder is from its target.
+
+    For another tolerance, or with more time.
 
     Exit status: 0 certified, 1 refuted or undecided, 2 bad input.
     """

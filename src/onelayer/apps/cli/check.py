@@ -14,22 +14,30 @@ from .show import print_json
 
 def check(
     folder: Annotated[Path, typer.Argument(help="A model folder.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The CSV file that was memorised, which the folder does not hold."),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Seconds that the check may take.")] = 300.0,
     json: given.Json = False,
 ) -> int:
-    """Check the certificate of a folder in ball arithmetic, with a program that shares nothing with the prover.
+    """Check the certificate of a folder independently of the prover.
 
-    Exit status: 0 valid, 1 invalid or not checkable, 2 no model folder.
+    In ball arithmetic, by a program that shares nothing with the prover.
+
+    Exit status: 0 valid, 1 invalid, 2 no model folder, 3 not checkable.
     """
-    from ...checker import FILES
+    from ...checker import FILES, STATUS
     from ...checker import check as checked
 
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise InputError(f"a model folder at {folder}", f"no {missing[0]} in it", "name a folder that `build` wrote")
+    if data is not None and not data.is_file():
+        raise InputError("a CSV file for --data", f"no file {data}", "name the file that was memorised")
     require_seconds(seconds, "the check")
-    verdict = checked(folder, seconds)
+    verdict = checked(folder, seconds, data=data)
     if json:
         print_json(asdict(verdict))
     else:
         print(verdict)
-    return 0 if verdict.verdict == "VALID" else 1
+    return STATUS[verdict.verdict]

@@ -32,7 +32,10 @@ def compare(
     seed: given.Seed = 0,
     json: given.Json = False,
 ) -> int:
-    """Compare construction with training and peers: one table, and one picture with --plot."""
+    """Compare construction with training and peers in one table.
+
+    With --plot also in one picture.
+    """
     target = given.target_of(formula, domain, eps)
     sizes = [given.sizes(text, name) if text else () for text, name in ((growth, "--growth"), (samples, "--samples"))]
     if plot is not None and (not plot.strip() or Path(plot).is_dir()):

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...common.errors import InputError
+from ...common.numbers import counted
 from ...deployment.files.cells import listed
 from . import options as given
 from .show import Stopped, print_json, progress_bar
 
 if TYPE_CHECKING:
+    from ...approximation import Approximation
     from ...deployment.attention.evaluator import Evaluator
+    from ...deployment.files.partial import Counts
     from ...deployment.files.streaming import Streaming
     from ...model.explanation import Explanation
+
+STORED_ONLY = "the certificate holds for the stored samples only"
 
 
 def evaluate(
@@ -26,7 +31,7 @@ def evaluate(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each head adds to the value.")] = False,
     outside: Annotated[
         given.Outside,
-        typer.Option(help="Outside the domain: answer, refuse, or answer for the nearest point of the box."),
+        typer.Option(help="Points that are not covered: answer, refuse, or answer for the nearest point of the box."),
     ] = given.Outside.allow,
     source: Annotated[
         str | None,
@@ -72,16 +77,18 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
     approximation = fast.approximation
     names = approximation.domain.names
     if len(point) != len(names):
-        raise InputError(f"{len(names)} numbers ({listed(names)})", f"{len(point)}", "give one per variable")
+        raise InputError(f"{counted(len(names), 'number')} ({listed(names)})", f"{len(point)}", "give one per variable")
     x = np.array(point)
     y = fast(x, outside.value)
-    stored = approximation.description.kind == "samples"  # a box around samples says nothing
-    inside = None if stored else bool(approximation.domain.contains(x[None])[0])
+    covered, stored = fast.covers(x), approximation.description.kind == "samples"
     if outside is given.Outside.clip:
         x = x.clip(approximation.domain.lower, approximation.domain.upper)
     why = approximation.explain(x) if explain else None
     if json:
-        record = {"x": point, "y": np.asarray(y).tolist(), "inside": inside, "bound": fast.bound}
+        bound = fast.bound if covered else None
+        record = {"x": point, "y": np.asarray(y).tolist(), "covered": covered, "bound": bound}
+        declared = approximation.certificate.condition
+        record |= {"condition": declared} if declared else {}
         record |= {"answer": np.asarray(approximation.decode(y)).tolist()} if approximation.decoding else {}
         print_json(record | ({"explanation": _explained(why)} if why else {}))
         return 0
@@ -92,9 +99,9 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
     if approximation.decoding:
         print("answer:", *np.ravel(approximation.decode(y)).tolist())
     if stored:
-        print("note: the certificate holds for the stored samples only", file=sys.stderr)
-    elif not inside:
-        print("note: the point is outside the domain; the certificate holds inside it only", file=sys.stderr)
+        _note(STORED_ONLY)
+    elif not covered:
+        _note(f"the point is not covered by the certificate, which asks for {_asked(approximation, point)}")
     return 0
 
 
@@ -107,33 +114,52 @@ def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.O
         if kind_of(source) != "CSV" and not json:
             asked = f"--output for the values of a {kind_of(source)} file"
             raise InputError(asked, "none", f"name one, such as out{source.suffix}")
-        _print(Streaming(fast, source, outside.value), json)
+        _note_uncovered(fast, _print(Streaming(fast, source, outside.value), json))
         return 0
     try:
         with progress_bar(not json) as progress:
-            count = evaluate_file(fast, source, output, outside.value, progress, _note, overwrite=force)
+            counts = evaluate_file(fast, source, output, outside.value, progress, _note, overwrite=force)
     except KeyboardInterrupt as stop:
         raise Stopped(*stop.args) from None
     if json:
-        print_json({"points": count, "columns": added_names(fast.approximation), "output": str(output)})
+        print_json({**counts._asdict(), "columns": added_names(fast.approximation), "output": str(output)})
     else:
-        print(f"{count:,} values written to {output}")
+        print(f"{counts.points:,} values written to {output}")
+    _note_uncovered(fast, counts)
     return 0
 
 
-def _print(work: "Streaming", json: bool) -> None:
+def _print(work: "Streaming", json: bool) -> "Counts":
     """Print points and values, once all values are computed."""
     with work.temporary() as values:
+        counts = values.counts
         if not json:
             for _ in work.write_to(values, sys.stdout):
                 pass
-            return
+            return counts
         m = work.outputs
-        x = [point for batch in work.file.batches(work.rows) for point in batch.x.tolist()]
+        points = [batch.x for batch in work.file.batches(work.rows)]
+        x, covered = ([v for part in parts for v in part.tolist()] for parts in (points, map(work.covered, points)))
         batches = ([column.tolist() for column in columns] for columns in work.columns(values))
         rows = [list(row) for columns in batches for row in zip(*columns, strict=True)]
         answers = {"answer": [row[m:] for row in rows]} if len(work.names) > m else {}
-        print_json({"points": len(x), "columns": work.names, "x": x, "y": [row[:m] for row in rows], **answers})
+        y = [row[:m] for row in rows]
+        print_json({**counts._asdict(), "columns": work.names, "x": x, "y": y, "covered": covered, **answers})
+        return counts
+
+
+def _note_uncovered(fast: "Evaluator", counts: "Counts") -> None:
+    if counts.uncovered:
+        _note(STORED_ONLY if fast.approximation.description.kind == "samples" else str(counts))
+
+
+def _asked(approximation: "Approximation", point: list[float]) -> str:
+    """What the certificate asks of points, and this one is not."""
+    try:
+        approximation.require_covered(point)
+    except InputError as error:
+        return error.asked
+    return "other points"
 
 
 def _note(text: str) -> None:

@@ -33,7 +33,10 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     json: given.Json = False,
 ) -> int:
-    """Write the layer of a folder for another program, and print how far the export is from ours."""
+    """Write the layer of a folder for another program.
+
+    Prints how far the export is from our own layer.
+    """
     if not out.strip():
         raise InputError("a path for --out", f"{out!r}", "name a new file")
     import onelayer as ol

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from ...common.errors import InputError
+from ...common.numbers import exact
 from . import options as given
 from .build import record_of, usable
 from .show import print_json
@@ -23,7 +24,9 @@ def gallery(
     force: given.Force = False,
     json: given.Json = False,
 ) -> int:
-    """List the gallery, or build one of its entries: onelayer gallery sort --n 5 --out folder.
+    """List the gallery, or build one of its entries.
+
+    For example: onelayer gallery sort --n 5 --out folder.
 
     The options of an entry are the parameters that the list shows: --n 5, --domain 0:1, --order 2,0,1, --matrix "1,2; 3,4".
     """
@@ -75,10 +78,10 @@ def _signature(function: Callable[..., Any]) -> str:
 def _typed(value: Any) -> str:
     """A default as the user would type it."""
     if isinstance(value, tuple):
-        return ":".join(f"{v:g}" for v in value)
+        return ":".join(map(exact, value))
     if isinstance(value, str):
         return value if value.isalnum() else f'"{value}"'
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)
 
 
 def _arguments(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:

@@ -23,7 +23,10 @@ def inspect(
     ] = TextFormat.text,
     json: given.Json = False,
 ) -> int:
-    """Show what is in a folder: certificate, heads, weights and their spectra, where the error is."""
+    """Show what is in a folder: certificate, heads and weights.
+
+    Also the spectra of the weights, and where the error is.
+    """
     from ...deployment.folder import load_approximation
     from ...views.terminal import LEVELS, plain, summary, tables
 

@@ -29,7 +29,7 @@ def memorize(
     json: given.Json = False,
     quiet: given.Quiet = False,
 ) -> int:
-    """Store the samples of a file in a single-layer Transformer, with a proof for each of them.
+    """Store the samples of a file in a layer, each with a proof.
 
     Exit status: 0 certified, 1 not certified (the folder is written all the same), 2 bad input.
     """

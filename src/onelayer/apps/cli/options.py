@@ -11,7 +11,6 @@ from ...common.errors import InputError
 from ...target.sides import read_domain, split
 
 if TYPE_CHECKING:
-    from ...formula import Formula
     from ...target.target import Target
 
 
@@ -46,6 +45,12 @@ class Attention(StrEnum):
     adaptive = "adaptive"
 
 
+class Activation(StrEnum):
+    relu = "relu"
+    gelu = "gelu"
+    silu = "silu"
+
+
 class Outside(StrEnum):
     allow = "allow"
     error = "error"
@@ -53,12 +58,27 @@ class Outside(StrEnum):
 
 
 FormulaText = Annotated[
-    str, typer.Argument(metavar="FORMULA", help='For example "sin(x1) + x2**2"; separate several outputs with ";".')
+    str,
+    typer.Argument(
+        metavar="FORMULA",
+        help='For example "x*exp(-y^2)"; separate several outputs with ";". Functions and names: docs/start/formulas.md.',
+    ),
 ]
 DomainText = Annotated[
     str,
     typer.Option(
-        "--domain", metavar="LOW:HIGH", help='One interval for all variables, "0:1, -1:2*pi", or "T=280:350, p=1:10".'
+        "--domain",
+        metavar="LOW:HIGH",
+        help='One interval for all variables; "0:1, -1:2*pi" for x1, x2, … or x, y, z, t; or named: "T=280:350, p=1:10".',
+    ),
+]
+OptionalDomain = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="LOW:HIGH",
+        help='One interval for all variables; "0:1, -1:2*pi" for x1, x2, … or x, y, z, t; or named: "T=280:350, p=1:10"; '
+        "by default the box around samples.",
     ),
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
@@ -70,9 +90,12 @@ LayoutChoice = Annotated[Layout, typer.Option(help="Where the outputs are read."
 DtypeChoice = Annotated[Dtype, typer.Option(help="Number type; the certificate holds for this arithmetic only.")]
 Lipschitz = Annotated[
     str | None,
-    typer.Option(metavar="L or L1,L2,…", help="Declared Lipschitz constants; not checked, but listed as assumed."),
+    typer.Option(
+        metavar="L or L1,L2,…",
+        help="Declared Lipschitz constants. A formula needs none: its own are derived, these only checked.",
+    ),
 ]
-Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x1**2 + x2**2 <= 1".')]
+Within = Annotated[str | None, typer.Option(metavar="CONDITION", help='Only where this holds: "x^2 + y^2 <= 1".')]
 Shape = Annotated[str | None, typer.Option(metavar="n,d", help="Read the variables as n tokens of d numbers each.")]
 OutputShape = Annotated[str | None, typer.Option(metavar="n,m", help="Read the outputs as a sequence.")]
 Margin = Annotated[float, typer.Option(help="Distance from the jumps of where(…) within which nothing is claimed.")]
@@ -83,6 +106,8 @@ Out = Annotated[str, typer.Option(metavar="FOLDER", help="The model folder to wr
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier model; other files in the folder stay.")]
 ForceFile = Annotated[bool, typer.Option("--force", help="Replace a file of that name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Report = Annotated[bool, typer.Option(help="Write report.html into the folder, a page of pictures.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
@@ -98,6 +123,35 @@ def target_of(
     symmetric: bool = False,
 ) -> "Target":
     """The target that the options describe, with the tolerance checked; bad text is refused before torch is imported."""
+    about = about_target(lipschitz, within, shape, output_shape, margin, symmetric)
+    sides = read_domain(domain)
+    from ...formula import parse
+    from ...target.naming import named, spread
+
+    sides = spread(sides, formula, within, math.prod(about.get("shape", ())))
+    by_name = sides if isinstance(sides, dict) else named(sides, formula, within)
+    parse(formula, tuple(by_name) if isinstance(by_name, dict) else tuple(f"x{j + 1}" for j in range(len(sides))))
+    from ...target.target import Target, require_tolerance
+
+    require_tolerance(eps)
+    return Target(formula, sides, **about)
+
+
+def require_domain(domain: str | None) -> str:
+    if domain is None:
+        raise InputError("a domain for the formula", "none", 'give --domain, such as --domain "0:1"')
+    return domain
+
+
+def about_target(
+    lipschitz: str | None = None,
+    within: str | None = None,
+    shape: str | None = None,
+    output_shape: str | None = None,
+    margin: float = 0.0,
+    symmetric: bool = False,
+) -> dict[str, Any]:
+    """Options of a target, read from text."""
     about: dict[str, Any] = {"margin": margin, "symmetric": symmetric}
     if lipschitz is not None:
         constants = [number(part, "--lipschitz") for part in split(lipschitz, ",")]
@@ -110,19 +164,7 @@ def target_of(
             raise InputError("--shape n,d", f"{shape!r}", "give two positive numbers such as 3,2")
     if output_shape is not None:
         about["output_shape"] = sizes(output_shape, "--output-shape")
-    sides = read_domain(domain)
-    from ...formula import parse
-
-    if isinstance(sides, dict):
-        parse(formula, tuple(sides))
-    elif len(sides) == 1:
-        sides *= _variables(parse(formula), within, about.get("shape"))
-    else:
-        parse(formula, tuple(f"x{j + 1}" for j in range(len(sides))))
-    from ...target.target import Target, require_tolerance
-
-    require_tolerance(eps)
-    return Target(formula, sides, **about)
+    return about
 
 
 def number(text: str, what: str) -> float:
@@ -147,17 +189,12 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
 def _constant(text: str, what: str) -> float:
     from ...formula import evaluate, parse
 
-    formula = parse(text, ())
+    try:
+        formula = parse(text, ())
+    except InputError as refusal:
+        raise InputError(f"numbers for {what}", refusal.found, "give numbers such as 1.5, -2e-3 or pi/2") from None
     if len(formula.outputs) != 1:
         raise InputError(f"one number at a time for {what}", f"{text!r}", "separate numbers with spaces")
     import numpy as np
 
     return float(np.asarray(evaluate(formula, np.zeros((1, 0))))[0, 0])
-
-
-def _variables(formula: "Formula", within: str | None, shape: tuple[int, int] | None) -> int:
-    """How many sides one interval stands for: the largest index of a variable, or the size of the sequence."""
-    from ...formula import parse_condition
-
-    condition = parse_condition(within).dimension if within is not None else 0
-    return max(1, formula.dimension, condition, math.prod(shape) if shape else 0)

@@ -6,9 +6,11 @@ import typer
 
 from . import options as given
 from .show import print_json
+from .wording import flags_of, in_options
 
 
 def plan(
+    context: typer.Context,
     formula: given.FormulaText,
     domain: given.DomainText,
     eps: given.Eps,
@@ -21,7 +23,9 @@ def plan(
     output_shape: given.OutputShape = None,
     json: given.Json = False,
 ) -> int:
-    """Forecast units, parameters, bytes, operations and the bound; nothing is built or written.
+    """Forecast size, cost and bound; build and write nothing.
+
+    Units, parameters, bytes, operations and the bound, for every method or the one of --method.
 
     Exit status: 0, or 2 if the input is bad or the layer of --method does not fit in memory.
     """
@@ -33,5 +37,5 @@ def plan(
     if json:
         print_json(found.as_json())
     else:
-        print(found)
+        print(in_options(str(found), flags_of(context.command)))
     return 0

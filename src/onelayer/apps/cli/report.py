@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from . import options as given
+from .show import open_page
 
 
 def report(
@@ -13,11 +14,17 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="PAGE", help="The HTML file to write; FOLDER/report.html by default.")
     ] = None,
+    show: given.Open = False,
     force: given.ForceFile = False,
 ) -> int:
-    """Write the report of a folder: one page, usable offline, with pictures of target, error, heads, weights and proof."""
+    """Write the report of a folder, one page that works offline.
+
+    It has pictures of target, error, heads, weights and proof.
+    """
     from ...deployment.folder import load_approximation
 
     path = folder / "report.html" if out is None else out
     print(f"written to {load_approximation(folder).report(path, overwrite=force)}")
+    if show:
+        open_page(path)
     return 0

@@ -1,14 +1,20 @@
-"""Samples from a file: CSV or Parquet with a target column, or two NumPy arrays; errors name the line or row."""
+"""Samples from a file: CSV or Parquet with a target column, or NumPy arrays; errors name the line or row."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import InputError
 from ...deployment.files.cells import cells_of, listed, number_of, short
-from ...target.sides import split
+from ...target.sides import read_domain, split
+
+if TYPE_CHECKING:
+    from ...target.target import Target
+
+
+SUFFIXES = (".csv", ".parquet", ".npy")
 
 
 @dataclass(frozen=True)
@@ -19,28 +25,69 @@ class Columns:
     y: Any
     names: list[str] | None
     rows: list[str]
+    targets: list[str] | None = None  # the names of the answers
+
+    def __str__(self) -> str:
+        """Which columns are what."""
+        count = f"{len(self.rows):,} samples"
+        if self.names is None or self.targets is None:
+            return f"{count} of X and Y"
+        return f"{count}: {listed(self.names)} → {listed(self.targets)}"
 
 
-def read_sample_file(path: Path, target: str) -> Columns:
-    """The samples of a file; its suffix tells the format."""
+def names_samples(text: str) -> bool:
+    """Whether a target is the name of a file of samples, rather than a formula."""
+    return Path(text.strip()).suffix.lower() in SUFFIXES
+
+
+def read_sample_file(path: Path, target: str | None) -> Columns:
+    """The samples of a file; its suffix tells the format. Without a target the last column is the answers."""
     if not path.is_file():
         raise InputError("a file with samples", f"no file {path}", "name an existing file")
-    if path.suffix == ".npy":
-        return _arrays(path, Path(target))
-    targets = [name for name in split(target, ",") if name]
-    if not targets:
+    if path.suffix.lower() == ".npy":
+        return _arrays(path, Path(target)) if target is not None else _last_column(path)
+    targets = None if target is None else [name for name in split(target, ",") if name]
+    if targets == []:
         raise InputError("the column with the answers as --target", f"{target!r}", "name one, or several: y1,y2")
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         return _parquet(path, targets)
     return _csv(path, targets)
 
 
-def _csv(path: Path, targets: list[str]) -> Columns:
+def target_of_samples(samples: Columns, domain: str | None, about: dict[str, Any]) -> "Target":
+    """The target of samples, its variables named as the columns; without a domain on the box around the samples."""
+    sides: Any = None if domain is None else read_domain(domain)
+    from ...target.samples import data_of
+    from ...target.target import Target
+
+    if samples.y.dtype.kind not in "fiub":
+        change = "name a column of numbers with --target, or store labels with onelayer memorize"
+        raise InputError("numbers as answers", f"{samples.y.flat[0]!s}", change)
+    pair = (samples.x, samples.y)
+    names = samples.names or [f"x{j + 1}" for j in range(math.prod(samples.x.shape[1:]))]
+    if sides is None:
+        sides = data_of(pair).box()
+    elif isinstance(sides, dict):
+        if set(sides) != set(names):
+            raise InputError(f"a side for each of {listed(names)}", listed(list(sides)), "name the columns of inputs")
+        sides = [sides[name] for name in names]
+    elif len(sides) == 1:
+        sides *= len(names)
+    elif len(sides) != len(names):
+        raise InputError(f"a side for each of {listed(names)}", f"{len(sides)} sides", "give one for all, or every one")
+    return Target(pair, dict(zip(names, sides, strict=True)), **about)
+
+
+def _csv(path: Path, targets: list[str] | None) -> Columns:
     cells = cells_of(path)
     first = next(cells, None)
     if first is None:
         raise InputError(f"samples in {path.name}", "an empty file", "write a header and one sample per line")
     line, header = first[0], [cell.strip() for cell in first[1]]
+    if all(number_of(cell) is not None for cell in header):
+        found, change = f"numbers in line {line}: {short(header)}", "write the names of the columns in the first line"
+        raise InputError(f"a header in {path.name}", found, change)
+    targets = header[-1:] if targets is None else targets
     names = _inputs(path, header, targets)
     columns: dict[str, list[str]] = {name: [] for name in header}
     rows = []
@@ -56,7 +103,7 @@ def _csv(path: Path, targets: list[str]) -> Columns:
     import numpy as np
 
     x = np.array([_numbers(path, name, columns[name], rows) for name in names]).T
-    return Columns(x, _typed(path, [columns[name] for name in targets], rows), names, rows)
+    return Columns(x, _typed(path, [columns[name] for name in targets], rows), names, rows, targets)
 
 
 def _inputs(path: Path, header: list[str], targets: list[str]) -> list[str]:
@@ -100,7 +147,7 @@ def _typed(path: Path, columns: list[list[str]], rows: list[str]) -> Any:
     return y[:, 0] if len(columns) == 1 else y
 
 
-def _parquet(path: Path, targets: list[str]) -> Columns:
+def _parquet(path: Path, targets: list[str] | None) -> Columns:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -110,6 +157,7 @@ def _parquet(path: Path, targets: list[str]) -> Columns:
         table = parquet.read_table(path)
     except ArrowException as error:
         raise InputError(f"Parquet in {path.name}", " ".join(str(error).split())[:100], "correct the file") from None
+    targets = list(table.column_names)[-1:] if targets is None else targets
     names = _inputs(path, list(table.column_names), targets)
     import numpy as np
 
@@ -121,22 +169,36 @@ def _parquet(path: Path, targets: list[str]) -> Columns:
     if None in [value for column in answers for value in column]:
         raise InputError(f"an answer in every row of {path.name}", "missing ones", "fill them in")
     y = np.array(answers).T
-    return Columns(np.array(x).T, y[:, 0] if len(targets) == 1 else y, names, rows)
+    return Columns(np.array(x).T, y[:, 0] if len(targets) == 1 else y, names, rows, targets)
 
 
 def _arrays(path: Path, target: Path) -> Columns:
-    """X from one NumPy file and Y from another; neither may hold Python objects."""
+    """X from one NumPy file and Y from another."""
+    if not target.is_file():
+        raise InputError(
+            f"answers for {path.name} in a file of their own", f"no file {target}", "name it with --target Y.npy"
+        )
+    x, y = _array(path), _array(target)
+    return Columns(x, y, None, [f"row {i}" for i in range(len(x) if x.ndim else 0)])
+
+
+def _last_column(path: Path) -> Columns:
+    """X and Y from one NumPy file [N, D + 1]."""
+    both = _array(path)
+    if both.ndim != 2 or both.shape[1] < 2:
+        found = f"an array of shape {list(both.shape)}"
+        raise InputError(f"inputs and answers [N, D + 1] in {path.name}", found, "name the answers with --target Y.npy")
+    names = [f"x{j + 1}" for j in range(both.shape[1] - 1)]
+    return Columns(both[:, :-1], both[:, -1], names, [f"row {i}" for i in range(len(both))], ["the last column"])
+
+
+def _array(path: Path) -> Any:
+    """The array of a NumPy file, which may not hold Python objects."""
     import numpy as np
 
-    found = []
-    for file in (path, target):
-        if not file.is_file():
-            raise InputError(f"answers for {path.name} in a file of their own", f"no file {file}", "--target Y.npy")
-        try:
-            with file.open("rb") as stream:
-                found.append(np.lib.format.read_array(stream, allow_pickle=False))
-        except (ValueError, EOFError) as error:
-            why = " ".join(str(error).split())[:100]
-            raise InputError(f"an array of numbers or words in {file.name}", why, "write it with numpy.save") from None
-    rows = [f"row {i}" for i in range(len(found[0]) if found[0].ndim else 0)]
-    return Columns(found[0], found[1], None, rows)
+    try:
+        with path.open("rb") as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        why = " ".join(str(error).split())[:100]
+        raise InputError(f"an array of numbers or words in {path.name}", why, "write it with numpy.save") from None

@@ -1,9 +1,11 @@
-"""What the commands print: JSON documents without infinities, progress on a terminal, a line on an interrupt."""
+"""What the commands show: JSON documents without infinities, progress on a terminal, a line on an interrupt, pages."""
 
 import json
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ...common.progress import Progress
@@ -24,6 +26,14 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def open_page(path: Path) -> None:
+    """Show a page in the browser, or say that there is none."""
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        print(f"no browser found: open {path} yourself", file=sys.stderr)
 
 
 @contextmanager

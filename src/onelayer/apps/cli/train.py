@@ -1,13 +1,16 @@
 """`onelayer train`: train the same kind of layer by gradient descent."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...common.errors import InputError
 from . import options as given
-from .build import record_of, usable
-from .show import print_json, progress_bar
+from .build import record_of, usable, written
+from .show import open_page, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from ...proof.certificate import Certificate
 
 
 def train(
@@ -18,6 +21,9 @@ def train(
     heads: Annotated[int, typer.Option(min=1, help="Number of heads.")] = 4,
     width: Annotated[int, typer.Option(min=1, help="Width of the feed-forward network.")] = 256,
     d_model: Annotated[int, typer.Option(min=1, help="Width of the stream.")] = 64,
+    activation: Annotated[
+        given.Activation, typer.Option(help="Activation of the feed-forward network.")
+    ] = given.Activation.gelu,
     optimizer: Annotated[str, typer.Option(help="adam, sgd or momentum.")] = "adam",
     loss: Annotated[str, typer.Option(help="mse or sup.")] = "mse",
     schedule: Annotated[str, typer.Option(help="cosine or constant.")] = "cosine",
@@ -34,17 +40,23 @@ def train(
     seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
     certify: Annotated[float, typer.Option(help="Seconds to prove a certificate; 0: observe only.")] = 0.0,
     seed: given.Seed = 0,
+    report: given.Report = True,
+    show: given.Open = False,
     force: given.Force = False,
     json: given.Json = False,
 ) -> int:
-    """Train a layer on a formula and write its folder; if interrupted, write the best layer so far.
+    """Train a layer on a formula, and write its folder.
+
+    If interrupted, it writes the best layer so far.
 
     Exit status: 0 certified, 1 not certified (a trained layer is observed, unless --certify proves more), 2 bad input.
     """
+    if show and not report:
+        raise InputError("--open, which opens the report", "--no-report as well", "leave one of them out")
     target = given.target_of(formula, domain, eps)
     if not 0 <= certify < float("inf"):
         raise InputError("--certify, seconds ≥ 0", f"{certify}", "give the time for a certificate")
-    folder = usable(out, force)
+    folder = usable(out, force, report)
     from dataclasses import replace
 
     import onelayer as ol
@@ -52,6 +64,7 @@ def train(
     from ...deployment.folder import load_approximation
 
     chosen: dict[str, Any] = {"heads": heads, "width": width, "d_model": d_model, "optimizer": optimizer, "loss": loss}
+    chosen |= {"activation": activation.value}
     chosen |= {"schedule": schedule, "rate": rate, "steps": steps, "batch": batch, "samples": samples, "seed": seed}
     chosen |= {"dtype": dtype.value, "device": device, "seconds": seconds, "checkpoint": checkpoint}
     if init is not None:
@@ -61,11 +74,30 @@ def train(
         if certify > 0:
             found = replace(found, certificate=ol.certify(found, seconds=certify, progress=progress))
         folder = found.save(folder, overwrite=force)
+        if report:
+            found.report(folder / "report.html", overwrite=force)
     if json:
         assert found.history is not None
         print_json(record_of(found, folder) | {"history": found.history.record()})
     else:
         print(found.history)
         print(found)
-        print(f"written to {out}")
+        if advice := _advice(found.certificate, certify):
+            print(advice)
+        print(written(out, report))
+    if show:
+        open_page(folder / "report.html")
     return 0 if found.certificate.verdict == "CERTIFIED" else 1
+
+
+def _advice(certificate: "Certificate", seconds: float) -> str:
+    """What to pass so that more is proved, where rounding or time are known to be what is missing."""
+    if certificate.verdict != "UNDECIDED" or not certificate.observed <= certificate.tolerance:
+        return ""
+    if seconds == 0:
+        return "nothing is proved yet: pass --certify 60, or run `onelayer certify`, then `onelayer check`"
+    if certificate.arithmetic == "float32":
+        return (
+            "not proved: rounding in float32 may be what is missing; pass --dtype float64, or more seconds to --certify"
+        )
+    return "not proved within the time: pass more seconds to --certify"

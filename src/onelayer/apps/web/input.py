@@ -8,8 +8,9 @@ from ...common.checks import is_number
 from ...common.errors import InputError
 from ...construction.request import Construction, Method
 from ...formula import Formula, parse
-from ...target.domain import MOST_VARIABLES, Domain, domain_of
-from ...target.sides import TextSides, read_domain
+from ...target.domain import Domain, domain_of
+from ...target.naming import named, spread
+from ...target.sides import MOST_VARIABLES, TextSides, read_domain
 from .limits import VisitorLimits
 
 DTYPES = ("float64", "float32")
@@ -35,10 +36,8 @@ class LayerSpec:
     @property
     def sides(self) -> TextSides:
         """(low, high) for every variable; a single interval applies to all of them."""
-        sides = read_domain(self.domain)
-        if not isinstance(sides, list) or len(sides) > 1:
-            return sides
-        return sides * min(max(1, len(parse(self.formula).names)), MOST_VARIABLES + 1)  # more are refused anyway
+        sides: TextSides = spread(read_domain(self.domain), self.formula)
+        return sides if isinstance(sides, dict) else named(sides[: MOST_VARIABLES + 1], self.formula)
 
     def code(self, limits: VisitorLimits) -> str:
         """Python code that builds the same layer, in the same time."""
@@ -118,5 +117,7 @@ def _number(name: str, value: Any, low: float, high: float, whole: bool = False)
         fits = False
     if not fits:
         kind = "a whole number" if whole else "a number"
-        raise InputError(f"{name}, {kind} from {low:g} to {high:g}", f"{value!r}"[:100], "change it")
+        raise InputError(
+            f"{name}, {kind} from {low:g} to {high:g}", f"{value!r}"[:100], "choose a number in that range"
+        )
     return float(value)

@@ -12,6 +12,7 @@ from ...views import certificate_text
 from ...views.pages import facts_html, page_data
 from ...views.scene import scenes, window
 from ...views.sections import certificate_section, facts, heads_section, point_section, scenes_section
+from ...views.style import error_colours
 
 
 def view(approximation: Approximation) -> dict[str, Any]:
@@ -27,13 +28,17 @@ def view(approximation: Approximation) -> dict[str, Any]:
     c = approximation.certificate
     return {
         "verdict": c.verdict,
+        "headline": c.headline,
         "statement": certificate_text.statement(approximation),
         "facts": facts_html(facts(approximation)),
         "sections": sections,
         "data": page_data(approximation, found, figures),
         "tolerance": c.tolerance,
         "bound": c.bound if math.isfinite(c.bound) else None,
+        "bound_text": c.bound_text,
         "observed": c.observed if math.isfinite(c.observed) else None,
+        "observed_text": c.observed_text,
+        "colours": error_colours(),
         "units": approximation.units,
         "parameters": approximation.parameters,
         "outputs": math.prod(approximation.output_shape),

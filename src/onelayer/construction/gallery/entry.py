@@ -14,11 +14,13 @@ import numpy as np
 from ...approximation import Approximation, Facts
 from ...common.checks import require_whole
 from ...common.errors import InputError
+from ...common.numbers import at_most, exact
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.assemble import Frame
 from ...model.transformer import SingleLayerTransformer
 from ...target.description import Description
-from ...target.domain import MOST_VARIABLES, Domain, domain_of
+from ...target.domain import Domain, domain_of
+from ...target.sides import MOST_VARIABLES
 from ...target.target import require_tolerance
 from ..lemma import Lemma, approximation_by_lemma
 
@@ -69,11 +71,11 @@ class Entry:
             found = "numbers that overflow, or weights that it cannot tell apart"
             raise InputError(f"{what} in {name}", found, "take a smaller domain, or a wider tolerance")
         if not (lemma.bound <= self.tolerance and math.isfinite(lemma.bound)):
-            terms = ", ".join(f"{name} {value:.3g}" for name, value in lemma.terms.items())
+            terms = ", ".join(f"{name} {at_most(value, 3)}" for name, value in lemma.terms.items())
             raise InputError(
-                f"{what} within {self.tolerance:g} in {name}",
-                f"no proof below {lemma.bound:.3g} ({terms})",
-                f"ask for {1.1 * lemma.bound:.1e} or more" + (", or use float64" if name == "float32" else ""),
+                f"{what} within {exact(self.tolerance)} in {name}",
+                f"no proof below {at_most(lemma.bound, 3)} ({terms})",
+                f"ask for {at_most(1.1 * lemma.bound, 2)} or more" + (", or use float64" if name == "float32" else ""),
             )
         return lemma
 
@@ -85,8 +87,8 @@ class Entry:
         *,
         heads: tuple[tuple[str, int], ...],
         story: str,
-        total: float = 0.0,
-        score: float = 0.0,
+        total: float | None = None,
+        score: float | None = None,
         words: str = "",
     ) -> Approximation:
         """The finished Approximation; a layer that is read at positions has an output at each."""
@@ -100,7 +102,7 @@ class Entry:
             entry=self.name,
             parameters=self.parameters,
         )
-        x = self.domain.representable(points(self.n, self.ends, score), self.arithmetic.name == "float32")
+        x = self.domain.representable(points(self.n, self.ends, score or 0.0), self.arithmetic.name == "float32")
         facts = Facts(
             method="gallery",
             construction=self.name,

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation
-from ...common.checks import is_number
+from ...common.checks import is_number, known_options
 from ...common.errors import InputError
+from ...common.numbers import exact
 from ...common.outward import UP_MANY
 from ...layer.arithmetic import Arithmetic
 from ...layer.assemble import Frame, Outputs, assemble
@@ -25,6 +26,7 @@ from .one_head import one_head
 from .routing import ASSUMES, route
 
 
+@known_options
 def affine(
     matrix: Sequence[Sequence[float]] | np.ndarray,
     offset: Sequence[float] | np.ndarray | None = None,
@@ -58,6 +60,7 @@ def affine(
     return _finished(it, model, lemma, tolerance, lambda x: x @ A.T + b, (("read", heads),), story)
 
 
+@known_options
 def mean(
     n: int, tolerance: float | None = None, *, domain: Ends = (-1.0, 1.0), dtype: str = "float64"
 ) -> Approximation:
@@ -84,6 +87,7 @@ def mean(
     return _finished(it, model, lemma, tolerance, _mean, (("mean", 1),), story)
 
 
+@known_options
 def clip(
     n: int,
     low: float = -0.5,
@@ -97,7 +101,16 @@ def clip(
     if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or low > high:
         raise InputError("finite numbers low ≤ high", f"low = {low!r}, high = {high!r}", "give two numbers in order")
     given = {"low": float(low), "high": float(high)}
-    it = entry("clip", f"{n} numbers clipped to [{low:g}, {high:g}]", n, n, _allowed(tolerance), domain, dtype, **given)
+    it = entry(
+        "clip",
+        f"{n} numbers clipped to [{exact(low)}, {exact(high)}]",
+        n,
+        n,
+        _allowed(tolerance),
+        domain,
+        dtype,
+        **given,
+    )
     model = _with_hinges(route(list(range(n))), low, high).to(it.arithmetic.dtype)
     size = max(map(abs, it.ends)) + abs(low) + abs(high)
     wanted = torch.tensor([0.0, 0.0, low, -high], dtype=torch.float64)

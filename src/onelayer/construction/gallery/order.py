@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation
-from ...common.checks import require_whole
+from ...common.checks import known_options, require_whole
 from ...common.errors import InputError
 from ...layer.assemble import Outputs, assemble
 from ...layer.heads import Maxima
@@ -30,6 +30,7 @@ Rank = tuple[int, float]  # (k, factor): the k-th smallest number times the fact
 Tried = tuple[float, SingleLayerTransformer, Lemma | None]  # a sharpness, its layer, and what is proved
 
 
+@known_options
 def sort(
     n: int, tolerance: float = 1e-6, *, descending: bool = False, domain: Ends = (0.0, 1.0), dtype: str = "float64"
 ) -> Approximation:
@@ -40,6 +41,7 @@ def sort(
     return _ranks(it, [[(k, 1.0)] for k in ranks])
 
 
+@known_options
 def top_k(
     n: int, k: int, tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype: str = "float64"
 ) -> Approximation:
@@ -50,6 +52,7 @@ def top_k(
     return _ranks(it, [[(n - i, 1.0)] for i in range(k)])
 
 
+@known_options
 def median(n: int, tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype: str = "float64") -> Approximation:
     """The median of n numbers; for even n the mean of the two in the middle: a max-head for every set of n/2 or more."""
     require_length(n)
@@ -57,16 +60,19 @@ def median(n: int, tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype:
     return _ranks(entry("median", f"the median of {n} numbers", n, 1, tolerance, domain, dtype), [row])
 
 
+@known_options
 def maximum(n: int, tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype: str = "float64") -> Approximation:
     """The largest of n numbers: one max-head."""
     return _extremum(entry("maximum", f"the largest of {n} numbers", n, 1, tolerance, domain, dtype), lowest=False)
 
 
+@known_options
 def minimum(n: int, tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype: str = "float64") -> Approximation:
     """The smallest of n numbers: one max-head of negative sharpness."""
     return _extremum(entry("minimum", f"the smallest of {n} numbers", n, 1, tolerance, domain, dtype), lowest=True)
 
 
+@known_options
 def absolute_difference(tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype: str = "float64") -> Approximation:
     """|x1 − x2| = 2 max(x1, x2) − x1 − x2: one max-head, two reads."""
     it = entry("absolute_difference", "|x1 − x2|", 2, 1, tolerance, domain, dtype)
@@ -80,6 +86,7 @@ def absolute_difference(tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), d
     return _built(it, f, lambda x: np.abs(x[:, :1] - x[:, 1:]), (("max", 1), ("read", 2)), story)
 
 
+@known_options
 def running_max(n: int, tolerance: float = 1e-6, *, domain: Ends = (0.0, 1.0), dtype: str = "float64") -> Approximation:
     """At position i the largest of the first i numbers: one causal max-head."""
     it = entry("running_max", f"the running maximum of {n} numbers", n, n, tolerance, domain, dtype)

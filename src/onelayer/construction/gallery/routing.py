@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ...approximation import Approximation
-from ...common.checks import is_whole
+from ...common.checks import is_whole, known_options
 from ...common.errors import InputError
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import power_of_4, write_identity
@@ -31,9 +31,10 @@ STATEMENT = (
     "every position attends to one token with weight exactly 1, since all other scores are 800 lower, and the FFN and the"
     " read-out pass its number on unchanged"
 )
-ASSUMES = ("exp(0) = 1, exp(−800) = 0, and subnormal numbers are not flushed to 0",)
+ASSUMES = ("exp(0) = 1, exp(−800) = 0",)
 
 
+@known_options
 def permute(order: Sequence[int], *, dtype: str = "float64") -> Approximation:
     """Position i gets the number at position order[i] (counted from 0), exactly."""
     found = list(order) if isinstance(order, Sequence | np.ndarray) else [order]
@@ -42,6 +43,7 @@ def permute(order: Sequence[int], *, dtype: str = "float64") -> Approximation:
     return _routed("permute", "a permutation", [int(j) for j in found], dtype, {"order": [int(j) for j in found]})
 
 
+@known_options
 def reverse(n: int, vocabulary: int | None = None, *, dtype: str = "float64") -> Approximation:
     """The n numbers (or, with a vocabulary, tokens) in reverse, exactly."""
     if vocabulary is not None:
@@ -50,6 +52,7 @@ def reverse(n: int, vocabulary: int | None = None, *, dtype: str = "float64") ->
     return _routed("reverse", f"{n} numbers in reverse", list(range(n - 1, -1, -1)), dtype, {"n": n})
 
 
+@known_options
 def shift(n: int, by: int = 1, *, cyclic: bool = False, dtype: str = "float64") -> Approximation:
     """Position i gets the number at position i − by, exactly; 0 (or, if cyclic, the other end's) where there is none."""
     require_length(n)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ...approximation import Approximation
+from ...common.checks import known_options
 from ...layer.assemble import assemble
 from ...proof.decision import decide
 from ...target.target import Target, require_tolerance
@@ -18,6 +19,7 @@ STORY = (
 )
 
 
+@known_options
 def deep_set(
     formula: str = "x1*x2 + x1*x3 + x2*x3", n: int = 3, tolerance: float = 1e-3, *, domain: Ends = (0.0, 1.0)
 ) -> Approximation:

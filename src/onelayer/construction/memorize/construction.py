@@ -16,6 +16,7 @@ import torch
 from ...approximation import Approximation, Facts
 from ...common.checks import known_options, require_seed
 from ...common.errors import InputError
+from ...common.numbers import at_most, exact
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import Frame
 from ...layer.heads import MASKED
@@ -66,7 +67,7 @@ def memorize(
         require_tolerance(tolerance)
     samples = dataset_of(X, Y, labels, arithmetic, rows)
     if samples.decoding is not None and tolerance is not None and tolerance >= DECODING_MARGIN:
-        raise InputError("a tolerance below ½ for labels", f"{tolerance:g}", "leave it out")
+        raise InputError("a tolerance below ½ for labels", exact(tolerance), "leave it out")
     frame = frame_around(samples, arithmetic)
     with np.errstate(over="ignore", invalid="ignore"):  # weights that overflow get no bound
         direction, trials = direction_of(samples, frame, arithmetic, seed)
@@ -75,7 +76,7 @@ def memorize(
     lemma = Lemma(STATEMENT, residual.worst())
     most, why = _largest_accepted(samples, tolerance)
     if not (lemma.bound <= most and np.isfinite(lemma.bound)):
-        raise _too_close(samples, residual, t, f"at most {most:.3g}{why}", dtype)
+        raise _too_close(samples, residual, t, f"at most {exact(most)}{why}", dtype)
     allowed = lemma.bound if tolerance is None and samples.decoding is None else most
     facts = Facts(
         method="memorized",
@@ -139,7 +140,7 @@ def _description(samples: Dataset, names: Sequence[str] | None) -> Description:
 def _too_close(samples: Dataset, residual: Residual, t: np.ndarray, accepted: str, dtype: str) -> InputError:
     """The refusal, naming the neighbours along the projection between which the polygon is steepest."""
     asked = f"a proved residual of {accepted} at all {len(samples):,} samples in {dtype}"
-    found = f"{residual.total.max():.3g}"
+    found = at_most(float(residual.total.max()), 3)
     if len(samples) > 1:
         order = np.argsort(t, kind="stable")
         rise = np.abs(np.diff(samples.y[order], axis=0)).max(axis=1)

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 
 from ...common.errors import InputError
+from ...common.numbers import exact
 from ...layer.arithmetic import Arithmetic
 from ...target.decoding import Decoding
 from ...target.samples import LARGEST, read_samples, row_name
@@ -79,7 +80,7 @@ def _answers(Y: Any, labels: bool | None) -> tuple[np.ndarray, Decoding | None]:
         raise InputError("numbers or labels as Y", " ".join(str(error).split())[:100], "pass an array") from None
     if y.dtype.kind not in "iubfU" or y.ndim == 0 or 0 in y.shape[1:]:
         found = f"{y.dtype}, shape {list(y.shape)}"
-        raise InputError("Y of shape [N] or [N, …]: numbers, or words as labels", found, "pass such an array")
+        raise InputError("Y of shape [N] or [N, …]: numbers, or words as labels", found, "pass one answer per sample")
     if labels is None:
         labels = y.dtype.kind != "f"
     if not labels:
@@ -87,7 +88,7 @@ def _answers(Y: Any, labels: bool | None) -> tuple[np.ndarray, Decoding | None]:
             raise InputError("numbers as Y", f"words such as {str(y.flat[0])!r}", "leave labels=False out")
         return y, None
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise InputError("finite labels", f"{y[~np.isfinite(y)][0]:g}", "leave such samples out")
+        raise InputError("finite labels", exact(y[~np.isfinite(y)][0]), "leave such samples out")
     classes, index = np.unique(y, return_inverse=True)
     scores = np.eye(len(classes))[index.reshape(y.shape)]
     return scores, Decoding("largest", tuple(classes.tolist()))

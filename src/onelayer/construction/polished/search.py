@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
+from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
@@ -196,7 +197,7 @@ class UnitSearch:
     def _note(self, fit: Fit) -> None:
         """Keep it if it is smaller and within the goal, or nearer to the goal."""
         self.tried[fit.units] = min(fit.observed, self.tried.get(fit.units, math.inf))
-        self.report(f"polishing: {fit.units} units, error {fit.observed:.2g}")
+        self.report(f"polishing: {fit.units} units, error {at_least(fit.observed, 2)}")
         if self.best is None or self._order(fit) < self._order(self.best):
             self.best = fit
 

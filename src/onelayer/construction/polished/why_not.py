@@ -2,7 +2,7 @@
 
 import math
 
-from ...common.numbers import at_most
+from ...common.numbers import at_least, at_most
 from ..forecast import extrapolated
 from .refine import Refined
 from .search import UnitSearch
@@ -21,10 +21,10 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
     tolerance = certificate.tolerance
     rounding = certificate.evidence.rounding or 0.0
     if rounding > tolerance / 2:
-        alone = f"rounding in {certificate.arithmetic} alone may reach {rounding:.2g}"
+        alone = f"rounding in {certificate.arithmetic} alone may reach {at_most(rounding, 2)}"
         notes.append(f"{alone}: a tolerance this small cannot be proved")
     if candidate.remainder.error > tolerance / 2:
-        off = f"{candidate.remainder.error:.2g}"
+        off = at_most(candidate.remainder.error, 2)
         notes.append(f"the sharpest heads that {certificate.arithmetic} allows are off by {off} at kinks")
     if candidate.remainder.kinks_left:
         kinks = ", ".join(candidate.remainder.kinks_left[:3])
@@ -54,7 +54,7 @@ def _needed(search: UnitSearch, names: str) -> str:
     assert search.best is not None
     units, data = search.best.units, search.source.target.data
     count = f"{units} unit{'s' * (units != 1)}"
-    reached = f"the part in {names}: {count} reach {search.best.observed:.2g} of {search.goal:.2g}"
+    reached = f"the part in {names}: {count} reach {at_least(search.best.observed, 2)} of {at_least(search.goal, 2)}"
     if search.exactly:
         return f"{reached}, with the given number of units"
     if data is not None and units >= search.most:
@@ -77,10 +77,10 @@ def units_needed(search: UnitSearch) -> int | None:
 
 def _missed(found: Refined) -> str:
     """The error is small at the samples, but not at other points."""
-    error = found.certificate.observed
+    error = at_least(found.certificate.observed, 3)
     if found.candidate.target.data is not None:
-        return f"the fitted samples are met, but held-out ones are missed by {error:.3g}: more samples are needed"
-    between = f"an error of {error:.3g} was found between them"
+        return f"the fitted samples are met, but held-out ones are missed by {error}: more samples are needed"
+    between = f"an error of {error} was found between them"
     return f"the samples are met, but {between}: f has a feature too narrow for them"
 
 

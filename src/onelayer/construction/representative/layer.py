@@ -20,12 +20,14 @@ import numpy as np
 import torch
 
 from ...common.errors import InputError
+from ...common.numbers import at_least, at_most, exact
 from ...common.outward import UP_FEW, U
 from ...common.progress import Progress
 from ...layer.assemble import Layout, outputs_of
 from ...layer.assemble.gates import gate_config
 from ...layer.layer import GateLayer, gate_layer
 from ...layer.rounding.whole_box import GateRounding
+from ...target.declared import condition_of
 from ...target.samples import require_function
 from ...target.target import Target
 from ..plan import Plan
@@ -44,7 +46,7 @@ def reach_of(target: Target) -> float:
 
 
 def plan_representative(target: Target, tolerance: float, share: float | None = None, layout: Layout = "token") -> Plan:
-    """Cells, sharpness and size from the tolerance alone, with the proved a-priori bound."""
+    """Cells, sharpness and size from the tolerance alone, with the a-priori bound, proved in exact arithmetic."""
     require_function(target.data, "method='representative'")
     D = target.dimension
     eta = 1 / (D + 1) if share is None else share
@@ -64,13 +66,14 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
         reserve = 1.1 * rounding + ROUNDING_RESERVE * tolerance
         if not reserve < tolerance / 2:
             raise InputError(
-                f"tolerance {tolerance:g}",
-                f"rounding alone may cost {rounding:.2g} (the box reaches {reach_of(target):.2g} sides away from 0)",
+                f"tolerance {exact(tolerance)}",
+                f"rounding alone may cost {at_most(rounding, 2)} (the box reaches {reach_of(target):.2g} sides away from 0)",
                 "use a larger tolerance, or shift the variables toward 0",
             )
     config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
     modulus, proved = str(target.modulus), target.modulus.kind != "estimated"
-    plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus)
+    condition = condition_of(target)
+    plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus, condition)
     if 5 * plan.bytes > memory_bytes():
         raise InputError(*_too_large(target, tolerance, units, plan.bytes))
     return plan
@@ -84,8 +87,8 @@ def _sizes(target: Target, goal: float, eta: float, geometry: float) -> tuple[tu
         counts = _counts(per_side, (1 - eta) * goal)
         cells = sum(L * (0.5 / n + geometry) for L, n in zip(per_side, counts, strict=True)) * UP_FEW
         if not cells < goal:
-            found = f"{cells:.3g} from the cells alone"
-            raise InputError(f"cells for a bound of {goal:.3g}", found, "a larger tolerance")
+            found = f"{at_most(cells, 3)} from the cells alone"
+            raise InputError(f"cells for a bound of {at_least(goal, 3)}", found, "use a larger tolerance")
         sharpness = max(LN4 * sum(per_side) / (goal - cells), 1.0) * UP_FEW
         bound = (cells + LN4 * sum(per_side) / sharpness) * UP_FEW
         return counts, sharpness, bound, max(L / n for L, n in zip(per_side, counts, strict=True)) * UP_FEW
@@ -155,9 +158,9 @@ def _cells_for(omega: Callable[[float], float], goal: float, geometry: float, to
         n = max(n + 1, math.ceil(n * 1.05))
         if n > MOST_HEADS:
             raise InputError(
-                f"cells on which f varies by at most {goal:.3g}",
+                f"cells on which f varies by at most {at_least(goal, 3)}",
                 f"none proved down to 1/{MOST_HEADS:,} of a side (f may jump)",
-                f"a tolerance above {tolerance:g}, or a continuous target",
+                f"use a tolerance above {exact(tolerance)}, or a continuous target",
             )
     return n
 
@@ -167,7 +170,7 @@ def _sharpness_for(omega: Callable[[float], float], cell: float, dimension: int,
     while expected_modulus(omega, cell, sharpness, dimension) > goal:
         sharpness *= 1.25
         if sharpness > 1e13:
-            raise InputError("a sharpness that reaches the tolerance", "none up to 1e13", "a larger tolerance")
+            raise InputError("a sharpness that reaches the tolerance", "none up to 1e13", "use a larger tolerance")
     return sharpness
 
 
@@ -214,7 +217,7 @@ def _too_large(target: Target, tolerance: float, units: int, size: int | None) -
     heads = f"{units:,}" if units < 10**15 else f"some 10^{math.log10(units):.0f}"
     needs = f"{heads} heads" + (f", {size / 1e9:.3g} GB of weights" if size else "")
     return (
-        f"method='representative' at tolerance {tolerance:g}",
+        f"method='representative' at tolerance {exact(tolerance)}",
         f"it needs {needs}; this machine has {memory_bytes() / 1e9:.3g} GB",
-        f"method='solved', which needs far fewer heads, or a tolerance of about {feasible:.2g}",
+        f"use method='solved', which needs far fewer heads, or a tolerance of about {feasible:.2g}",
     )

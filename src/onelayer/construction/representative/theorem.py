@@ -7,11 +7,13 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
             + 8uB in the layout "wide"                           selecting by position: a few roundings of size 2B
 """
 
+from ...common.numbers import exact
 from ...common.outward import UP_FEW, U
 from ...layer.arithmetic import FLOAT64
 from ...layer.assemble.gates import bound_of_outputs
 from ...layer.layer import GateLayer
 from ...proof.certificate import Certificate, Evidence
+from ...target.declared import condition_of
 from ...target.target import Target
 from ..plan import Plan
 from .layer import theorem_rounding
@@ -24,13 +26,13 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
     total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U)
     wide = bound_of_outputs(layer) if plan.config.residual else 0.0
     rounding = theorem_rounding(target, plan.counts, plan.sharpness, 0.0, (total, total, values_error), wide)
-    terms = {"a priori": plan.bound} | rounding
+    terms = {name: float(term) for name, term in ({"a priori": plan.bound} | rounding).items()}
     modulus = target.modulus
     assumptions = [*FLOAT64.assumptions, "explicit softmax attention (other kernels add their own rounding)"]
     if modulus.kind == "declared":
         assumptions.append(f"the modulus of continuity as declared, on the whole box ({modulus})")
     if target.kind == "callable":
-        assumptions.append(f"the callable's values are within {target.evaluation_error:g} of f (declared)")
+        assumptions.append(f"the callable's values are within {exact(target.evaluation_error)} of f (declared)")
     if modulus.kind == "estimated":
         assumptions.append("nothing is proved: the modulus was estimated by sampling")
     return Certificate(
@@ -49,4 +51,5 @@ def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: 
             terms=terms,
             total=total,
         ),
+        condition=condition_of(target),
     )

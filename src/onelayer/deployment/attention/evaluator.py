@@ -58,7 +58,12 @@ class Evaluator:
 
     def __call__(self, x: Any, outside: Outside = "allow") -> Any:
         """T(x) for one point or a batch, in the shapes that `Approximation` takes and returns."""
+        self.approximation.require_same_dtype()
         return self.approximation.call_with(self.values, x, outside)
+
+    def covers(self, x: Any) -> Any:
+        """Of which points the certificate speaks, and so `bound` (`Approximation.covers`)."""
+        return self.approximation.covers(x)
 
     def evaluate(
         self,
@@ -71,7 +76,7 @@ class Evaluator:
         """All points of a file, in constant memory, as `Approximation.evaluate` does."""
         from ..files.streaming import evaluate_file
 
-        return evaluate_file(self, Path(source), Path(output), outside, progress, overwrite=overwrite)
+        return evaluate_file(self, Path(source), Path(output), outside, progress, overwrite=overwrite).points
 
     def values(self, x: Tensor) -> Tensor:
         """[batch, outputs] for points [batch, D]."""
@@ -108,7 +113,7 @@ class Evaluator:
 
     @cached_property
     def bound(self) -> float:
-        """A bound on sup |it − f| over the domain, if the certificate's bound is proved.
+        """A bound on |it − f| at every point that is covered (`covers`), if the certificate's bound is proved.
 
         The certificate covers the model's own softmax on the CPU and, where it was proved by interpolation, linear attention.
         """
@@ -129,6 +134,7 @@ def evaluator(
     By default it is half of the gap between the certified bound and the tolerance.
     """
     require_choice("attention", attention, get_args(Attention))
+    approximation.require_same_dtype()
     place, local = device_of(device), attention in ("sparse", "adaptive")
     if remainder is not None and not (local and 0 < remainder < float("inf")):
         found = f"remainder={remainder!r}" + ("" if local else f" with attention={attention!r}")

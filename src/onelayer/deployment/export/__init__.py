@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ...approximation import Approximation
 from ...common.checks import known_options, require_choice, require_seed, require_whole
 from ...common.errors import InputError
-from ...common.numbers import at_most
+from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from . import c, onnx, torch
 from .place import require_place, write
@@ -51,16 +51,21 @@ class Exported:
         return asdict(self) | {"path": str(self.path)}
 
     def table(self) -> Table:
-        difference = "not measured" if self.difference is None else f"{self.difference:.3g} from our own layer"
         rows: list[tuple[object, ...]] = [
             ("format", f"{self.to}, {self.dtype}"),
             ("size", f"{self.size:,} bytes"),
-            ("observed difference", difference),
-            *([] if self.error is None else [("observed error", f"{self.error:.3g} (tolerance {self.tolerance:.4g})")]),
-            *([] if self.difference is None else [("points", f"{self.points:,} random points of the domain")]),
-            *([] if self.bound is None else [("bound (proved)", f"{at_most(self.bound)}: {self.bound_of}")]),
-            *(("note", note) for note in self.notes),
         ]
+        if self.difference is None:
+            rows.append(("observed difference", "not measured"))
+        else:
+            rows.append(("observed difference", f"{at_least(self.difference, 3)} from our own layer"))
+        if self.error is not None:
+            rows.append(("observed error", f"{at_least(self.error, 3)} (tolerance {exact(self.tolerance)})"))
+        if self.difference is not None:
+            rows.append(("points", f"{self.points:,} random points of the domain"))
+        if self.bound is not None:
+            rows.append(("bound (proved)", f"{at_most(self.bound)}: {self.bound_of}"))
+        rows += [("note", note) for note in self.notes]
         return Table("Export", ("", "value"), rows)
 
     def __str__(self) -> str:
@@ -90,7 +95,7 @@ def export(
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
-        raise InputError("norm='post' or 'pre', for to='torch'", f"norm={norm!r}, to={to!r}", "leave norm out")
+        raise InputError("norm, post or pre, for to='torch' alone", f"norm={norm!r}, to={to!r}", "leave `norm` out")
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
     place = require_place(path, FILES[to], overwrite)
@@ -104,7 +109,7 @@ def export(
 def _exported(to: Format, place: Path, subject: Subject, made: Made) -> Exported:
     tolerance, seen, proved, notes = subject.approximation.certificate.tolerance, made.measured, made.bound, made.notes
     if seen is not None and seen.error is not None and seen.error > tolerance:
-        notes += (f"misses the tolerance of {tolerance:.4g}: build with a smaller one, or export in float64",)
+        notes += (f"misses the tolerance of {exact(tolerance)}: build with a smaller one, or export in float64",)
     files = tuple(made.files) if len(made.files) > 1 else (place.name,)
     size = sum(map(len, made.files.values()))
     points, difference, error = (seen.points, seen.difference, seen.error) if seen is not None else (0, None, None)

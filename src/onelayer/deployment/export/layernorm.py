@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from ...common.errors import InputError
+from ...common.numbers import at_most
 from ...layer.assemble.frame import power_of_4
 from ...model.config import LayerConfig, Norm
 from .subject import Subject
@@ -55,7 +56,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     C = 2.0 ** math.ceil(math.log2(max(size, 1e-3) / math.sqrt(subject.arithmetic.u)))
     if not n * C * C < subject.arithmetic.overflow:
         asked = f"numbers whose squares {subject.arithmetic.name} holds beside LayerNorm"
-        raise InputError(asked, f"numbers up to {size:.3g}", "export it as onnx or c")
+        raise InputError(asked, f"numbers up to {at_most(size, 3)}", "export it as onnx or c")
     twice = torch.zeros(Z, n, dtype=dtype)
     twice[:, :Z], twice[:, Z : 2 * Z] = torch.eye(Z), -torch.eye(Z)
     constant = torch.zeros(n, dtype=dtype)

@@ -28,7 +28,8 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     onnx, runtime = _packages()
     c, name = subject.model.config, subject.arithmetic.name
     if c.activation == "gelu" and name == "float64":
-        raise InputError("a GELU layer as ONNX in float64", "ONNX Runtime has Erf only in float32", "dtype='float32'")
+        found = "ONNX Runtime has Erf only in float32"
+        raise InputError("a GELU layer as ONNX in float64", found, "build it with dtype='float32'")
     if subject.model.parameter_count * subject.model.W_E.element_size() > MOST_BYTES:
         raise InputError("weights of at most 2 GB", f"{subject.model.parameter_count:,} numbers", "use another format")
     graph = _Graph(subject)

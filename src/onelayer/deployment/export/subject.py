@@ -16,7 +16,7 @@ import torch
 from ... import __version__
 from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.numbers import at_most
+from ...common.numbers import at_least, at_most
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer
@@ -37,8 +37,12 @@ class Measured:
 
     def words(self) -> dict[str, str]:
         """As metadata."""
-        found = {"difference": f"{self.difference:.3g} observed at {self.points} points, from the layer in onelayer"}
-        return found if self.error is None else found | {"error": f"{self.error:.3g} observed at the same points"}
+        found = {
+            "difference": f"{at_least(self.difference, 3)} observed at {self.points} points, from the layer in onelayer"
+        }
+        return (
+            found if self.error is None else found | {"error": f"{at_least(self.error, 3)} observed at the same points"}
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,6 @@ class Subject:
     def about(self) -> dict[str, str]:
         """What the layer is, in words, as metadata."""
         a, c = self.approximation, self.approximation.certificate
-        bound = at_most(c.bound) if math.isfinite(c.bound) else "none proved"
         names = ", ".join(a.domain.names) if self.dimension <= 16 else f"{a.domain.names[0]}, …, {a.domain.names[-1]}"
         shape = "".join(f", {size}" for size in self.shape)
         return {
@@ -126,9 +129,9 @@ class Subject:
             "input": f"x [batch, {self.dimension}]: {names}",
             "output": f"y [batch{shape}]",
             "dtype": self.arithmetic.name,
-            "tolerance": f"{c.tolerance:.6g}",
-            "verdict": f"{c.verdict}, of the layer in onelayer, {c.arithmetic}",
-            "bound": f"{bound}, of the layer in onelayer, {c.arithmetic}",
+            "tolerance": c.tolerance_text,
+            "verdict": f"{c.headline}, of the layer in onelayer, {c.arithmetic}",
+            "bound": f"{c.stated_bound}, of the layer in onelayer, {c.arithmetic}",
         }
 
     def points(self, count: int, seed: int) -> np.ndarray:
@@ -159,6 +162,7 @@ def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
     if not isinstance(layer, Approximation | str | Path):
         raise InputError("an Approximation or a model folder", type(layer).__name__, "pass what `build` made or wrote")
     approximation = layer if isinstance(layer, Approximation) else load_approximation(layer)
+    approximation.require_unchanged()  # the files repeat what the certificate says
     wanted = approximation.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
     model = copy.deepcopy(approximation.model).to(wanted).eval()
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...common.errors import InputError
+from ...common.numbers import exact
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,6 @@ def require_finite(name: str, names: Sequence[str], batch: Batch) -> Batch:
     finite = np.isfinite(batch.x)
     if not finite.all():
         row, column = (int(i) for i in np.argwhere(~finite)[0])
-        found = f"{batch.x[row, column]:g} in column {names[column]}, {batch.where(row)}"
+        found = f"{exact(batch.x[row, column])} in column {names[column]}, {batch.where(row)}"
         raise InputError(f"finite numbers in {name}", found, "correct or remove that row")
     return batch

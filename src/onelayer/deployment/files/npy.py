@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ...common.errors import InputError
+from ...common.numbers import counted
 from .batch import Batch, require_finite
 
 
@@ -33,7 +34,9 @@ class NumpyPoints:
             raise InputError(f"numbers in {path.name}", f"dtype {self.dtype}", "write floats or integers")
         if not shape or min(shape) < 0 or (math.prod(shape[1:]) != D) or (self.by_column and len(shape) > 2):
             wanted = f"an array [N, {D}] in {path.name}"
-            raise InputError(wanted, f"shape {list(shape)}", f"one row per point, {D} numbers each, in C order")
+            raise InputError(
+                wanted, f"shape {list(shape)}", f"write one row per point, {counted(D, 'number')} each, in C order"
+            )
         self.count, self.width = int(shape[0]), D
         if path.stat().st_size < self.start + self.count * D * self.dtype.itemsize:
             raise InputError(f"{self.count:,} points in {path.name}", "a file that ends too early", "write it again")

@@ -1,8 +1,9 @@
 """The values computed so far, on disk, so that a run that was killed resumes where it stopped.
 
 A folder beside the output holds the numbers of all finished batches in order (`values`) and a `journal`: its first line says what
-the values are for, each other line how many rows a batch has and the checksum of its bytes. A batch counts if both are present
-and agree; anything after the last such batch is cut off. The output is also written there (`whole`) before it is renamed.
+the values are for, each other line how many rows a batch has, the checksum of its bytes, and how many of its points are not
+covered by the certificate. A batch counts if numbers and line are present and agree; anything after the last such batch is
+cut off. The output is also written there (`whole`) before it is renamed.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
@@ -22,6 +23,16 @@ from ...common.errors import InputError
 Purpose = dict[str, str | int]
 
 
+class Counts(NamedTuple):
+    """How many points a file has, and of how many of them the certificate does not speak."""
+
+    points: int
+    uncovered: int
+
+    def __str__(self) -> str:
+        return f"{self.uncovered:,} of {self.points:,} points are not covered by the certificate"
+
+
 class PartialValues:
     """Values of shape [point, out] in a folder, appended batch by batch."""
 
@@ -29,6 +40,7 @@ class PartialValues:
         self.folder, self.purpose, self.dtype, self.outputs = folder, purpose, dtype, outputs
         self.rows: list[int] = []  # of every batch
         self.points = 0
+        self.uncovered = 0  # points of which the certificate does not speak
         folder.mkdir(exist_ok=True)
         self._journal = (folder / "journal").open("a+b")
         self._numbers = (folder / "values").open("a+b")
@@ -37,14 +49,18 @@ class PartialValues:
             raise InputError("an output that no other run writes", f"{folder.name} in use", "wait for the other run")
         self.differs = self._recover()
 
-    def append(self, y: Shaped[np.ndarray, "point out"]) -> None:
+    def append(self, y: Shaped[np.ndarray, "point out"], uncovered: int) -> None:
         """Add a batch: first its numbers, then its line in the journal, without which they do not count."""
         content = np.ascontiguousarray(y, dtype=self.dtype).tobytes()
         self._numbers.write(content)
         self._numbers.flush()
-        self._journal.write(f"{len(y)} {zlib.crc32(content)}\n".encode())
+        self._journal.write(f"{len(y)} {zlib.crc32(content)} {uncovered}\n".encode())
         self._journal.flush()
-        self._count(len(y))
+        self._count(len(y), uncovered)
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(self.points, self.uncovered)
 
     def batches(self) -> Iterator[np.ndarray]:
         """All batches in order."""
@@ -85,21 +101,22 @@ class PartialValues:
         held = self._numbers.seek(0, os.SEEK_END)
         self._numbers.seek(0)
         for line in lines[1:]:
-            rows, checksum = _entry(line)
+            rows, checksum, uncovered = _entry(line)
             wanted = rows * self.outputs * self.dtype.itemsize
             if not rows or wanted > held - size:
                 break
             content = self._numbers.read(wanted)
             if zlib.crc32(content) != checksum:
                 break
-            self._count(rows)
+            self._count(rows, uncovered)
             whole, size = whole + len(line), size + len(content)
         self._cut(whole, size)
         return []
 
-    def _count(self, rows: int) -> None:
+    def _count(self, rows: int, uncovered: int) -> None:
         self.rows.append(rows)
         self.points += rows
+        self.uncovered += uncovered
 
     def _cut(self, journal: int, numbers: int) -> None:
         for file, size in ((self._journal, journal), (self._numbers, numbers)):
@@ -116,11 +133,11 @@ def _purpose(line: bytes) -> Any:
     return found if isinstance(found, dict) and line.endswith(b"\n") else None
 
 
-def _entry(line: bytes) -> tuple[int, int]:
-    """(rows, checksum) of a line; (0, 0) if it is incomplete or malformed."""
+def _entry(line: bytes) -> tuple[int, int, int]:
+    """(rows, checksum, points not covered) of a line; zeros if it is incomplete or malformed."""
     parts = line.split()
-    whole = line.endswith(b"\n") and len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts)
-    return (int(parts[0]), int(parts[1])) if whole else (0, 0)
+    whole = line.endswith(b"\n") and len(parts) == 3 and all(part.isdigit() and len(part) < 19 for part in parts)
+    return (int(parts[0]), int(parts[1]), int(parts[2])) if whole else (0, 0, 0)
 
 
 def _lock(file: int) -> bool:

@@ -32,7 +32,7 @@ from ..attention.evaluator import Evaluator
 from .batch import AddedColumns, Batch
 from .formats import kind_of, point_file
 from .npy import NumpyPoints, write_array
-from .partial import PartialValues, Purpose
+from .partial import Counts, PartialValues, Purpose
 
 CELLS = 2**18  # in a batch, columns of file and layer together: 2 MB as numbers, about 40 MB as CSV text
 ENDS = 2**20  # bytes compared at each end of a file
@@ -46,8 +46,8 @@ def evaluate_file(
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
     overwrite: bool = False,
-) -> int:
-    """Write the points of `source` and their values to `output`; returns the number of points.
+) -> Counts:
+    """Write the points of `source` and their values to `output`.
 
     Both are CSV, Parquet or NumPy files by their suffix, of the same kind; any kind can also become a NumPy file of the values
     alone. `overwrite` replaces a file of that name, though never the source. `notify` is told whether an earlier run is resumed.
@@ -78,11 +78,11 @@ def evaluate_file(
                 raise KeyboardInterrupt(f"after {_counted(values)}; run the same command to resume") from None
             raise
         values.remove()
-    return values.points
+    return values.counts
 
 
 class Streaming:
-    """A layer with its attention, a file of points for it, and what to do about points outside the domain."""
+    """A layer with its attention, a file of points for it, and what to do about points that are not covered."""
 
     def __init__(self, evaluator: Evaluator, source: Path, outside: Outside) -> None:
         require_choice("outside", outside, get_args(Outside))
@@ -96,7 +96,12 @@ class Streaming:
 
     def values_at(self, x: np.ndarray) -> np.ndarray:
         """[point, out]."""
-        return np.asarray(self.evaluator(x, self.outside)).reshape(len(x), self.outputs)
+        outside: Outside = "clip" if self.outside == "clip" else "allow"
+        return np.asarray(self.evaluator(x, outside)).reshape(len(x), self.outputs)
+
+    def covered(self, x: np.ndarray) -> np.ndarray:
+        """Of which points the certificate speaks; what is not covered was refused before, if it is refused."""
+        return np.ones(len(x), bool) if self.outside == "error" else np.atleast_1d(self.approximation.covers(x))
 
     @property
     def purpose(self) -> Purpose:
@@ -105,7 +110,7 @@ class Streaming:
         return {
             "input": fingerprint(self.source),
             "layer": f"{a.model.fingerprint()} {a.facts.places}",
-            "domain": f"{a.domain} {a.domain.lower} {a.domain.upper}",
+            "domain": f"{a.domain} {a.domain.lower} {a.domain.upper} {a.certificate.margin}",
             "points outside": self.outside,
             "attention": f"{e.attention}, remainder {e.remainder}, on {e.device.type}",
             "batches": self.rows,
@@ -117,7 +122,7 @@ class Streaming:
         """Compute the values that are still missing."""
         for batch in self.file.batches(self.rows, values.points):
             self._require_valid(batch)
-            values.append(self.values_at(batch.x))
+            values.append(self.values_at(batch.x), int((~self.covered(batch.x)).sum()))
             step(f"{values.points:,} points", batch.fraction)
 
     def write(self, values: PartialValues, output: Path, step: Progress) -> None:
@@ -166,14 +171,10 @@ class Streaming:
             raise InputError(f"{self.source.name} as it was at the start", found, "evaluate it again")
 
     def _require_valid(self, batch: Batch) -> None:
-        """The points are in the domain, if `outside` is "error", and token numbers are in the vocabulary."""
+        """The points are covered, if `outside` is "error", and token numbers are in the vocabulary."""
         a, x = self.approximation, batch.x
         if self.outside == "error":
-            with np.errstate(over="ignore"):
-                inside = a.domain.contains(x) & a.domain.contains(x.astype(self.dtype).astype(np.float64))
-            if not inside.all():
-                found = batch.where(int((~inside).argmax()))
-                raise InputError(f"points in the domain: {a.domain}", found, "move it, or allow points outside")
+            a.require_covered(x, batch.where)
         if a.vocabulary is not None:
             valid = ((x >= 0) & (x < a.vocabulary) & (x == np.rint(x))).all(axis=1)
             if not valid.all():

@@ -24,7 +24,9 @@ def cluster_outcomes(address: str, tasks: Sequence[Task]) -> Outcomes:
         from distributed import Client, as_completed
         from distributed.scheduler import KilledWorker
     except ImportError:
-        raise InputError("Dask for --dask", "not installed", "pip install 'onelayer[cluster]'") from None
+        raise InputError(
+            "the package Dask, to use a cluster", "not installed", "pip install 'onelayer[cluster]'"
+        ) from None
     try:
         with quiet():
             client = Client(address, timeout=CONNECT_TIMEOUT)

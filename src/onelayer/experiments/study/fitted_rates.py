@@ -17,7 +17,7 @@ import numpy as np
 
 from ...common.checks import is_number, require_choice, require_whole
 from ...common.table import Table
-from ...target.domain import MOST_VARIABLES
+from ...target.sides import MOST_VARIABLES
 from .entries import column_of, names_of, require_known, where_of
 from .theory import Prediction, prediction
 

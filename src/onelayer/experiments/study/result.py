@@ -10,10 +10,11 @@ from typing import Any
 
 from ...common.atomic import require_new, write_file
 from ...common.errors import InputError
+from ...common.numbers import exact
 from ...common.table import Table, duration
 from .fitted_rates import Rate, fit_rates, rate_table
 from .store import Outcome
-from .summary import summary_table
+from .summary import result_text, summary_table
 from .sweep import Sweep
 
 STATUS_COLUMNS = ("measure", "status", "error", "spent")  # besides axes and results
@@ -75,7 +76,8 @@ class Study:
         named = [c for c in self.columns if c not in HIDDEN_COLUMNS]
         varying = [c for c in named if len({repr(row.get(c)) for row in self.rows}) > 1]
         shown = varying or list(self.columns[:1])
-        cells = [tuple(_short(row.get(c)) for c in shown) for row in self.rows]
+        axes = {axis for task in self.sweep.tasks for axis in task.point}
+        cells = [tuple(_short(row.get(c), c, c in axes) for c in shown) for row in self.rows]
         return Table(f"{self.sweep.title}: {len(self.rows)} points", tuple(shown), cells)
 
     def tables(self) -> list[Table]:
@@ -140,9 +142,11 @@ class Study:
         return self.table()._repr_html_() + rates + f"<p>{self.summary()}</p>"
 
 
-def _short(value: Any) -> object:
+def _short(value: Any, column: str, axis: bool) -> object:
     if value is None:
         return "–"
+    if isinstance(value, float):
+        return exact(value) if axis else result_text(value, column, 4)
     return f"{value[: CELL_WIDTH - 1]}…" if isinstance(value, str) and len(value) > CELL_WIDTH else value
 
 

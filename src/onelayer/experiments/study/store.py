@@ -54,7 +54,7 @@ class Store:
     def open(folder: Path, sweep: Sweep) -> "Store":
         """The store of a folder, created if needed; it records every sweep that it was used for."""
         if folder.exists() and not folder.is_dir():
-            raise InputError("a folder for the study", f"{folder} is a file", "name another with out=")
+            raise InputError("a folder for the study", f"{folder} is a file", "choose another name")
         folder.mkdir(parents=True, exist_ok=True)
         store = Store(folder / FILE)
         with store.connection() as db:
@@ -71,7 +71,7 @@ class Store:
             with closing(sqlite3.connect(self.path, timeout=LOCK_TIMEOUT)) as db, db:
                 yield db
         except sqlite3.Error as error:
-            raise InputError(f"a store in {self.path}", str(error), "name another folder with out=") from None
+            raise InputError(f"a store in {self.path}", str(error), "choose another folder") from None
 
     def write(self, task: Task, outcome: Outcome) -> bool:
         """Store the outcome of a point; False if it was stored before."""
@@ -103,7 +103,7 @@ class Store:
         except ValueError:
             found = made_by = None
         if not isinstance(found, dict) or not isinstance(made_by, dict):
-            raise InputError(f"results in {self.path}", "a row that is none", "name another folder with out=")
+            raise InputError(f"results in {self.path}", "a row that is none", "choose another folder")
         return Outcome(status, found, error, seconds, made_by)
 
     def sweeps(self) -> dict[str, int]:

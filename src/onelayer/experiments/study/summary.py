@@ -6,12 +6,14 @@ from statistics import median
 from typing import Any
 
 from ...common.errors import InputError
+from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from .entries import names_of, require_known, where_of
 from .fitted_rates import Row, grouped, matching
 
 ENTRIES = {"title", "by", "columns", "where"}
 MISSING = "–"
+OBSERVED = ("observed", "trained_observed", "difference")  # columns of lower bounds
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ def summary_table(rows: Iterable[Row], spec: TableSpec) -> Table:
     kept = [i for i in range(len(spec.by)) if len({values[i] for values in groups}) > 1] or [0]
     table = Table(spec.title, (*(spec.by[i] for i in kept), *spec.columns))
     for values, group in groups.items():
-        names = (MISSING if values[i] is None else _number(values[i]) for i in kept)
-        table.rows.append((*names, *(cell([row.get(column) for row in group]) for column in spec.columns)))
+        names = (MISSING if values[i] is None else _axis(values[i]) for i in kept)
+        table.rows.append((*names, *(cell([row.get(column) for row in group], column) for column in spec.columns)))
     return table
 
 
-def cell(values: list[Any]) -> str:
+def cell(values: list[Any], column: str = "") -> str:
     """One column over a group: numbers as median (smallest … largest), texts as a list without repetitions."""
     present = [value for value in values if value is not None]
     if not present:
@@ -53,12 +55,24 @@ def cell(values: list[Any]) -> str:
         return ", ".join(sorted({str(value) for value in present}))
     low, high = min(present), max(present)
     if low == high:
-        return _number(low)
-    return f"{_number(median(present))} ({_number(low)} … {_number(high)})"
+        return _number(low, column)
+    return f"{_number(median(present), column)} ({_number(low, column)} … {_number(high, column)})"
 
 
-def _number(value: Any) -> str:
+def result_text(value: float, column: str, digits: int) -> str:
+    """A number of a result: a bound rounded up, an observed error down, anything else to the nearest."""
+    if column == "bound":
+        return at_most(value, digits)
+    return at_least(value, digits) if column in OBSERVED else f"{value:.{digits}g}"
+
+
+def _axis(value: Any) -> str:
+    """A value of an axis, as it was given."""
+    return exact(value) if isinstance(value, float) else _number(value, "")
+
+
+def _number(value: Any, column: str) -> str:
     if isinstance(value, str):
         return value
     whole = isinstance(value, int) or (value.is_integer() and 1 <= abs(value) < 1000)  # a median of counts, or 2.0
-    return f"{int(value):,}" if whole else f"{value:.3g}"
+    return f"{int(value):,}" if whole else result_text(value, column, 3)

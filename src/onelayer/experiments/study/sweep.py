@@ -120,8 +120,8 @@ def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
     if isinstance(given, str) and given.startswith(BUILTIN):
         name = given.removeprefix(BUILTIN)
         return read(builtin(name), name, full)
-    path = Path(given)
-    if not path.is_file():
+    path = Path(given) if isinstance(given, str | Path) else None
+    if path is None or not path.is_file():
         raise InputError("a TOML file, or builtin:NAME", f"{given}", f"name a file, or builtin:{'|'.join(names())}")
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -19,7 +19,8 @@ form
     n u Σ_heads |z|        all heads added up, in any order, n terms
 
 and what comes after the sum (`Reading.steps`, `Reading.passed`). The normalisation x̂ = fl(fl(x − shift)·scale) has a
-relative error of at most 2u(1 + u) with the stored shift and scale; it moves scores and values of all heads.
+relative error of at most 2u(1 + u) with the stored shift and scale, and what underflow takes (`Arithmetic.lost`); it moves
+scores and values of all heads.
 
 All this on a box with centre c and half-widths r. With k̄ = Σ w_t(c) keys_t, Jensen's inequality gives
 
@@ -82,6 +83,7 @@ class Deployment:
     steps: int
     passed: float = 0.0  # constants that are added and subtracted again after the sum, in absolute value
     constants: float = 0.0  # constants among the summands, in absolute value, where they may cancel
+    scale: float = 1.0  # the largest |scale| of x̂ = (x − shift)·scale
     error: float = 0.0  # of the form itself, where it is not quite the real function of the stored weights
 
 
@@ -149,8 +151,8 @@ def box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "bo
 
 def _box_rounding(form: Form, boxes: Boxes, how: Deployment) -> Float[Tensor, "box out"]:
     a = how.arithmetic
-    X = boxes.reach * (1 + 3 * a.u) + a.smallest
-    e_x = 2 * a.u * (1 + a.u) * X + a.smallest
+    X = boxes.reach * (1 + 3 * a.u) + a.lost(how.scale)
+    e_x = 2 * a.u * (1 + a.u) * X + a.lost(how.scale)
     straight = X @ form.linear.abs()
     total = 4 * a.u * straight + e_x @ form.linear.abs() + 4 * (form.heads + form.dimension + 1) * a.smallest
     sizes = form.bias.abs() + straight

@@ -65,7 +65,7 @@ def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out
     """|ΔT| of `Form.__call__` in float64 at x̂ = fl(fl(x − shift)·scale), |x̂| ≤ edge, per output; ∞ if scores are too large.
 
     For a head with n tokens, scores of size at most S = max_t (Σ_i |keys_ti|·edge + |biases_t|) and values of size at most
-    V and range R (over the box), e_x = 3u·edge for the two roundings of x̂:
+    V and range R (over the box), e_x = 3u·edge for the two roundings of x̂, and what underflows:
 
         scores       d_s = Σ_i |keys_ti| e_x + (D + 3)u·S   each exponential is then off by d_s + κu, relative
         averaging    Σ_t w_t |v_t − T| ≤ R/2                so the output moves by at most (d_s + κu)·R
@@ -75,7 +75,7 @@ def form_rounding(form: Form, edge: float, summands: int) -> Float[Tensor, " out
     All products are then added up in one sum of `summands` terms: (summands + 6)u·ΣV. Slopes and the linear part move
     with x: e_x each. `deployed.py` has the tighter bound for a model.
     """
-    e_x, D = 3 * U * edge, form.dimension
+    e_x, D = 3 * U * edge + FLOAT64.smallest, form.dimension
     total = form.bias.abs() * 4 * U + form.linear.abs().sum(dim=0) * (e_x + (D + 6) * U * edge)
     sizes = form.bias.abs() + form.linear.abs().sum(dim=0) * edge
     for block in form.blocks:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...common.budget import Budget
 from ...common.machine import one_thread
-from ...common.numbers import at_most
+from ...common.numbers import at_most, exact
 from ...common.outward import UP_FEW
 from ...common.progress import Progress
 from ...formula.float_bounds import ULPS
@@ -95,9 +95,9 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
     if target.formula is None:
         assumed.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
         values = "callable's values" if target.data is None else "samples' values, up to 4 units of rounding,"
-        assumed.append(f"the {values} are within {target.evaluation_error:g} of f (declared)")
+        assumed.append(f"the {values} are within {exact(target.evaluation_error)} of f (declared)")
     if target.margin and target.formula is not None:
-        assumed.append(f"points within {target.margin:g} of a jump of `where` are left out")
+        assumed.append(f"points within {exact(target.margin)} of a jump of `where` are left out")
     return tuple(assumed)
 
 

@@ -100,7 +100,8 @@ class Network:
         c, u = self.config, self.arithmetic.u
         hats = normalised(space, self.w.shift.reshape(-1), self.w.scale.reshape(-1))
         x = reshaped(hats, c.tokens, c.features_in)
-        hat = Value(x, 2.1 * u * x.size() * UP_FEW + self.arithmetic.smallest * np.abs(self.w.scale))
+        lost = self.arithmetic.lost(float(np.abs(self.w.scale).max()))
+        hat = Value(x, 2.1 * u * x.size() * UP_FEW + lost)
         e = self.linear(hat, self.w.W_E, self.w.b_E)
         if c.code == "none":
             return e
@@ -244,6 +245,7 @@ class Network:
             relative = variance_off / (2 * least[..., None]) * 1.01 + 4 * u
             inverse = 1 / np.sqrt(least)[..., None]
             off = (x.off + mean_off + u * size) * inverse * (1 + relative) + away * inverse * relative
+            off = off + self.arithmetic.smallest  # underflow, before `gain` may enlarge it
             off = np.where(variance_off < 0.01 * least[..., None], self._without_overflow(m * square, off), np.inf)
         bound = math.sqrt(m)  # |x − μ| ≤ √(m·var)
         return self.linear_diagonal(Value(y.best(*(np.full(y.shape, s * bound) for s in (-1, 1))), off), gain, offset)

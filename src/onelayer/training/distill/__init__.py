@@ -1,7 +1,6 @@
 """Distillation: a deep Transformer, or any other network, turned into one layer (Sections VI.B and VI.C of the paper).
 
-    a teacher of few real variables    constructed, with a certificate: from its own formula where its operations allow that
-                                       (`as_formula`), from a declared Lipschitz constant otherwise; without one only observed
+    a teacher of few real variables    what `build` made of it, certified or not, compared with it
     a teacher on given real inputs     trained on its answers (`train`), judged at held-out inputs
     a teacher of token sequences       one stock encoder layer over an embedding (`TokenEncoder`), trained on its answers
                                        (`token_training`), judged at held-out sequences
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ...approximation import Approximation
-    from ...construction.request import Construction, Method
-    from ...layer.assemble import Layout
     from ...model.config import Activation, Norm
     from ..recipe import Loss, Optimizer, Schedule
     from .result import Distillation
@@ -42,8 +39,7 @@ STEP_OPTIONS = {
 }
 TRAINING_OPTIONS = STEP_OPTIONS | {"heads", "width", "d_model", "checkpoint", "device", "seconds"}
 OPTIONS = {  # by what the teacher is distilled on
-    "a domain": {"relative", "method", "construction", "layout", "units", "hinges", "symmetric", "dtype", "device", "seed"}
-    | {"seconds", "shape", "output_shape", "lipschitz", "modulus", "within", "evaluation_error", "margin", "split"},
+    "a domain": set(),
     "real inputs": TRAINING_OPTIONS
     | {"activation", "norm", "shared_scale", "init", "samples", "optimizer", "loss", "dropout", "validation", "dtype", "shape"},
     "tokens": TRAINING_OPTIONS | {"read", "temperature", "mask", "held_out", "judge", "student"},
@@ -62,21 +58,7 @@ def distill(
     seconds: float | None = None,
     device: str | None = None,
     dtype: "str | torch.dtype | None" = None,
-    relative: bool | None = None,
-    method: "Method | None" = None,
-    construction: "Construction | None" = None,
-    layout: "Layout | None" = None,
-    units: int | None = None,
-    hinges: int | None = None,
-    symmetric: bool | None = None,
     shape: tuple[int, int] | None = None,
-    output_shape: tuple[int, ...] | None = None,
-    lipschitz: float | Sequence[float] | None = None,
-    modulus: Callable[[float], float] | None = None,
-    within: str | None = None,
-    evaluation_error: float | None = None,
-    margin: float | None = None,
-    split: int | None = None,
     heads: int | None = None,
     width: int | None = None,
     d_model: int | None = None,
@@ -108,19 +90,21 @@ def distill(
 ) -> "Distillation":
     """One layer for a teacher: any `nn.Module`, a batched callable, or the folder of a `transformers` model.
 
-    With a `domain` (sides as for `build`) the layer is constructed, and certified if the teacher's operations can be written as
-    a formula or a `lipschitz` constant is declared. It takes the options of `build`, `relative` to `split`.
+    With a `domain` the layer is `build(teacher, domain, tolerance)`, constructed, and certified if the teacher's operations can
+    be written as a formula. For other options of `build`, such as a declared `lipschitz` constant, build the layer first and give
+    it as `inputs`: `distill(teacher, build(teacher, domain, …))`.
 
     With `inputs`, an array [N, D] or [N, n, d] of real numbers, the layer is trained on the teacher's answers. It takes
     the options of `train`, `heads` to `checkpoint`, and `shape`.
 
-    With token numbers [N, n] or texts the layer is a stock encoder layer over an embedding. It takes `heads`, `width` and
-    `d_model`, the options of its steps (`schedule` to `clipping`, `weight_decay`, `every`, `patience`), `checkpoint`, and those
-    from `read` on: `read` is what it learns of the teacher ("hidden" states, "logits" or one "pooled" vector), `temperature` that
-    of the logits, `mask` is true where there is a token, `held_out` the share of sequences that judge, or `judge` such sequences
-    themselves (tokens and a mask), `student` a module to train instead.
+    With token numbers [N, n] or texts the layer is a stock encoder layer over an embedding. The teacher is called as
+    `forward(tokens, mask)`, or as `forward(tokens)` if it takes no mask, and answers [N, n, d], or [N, d] for a whole sequence.
+    It takes `heads`, `width` and `d_model`, the options of its steps (`schedule` to `clipping`, `weight_decay`, `every`,
+    `patience`), `checkpoint`, and those from `read` on: `read` is what it learns of the teacher ("hidden" states, "logits" or one
+    "pooled" vector), `temperature` that of the logits, `mask` is true where there is a token, `held_out` the share of sequences
+    that judge, or `judge` such sequences themselves (tokens and a mask), `student` a module to train instead.
 
-    None stands for the default of `build`, of `train`, or of a training on tokens; an option that does not apply is refused.
+    None stands for the default of `train`, or of a training on tokens; an option that does not apply is refused.
     """
     options = {name: value for name, value in locals().items() if value is not None}
     for name in ("teacher", "inputs", "domain", "tolerance", "progress"):
@@ -130,11 +114,15 @@ def distill(
     if (inputs is None) == (domain is None):
         found = "both" if inputs is not None else "neither"
         raise InputError("inputs or a domain", found, "give inputs to train on, or a domain to construct on")
-    if domain is not None:
-        from .continuous import construct
+    from ...approximation import Approximation
+
+    if domain is not None or isinstance(inputs, Approximation):
+        from .continuous import construct, judge_built
 
         _require_known(options, "a domain")
-        return construct(teacher, domain, tolerance, progress, options)
+        if isinstance(inputs, Approximation):
+            return judge_built(teacher, inputs)
+        return construct(teacher, domain, tolerance, progress)
     from .sequences import are_tokens
 
     if are_tokens(inputs) or isinstance(teacher, str | Path):

@@ -13,7 +13,7 @@ from torch import nn
 
 from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.numbers import at_most
+from ...common.numbers import at_least
 from ...common.table import Table
 from ...deployment.student_folder import save_student
 from ...model.history import History
@@ -65,7 +65,7 @@ class Distillation:
             ("parameters of the teacher", f"{self.parameters[0]:,}"),
             ("parameters of the student", f"{self.parameters[1]:,}"),
             ("speed-up", f"{self.speed_up:.3g}"),
-            ("largest difference (observed)", f"{f.sup:.4g}"),
+            ("largest difference (observed)", at_least(f.sup)),
             ("RMSE", f"{f.rmse:.4g} of a spread of {f.spread:.4g}"),
             ("variance explained", f"{f.explained:.4f}"),
             ("cosine", f"{f.cosine:.4f}"),
@@ -74,8 +74,7 @@ class Distillation:
         ]
         if self.approximation is not None:
             c = self.approximation.certificate
-            bound = at_most(c.bound) if c.bound < float("inf") else "none proved"
-            rows += [("verdict", c.verdict), ("tolerance, bound", f"{c.tolerance:.4g}, {bound}")]
+            rows += [("verdict", c.headline), ("tolerance, bound", f"{c.tolerance_text}, {c.stated_bound}")]
             rows += [("assumes", assumption) for assumption in c.assumptions]
             rows += [("note", note) for note in self.approximation.facts.notes]
         return Table("Distillation into one layer", ("", "value"), rows)

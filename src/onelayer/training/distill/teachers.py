@@ -1,10 +1,12 @@
 """Teachers of token sequences: a module, or a `transformers` model by the path of its folder, offline.
 
+A module is called as `forward(tokens, mask)`, tokens and mask [N, n], or as `forward(tokens)` if it takes no mask.
 A teacher answers with hidden states (the default), with logits, or with one pooled vector for a sequence. `head` is the
 teacher's own map from hidden states to logits, if it has one: the student is then also judged by the head's largest answer.
 """
 
 import importlib.util
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ from torch import Tensor, nn
 from ...common.checks import require_choice
 from ...common.errors import InputError
 from ...model.token_encoder import pooled
-from .determinism import answer, real_tensor, require_deterministic
+from ...target.determinism import require_deterministic
 
 READ = ("hidden", "logits", "pooled")
 PACKAGED = {  # teacher → (package, folder of the model within it)
@@ -48,11 +50,53 @@ def teacher_of(given: Any, read: str) -> Teacher:
         raise InputError("a module, or the folder of one", type(given).__name__, "pass an nn.Module or a path")
     require_deterministic(given)
 
+    masked = _takes_mask(given)
+
     def answers(tokens: Tensor, mask: Tensor) -> Tensor:
-        found = real_tensor(answer(given, tokens, mask), len(tokens))
+        if not (masked or mask.all()):
+            wanted = "a teacher that takes a mask, as there is padding"
+            raise InputError(
+                wanted, "forward(tokens)", "give sequences of one length, or a teacher forward(tokens, mask)"
+            )
+        found = _real(answer(given, tokens, mask) if masked else answer(given, tokens), len(tokens))
         return pooled(found, mask) if read == "pooled" and found.ndim == 3 else found
 
     return Teacher(given, answers)
+
+
+def _takes_mask(module: nn.Module) -> bool:
+    """Whether `forward` has a second argument for the mask: one that it requires, or one that is called a mask."""
+    try:
+        parameters = list(inspect.signature(module.forward).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return True
+    second = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:2]
+    return any(p.default is p.empty or "mask" in p.name for p in second)
+
+
+def answer(teacher: Callable[..., Any], *given: Tensor) -> Any:
+    """What a teacher answers; whatever it raises becomes an InputError of one line."""
+    try:
+        return teacher(*given)
+    except InputError:
+        raise
+    except Exception as error:
+        shapes = ", ".join(str(list(x.shape)) for x in given)
+        found = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        wanted = f"a teacher that answers inputs of shape {shapes}"
+        raise InputError(wanted, found, "correct the teacher or the inputs") from None
+
+
+def _real(found: Any, count: int) -> Tensor:
+    """Answers to this many inputs, one each; anything else is refused."""
+    real = isinstance(found, Tensor) and not found.is_complex() and not found.is_meta
+    if not (real and found.ndim in (2, 3) and len(found) == count):
+        words = f"shape {list(found.shape)} of {found.dtype}" if isinstance(found, Tensor) else type(found).__name__
+        wanted = "a tensor of real answers [N, n, d], or [N, d] for a whole sequence"
+        raise InputError(wanted, words, "wrap the teacher in a module that returns one")
+    return found
 
 
 def packaged(name: str) -> Path:

@@ -21,11 +21,11 @@ from ...common.errors import InputError
 from ...common.machine import device_of
 from ...common.progress import Progress
 from ...model.token_encoder import TokenEncoder
+from ...target.determinism import require_same_twice
 from ..checkpoint import require_limits
 from ..recipe import LARGEST_COUNT, Recipe
 from ..steps import Training
 from . import STEP_OPTIONS
-from .determinism import require_same_twice
 from .fidelity import Fidelity, FidelityMeter
 from .result import Distillation, parameters_of, ratio_of_times
 from .sequences import split, tokens_of, unseen
@@ -56,7 +56,7 @@ class TokenOptions:
     def __post_init__(self) -> None:
         require_limits(self.seconds, self.checkpoint)
         if not (is_number(self.temperature) and 0 < self.temperature < math.inf):
-            raise InputError("temperature, finite and above 0", f"{self.temperature!r}", "change it")
+            raise InputError("temperature, finite and above 0", f"{self.temperature!r}", "choose for instance 2")
         judge, student = self.judge, self.student
         if judge is not None and (not isinstance(judge, tuple | list) or len(judge) != 2):
             raise InputError("judge, tokens and a mask (or None)", type(judge).__name__, "pass (tokens, mask)")

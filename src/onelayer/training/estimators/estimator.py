@@ -153,7 +153,7 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
         if self.units is not None:
             require_whole("units", self.units, 0, LARGEST_COUNT)
         if self.alpha is not None and not (is_number(self.alpha) and 0 < self.alpha < math.inf):
-            raise InputError("alpha, a number above 0, or None", f"{self.alpha!r}", "change it")
+            raise InputError("alpha, a number above 0, or None", f"{self.alpha!r}", "choose for instance 1e-6")
         if self.tokens is not None and self.method != "trained":
             raise InputError("method='trained' for rows as tokens", f"{self.method!r}", "leave tokens=None")
 
@@ -246,7 +246,9 @@ def _tokens(tokens: Any) -> tuple[int, int] | None:
         return None
     fits = isinstance(tokens, tuple | list) and len(tokens) == 2
     if not fits or not all(is_whole(t) and t > 0 for t in tokens):
-        raise InputError("tokens (n, d), two whole numbers above 0, or None", f"{tokens!r}", "for instance (8, 8)")
+        raise InputError(
+            "tokens (n, d), two whole numbers above 0, or None", f"{tokens!r}", "write for instance (8, 8)"
+        )
     return int(tokens[0]), int(tokens[1])
 
 

@@ -97,7 +97,7 @@ function moveScene(number) {
   const scene = DATA.scenes[number], form = document.getElementById(`scene-${number}`);
   const stops = [...form.querySelectorAll("input[type=range]")].map((input) => Number(input.value));
   const select = form.querySelector("select"), output = select ? Number(select.value) : 0;
-  stops.forEach((s, i) => { form.querySelectorAll("output")[i].value = scene.stops[i][s].toPrecision(4); });
+  stops.forEach((s, i) => { form.querySelectorAll("output")[i].value = String(scene.stops[i][s]); });
   const curve = scene.sides.length === 1, key = curve ? "y" : "z", parts = scene.f ? [scene.f, scene.T] : [scene.T];
   const there = (name) => document.getElementById(`${name}-${number}`)?.dataset.drawn;
   if (there("function")) {
@@ -194,8 +194,8 @@ function currentPoint() {
 function movePoint() {
   const select = document.querySelector("#movable select"), output = select ? Number(select.value) : 0;
   const x = currentPoint(), found = explained(DATA.layer, x, output);
-  document.querySelectorAll("#movable output").forEach((out) => { out.value = x[Number(out.dataset.variable)].toPrecision(5); });
-  document.getElementById("value").textContent = `T(x) = ${found.value.toPrecision(9)}`;
+  document.querySelectorAll("#movable output").forEach((out) => { out.value = String(x[Number(out.dataset.variable)]); });
+  document.getElementById("value").textContent = `T(x) = ${found.value}`;
   if (found.byHead) drawSum(found);
   drawAttention(found);
   const width = Math.min(found.hidden.length, 60), names = [...Array(width).keys()].map((u) => `unit ${u + 1}`);

@@ -2,7 +2,6 @@
 
 import { events, NoAnswer, Refusal } from "./stream.js";
 import { fill, fromLink, linkOf, listen, parse, request } from "./form.js";
-import { atMost } from "./numbers.js";
 import { clickable, goTo, point, setBoxes, setLayer, update } from "./point.js";
 import { speak } from "./speech.js";
 import { redraw, setOpponent, stop, train } from "./training.js";
@@ -74,14 +73,14 @@ function display(found, asked, started, x) {
   const own = (shown = { found, asked, started, text: JSON.stringify(found.data) });
   delete found.data;
   at("outcome").hidden = false;
-  at("verdict").textContent = found.verdict;
+  at("verdict").textContent = found.headline;
   at("verdict").className = `verdict ${found.verdict}`;
   at("of").textContent = `f = ${asked.formula}, on ${asked.domain}, ε = ${asked.tolerance}`;
   at("statement").textContent = found.statement;
   at("facts").innerHTML = found.facts; // made by the server, every text in it escaped
   at("timing").textContent = "";
   at("code").textContent = found.code;
-  speak(`${found.verdict}. ${found.statement}`);
+  speak(`${found.headline}. ${found.statement}`);
   offer(null);
   setLayer(found);
   setOpponent(found, asked);
@@ -142,8 +141,8 @@ function layersLike({ tolerance, ...rest }) {
   return sizes.get(key);
 }
 
-function remember({ units, parameters, verdict, bound }, asked) {
-  layersLike(asked).set(asked.tolerance, { units, parameters, verdict, proved: bound === null ? "nothing proved" : `bound ${atMost(bound)}` });
+function remember({ units, parameters, verdict, bound, bound_text: text }, asked) {
+  layersLike(asked).set(asked.tolerance, { units, parameters, verdict, proved: bound === null ? "nothing proved" : `bound ${text}` });
 }
 
 function curve() {
@@ -151,8 +150,8 @@ function curve() {
   const line = {
     x: rows.map(([e]) => e), y: rows.map(([, f]) => f.units), mode: "lines+markers", line: { color: BLUE },
     marker: { size: 10, color: rows.map((r) => (good(r) ? GREEN : GREY)), symbol: rows.map((r) => (good(r) ? "circle" : "x")) },
-    customdata: rows.map(([, f]) => [f.parameters, f.verdict, f.proved]),
-    hovertemplate: "ε = %{x}: %{y} units, %{customdata[0]} parameters<br>%{customdata[1]}, %{customdata[2]}<extra></extra>",
+    customdata: rows.map(([e, f]) => [f.parameters, f.verdict, f.proved, String(e)]),
+    hovertemplate: "ε = %{customdata[3]}: %{y} units, %{customdata[0]} parameters<br>%{customdata[1]}, %{customdata[2]}<extra></extra>",
   };
   const layout = {
     template: "plotly_white", font: FONT, height: 320, margin: { l: 60, r: 16, t: 12, b: 50 },

@@ -31,7 +31,7 @@ const shortest = (v) => (v >= 1e-3 ? String(Number(v.toPrecision(3))) : v.toExpo
 
 export function linkOf(asked, point) {
   const parts = new URLSearchParams(Object.entries(asked).filter(([name, value]) => DEFAULTS[name] !== value));
-  if (point) parts.set("at", point.map((v) => Number(v.toPrecision(9))).join(","));
+  if (point) parts.set("at", point.join(","));
   return `${location.origin}/#${parts}`;
 }
 

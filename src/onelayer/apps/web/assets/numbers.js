@@ -1,16 +1,24 @@
 // Proved numbers as text, rounded so that the text claims no more than the number.
 
-const UP = 1 + 1e-9, SLACK = 1e-3; // share of a step: more than the error of a quotient of two floats
+const DIGITS = 4, SLACK = 1e-3; // share of a step: more than the error of a quotient of two floats
 const powerOf = (v, digits) => (v > 0 && Number.isFinite(v) ? Math.floor(Math.log10(v)) + 1 - digits : 0);
 const text = (count, power) => (count * 10 ** power).toFixed(Math.min(100, Math.max(0, -power)));
 
-// An upper bound, rounded up to three digits.
+// A number above 0 to a few digits, rounded up or down: its decimal digits are all there, and the others are cut off.
+function rounded(v, up) {
+  const [figures, power] = v.toExponential(100).replace(".", "").split("e"), more = up && /[1-9]/.test(figures.slice(DIGITS));
+  const found = Number(`${Number(figures.slice(0, DIGITS)) + (more ? 1 : 0)}e${Number(power) + 1 - DIGITS}`);
+  return found < 1e-4 ? found.toExponential() : String(found);
+}
+
+// An upper bound, rounded up.
 export function atMost(v) {
   if (v === 0) return "0";
-  if (!(v > 0 && v < Infinity)) return "∞"; // not a number: nothing is known
-  const step = 10 ** powerOf(v, 3);
-  return (Math.ceil((v / step) * UP) * step).toPrecision(3);
+  return v > 0 && v < Infinity ? rounded(v, true) : "∞"; // not a number: nothing is known
 }
+
+// An observed error, rounded down: the largest error is at least that.
+export const atLeast = (v) => (v > 0 && v < Infinity ? rounded(v, false) : String(v));
 
 // [low, high] rounded outwards, to three digits of the width, or twelve of the numbers: further ones are rounding.
 export function between(low, high) {

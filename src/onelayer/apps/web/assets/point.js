@@ -94,16 +94,16 @@ export function boundOn(boxes, output) {
 }
 
 function description({ x, output, found }) {
-  const { bound: whole, names } = view, band = (b) => `so f(x) is between ${between(found.value - b, found.value + b).join(" and ")}`;
+  const { bound: whole, bound_text: wholeText, names } = view, band = (b) => `so f(x) is between ${between(found.value - b, found.value + b).join(" and ")}`;
   if (whole === null) return "Nothing is proved about this layer.";
   const boxes = boxesAt(x);
   if (!boxes) {
     const waiting = covering === undefined ? " The boxes of the proof are being looked up." : "";
-    return `Proved on the whole domain: |T − f| ≤ ${atMost(whole)}; ${band(whole)}.${waiting}`;
+    return `Proved on the whole domain: |T − f| ≤ ${wholeText}; ${band(whole)}.${waiting}`;
   }
-  const bound = boundOn(boxes, output), side = (name, low, high) => `${name} from ${inside(low, high).join(" to ")}`;
+  const bound = boundOn(boxes, output), text = Number(atMost(bound)) < Number(wholeText) ? atMost(bound) : wholeText, side = (name, low, high) => `${name} from ${inside(low, high).join(" to ")}`;
   const where = boxes.map((box) => box.coordinates.map((j, i) => side(names[j], box.lower[i], box.upper[i])).join(", ")).join("; ");
-  return `The proof's box here: ${where}. In it |T − f| ≤ ${atMost(bound)} is proved (${atMost(whole)} on the whole domain); ${band(bound)}.`;
+  return `The proof's box here: ${where}. In it |T − f| ≤ ${text} is proved (${wholeText} on the whole domain); ${band(bound)}.`;
 }
 
 document.addEventListener("moved", (event) => { now = event.detail; update(); });

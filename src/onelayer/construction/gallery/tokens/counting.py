@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 
 from ....approximation import Approximation
+from ....common.checks import known_options
 from ....layer.arithmetic import arithmetic_of
 from ....layer.assemble.frame import power_of_4
 from ....layer.heads import MASKED
@@ -25,16 +26,19 @@ from .program import Program, bits, codes, packed
 from .weights import average_error, weight_error
 
 
+@known_options
 def histogram(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """At every position, how often its token occurs in the sequence."""
     return packed(Histogram(n, vocabulary), dtype, seed)
 
 
+@known_options
 def parity(n: int, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """The parity of n bits: 1 if the number of ones is odd."""
     return packed(Parity(n), dtype, seed)
 
 
+@known_options
 def majority(n: int, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """The majority of n bits: 1 if more than half of them are ones; a tie gives 0."""
     return packed(Majority(n), dtype, seed)

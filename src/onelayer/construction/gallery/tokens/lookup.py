@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float, Int
 
 from ....approximation import Approximation
+from ....common.checks import known_options
+from ....common.numbers import exact
 from ....layer.arithmetic import arithmetic_of
 from ....layer.assemble.frame import power_of_4
 from ....layer.heads import MASKED
@@ -26,11 +28,13 @@ def reverse_tokens(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed
     return packed(Reverse(n, vocabulary), dtype, seed)
 
 
+@known_options
 def first_occurrence(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """At every position, the first position (from 0) that holds the same token."""
     return packed(FirstOccurrence(n, vocabulary), dtype, seed)
 
 
+@known_options
 def copy_where(n: int, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> Approximation:
     """The token at the first marked position, at every position: v is plain, v + vocabulary marked; "none" is vocabulary."""
     return packed(CopyWhere(n, vocabulary), dtype, seed)
@@ -117,9 +121,9 @@ class FirstOccurrence(Lookup):
     def story(self) -> str:
         return (
             f"Tokens are written as codes of {bits(self.vocabulary)} signs, positions as numbers 0, 1, …. The head's score is"
-            f" {MASKED * self.n / 2:g} per agreeing sign (and less by as much per other sign), less {MASKED:g} per position:"
-            " among the tokens equal to the one at its position the first leads by 800, and all of them lead the others."
-            " It copies the number of that position; the feed-forward network passes it on."
+            f" {exact(MASKED * self.n / 2)} per agreeing sign (and less by as much per other sign), less {exact(MASKED)} per"
+            " position: among the tokens equal to the one at its position the first leads by 800, and all of them lead the"
+            " others. It copies the number of that position; the feed-forward network passes it on."
         )
 
     def write(self) -> SingleLayerTransformer:

@@ -20,11 +20,13 @@ from torch import Tensor
 from ....approximation import Approximation, Facts
 from ....common.checks import require_seed, require_whole
 from ....common.errors import InputError
+from ....common.numbers import at_most, exact
 from ....layer.arithmetic import arithmetic_of
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ....target.description import Description
-from ....target.domain import MOST_VARIABLES, domain_of
+from ....target.domain import domain_of
+from ....target.sides import MOST_VARIABLES
 from ...lemma import Lemma, approximation_by_lemma
 from .exact import exact_scores, score_reach
 from .sequences import sequences
@@ -103,8 +105,8 @@ def packed(program: Program, dtype: str, seed: int) -> Approximation:
     lemma = prove(program, model)
     if not lemma.bound <= TOLERANCE:
         shorter = "a smaller n" if dtype == "float64" else "a smaller n, or dtype='float64'"
-        asked = f"{program.name} with n = {program.n} in {dtype}, proved within {TOLERANCE:g}"
-        raise InputError(asked, f"a bound of {lemma.bound:.3g}", f"choose {shorter}")
+        asked = f"{program.name} with n = {program.n} in {dtype}, proved within {exact(TOLERANCE)}"
+        raise InputError(asked, f"a bound of {at_most(lemma.bound, 3)}", f"choose {shorter}")
     n, tokens, c = program.n, program.tokens, model.config
     description = Description(
         kind="gallery",
@@ -147,7 +149,7 @@ def prove(program: Program, model: SingleLayerTransformer) -> Lemma:
     if changed:
         return _unproved(f"{', '.join(changed)} changed")
     if not exact_scores(model):
-        return _unproved(f"scores up to {score_reach(model):.3g} that {arithmetic_of(dtype).name} may round")
+        return _unproved(f"scores up to {at_most(score_reach(model), 3)} that {arithmetic_of(dtype).name} may round")
     return program.lemma(model)
 
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from ....approximation import Approximation
-from ....formula import parse
 from ....pipeline import build
 from ....proof.certificate import Certificate
+from ....target.naming import spread
 from ....target.sides import read_domain
 from ....target.target import Target
 from .registry import Point, Result, measure
@@ -23,10 +23,7 @@ def target_at(point: Point) -> Target:
 
 @lru_cache(maxsize=8)
 def _target(formula: str, domain: str, margin: float) -> Target:
-    sides = read_domain(domain)
-    if isinstance(sides, list) and len(sides) == 1:
-        sides *= max(1, parse(formula).dimension)
-    return Target(formula, sides, margin=margin)
+    return Target(formula, spread(read_domain(domain), formula), margin=margin)
 
 
 def boxes_of(certificate: Certificate) -> int:

@@ -1,0 +1,120 @@
+"""Write docs/start/formulas.md, the page on the formula language, from its vocabulary: `python docs/language.py`.
+
+Every example on the page goes through the parser when the page is written; what it says is what the page says.
+"""
+
+from pathlib import Path
+
+from onelayer.common.errors import InputError
+from onelayer.common.table import Table
+from onelayer.formula import parse
+from onelayer.formula import vocabulary as words
+
+PAGE = Path(__file__).parent / "start" / "formulas.md"
+
+TYPED = (
+    *("x*exp(-x^2)", "2x", "2(x + 1)", "(x + 1)(x - 1)", "3sin(x)cos(y)", "πr²", "10⁻³x", "x − 1·y", "|x| + 2|y|"),
+    *("ln(x) + arctan(y)", "log10(x)", "√(x)", "-x^2", "2^-x", "x^y^z", "y = x^2", "f(x, y) = x/y", "x₁ + x₂"),
+)
+ANSWERED = ("1/2x", "x^2y", "xy", "sin x", "sin^2(x)", "x(x + 1)", "x1 + x", "sine(x) + 1/3y")
+ORDERED = ("t*y + x", "k*T + x", "x3", "f(k, T) = k/T")
+
+TEXT = """\
+# The formula language
+
+Written by `python docs/language.py` from the vocabulary; a test compares the two.
+
+A formula is numbers, variables and functions with `+ - * / ^` and round brackets. Decimals are exact: 0.1 is 1/10. Several
+outputs are separated by `;`. Text is data: it is read against a list of allowed words and never executed. What a model folder
+keeps, and what the [checker](../trust/checker.md) reads, is the canonical spelling in the right column (`^` is stored as `**`).
+
+```python
+import onelayer as ol
+
+target = ol.Target("f(x, y) = 2x·exp(-y²)", [(0, 1), (0, 2)])
+print(target.text, "on", target.domain)
+```
+
+```text
+2*x*exp(-y**2) on x in [0, 1], y in [0, 2]
+```
+
+## What you type, and how it is read
+
+{typed}
+Powers bind tighter than signs and are read from the right, as in mathematics: -x^2 is -(x^2), and x^y^z is x^(y^z).
+
+What can be read in two ways is not guessed. The answer names every fault and, where there is a likely repair, a formula to paste:
+
+{answered}
+## Variables
+
+Variables are x1, x2, … or names of your own, not both. **Their order** is x, y, z, t, then the other names from A to Z
+(capitals first); `f(k, T) = …` states another order, and names in the domain decide before anything else:
+`"k=1:2, T=280:350"` on the command line, `{{"k": (1, 2), "T": (280, 350)}}` in Python. The order is that of the domain, of the
+columns of a batch and of the numbers after `onelayer eval`; tables and reports show it in the row *domain*.
+
+{ordered}
+Sides that differ, for names other than x, y, z and t, must be named. A name begins with a letter, Latin or Greek unless the
+domain has it, and goes on with letters, digits and underscores; `pi`, the names of functions and Python's keywords (`lambda`) are
+taken. `e` is 2.718… unless the domain has a variable of that name.
+
+## Functions and constants
+
+{functions}
+`pi` (or `π`) and `e` are constants. `ln`, `arcsin`, `arccos`, `arctan` are other names of functions above; `log10(x)` and
+`log2(x)` are stored as quotients of `log`.
+
+## Conditions
+
+`where(condition, a, b)` and `--within` take comparisons with `<`, `<=`, `>`, `>=`, chains such as `0 < x < y`, and `and`, `or`,
+`not`. A formula with `where` may jump; `--margin` leaves the points near its jumps out of the claim.
+
+## Limits
+
+They keep hostile text cheap and do not affect any result.
+
+{limits}"""
+
+
+def page() -> str:
+    """The whole page."""
+    functions = [(f"`{name}(x)`", meaning) for name, meaning in words.UNARY.items()]
+    functions += [(f"`{name}(x, y, …)`", meaning) for name, meaning in words.VARIADIC.items()]
+    functions += [("`where(condition, a, b)`", words.WHERE)]
+    limits = [
+        ("characters of a formula, as typed and as stored", words.MAX_CHARACTERS),
+        ("operations", words.MAX_NODES),
+        ("nesting", words.MAX_DEPTH),
+        ("characters of one number or name", words.MAX_DIGITS),
+        ("size of a number other than 0", f"1e-{words.MAX_MAGNITUDE} to 1e{words.MAX_MAGNITUDE}"),
+        ("size of a constant exponent", words.MAX_EXPONENT),
+        ("index in x1, x2, …", words.MAX_VARIABLE),
+    ]
+    return TEXT.format(
+        typed=_table(("you type", "is read as"), [(_code(text), _code(parse(text).text)) for text in TYPED]),
+        answered=_table(("you type", "the answer"), [(_code(text), _answer(text)) for text in ANSWERED]),
+        ordered=_table(("formula", "variables"), [(_code(text), ", ".join(parse(text).names)) for text in ORDERED]),
+        functions=_table(("function", "meaning"), functions),
+        limits=_table(("what", "at most"), limits),
+    )
+
+
+def _answer(text: str) -> str:
+    try:
+        parse(text)
+    except InputError as refusal:
+        return f"{refusal.found}; change: {refusal.change}".replace("*", r"\*")
+    raise AssertionError(f"{text} is understood")
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _table(columns: tuple[str, str], rows: list[tuple[str, object]]) -> str:
+    return Table("", columns, list(rows)).markdown()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

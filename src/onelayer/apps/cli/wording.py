@@ -1,0 +1,46 @@
+"""What the library says in the words of Python, said in the words of the command line: method='solved' is --method solved."""
+
+import re
+from typing import Any
+
+import typer
+
+from ...common.checks import OTHER_NAMES
+from ...common.errors import InputError
+
+_PYTHON = re.compile(r"`(?P<quoted>\w+)`|\b(?P<name>[a-z_]+)=(?P<value>'[^']*'|True|[0-9]+(?![\w.:]))")
+
+
+def flags_of(command: Any) -> frozenset[str]:
+    """The long options of a command and of its subcommands."""
+    own = [flag for option in command.params for flag in option.opts]
+    return frozenset(own).union(*(flags_of(sub) for sub in getattr(command, "commands", {}).values()))
+
+
+def in_options(text: str, flags: frozenset[str]) -> str:
+    """The text with Python's options as those of the command line, where there are such."""
+
+    def option(match: re.Match[str]) -> str:
+        flag = "--" + (match["quoted"] or match["name"]).replace("_", "-")
+        if flag not in flags:
+            return match[0]
+        value = "" if match["quoted"] or match["value"] == "True" else match["value"].strip("'")
+        return f"{flag} {value}".strip()
+
+    return _PYTHON.sub(option, text)
+
+
+def refusal_of(error: InputError, command: Any) -> str:
+    """The line for bad input."""
+    return in_options(str(error), flags_of(command))
+
+
+def usage_of(error: Any) -> str:
+    """The line for a command that is not written as `--help` says, with the option that may be meant."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    path = context.command_path if context else "onelayer"
+    text = error.format_message().rstrip(".")
+    meant = OTHER_NAMES.get(getattr(error, "option_name", "").lstrip("-"))
+    if context and meant and f"--{meant}" in flags_of(context.command):
+        text = f"{text.split(' (')[0]} (did you mean --{meant}?)"
+    return f"{text}; see {path} --help"

@@ -1,0 +1,222 @@
+"""Canonical text, written lexeme by lexeme: what is not written is added, what has two readings becomes a fault."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from .faults import Fault, add_fault
+from .lexemes import Lexeme
+from .screen import clip
+from .vocabulary import CONSTANTS, FIRST, FUNCTIONS, LOGARITHMS, PAGE, SYNONYMS
+from .words import INDEXED, function_like, in_order, strange_letter, taken_apart
+
+_READINGS = {"/": "divisor", "**": "exponent"}
+
+
+class CanonicalWriter:
+    """Writes lexeme after lexeme, and knows what stands before: an operand or not, and after which operator."""
+
+    def __init__(self, lexemes: list[Lexeme], names: tuple[str, ...] | None, faults: list[Fault]) -> None:
+        self.lexemes, self.names, self.faults = lexemes, names, faults
+        self.known = frozenset(names or ())
+        self.pieces: list[str] = []
+        self.last: Lexeme | None = None  # that ended an operand; None where one may begin
+        self.lead = ""  # the operator before the present factor
+        self.base_lead = ""  # after **: the operator before the base
+        self.open: list[tuple[str, str, str]] = []  # brackets: "(" or "|", the operator before, what closes it
+        self.free: dict[str, list[int]] = {}  # variables without a declaration → their places among the pieces
+        called = {id(lexeme) for lexeme, after in pairwise(lexemes) if after.text == "("}
+        self.alone = {lexeme.text for lexeme in lexemes if lexeme.kind == "word" and id(lexeme) not in called}
+        single = frozenset(FIRST) | {word for word in self.alone if len(word) == 1}
+        self.factors = CONSTANTS | (single if names is None else self.known)  # what a longer word may be made of
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces).strip()
+
+    def fault(self, found: str, change: str, repair: bool = True, instead: str = "") -> None:
+        add_fault(self.faults, found, change, repair, instead)
+
+    def write(self) -> None:
+        i = 0
+        while i < len(self.lexemes):
+            i = self.step(i)
+        if any(bracket == "|" for bracket, _, _ in self.open):
+            self.fault("a | without a partner", "write abs(…)", repair=False)
+
+    def step(self, i: int) -> int:
+        """Write the lexeme at i; the place of the next one."""
+        lexeme = self.lexemes[i]
+        if lexeme.kind == "word":
+            return self.word(i)
+        if lexeme.kind == "number":
+            self.join(lexeme)
+            self.put(lexeme)
+            self.last = lexeme
+        elif lexeme.kind == "power":
+            self.power(lexeme)
+        elif lexeme.text in "(|)":
+            self.bracket(lexeme)
+        else:
+            self.operator(lexeme)
+        return i + 1
+
+    def put(self, lexeme: Lexeme, text: str | None = None) -> None:
+        """The lexeme in canonical words, with the blanks that were before it unless a product was written there."""
+        joined = self.pieces and self.pieces[-1] == "*" and self.last is not None
+        self.pieces.append(("" if joined else lexeme.gap) + (lexeme.text if text is None else text))
+
+    def join(self, lexeme: Lexeme) -> None:
+        """Write the product that is not written, before an operand right after another one."""
+        last = self.last
+        if last is None:
+            return
+        pair = f"{last.typed}{lexeme.gap}{lexeme.typed}"
+        if self.lead in _READINGS:
+            whole = f"with the whole {_READINGS[self.lead]} in brackets"
+            found = f"{clip(pair)} after {self.lead.replace('**', '^')}, which has two readings"
+            self.fault(found, "write * and brackets", instead=whole)
+            self.lead = "*"
+        elif last.kind == "number" and lexeme.kind == "number":
+            self.fault(f"no operator between {last.typed} and {lexeme.typed}", "write one", repair=False)
+        elif lexeme.kind == "number" or last.text == "|" or (last.kind == "word" and last.text != "π"):
+            self.fault(f"no operator in {clip(pair)}", "write one")
+        self.pieces.append("*")
+
+    def operator(self, lexeme: Lexeme) -> None:
+        if lexeme.text == "**" and self.last is not None and self.last.kind == "power":
+            self.fault(f"{clip(self.last.typed + lexeme.typed)}, a power of a power", "use brackets", repair=False)
+        if lexeme.text == "**" and self.lead != "**":
+            self.base_lead = self.lead
+        unary = lexeme.text in "+-" and self.last is None
+        self.lead = self.lead if unary else lexeme.text if lexeme.text in ("+", "-", "*", "/", "**") else ""
+        self.last = None
+        self.put(lexeme)
+
+    def power(self, lexeme: Lexeme) -> None:
+        if self.last is None or self.last.kind == "power":
+            self.fault(f"{lexeme.typed} without a base", "write what is raised to it", repair=False)
+        self.put(lexeme)
+        self.last = lexeme
+
+    def bracket(self, lexeme: Lexeme) -> None:
+        if lexeme.text == "(":
+            self.join(lexeme)
+            self.lead = self.base_lead if self.lead == "**" else self.lead  # an exponent in brackets ends with them
+            self.enter(lexeme, "(", ")")
+        elif lexeme.text == "|" and not (self.last and self.open and self.open[-1][0] == "|"):
+            self.join(lexeme)
+            self.enter(lexeme, "abs(", ")")
+        elif self.open and (self.open[-1][0] == "|") == (lexeme.text == "|"):
+            _, self.lead, closing = self.open.pop()
+            self.put(lexeme, closing)
+            self.last = lexeme
+        else:
+            self.put(lexeme)
+            self.last = lexeme
+            if self.open:
+                self.fault("| and ) that cross", "write abs(…)", repair=False)
+
+    def enter(self, lexeme: Lexeme, text: str, closing: str) -> None:
+        self.put(lexeme, text)
+        self.open.append((lexeme.text, self.lead, closing))
+        self.lead, self.last = "", None
+
+    def word(self, i: int) -> int:
+        lexeme = self.lexemes[i]
+        after = self.lexemes[i + 1] if i + 1 < len(self.lexemes) else None
+        calls = after is not None and after.text == "("
+        if lexeme.text in ("and", "or", "not"):
+            self.operator(lexeme)
+            return i + 1
+        self.join(lexeme)
+        word = lexeme.text if lexeme.text in self.known else SYNONYMS.get(lexeme.text, lexeme.text)
+        if word not in self.known and (word in FUNCTIONS or word in LOGARITHMS):
+            return self.function(i, word)
+        if calls and not self.is_variable(word):
+            return self.strange_function(i)
+        self.variable(lexeme, word)
+        self.last = lexeme
+        return i + 1
+
+    def function(self, i: int, word: str) -> int:
+        """A function and the bracket after it; brackets that are missing or come after a power are faults."""
+        lexeme, rest = self.lexemes[i], self.lexemes[i + 1 : i + 4]
+        texts = [other.text for other in rest]
+        if texts[:1] == ["("]:
+            closing = self.begin(lexeme, word)
+            self.enter(rest[0], "(", closing)
+            return i + 2
+        exponent = 1 if rest and rest[0].kind == "power" else 2 if len(rest) > 1 and texts[0] == "**" else 0
+        if exponent and texts[exponent : exponent + 1] == ["("] and rest[exponent - 1].kind in ("power", "number"):
+            power = "**" + rest[exponent - 1].text.removeprefix("**")
+            change = f"write {word}(…){power}" if "-" not in power else f"write 1/{word}(…), or a{word}(…)"
+            self.fault(f"a power between {word} and its argument", change, "-" not in power)
+            closing = self.begin(lexeme, word)
+            self.enter(rest[exponent], "(", closing + power)
+            return i + exponent + 2
+        simple = rest and (rest[0].kind == "number" or texts[0] in self.alone - FUNCTIONS - set(SYNONYMS))
+        if simple and (len(rest) < 2 or texts[1] in (")", ",", ";", "+", "-", "*", "/", "<", ">", "<=", ">=", "and")):
+            self.fault(f"{clip(lexeme.typed)} without brackets", f"write {word}(…)")
+            closing = self.begin(lexeme, word)
+            self.lexemes[i + 1] = replace(rest[0], gap="")
+            self.enter(Lexeme("sign", "(", "", "("), "(", closing)
+            self.step(i + 1)
+            self.bracket(Lexeme("sign", ")", "", ")"))
+            return i + 2
+        missing = "brackets" if rest and (rest[0].kind in ("word", "number") or texts[0] == "|") else "arguments"
+        self.fault(f"{word!r} without {missing}", f"write {word}(…)", repair=False)
+        self.put(lexeme, word)
+        return i + 1
+
+    def begin(self, lexeme: Lexeme, word: str) -> str:
+        """Write a function before its bracket; what closes the bracket. Other logarithms are quotients of log."""
+        self.put(lexeme, "(log" if word in LOGARITHMS else word)
+        return f")/log({LOGARITHMS[word]}))" if word in LOGARITHMS else ")"
+
+    def is_variable(self, word: str) -> bool:
+        if word in self.known or word in CONSTANTS:
+            return True
+        return self.names is None and (word in FIRST or word in self.alone or bool(INDEXED.fullmatch(word)))
+
+    def strange_function(self, i: int) -> int:
+        lexeme = self.lexemes[i]
+        meant = taken_apart(lexeme.text, self.factors, calls=True) or function_like(lexeme.text)
+        change = f"did you mean {meant}?" if meant else f"use {', '.join(sorted(FUNCTIONS))} (see {PAGE})"
+        self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=meant is not None)
+        self.put(lexeme, meant or lexeme.text)
+        self.enter(self.lexemes[i + 1], "(", ")")
+        return i + 2
+
+    def variable(self, lexeme: Lexeme, word: str) -> None:
+        """A name: of a variable or a constant, or the answer that it is neither."""
+        if word in self.known or word in CONSTANTS:
+            self.put(lexeme, word)
+            return
+        apart = None if word in self.free else taken_apart(word, self.factors, calls=False)
+        if self.names is None and (word.lower() in CONSTANTS or word.lower() in FUNCTIONS):
+            apart = word.lower()
+        if apart:
+            self.fault(f"the name {clip(word)}", f"write {apart}", instead=f"with {word} named in the domain")
+            self.put(lexeme, apart)
+        elif self.names is None and word[0] == "x" and word[1:].isdecimal() and not INDEXED.fullmatch(word):
+            self.fault(f"the variable {clip(word)}", "count variables from x1", repair=False)
+        elif self.names is None and (strange := strange_letter(word)):
+            self.fault(
+                f"the name {clip(word)}", f"name it in the domain, or use other letters than {strange}", repair=False
+            )
+        else:
+            self.put(lexeme, word)
+            self.free.setdefault(word, []).append(len(self.pieces) - 1)
+
+    def variables(self) -> tuple[str, ...] | None:
+        """The free names in order; None for x1, x2, …. A mixture of both is a fault."""
+        indexed = {name for name in self.free if INDEXED.fullmatch(name)}
+        named = in_order(set(self.free) - indexed)
+        if not (named and indexed):
+            return named or None
+        spare = (f"x{i}" for i in range(1, len(self.free) + len(indexed) + 1) if f"x{i}" not in indexed)
+        for name, new in zip(named, spare, strict=False):
+            self.fault(f"{clip(name)} beside {min(indexed)} (did you mean {new}?)", f"write {new}")
+            for place in self.free[name]:
+                self.pieces[place] = self.pieces[place].replace(name, new)
+        return None

@@ -1,0 +1,83 @@
+"""What the command line says to bad input, word by word: one line, in the words of its own options."""
+
+import shlex
+
+import pytest
+
+from onelayer.apps.cli import main
+from onelayer.apps.cli.wording import in_options
+
+START = "--domain 0:1 --eps 0.1 --out f"
+LINES = {
+    f"build 'x y' {START}": "asked: a formula such as x*exp(-y^2); found: no operator in 'x y'; change: write x*y",
+    f"build 'x1 + x' {START}": (
+        "asked: a formula such as x*exp(-y^2); found: 'x' beside x1 (did you mean x2?); change: write x1 + x2"
+    ),
+    f"build 'x1 + y' {START} --domain 0:1,0:2": (
+        "asked: a formula such as x*exp(-y^2); found: 'y' beside x1 (did you mean x2?); change: write x1 + x2"
+    ),
+    f"build '1/2x + sin x' {START}": (
+        "asked: a formula such as x*exp(-y^2); found: (1) '2x' after /, which has two readings (2) 'sin' without brackets; "
+        "change: write 1/2*x + sin(x), or with the whole divisor in brackets"
+    ),
+    f"build x {START} --where 'x < 1'": "No such option: --where (did you mean --within?); see onelayer build --help",
+    "plan x --domain 0:1 --epsilon 0.1": (
+        "No such option: --epsilon (did you mean --tolerance?); see onelayer plan --help"
+    ),
+    f"build x {START} --within x": (
+        "asked: a condition such as x^2 + y^2 <= 1; found: 'x', not a comparison; change: compare two sides, as in x < 0"
+    ),
+    f"build x {START} --units 0": (
+        "asked: units, a whole number from 1 to 50000; found: 0; change: choose a number in that range"
+    ),
+    f"build x {START} --symmetric --layout wide": (
+        "asked: --symmetric; found: --layout as well; change: use one without the other"
+    ),
+    f"build x {START} --construction memory --layout wide": (
+        "asked: --construction memory; found: --layout as well; change: use --layout token: there is one data token"
+    ),
+    f"build x {START} --hinges 3": "asked: --method polished; found: --hinges as well; change: use --method solved",
+    f"build x {START} --device gpu": (
+        "asked: the device cpu or cuda, present on this machine; found: 'gpu'; change: use --device cpu"
+    ),
+    f"build x {START} --shape 3,2": (
+        "asked: --shape (n, d) with n·d = 1, the sides of the domain; found: (3, 2); change: make the two agree"
+    ),
+    f"build x {START} --output-shape 3,2": (
+        "asked: --output-shape for 1 output; found: (3, 2); change: make the two agree"
+    ),
+    "build k*T --domain 0:1,0:2 --eps 0.1 --out f": (
+        "asked: a domain that says which side is whose; found: different sides for T, k; "
+        "change: name the sides in the domain: T, k"
+    ),
+    "build x --domain 0:y --eps 0.1 --out f": (
+        "asked: a number or a constant formula as an end of x; found: the unknown name 'y'; "
+        "change: use numbers, pi and e, no variables"
+    ),
+    "train x --domain 0:1 --out f --loss cross_entropy": (
+        "asked: samples (X, labels) for --loss cross_entropy; found: a function; change: use --loss mse or --loss sup"
+    ),
+    "eval f one": (
+        "asked: numbers for the point; found: the unknown name 'one'; change: give numbers such as 1.5, -2e-3 or pi/2"
+    ),
+    "check f": "asked: a model folder at f; found: no model.safetensors in it; change: name a folder that `build` wrote",
+}
+
+
+@pytest.mark.parametrize("command", LINES)
+def test_one_line(command, capsys, tmp_path, monkeypatch, as_user):
+    monkeypatch.chdir(tmp_path)
+    status = main(shlex.split(command))
+    printed = capsys.readouterr()
+    assert (status, printed.out, printed.err) == (2, "", LINES[command] + "\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_options_are_translated():
+    flags = frozenset(["--method", "--seed", "--symmetric"])
+    assert in_options("use method='solved' or `method`", flags) == "use --method solved or --method"
+    assert in_options("symmetric=True, seed=3", flags) == "--symmetric, --seed 3"
+    assert (
+        in_options("init='random', `build`, T=280:350, seed=0:1", flags)
+        == "init='random', `build`, T=280:350, seed=0:1"
+    )

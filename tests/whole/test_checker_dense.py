@@ -1,0 +1,148 @@
+"""The checker on layers of any kind, as training makes them: T − f box by box, and the rounding beside it."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from flint import arb, ctx, fmpq
+from safetensors.torch import save
+
+import onelayer as ol
+from cases import plain_config, random_model
+from checking import check, checker, forged
+from onelayer.apps.cli import main
+
+KINDS = {
+    "gelu, mean": {"activation": "gelu", "readout": "mean"},
+    "silu, positions": {"activation": "silu", "readout": "position"},
+    "relu, output token": {"activation": "relu", "readout": "output"},
+    "relu, mean, alone": {"activation": "relu", "readout": "mean", "tokens": 1, "anchor_tokens": 0, "output_tokens": 0},
+    "gelu, no residual": {"activation": "gelu", "readout": "mean", "residual": False, "projection_bias": False},
+}
+
+
+def dense(kind, dtype, seed=0, size=1.0, sparse=False):
+    """(a random model, the checker's view of it); sparse: most weights are 0, and many of the others powers of two."""
+    config = plain_config(**KINDS[kind])
+    model, draw = random_model(config, seed), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for t in model.parameters():
+            t.mul_(size)
+            if sparse:
+                t.copy_(
+                    torch.where(torch.rand(t.shape, generator=draw) < 0.5, t.sign() * t.abs().log2().round().exp2(), t)
+                )
+                t.mul_(torch.rand(t.shape, generator=draw) < 0.4)
+    model = model.to(dtype)
+    _, tensors, width, _ = checker.read_tensors(save({k: t.contiguous() for k, t in model.state_dict().items()}))
+    c = {name: getattr(config, name) for name in config.__dataclass_fields__}
+    with ctx.workprec(checker.WORKING):
+        rows = {name: rows for name, (_, rows) in tensors.items()}
+        return model, checker.Dense(c, rows, list(range(config.places)), fmpq(1, 2 ** (53 if width == 8 else 24)))
+
+
+def answers(model, x):
+    """The deployed model at points [point, coordinate], as float64 [point, output]."""
+    c = model.config
+    x = torch.from_numpy(x).to(model.W_E.dtype).reshape(-1, c.tokens, c.features_in)
+    with torch.no_grad():
+        return model(x).double().flatten(1).numpy()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_rounding_covers_the_deployed_model(kind, dtype):
+    """The computed answer is never further from the real one than the checker says, and the real one is right."""
+    for seed, size in ((0, 1.0), (1, 0.4), (2, 3.0), (3, 1.0), (4, 3.0)):
+        model, layer = dense(kind, dtype, seed, size, sparse=seed > 2)
+        D = model.config.tokens * model.config.features_in
+        x = np.random.default_rng(seed).standard_normal((20, D)).astype(np.float32).astype(np.float64)
+        exact = answers(model.double(), x)
+        model = model.to(dtype)
+        for point, deployed, near in zip(x, answers(model, x), exact, strict=True):
+            with ctx.workprec(checker.WORKING):
+                T, off = layer.answers([[arb(v)] for v in point], checker.Jets(checker.Sides([]), []))
+                for real, error, there, close in zip(T, off, deployed, near, strict=True):
+                    assert abs(arb(float(there)) - real[0]) <= error
+                    assert abs(arb(float(close)) - real[0]) < 1e-9 * (1 + abs(real[0]))
+
+
+def test_that_comparison_can_fail():
+    """Float32 answers are not within a thousandth of the rounding that is charged for them."""
+    model, layer = dense("gelu, mean", torch.float32)
+    x = np.random.default_rng(0).standard_normal((20, 6)).astype(np.float32).astype(np.float64)
+    inside = []
+    for point, deployed in zip(x, answers(model, x), strict=True):
+        T, off = layer.answers([[arb(v)] for v in point], checker.Jets(checker.Sides([]), []))
+        inside += [abs(arb(float(v)) - t[0]) <= e / 1000 for v, t, e in zip(deployed, T, off, strict=True)]
+    assert not all(inside)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_box_contains_its_points(kind):
+    model, layer = dense(kind, torch.float64, 3, 0.5)
+    D, rng = model.config.tokens * model.config.features_in, np.random.default_rng(7)
+    zero = checker.Reader(["x1"], "0").node()
+    finite = 0
+    for width in (2.0**-12, 0.03, 0.3):
+        low = rng.standard_normal(D)
+        box = [(float(v), float(v + width)) for v in low]
+        with ctx.workprec(checker.WORKING):
+            layer.on([zero] * len(layer.lines), checker.Domain(box, None, 0.0))
+            leaf = layer.enclose(box, 0)
+        T = answers(model, low + width * rng.random((200, D)))
+        assert (np.array(leaf.low) <= T).all()
+        assert (np.array(leaf.high) >= T).all()
+        finite += np.isfinite(leaf.high).all()
+        if width < 1e-3:
+            assert (np.array(leaf.high) - leaf.low < 100 * np.ptp(T, axis=0) + 1e-9).all()
+    assert finite >= 2
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder as `train` makes it by default, but with fewer steps, certified."""
+    found = ol.train("sin(x1)", [(0, 3)], tolerance=0.3, steps=300)
+    certificate = ol.certify(found, seconds=30.0)
+    assert certificate.verdict == "CERTIFIED"
+    folder = tmp_path_factory.mktemp("trained") / "f"
+    return ol.Approximation.of(found.model, found.target, certificate, found.facts).save(folder)
+
+
+def test_a_trained_layer_is_checked(trained, tmp_path):
+    record = json.loads((trained / "certificate.json").read_text())
+    found = check(trained, seconds=120.0)
+    assert found.verdict == "VALID", str(found)
+    assert found.bound <= record["bound"]
+    assert "at float32 inputs" in found.reason
+    false = forged(trained, tmp_path / "f", lambda r: r | {"bound": 0.9 * r["observed"], "observed": 0.0})
+    assert check(false, seconds=120.0).verdict == "INVALID"
+    other = forged(trained, tmp_path / "g", target=lambda t: t | {"formula": "sin(x1) + 0.7"})
+    assert check(other, seconds=120.0).verdict == "INVALID"
+
+
+def test_a_witness_against_a_trained_layer_is_checked(trained, tmp_path):
+    def claim(tolerance, x):
+        return lambda r: r | {"tolerance": tolerance, "witness": [x], "verdict": "REFUTED", "bound": None}
+
+    model, x = ol.load(trained), np.linspace(0, 3, 301, dtype=np.float32).astype(np.float64)
+    errors = np.abs(np.asarray(model(x), dtype=np.float64).ravel() - np.sin(x))
+    worst, least = float(x[errors.argmax()]), float(x[errors.argmin()])
+    assert check(forged(trained, tmp_path / "f", claim(0.9 * errors.max(), worst))).verdict == "VALID"
+    assert check(forged(trained, tmp_path / "g", claim(0.9 * errors.max(), least))).verdict == "INVALID"
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+def test_train_certify_check_on_the_command_line(tmp_path, capsys, activation):
+    out = str(tmp_path / "f")
+    sizes = ["--steps", "60", "--heads", "2", "--width", "8", "--d-model", "8", "--dtype", "float64"]
+    ask = ["train", "x1*x2", "--domain", "0:1", "--eps", "0.6", *sizes, "--activation", activation]
+    assert main([*ask, "--certify", "30", "--out", out]) == 0
+    assert (tmp_path / "f" / "report.html").stat().st_size > 10_000
+    assert main(["check", out]) == 0
+    assert ol.load(out).model.config.activation == activation
+    assert main([*ask, "--out", str(tmp_path / "g"), "--no-report", "--seed", "1"]) == 1
+    assert not (tmp_path / "g" / "report.html").exists()
+    capsys.readouterr()

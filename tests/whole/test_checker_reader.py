@@ -1,0 +1,97 @@
+"""The checker reads formulas as the builder does: a true folder is never called INVALID for the way it is written."""
+
+import random
+
+import pytest
+from flint import arb, ctx
+
+import onelayer as ol
+from checking import check, checker
+from onelayer.common.errors import InputError
+from onelayer.formula import enclose, parse
+from onelayer.formula.vocabulary import UNARY
+
+DECIMALS = " + ".join(f"0.{n:03d}" for n in range(1, 301))
+WRITTEN = {
+    "a variable named e": ("sin(e) + t", {"e": (0, 1), "t": (0, 1)}),
+    "a long exponent": ("x1*1e-0002 + 1e+00*x1", [(0, 1)]),
+    "a sum of decimals as exponent": (f"(1 + x1)**(({DECIMALS})/45)", [(0, 1)]),
+    "odd spacing": ("where(x1<0.5or x1>0.7, x1, x1)", [(0, 1)]),
+    "deep brackets": ("(" * 90 + "x1" + ")" * 90, [(0, 1)]),
+    "deep nesting": ("sin(" * 40 + "x1" + ")" * 40, [(0, 1)]),
+    "odd powers across 0": ("abs(x1**3) + x1**3", [(-1, 1)]),
+    "exact ends": ("x1", [("sqrt(4)", "16**0.5")]),
+    "letters that Python reads as others": ("x1", {"x1": (0, 1), "ﬁ": (0, 1)}),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_the_builder_writes_is_not_invalid(tmp_path, name):
+    found = ol.build(*WRITTEN[name], 0.2, method="solved")
+    assert found.certificate.verdict == "CERTIFIED"
+    verdict = check(found.save(tmp_path / "f"), seconds=60.0)
+    assert verdict.verdict == ("NOT CHECKABLE" if name.startswith("letters") else "VALID"), str(verdict)
+
+
+class Writer:
+    """Random text of the formula language."""
+
+    def __init__(self, seed, names):
+        self.draw, self.names = random.Random(seed), names
+
+    def literal(self):
+        r = self.draw
+        zeros, sign = "0" * r.randrange(6), r.choice(["", "+", "-"])
+        return r.choice([
+            str(r.randrange(20)), f"{r.random():.{r.randrange(1, 30)}f}", f"{r.randrange(1, 9)}e{sign}{zeros}{r.randrange(12)}",
+            f".{r.randrange(999)}", f"{r.randrange(9)}.", f"{r.randrange(1, 9)}.E-{r.randrange(5)}", "00",
+            f"{r.randrange(10**40)}e-40", "pi", "e",
+        ])  # fmt: skip
+
+    def exponent(self):
+        r = self.draw
+        return r.choice([
+            str(r.randrange(-3, 6)), f"({r.randrange(-5, 5)}/{r.randrange(1, 9)})", "0.5", f"(2**{r.randrange(-4, 4)})",
+            "(" + "+".join(f"0.{r.randrange(10**9)}" for _ in range(r.randrange(2, 300))) + ")",
+            "(" + "*".join(f"{r.randrange(1, 9)}/{r.randrange(1, 9)}" for _ in range(r.randrange(2, 20))) + ")",
+        ])  # fmt: skip
+
+    def condition(self, depth):
+        r, sides = self.draw, [self.term(depth - 1) for _ in range(3)]
+        some = [f"{sides[0]} < {sides[1]}", f"{sides[0]} >= {sides[1]} > {sides[2]}"]
+        if depth > 1:
+            some += [f"({self.condition(depth - 1)} {r.choice(['and', 'or'])} {self.condition(depth - 1)})"]
+            some += [f"not ({self.condition(depth - 1)})"]
+        return r.choice(some)
+
+    def term(self, depth):
+        r = self.draw
+        if depth <= 0:
+            return r.choice([self.literal(), *self.names, *self.names])
+        a, b, blank = self.term(depth - 1), self.term(depth - 1), r.choice(["", " "])
+        return r.choice([
+            f"({a}{blank}+{blank}{b})", f"({a} -{blank}{b})", f"{a}*{b}", f"({a})/({b})", f"({a})**{self.exponent()}",
+            f"({a})**({b})", f"-{a}", f"+{a}", f"max({a}, {b})", f"min({a}, {b}, {self.literal()})",
+            f"where({self.condition(depth - 1)}, {a}, {b})", f"{a}*{r.choice(self.names)}*{r.choice(self.names)}",
+            f"{r.choice([*UNARY])}({a})", f"{r.choice([*UNARY])}({a})",
+        ])  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [("x1", "x2"), ("e", "t"), ("é", "T"), ("E", "pi2"), ("inf", "_")])
+def test_both_readers_agree(names):
+    """Whatever the builder's parser takes, the checker's takes too, and both mean the same number."""
+    writer, read = Writer(len(names[0]) + ord(names[0][0]), names), 0
+    for _ in range(300):
+        text = writer.term(writer.draw.randrange(1, 5))
+        try:
+            formula = parse(text, names)
+        except InputError:
+            continue
+        with ctx.workprec(128):
+            node, x = checker.Reader(names, text).node(), [writer.draw.uniform(-2, 2) for _ in names]
+            ours, theirs = enclose(formula, x)[0], checker.value(node, [arb(v) for v in x])
+        if ours.is_finite() and theirs.is_finite():
+            read += 1
+            assert theirs.upper() >= ours.lower()
+            assert theirs.lower() <= ours.upper()
+    assert read > 100
