@@ -93,5 +93,5 @@ def paper_example() -> Table:
 if __name__ == "__main__":
     print(paper_example())
     print(compare())
-    folder = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-6).save("demo-layer")
-    print(f"open {ol.load(folder).report(folder / 'report.html').relative_to(Path.cwd())} in a browser")
+    folder = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-6).save("demo-layer", overwrite=True)
+    print(f"open {ol.load(folder).report(folder / 'report.html', overwrite=True).relative_to(Path.cwd())} in a browser")

@@ -400,8 +400,8 @@ def test_parquet(run):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"a": [1.5, 2.5], "y": ["u", "v"]}), "d.parquet")
-    assert run("memorize", "d.parquet", "--target", "y", "--out", "f")[0] == 0
-    assert ol.load("f").answer(np.array([2.5])) == "v"
+    assert run("memorize", "d.parquet", "--target", "y", "--out", "h")[0] == 0
+    assert ol.load("h").answer(np.array([2.5])) == "v"
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,8 @@ def test_other_calls_keep_their_time():
         ol.train("sin(5*x1*x2)", [(0, 1)] * 2, seconds=2.0, steps=10**6)
     assert overrun.spent <= 2.0
     with Overrun(2.0) as overrun:
-        ol.distill(lambda x: np.sin(12 * x[:, 0] * x[:, 1] * x[:, 2]), domain=[(0, 1)] * 3, tolerance=1e-6, seconds=2.0)
+        inputs = np.random.default_rng(0).random((500, 3))
+        ol.distill(lambda x: np.sin(12 * x[:, 0] * x[:, 1] * x[:, 2]), inputs, seconds=2.0, steps=10**6)
     assert overrun.spent <= 2.0
 
 
