@@ -31,7 +31,7 @@ def test_a_bound_without_rounding_is_called_that():
     assert "bound (proved in exact arithmetic)" in str(plan)
     assert plan.as_json()["known"] == "proved in exact arithmetic"
     plans = make_plan("sin(x1)", [(0, 1)], 0.1)
-    assert [p.known for p in plans.plans] == ["proved in exact arithmetic", "estimate", "estimate"]
+    assert [p.known for p in plans.plans] == ["proved in exact arithmetic", "estimate, aimed at", "estimate, aimed at"]
     assert [row[-1] for row in plans.table().rows] == [p.known for p in plans.plans]
     assert [row[-2] for row in plans.table().rows][1:] == [
         "0.1",

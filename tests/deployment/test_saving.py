@@ -192,8 +192,9 @@ def test_a_killed_writer_leaves_no_mixture(models, before, tmp_path):
 
 
 @pytest.mark.parametrize("step", range(3))
-def test_a_failed_replacement_leaves_no_mixture(models, step, tmp_path, monkeypatch):
+def test_a_failed_replacement_leaves_no_mixture_and_loses_nothing(models, step, tmp_path, monkeypatch):
     folder, replace, seen = with_notes(models[0].save(tmp_path / "f")), os.replace, []
+    before = {name: (folder / name).read_bytes() for name in MODEL_FILES}
 
     def full(*args):
         seen.append(args)
@@ -205,8 +206,9 @@ def test_a_failed_replacement_leaves_no_mixture(models, step, tmp_path, monkeypa
     with pytest.raises(OSError, match="No space"):
         models[1].save(folder, overwrite=True)
     monkeypatch.setattr(atomic.os, "replace", replace)
-    assert accepted(folder, models) is None
-    assert not [name for name in os.listdir(folder) if name.startswith(".")]
+    assert accepted(folder, models) is (None if step else models[0])
+    kept = {path.name: path.read_bytes() for path in folder.rglob("*") if path.name in MODEL_FILES}
+    assert kept == before  # in the folder, or moved aside
 
 
 def test_a_full_disk_leaves_the_old_model(models, tmp_path, monkeypatch):

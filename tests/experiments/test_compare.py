@@ -88,7 +88,7 @@ def test_training_on_the_command_line(tmp_path, capsys, as_user):
 
     small = ["--heads", "1", "--width", "8", "--d-model", "4", "--steps", "30", "--samples", "200"]
     folder, file = str(tmp_path / "t"), str(tmp_path / "c.pt")
-    asked = ["train", "x1**2", "--domain", "0:1", *small, "--out", folder, "--checkpoint", file, "--json"]
+    asked = ["train", "x1**2", "--domain", "0:1", *small, "--out", folder, "--checkpoint", file, "--json", "--force"]
     assert main([*asked, "--eps", "0.9", "--certify", "20"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["verdict"] == "CERTIFIED"

@@ -109,7 +109,7 @@ def test_a_declared_constant_is_used_instead_of_the_formula():
 
 
 def test_any_other_module_is_a_callable():
-    approx = ol.build(Bent(), SQUARE, 0.5, lipschitz=1.0, method="representative")
+    approx = ol.build(Bent().double(), SQUARE, 0.5, lipschitz=1.0, method="representative")
     assert approx.certificate.verdict == "CERTIFIED"
     assert approx.target_text == "Bent"
     assert Target(Bent(), SQUARE).modulus.kind == "estimated"

@@ -430,7 +430,9 @@ def deployed(folder, kind, layout, D, seed, sharp, side, size, dtype):
 
 def saved(folder, model, target, places, seed):
     """Points of the domain that the model's arithmetic has; a folder of the model is written."""
-    claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), weights=model.fingerprint())
+    dtype = str(model.W_E.dtype).removeprefix("torch.")
+    about = {"weights": model.fingerprint(), "arithmetic": dtype}
+    claim = Certificate(1e9, 1e9, 0.0, 1, "analytic", str(target.domain), **about)
     facts = Facts("solved", "gates", "token", (("gate", 1),), 1, 1.0, places=places)
     Approximation.of(model, target, claim, facts).save(folder)
     rng, D = np.random.default_rng(seed), target.dimension

@@ -26,23 +26,32 @@ def write_file(path: Path, content: str | bytes) -> Path:
 def write_folder(folder: Path, files: Mapping[str, bytes], stale: Iterable[str] = ()) -> Path:
     """Write files of which the last vouches for the others; nothing else in the folder is touched, except `stale` files.
 
-    A new folder appears complete. In an existing one the last file is removed before anything else changes and comes back last,
-    so that whoever finds it also finds the files that belong to it, even if the writer is killed on the way.
+    A new folder appears complete. In an existing one the last file is moved aside before anything else changes and the new one
+    comes last, so that whoever finds it also finds the files that belong to it, even if the writer is killed on the way. The
+    earlier files come back if anything fails; where even that fails, or the writer is killed, they stay in `.earlier.…`.
     """
     if not folder.exists():
         return _new_folder(folder, files)
+    *others, last = files
     fresh: dict[str, Path] = {}
+    earlier = Path(tempfile.mkdtemp(prefix=".earlier.", dir=folder))
+    replaced = [name for name in (last, *stale, *others) if (folder / name).exists()]
     try:
         for name, content in files.items():
             fresh[name] = _written(folder / name, content)
-        for name in (list(files)[-1], *stale):
-            (folder / name).unlink(missing_ok=True)
+        for name in replaced:
+            os.replace(folder / name, earlier / name)
         for name, path in fresh.items():
             os.replace(path, folder / name)
-    except BaseException:
-        for path in fresh.values():
-            path.unlink(missing_ok=True)
+    except BaseException:  # an interrupt too: the earlier files come back, the last one last
+        for name, path in fresh.items():
+            (path if path.exists() else folder / name).unlink(missing_ok=True)
+        for name in reversed(replaced):
+            if (earlier / name).exists():
+                os.replace(earlier / name, folder / name)
+        earlier.rmdir()
         raise
+    shutil.rmtree(earlier, ignore_errors=True)
     return folder
 
 

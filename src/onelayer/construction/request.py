@@ -9,6 +9,7 @@ from ..common.budget import Budget
 from ..common.checks import require_choice, require_seed, require_whole
 from ..common.errors import InputError
 from ..common.machine import device_of
+from ..common.numbers import exact
 from ..common.progress import Progress
 from ..layer.arithmetic import FLOAT64, Arithmetic
 from ..layer.assemble import Frame, Layout, Outputs, frame_of, outputs_of
@@ -89,7 +90,7 @@ class Request:
         device_of(self.device)
         require_tolerance(self.fit_tolerance)
         if not self.module_rounding <= self.tolerance:
-            wanted = f"a module that answers its own formula within {self.tolerance:g}"
+            wanted = f"a module that answers its own formula within {exact(self.tolerance)}"
             found = f"answers that are {self.module_rounding:.3g} away"
             raise InputError(wanted, found, "use module.double(), or declare lipschitz=")
         for name, choices in CHOICES.items():

@@ -4,7 +4,7 @@ import numpy as np
 from flint import arb, ctx
 
 from ..common.errors import InputError
-from ..common.numbers import at_least, at_most
+from ..common.numbers import at_least, at_most, exact
 from ..formula import enclose, holds
 from ..layer.arithmetic import FLOAT32, Arithmetic
 from ..target.margin import in_scope
@@ -19,7 +19,7 @@ def require_attainable(target: Target, tolerance: float, arithmetic: Arithmetic)
     """Refuse a tolerance that no layer in this arithmetic can keep, whatever its weights."""
     least = least_error(target, tolerance, arithmetic)
     if least > tolerance:
-        off = f"{tolerance:g}, though every {arithmetic.name} number is {at_least(least, 2)} away from f somewhere"
+        off = f"{exact(tolerance)}, though every {arithmetic.name} number is {at_least(least, 2)} away from f somewhere"
         raise InputError("a tolerance that rounding allows", off, f"ask for more than {at_most(least, 2)}")
 
 

@@ -20,7 +20,7 @@ def read_domain(text: str) -> TextSides:
     for part in split(text, ","):
         *named, interval = split(part, "=")
         ends = list(split(interval, ":"))
-        if len(ends) == 3 and not named:  # x:0:1
+        if len(ends) == 3 and not named and ends[0].isidentifier():  # x:0:1
             named, ends = ends[:1], ends[1:]
         if len(ends) != 2 or not all(ends) or len(named) > 1 or named == [""]:
             raise InputError(DOMAIN_EXAMPLE, f"{part!r}", "write every side as low:high or name=low:high")

@@ -16,6 +16,7 @@ import torch
 from ...approximation import Approximation
 from ...common.errors import InputError
 from ...layer.arithmetic import Arithmetic, arithmetic_of
+from ...proof.certificate import unproved
 from ..descent import train
 from .rows import Rows
 
@@ -97,5 +98,5 @@ def _in_units(
             s, m = (torch.from_numpy(t).to(model.W_R.dtype) for t in (spread, mean))
             model.W_R.mul_(s)
             model.b_R.mul_(s).add_(m)
-    certificate = replace(found.certificate, weights=model.fingerprint(), observed=observed, observed_points=points)
+    certificate = unproved(model, found.certificate.tolerance, found.certificate.domain, observed, points)
     return replace(found, certificate=certificate)
