@@ -5,10 +5,9 @@ import time
 
 import numpy as np
 
-from ....pipeline import build
 from ....target.points import fitting_points
 from ...peers.task import TEST_SEED
-from .construction import BUILD_AXES, TARGET_AXES, facts_of, target_at
+from .construction import TARGET_AXES, build_at, facts_of, target_at
 from .registry import Point, Result, measure
 
 TIMED_CALLS = 3  # of which the fastest counts
@@ -24,7 +23,7 @@ def attention(point: Point) -> Result:
     Bound and verdict are those of this evaluation, not of the layer's own softmax.
     """
     target = target_at(point)
-    built = build(target, **{axis: point[axis] for axis in BUILD_AXES})
+    built = build_at(point, target)
     fast = built.fast(point["attention"])
     x = target.domain.points(fitting_points(point["points"], target.dimension, TEST_SEED).numpy())
     x = target.domain.representable(x, point["dtype"] == "float32")

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from ....approximation import Approximation
+from ....construction.request import SEARCH_TIME
 from ....pipeline import build
 from ....proof.certificate import Certificate
 from ....target.naming import spread
@@ -13,7 +14,7 @@ from ....target.target import Target
 from .registry import Point, Result, measure
 
 TARGET_AXES: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
-BUILD_AXES = ("tolerance", "method", "construction", "dtype", "seed", "seconds")  # options of `build`
+BUILD_AXES = ("tolerance", "method", "construction", "dtype", "seed")  # options of `build`
 
 
 def target_at(point: Point) -> Target:
@@ -24,6 +25,17 @@ def target_at(point: Point) -> Target:
 @lru_cache(maxsize=8)
 def _target(formula: str, domain: str, margin: float) -> Target:
     return Target(formula, spread(read_domain(domain), formula), margin=margin)
+
+
+def seconds_at(point: Point) -> float:
+    """The seconds of a build whose search may take those of the point; its proof may take as long again."""
+    return float(point["seconds"]) / SEARCH_TIME
+
+
+def build_at(point: Point, target: Target, units: int | None = None) -> Approximation:
+    """The layer built for the target of a point."""
+    options = {axis: point[axis] for axis in BUILD_AXES}
+    return build(target, units=units, seconds=seconds_at(point), **options)
 
 
 def boxes_of(certificate: Certificate) -> int:
@@ -59,6 +71,6 @@ def construct(point: Point) -> Result:
     """
     target = target_at(point)
     started = time.perf_counter()
-    built = build(target, units=point["units"] or None, **{axis: point[axis] for axis in BUILD_AXES})
+    built = build_at(point, target, point["units"] or None)
     seconds = time.perf_counter() - started
     return {"dimension": target.dimension, **facts_of(built), "took": seconds}

@@ -12,7 +12,7 @@ from ....target.target import Target
 from ....training.descent import train
 from ...matched_size import layer_size
 from ...peers.task import observed_error
-from .construction import TARGET_AXES, facts_of, target_at
+from .construction import TARGET_AXES, facts_of, seconds_at, target_at
 from .registry import Point, Result, measure
 
 
@@ -26,7 +26,7 @@ def contest(point: Point) -> Result:
     """
     target = target_at(point)
     started = time.perf_counter()
-    built = build(target, tolerance=point["tolerance"], seed=point["seed"], seconds=point["seconds"])
+    built = build(target, tolerance=point["tolerance"], seed=point["seed"], seconds=seconds_at(point))
     took = time.perf_counter() - started
     result = {"dimension": target.dimension, **facts_of(built), "took": took}
     result["theorem_units"] = theorem_units(target, point["tolerance"])

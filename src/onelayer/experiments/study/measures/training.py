@@ -11,7 +11,7 @@ from ....target.target import Target
 from ....training.descent import train as trained
 from ...matched_size import layer_size
 from ...peers.task import observed_error
-from .construction import TARGET_AXES, facts_of, target_at
+from .construction import TARGET_AXES, facts_of, seconds_at, target_at
 from .registry import Point, Result, measure
 
 SIZES = ("heads", "width", "d_model")
@@ -62,7 +62,7 @@ def sample(point: Point) -> Result:
         size = _size_of(target, point["budget"])
         found = trained((x, y), **size, steps=point["steps"], seed=point["seed"], dtype="float64")
     else:
-        options = {"seed": point["seed"], "seconds": point["seconds"], "lipschitz": point["lipschitz"] or None}
+        options = {"seed": point["seed"], "seconds": seconds_at(point), "lipschitz": point["lipschitz"] or None}
         found = build((x, y), target.domain, point["tolerance"], **options)
     seconds = time.perf_counter() - started
     off = observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target)
