@@ -139,7 +139,8 @@ SINGLE = {  # of a float32 folder: its claim is mostly rounding, so the edits ar
 @pytest.mark.parametrize("stale", [True, False], ids=["stale digests", "fitting digests"])
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_is_found(folders, tmp_path, edit, stale):
-    found = check(forged(folders("gates"), tmp_path / "f", **EDITS[edit], stale=stale), seconds=60.0)
+    seconds = 3.0 if edit == "identity" else 60.0  # a layer that is no sum of heads any more takes long
+    found = check(forged(folders("gates"), tmp_path / "f", **EDITS[edit], stale=stale), seconds=seconds)
     expected = ("INVALID", "NOT CHECKABLE") if edit == "identity" and not stale else ("INVALID",)
     assert found.verdict in expected, str(found)
     assert ("digest" in found.reason or "other weights" in found.reason) == stale

@@ -97,7 +97,7 @@ def test_a_margin_that_leaves_nothing_is_not_valid(tmp_path, formula, margin, ve
     """Jumps in coordinates that nothing mixes: where one of them leaves nothing, nothing is left."""
     plain = by_hand(tmp_path / "f", formula, [(0, 1)] * 2, gate_layer(numbers(1.0), 2), 1.5)
     edit = {"margin": margin}
-    found = check(forged(plain, tmp_path / "g", lambda r: r | edit, lambda t: t | edit))
+    found = check(forged(plain, tmp_path / "g", lambda r: r | edit, lambda t: t | edit), boxes=4000)
     assert found.verdict == verdict, str(found)
     assert verdict != "VALID" or "more than 0.49 away from every jump" in found.reason
 
@@ -114,7 +114,7 @@ def test_a_margin_that_leaves_nothing_is_not_valid(tmp_path, formula, margin, ve
 )
 def test_a_condition_that_holds_nowhere_is_not_valid(tmp_path, within, verdict):
     folder = by_hand(tmp_path / "f", "x1*x2", [(0, 1)] * 2, gate_layer(numbers(0.0), 2), 1.5, within=within)
-    found = check(folder, seconds=60.0)
+    found = check(folder, boxes=4000)
     assert found.verdict == verdict, str(found)
     assert verdict != "VALID" or f"where {within}" in found.reason
 

@@ -52,14 +52,14 @@ def _warm():
     ("target", "seconds", "options"),
     [
         (SHARP, 3.0, {}),
-        (SHARP, 5.0, {}),
+        pytest.param(SHARP, 5.0, {}, marks=pytest.mark.long),
         pytest.param(SHARP, 15.0, {}, marks=pytest.mark.long),
         (SHARP, 3.0, {"method": "solved"}),
-        (WAVES, 3.0, {}),
+        pytest.param(WAVES, 3.0, {}, marks=pytest.mark.long),
         (WAVES, 3.0, {"dtype": "float32", "construction": "gates"}),
-        (KINKS, 3.0, {}),
+        pytest.param(KINKS, 3.0, {}, marks=pytest.mark.long),
         (CUT, 3.0, {"within": "x1**2 + x2**2 + x3**2 <= 1"}),
-        (MANY, 3.0, {}),
+        pytest.param(MANY, 3.0, {}, marks=pytest.mark.long),
     ],
 )
 def test_a_build_keeps_its_time(target, seconds, options, tmp_path):
