@@ -39,7 +39,7 @@ CERTIFIED_OR_DONE, NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 app = typer.Typer(
     rich_markup_mode=None,
     help="Turn functions into single-layer Transformers, with proof.",
-    epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input.",
+    epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input, 3 not checkable.",
 )
 COMMANDS: list[Callable[..., int]] = [build.build, plan.plan, memorize.memorize, train.train, compare.compare]
 COMMANDS += [study.study, distill.distill, certify.certify, check.check, inspect.inspect, report.report]
