@@ -24,6 +24,14 @@ LINES = {
     "plan x --domain 0:1 --epsilon 0.1": (
         "No such option: --epsilon (did you mean --tolerance?); see onelayer plan --help"
     ),
+    f"build x {START} --method best": (
+        "Invalid value for '--method': 'best' is not one of 'polished', 'solved', 'representative'; "
+        "see onelayer build --help"
+    ),
+    f"build x {START} --seconds soon": "Invalid value for '--seconds': not a number; see onelayer build --help",
+    f"build x {START} --domain 0:1,0:2": (
+        "asked: 1 side, one per variable; found: 2 sides for x; change: leave out 1 side, or name all of them"
+    ),
     f"build x {START} --within x": (
         "asked: a condition such as x^2 + y^2 <= 1; found: 'x', not a comparison; change: compare two sides, as in x < 0"
     ),
@@ -81,3 +89,13 @@ def test_only_options_are_translated():
         in_options("init='random', `build`, T=280:350, seed=0:1", flags)
         == "init='random', `build`, T=280:350, seed=0:1"
     )
+
+
+def test_force_is_the_word_for_overwriting(capsys, tmp_path, monkeypatch, as_user):
+    monkeypatch.chdir(tmp_path)
+    build = shlex.split(f"build x {START} --method representative --no-report --quiet")
+    assert main(build) == 0
+    assert main(build) == 2
+    err = capsys.readouterr().err
+    assert "replace the model in it and nothing else: --force" in err
+    assert "overwrite" not in err

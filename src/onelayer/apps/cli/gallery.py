@@ -1,6 +1,10 @@
 """`onelayer gallery`: functions that one layer computes with a proved error: list them, or build one."""
 
 import inspect
+import re
+import shutil
+import sys
+import textwrap
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,9 +61,14 @@ def _listed(entries: dict[str, Callable[..., Any]], json: bool) -> int:
     if json:
         print_json([{"entry": name, "options": options, "computes": text} for name, options, text in rows])
         return 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, options, text in rows:
-        print(f"{name:<20} {text}")
-        print(f"{'':<20} {options}")
+        spared = [group.replace(" ", "\u00a0") for group in re.findall(r"\[.*?\]|--\S+ [^\[\-\s]\S*|\S+", options)]
+        for start, line in ((f"{name:<20} ", text), (" " * 21, " ".join(spared))):
+            wrapped = textwrap.fill(
+                line, width, initial_indent=start, subsequent_indent=" " * 21, break_on_hyphens=False
+            )
+            print(wrapped.replace("\u00a0", " "))
     return 0
 
 
