@@ -1,5 +1,6 @@
 """What the command line says to bad input, word by word: one line, in the words of its own options."""
 
+import re
 import shlex
 
 import pytest
@@ -68,6 +69,10 @@ LINES = {
     "eval f one": (
         "asked: numbers for the point; found: the unknown name 'one'; change: give numbers such as 1.5, -2e-3 or pi/2"
     ),
+    "study --axis eps=0.1,0.2": (
+        "asked: axes of construct: target, formula, domain, margin, tolerance, method, construction, dtype, units, seed, "
+        "seconds; found: 'eps'; change: did you mean tolerance?"
+    ),
     "check f": "asked: a model folder at f; found: no model.safetensors in it; change: name a folder that `build` wrote",
 }
 
@@ -99,3 +104,26 @@ def test_force_is_the_word_for_overwriting(capsys, tmp_path, monkeypatch, as_use
     err = capsys.readouterr().err
     assert "replace the model in it and nothing else: --force" in err
     assert "overwrite" not in err
+
+
+@pytest.mark.parametrize("command", [["gallery"], ["study", "--list"]])
+def test_lists_are_no_wider_than_the_terminal(command, capsys, monkeypatch, as_user):
+    assert main(command) == 0
+    plain = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.split() == plain.split()
+    for option in re.findall(r"\[--.*?\]", plain):
+        assert option in printed
+
+
+def test_notes_speak_of_options(capsys, tmp_path, monkeypatch, as_user):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i / 20},{i / 10}\n" for i in range(21)))
+    assert main(shlex.split("build data.csv --eps 0.1 --out f --no-report")) == 1
+    printed = capsys.readouterr().out
+    assert "declare --lipschitz" in printed
+    assert "`lipschitz`" not in printed

@@ -1,10 +1,6 @@
 """`onelayer gallery`: functions that one layer computes with a proved error: list them, or build one."""
 
 import inspect
-import re
-import shutil
-import sys
-import textwrap
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +12,7 @@ from ...common.errors import InputError
 from ...common.numbers import exact
 from . import options as given
 from .build import record_of, usable
-from .show import print_json
+from .show import print_json, print_wrapped
 
 
 def gallery(
@@ -61,14 +57,9 @@ def _listed(entries: dict[str, Callable[..., Any]], json: bool) -> int:
     if json:
         print_json([{"entry": name, "options": options, "computes": text} for name, options, text in rows])
         return 0
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, options, text in rows:
-        spared = [group.replace(" ", "\u00a0") for group in re.findall(r"\[.*?\]|--\S+ [^\[\-\s]\S*|\S+", options)]
-        for start, line in ((f"{name:<20} ", text), (" " * 21, " ".join(spared))):
-            wrapped = textwrap.fill(
-                line, width, initial_indent=start, subsequent_indent=" " * 21, break_on_hyphens=False
-            )
-            print(wrapped.replace("\u00a0", " "))
+        print_wrapped(f"{name:<20} ", text)
+        print_wrapped(" " * 21, options)
     return 0
 
 

@@ -1,6 +1,8 @@
 """What the library says in the words of Python, said in the words of the command line: method='solved' is --method solved."""
 
 import re
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import typer
@@ -36,6 +38,11 @@ def in_options(text: str, flags: frozenset[str]) -> str:
         return f"{flag} {value}".strip()
 
     return _PYTHON.sub(option, text)
+
+
+def said(found: object, command: Callable[..., int]) -> str:
+    """A result as text, its notes in the words of the command that prints it."""
+    return in_options(str(found), frozenset(f"--{name.replace('_', '-')}" for name in signature(command).parameters))
 
 
 def refusal_of(error: InputError, command: Any) -> str:
