@@ -85,6 +85,10 @@ ANSWERED = {
         "write where(condition, a, b)",
     ),
     "x'": ("\"x'\", not an expression: 'a quotation mark'", "leave quotation marks out"),
+    "data/run 1.csv": (
+        "the name of a file, 'data/run 1.csv'",
+        "write a formula; samples in a file are for `onelayer build` and `onelayer memorize`, in Python pass (X, Y)",
+    ),
     "xsin(x)": ("the unknown function 'xsin'", "write x*sin(x)"),
     "sin x": ("'sin' without brackets", "write sin(x)"),
     "x y": ("no operator in 'x y'", "write x*y"),

@@ -15,6 +15,7 @@ EXAMPLE = "a formula such as x*exp(-y^2)"
 CONDITION = "a condition such as x^2 + y^2 <= 1"
 
 _FOREIGN_BLANKS = re.compile("[\u00a0\u2002\u2003\u2009\u202f\u3000]")  # of web pages and word processors
+_FILE = re.compile(r"[\w./\\:~ -]+\.(csv|tsv|txt|json|parquet|npy|npz|xlsx?)", re.IGNORECASE)
 _INSTEAD = {"#": "leave comments out", "\\": "leave the backslash out"}
 
 
@@ -43,6 +44,11 @@ def screen(text: object) -> str:
     line = re.sub(r"[ \t\r\n]+", " ", plain(text)).strip()
     if not line:
         raise refuse("empty text", "write a formula; it may use " + ALLOWED)
+    if _FILE.fullmatch(line):
+        change = (
+            "write a formula; samples in a file are for `onelayer build` and `onelayer memorize`, in Python pass (X, Y)"
+        )
+        raise refuse(f"the name of a file, {clip(line)}", change)
     for position, character in enumerate(line):
         if character in _INSTEAD:
             raise refuse(f"{character!r} at character {position + 1}", _INSTEAD[character])
