@@ -16,7 +16,7 @@ TYPED = (
     *("x*exp(-x^2)", "2x", "2(x + 1)", "(x + 1)(x - 1)", "3sin(x)cos(y)", "πr²", "10⁻³x", "x − 1·y", "|x| + 2|y|"),
     *("ln(x) + arctan(y)", "log10(x)", "√(x)", "-x^2", "2^-x", "x^y^z", "y = x^2", "f(x, y) = x/y", "x₁ + x₂"),
 )
-ANSWERED = ("1/2x", "x^2y", "xy", "sin x", "sin^2(x)", "x(x + 1)", "x1 + x", "sine(x) + 1/3y")
+ANSWERED = ("1/2x", "x^2y", "xy", "sin x", "sin^2(x)", "sin2x", "sec(x)", "x(x + 1)", "x1 + x", "sine(x) + 1/3y")
 ORDERED = ("t*y + x", "k*T + x", "x3", "f(k, T) = k/T")
 
 TEXT = """\

@@ -236,7 +236,7 @@ class Approximation:
     def save(self, folder: str | Path, overwrite: bool = False) -> Path:
         """Write the model folder: weights, target, certificate. Complete or absent, never half-written.
 
-        A folder that exists is refused; `overwrite=True` replaces the model in it and leaves all other files alone.
+        A folder that holds something is refused; `overwrite=True` replaces the model in it and leaves all other files alone.
         """
         from .deployment.folder import save
 

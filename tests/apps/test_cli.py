@@ -113,6 +113,7 @@ def test_build_replaces_a_model_folder_and_nothing_else(run):
     assert run("build", *PAPER, "--out", "f", "--quiet")[0] == 2
     assert run("build", *PAPER, "--out", "f", "--quiet", "--force")[0] == 0
     Path("other").mkdir()
+    Path("other/notes.txt").touch()
     Path("file").touch()
     for out in ("other", "file", "file/f", "", "..", "n" * 250):
         status, _, err = run("build", *PAPER, "--out", out)

@@ -93,6 +93,10 @@ def test_a_domain_may_be_given(run, tmp_path):
         (["data.csv", "--domain", "q=0:1, p=-1:1"], "a side for each of x, p"),
         (["data.csv", "--domain", "0:1, -1:1, 0:1"], "a side for each of x, p"),
         (["words.csv"], "numbers as answers; found: high"),
+        (["mixed.csv"], "numbers as answers; found: abc"),
+        (["twice.csv"], "the same input with different answers: line 2 and line 4"),
+        (["semicolons.csv"], "columns separated by commas in semicolons.csv; found: semicolons in line 1: 'x;y'"),
+        (["tabs.csv"], "columns separated by commas in tabs.csv; found: tabs in line 1"),
         (["bare.csv"], "a header in bare.csv"),
         (["X.npy", "--target", "Z.npy"], "no file Z.npy"),
         (["Y.npy"], "shape [81]"),
@@ -104,6 +108,10 @@ def test_a_domain_may_be_given(run, tmp_path):
 )
 def test_bad_samples_are_refused_in_one_line(run, tmp_path, arguments, words):
     Path("words.csv").write_text("x,y\n1,high\n2,low\n")
+    Path("mixed.csv").write_text("x,y\n1,2\n2,abc\n")
+    Path("twice.csv").write_text("x,y\n1,2\n2,3\n1,3\n")
+    Path("semicolons.csv").write_text("x;y\n1;2\n2;3\n")
+    Path("tabs.csv").write_text("x\ty\n1\t2\n2\t3\n")
     Path("bare.csv").write_text("0.5,1\n0.7,2\n0.9,3\n")
     status, out, err = run("build", *arguments, "--eps", 0.3, "--out", "m")
     assert (status, out, err.count("\n")) == (2, "", 1)

@@ -1,5 +1,6 @@
 """What the command line says to bad input, word by word: one line, in the words of its own options."""
 
+import re
 import shlex
 
 import pytest
@@ -23,6 +24,14 @@ LINES = {
     f"build x {START} --where 'x < 1'": "No such option: --where (did you mean --within?); see onelayer build --help",
     "plan x --domain 0:1 --epsilon 0.1": (
         "No such option: --epsilon (did you mean --tolerance?); see onelayer plan --help"
+    ),
+    f"build x {START} --method best": (
+        "Invalid value for '--method': 'best' is not one of 'polished', 'solved', 'representative'; "
+        "see onelayer build --help"
+    ),
+    f"build x {START} --seconds soon": "Invalid value for '--seconds': not a number; see onelayer build --help",
+    f"build x {START} --domain 0:1,0:2": (
+        "asked: 1 side, one per variable; found: 2 sides for x; change: leave out 1 side, or name all of them"
     ),
     f"build x {START} --within x": (
         "asked: a condition such as x^2 + y^2 <= 1; found: 'x', not a comparison; change: compare two sides, as in x < 0"
@@ -60,6 +69,10 @@ LINES = {
     "eval f one": (
         "asked: numbers for the point; found: the unknown name 'one'; change: give numbers such as 1.5, -2e-3 or pi/2"
     ),
+    "study --axis eps=0.1,0.2": (
+        "asked: axes of construct: target, formula, domain, margin, tolerance, method, construction, dtype, units, seed, "
+        "seconds; found: 'eps'; change: did you mean tolerance?"
+    ),
     "check f": "asked: a model folder at f; found: no model.safetensors in it; change: name a folder that `build` wrote",
 }
 
@@ -81,3 +94,36 @@ def test_only_options_are_translated():
         in_options("init='random', `build`, T=280:350, seed=0:1", flags)
         == "init='random', `build`, T=280:350, seed=0:1"
     )
+
+
+def test_force_is_the_word_for_overwriting(capsys, tmp_path, monkeypatch, as_user):
+    monkeypatch.chdir(tmp_path)
+    build = shlex.split(f"build x {START} --method representative --no-report --quiet")
+    assert main(build) == 0
+    assert main(build) == 2
+    err = capsys.readouterr().err
+    assert "replace the model in it and nothing else: --force" in err
+    assert "overwrite" not in err
+
+
+@pytest.mark.parametrize("command", [["gallery"], ["study", "--list"]])
+def test_lists_are_no_wider_than_the_terminal(command, capsys, monkeypatch, as_user):
+    assert main(command) == 0
+    plain = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert printed.split() == plain.split()
+    for option in re.findall(r"\[--.*?\]", plain):
+        assert option in printed
+
+
+def test_notes_speak_of_options(capsys, tmp_path, monkeypatch, as_user):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i / 20},{i / 10}\n" for i in range(21)))
+    assert main(shlex.split("build data.csv --eps 0.1 --out f --no-report")) == 1
+    printed = capsys.readouterr().out
+    assert "declare --lipschitz" in printed
+    assert "`lipschitz`" not in printed

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from onelayer.common.numbers import at_least, at_most
-from onelayer.common.table import Table, duration
+from onelayer.common.table import Table, duration, show
 
 
 @pytest.mark.parametrize("value", [8.4714e-07, 8.4716e-07, 0.1, 1 / 3, 12345.6, 1e-300, 999.99, 5e-324])
@@ -51,3 +51,19 @@ def test_many_columns_are_narrowed_together():
     assert max(map(len, lines)) <= 40
     assert lines[3].endswith("1.5")
     assert lines[-1].split() == ["y", "z", "2"]
+
+
+def test_numbers_and_words_stay_whole_on_a_narrow_terminal():
+    columns = ("matrix", "role", "shape", "rank", "smallest", "condition", "Frobenius", "largest", "bytes")
+    rows = [("W_Q", "queries, all heads", "4×2", 1, 4.076e-16, 6.009e15, 2.449, 1.25e-12, 123456789)] * 3
+    for width in (40, 60, 80):
+        text = Table("Weights", columns, rows).text(width)
+        assert max(map(len, text.splitlines())) <= width
+        for cell in (*columns, *rows[0]):
+            for word in show(cell).split():
+                assert f" {word} " in f" {' '.join(text.split())} "
+
+
+def test_columns_without_content_are_not_printed_below():
+    table = Table("Weights", ("matrix", "role", "eigenvalue"), [("W_Q", "queries", ""), ("W_K", "keys", "")])
+    assert table.text(20) == "Weights\nmatrix  role\n───────────────\nW_Q     queries\nW_K     keys\n"

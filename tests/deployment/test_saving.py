@@ -53,7 +53,7 @@ def test_an_earlier_model_is_replaced_on_request_and_nothing_else(models, tmp_pa
     folder = with_notes(old.save(tmp_path / "f"))
     with pytest.raises(InputError) as refused:
         new.save(folder)
-    for word in (str(folder), "certificate.json", "notes.txt", "overwrite=True", "--force"):
+    for word in (str(folder), "certificate.json", "notes.txt", "overwrite=True"):
         assert word in str(refused.value)
     assert ol.load(folder).target_text == "x1"
     new.save(folder, overwrite=True)
@@ -393,3 +393,18 @@ def test_results_in_python_ask_too(models, tmp_path):
         assert path.read_text() == "mine"
         write(path, overwrite=True)
         assert path.stat().st_size > 4
+
+
+def test_an_empty_folder_is_as_good_as_none_and_others_are_named(models, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert sorted(file.name for file in models[0].save(tmp_path / "empty").iterdir()) == [
+        "certificate.json",
+        "model.safetensors",
+        "target.json",
+    ]
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"one that holds a.txt; .* or write the model beside these: overwrite=True"):
+        models[0].save(tmp_path / "notes")
+    models[0].save(tmp_path / "notes", overwrite=True)
+    assert (tmp_path / "notes" / "a.txt").read_text() == "mine"

@@ -52,6 +52,8 @@ UNDERSTOOD = {
     "µ*x": ("μ*x", "x μ"),
     "é + λ": ("é + λ", "é λ"),
     "pi*e": ("pi*e", ""),
+    "x\u00a0+\u20091": ("x + 1", "x"),
+    "t1 + max1": ("t1 + max1", "max1 t1"),
 }
 
 # typed → (what is found, what to change)
@@ -69,6 +71,24 @@ ANSWERED = {
     "1/x²y": ("'²y' after /, which has two readings", "write 1/x**2*y, or with the whole divisor in brackets"),
     "xy": ("the name 'xy'", "write x*y, or with xy named in the domain"),
     "2sinx + 1": ("the name 'sinx'", "write 2*sin(x) + 1, or with sinx named in the domain"),
+    "sin2x": ("the name 'sin2x'", "write sin(2*x), or with sin2x named in the domain"),
+    "x1x2": ("the name 'x1x2'", "write x1*x2, or with x1x2 named in the domain"),
+    "sec(x)^2": ("the unknown function 'sec'", "write (1/cos(x))**2"),
+    "relu(2x)": ("the unknown function 'relu'", "write max(0, 2*x)"),
+    "log_2(x)": ("the unknown function 'log_2'", "write (log(x)/log(2))"),
+    "cot(x)": ("the unknown function 'cot'", "write cos(…)/sin(…)"),
+    "sign(x)": ("the unknown function 'sign'", "write where(… < 0, -1, where(… > 0, 1, 0))"),
+    "sin(x) = cos(x)": ("an equation", "write what stands on one side of = alone"),
+    "sin^-1(x)": ("a power between sin and its argument", "write 1/sin(…), or asin(…)"),
+    "if x>0 then x else 0": (
+        "'if x>0 then x else 0', not an expression: 'invalid syntax'",
+        "write where(condition, a, b)",
+    ),
+    "x'": ("\"x'\", not an expression: 'a quotation mark'", "leave quotation marks out"),
+    "data/run 1.csv": (
+        "the name of a file, 'data/run 1.csv'",
+        "write a formula; samples in a file are for `onelayer build` and `onelayer memorize`, in Python pass (X, Y)",
+    ),
     "xsin(x)": ("the unknown function 'xsin'", "write x*sin(x)"),
     "sin x": ("'sin' without brackets", "write sin(x)"),
     "x y": ("no operator in 'x y'", "write x*y"),

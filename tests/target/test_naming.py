@@ -66,3 +66,9 @@ def test_another_spelling_is_the_same_layer():
     typed = ol.build("x*exp(-x^2)", [(-1, 1)], 1e-2)
     assert typed.certificate.bound == plain.certificate.bound
     assert all((a == b).all() for a, b in zip(plain.model.parameters(), typed.model.parameters(), strict=True))
+
+
+def test_sides_may_be_an_array_and_one_side_is_not_enough_for_two_variables(as_user):
+    assert str(ol.Target("x*y", np.array([[0, 1], [0, 2]])).domain) == "x in [0, 1], y in [0, 2]"
+    with pytest.raises(InputError, match=r"1 side for x, y; change: give a side for each, such as \[\(0, 1\)\] \* 2"):
+        ol.Target("x*y", (0, 1))

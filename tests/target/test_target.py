@@ -166,3 +166,8 @@ def test_a_ragged_answer_is_reported():
     t = Target(lambda x: np.zeros(2), [(0, 1)])
     with pytest.raises(InputError, match="output of shape"):
         t(np.zeros((5, 1)))
+
+
+def test_a_target_shows_what_it_is():
+    assert repr(ol.Target("x^2", (0, 1))) == "Target(x**2 on x in [0, 1])"
+    assert repr(ol.Target((np.eye(2), np.arange(2.0)))).startswith("Target(2 samples")

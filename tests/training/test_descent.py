@@ -297,3 +297,8 @@ def test_other_weights_of_held_out_samples_are_another_training(tmp_path):
     w[held] = 5.0
     with pytest.raises(ol.InputError, match="another recipe"):
         ol.train((X, X[:, 0], w), **asked)
+
+
+def test_the_tolerance_is_the_third_argument_as_in_build():
+    found = ol.train("2*x1", (0, 1), 0.5, steps=2, heads=1, width=2, d_model=4)
+    assert found.certificate.tolerance == 0.5

@@ -398,6 +398,13 @@ def test_teachers_are_called_with_a_mask_only_if_they_take_one(kind):
             ol.distill(kind().eval(), sequences(), mask=there, **options)
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_few_sequences_are_enough(count):
+    tokens = torch.arange(3 * count).reshape(count, 3) % 7
+    found = ol.distill(nn.Embedding(7, 4).eval(), tokens, steps=2, heads=1, width=4, d_model=4)
+    assert found(tokens[:1], torch.ones(1, 3, dtype=torch.bool)).shape == (1, 3, 4)
+
+
 def test_one_answer_for_a_sequence_is_learned():
     class Classes(Deep):
         def forward(self, tokens, there):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .errors import InputError
 
-FORCE = "overwrite=True (--force)"
+FORCE = "overwrite=True"
 
 
 def write_file(path: Path, content: str | bytes) -> Path:

@@ -19,7 +19,7 @@ MOST_NAMES = 6  # in a refusal
 
 
 def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
-    """Refuse a folder that exists already, unless `overwrite`; and always one where others' files have the names of ours."""
+    """Refuse a folder that holds something, unless `overwrite`; and always one where others' files have the names of ours."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         kind = "a link" if folder.is_symlink() else "a file"
         raise InputError(f"a new folder {folder}", f"{kind} with that name", "choose another name")
@@ -30,8 +30,10 @@ def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
     if foreign:
         found = f"{' and '.join(foreign)} in it, not written by onelayer"
         raise InputError(f"a folder {folder} for a model", found, "choose another folder")
-    if not overwrite:
-        change = f"choose another name, or replace the model in it and nothing else: {FORCE}"
+    if not overwrite and any(folder.iterdir()):
+        ours = any((folder / name).exists() for name in names)
+        instead = "replace the model in it and nothing else" if ours else "write the model beside these"
+        change = f"choose another name, or {instead}: {FORCE}"
         raise InputError(f"a new folder {folder}", f"one that holds {_contents(folder)}", change)
 
 

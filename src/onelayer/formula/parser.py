@@ -17,7 +17,7 @@ from ..common.numbers import counted
 from .expression import Condition, Formula
 from .faults import TooManyFaults, add_fault, refusal_of
 from .literal import constant_exponent, literal
-from .screen import CONDITION, EXAMPLE, clip, refuse, screen
+from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import (
     And,
@@ -59,7 +59,7 @@ def parse(text: str, names: Sequence[str] | None = None) -> Formula:
     typed = as_canonical(line, names)
     reader = _Reader(typed)
     outputs = reader.all_of(typed.text.split(";"), reader.node)
-    kept = text if typed.text == line else typed.text
+    kept = plain(text) if typed.text == line else typed.text
     return Formula(kept, reader.all_names(*outputs), outputs, typed.declared)
 
 
@@ -69,7 +69,7 @@ def parse_condition(text: str, names: Sequence[str] | None = None) -> Condition:
     typed = as_canonical(line, names, condition=True)
     reader = _Reader(typed, CONDITION)
     (root,) = reader.all_of([typed.text], reader.predicate)
-    return Condition(text if typed.text == line else typed.text, reader.all_names(root), root)
+    return Condition(plain(text) if typed.text == line else typed.text, reader.all_names(root), root)
 
 
 class _Reader:

@@ -14,6 +14,8 @@ from .vocabulary import ALLOWED, MAX_CHARACTERS, MAX_DEPTH, MAX_DIGITS, PAGE
 EXAMPLE = "a formula such as x*exp(-y^2)"
 CONDITION = "a condition such as x^2 + y^2 <= 1"
 
+_FOREIGN_BLANKS = re.compile("[\u00a0\u2002\u2003\u2009\u202f\u3000]")  # of web pages and word processors
+_FILE = re.compile(r"[\w./\\:~ -]+\.(csv|tsv|txt|json|parquet|npy|npz|xlsx?)", re.IGNORECASE)
 _INSTEAD = {"#": "leave comments out", "\\": "leave the backslash out"}
 
 
@@ -28,15 +30,25 @@ def refuse(found: str, change: str = f"use {ALLOWED} (see {PAGE})", asked: str =
     return InputError(asked, found, change)
 
 
+def plain(text: str) -> str:
+    """The text with plain blanks in the place of those that web pages and word processors put in."""
+    return _FOREIGN_BLANKS.sub(" ", text)
+
+
 def screen(text: object) -> str:
     """The text in one line without outer blanks, or InputError where reading it further would be unsafe."""
     if not isinstance(text, str):
         raise refuse(type(text).__name__, "pass the formula as text, a str")
     if len(text) > MAX_CHARACTERS:
         raise refuse(f"{len(text)} characters", f"use at most {MAX_CHARACTERS} characters")
-    line = re.sub(r"[ \t\r\n]+", " ", text).strip()
+    line = re.sub(r"[ \t\r\n]+", " ", plain(text)).strip()
     if not line:
         raise refuse("empty text", "write a formula; it may use " + ALLOWED)
+    if _FILE.fullmatch(line):
+        change = (
+            "write a formula; samples in a file are for `onelayer build` and `onelayer memorize`, in Python pass (X, Y)"
+        )
+        raise refuse(f"the name of a file, {clip(line)}", change)
     for position, character in enumerate(line):
         if character in _INSTEAD:
             raise refuse(f"{character!r} at character {position + 1}", _INSTEAD[character])

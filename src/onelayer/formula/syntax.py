@@ -34,7 +34,7 @@ _SYMBOL = {ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@", ast.Invert: "~", 
 def python_syntax(source: str) -> ast.expr:
     """The syntax tree of one expression."""
     if not source:
-        raise refuse("an empty output beside ;", "write a formula on both sides of ; or leave it out")
+        raise refuse("an empty output beside ';'", "write a formula on both sides of ';' or leave it out")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -47,6 +47,10 @@ def python_syntax(source: str) -> ast.expr:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         taken = [word for word in re.findall(r"\w+", source) if keyword.iskeyword(word)]
         change = f"use another name than {taken[0]}" if taken else "correct the brackets and operators"
+        if "if" in taken or "else" in taken:
+            change = "write where(condition, a, b)"
+        if "string literal" in reason:
+            reason, change = "a quotation mark", "leave quotation marks out"
         raise refuse(f"{clip(source)}, not an expression: {clip(reason)}", change) from None
 
 

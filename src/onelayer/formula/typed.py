@@ -16,7 +16,7 @@ from itertools import pairwise
 from .faults import Fault, TooManyFaults, add_fault
 from .lexemes import Lexeme, lexemes_of
 from .screen import check_names, clip
-from .vocabulary import FUNCTIONS
+from .vocabulary import FUNCTIONS, SYNONYMS
 from .words import INDEXED
 from .writer import CanonicalWriter
 
@@ -90,6 +90,8 @@ def _right_sides(lexemes: list[Lexeme], faults: list[Fault]) -> tuple[list[Lexem
         if (
             len(equals) > 1
             or INDEXED.fullmatch(words[0] if words else "x1")
+            or words[0] in FUNCTIONS
+            or words[0] in SYNONYMS
             or shape not in ("w", "w(" + ",".join("w" * len(arguments)) + ")")
         ):
             add_fault(faults, "an equation", "write what stands on one side of = alone")

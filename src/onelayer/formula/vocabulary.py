@@ -34,6 +34,24 @@ SYMBOLS = {
 }
 SYNONYMS = {"ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "π": "pi", "√": "sqrt"}
 LOGARITHMS = {"log10": 10, "log2": 2}  # name → base; log(…)/log(base)
+# functions that are not read, and what to write; "" where nothing short does
+INSTEAD = {
+    **{"sec": "(1/cos(…))", "csc": "(1/sin(…))", "cosec": "(1/sin(…))", "cot": "cos(…)/sin(…)", "ctg": "cos(…)/sin(…)"},
+    **{"tg": "tan(…)", "arctg": "atan(…)", "lg": "(log(…)/log(10))", "log_10": "(log(…)/log(10))"},
+    **{"log_2": "(log(…)/log(2))", "ld": "(log(…)/log(2))", "log_e": "log(…)", "log1p": "log(1 + (…))"},
+    **{"expm1": "(exp(…) - 1)", "exp2": "(2**(…))", "cbrt": "(…)**(1/3)", "square": "sqr(…)", "pow": "…^…"},
+    **{"relu": "max(0, …)", "softplus": "log(1 + exp(…))", "logistic": "sigmoid(…)"},
+    **dict.fromkeys(["sign", "sgn", "signum"], "where(… < 0, -1, where(… > 0, 1, 0))"),
+    **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)", "sinc": "sin(…)/(…)"},
+    **{"asinh": "log(… + sqrt(…^2 + 1))", "acosh": "log(… + sqrt(…^2 - 1))", "atanh": "log((1 + …)/(1 - …))/2"},
+    **dict.fromkeys(["arsinh", "arcsinh"], "log(… + sqrt(…^2 + 1))"),
+    **dict.fromkeys(["arcosh", "arccosh"], "log(… + sqrt(…^2 - 1))"),
+    **dict.fromkeys(["artanh", "arctanh"], "log((1 + …)/(1 - …))/2"),
+    **dict.fromkeys(
+        ["atan2", "arctan2", "floor", "ceil", "round", "mod", "fmod", "gamma", "erfc", "erfinv", "hypot"], ""
+    ),
+    **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),
+}
 FIRST = ("x", "y", "z", "t")  # the order of variables: these, then the other names from A to Z
 
 MAX_CHARACTERS = 10_000

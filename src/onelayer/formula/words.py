@@ -5,10 +5,11 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from .vocabulary import FIRST, FUNCTIONS, LOGARITHMS, SYNONYMS
+from .vocabulary import FIRST, FUNCTIONS, LOGARITHMS, SYNONYMS, UNARY
 
 INDEXED = re.compile(r"x[1-9][0-9]*")
 _CALLED = FUNCTIONS | set(SYNONYMS) - {"π"} | set(LOGARITHMS)
+_NUMBERED = re.compile(rf"(?P<function>{'|'.join([*UNARY, *SYNONYMS])})(?P<number>[0-9]+)(?P<rest>[^\W\d]+)")
 _LONGEST = 20  # characters of a word that is taken apart
 
 
@@ -61,3 +62,18 @@ def taken_apart(word: str, factors: Collection[str], calls: bool) -> str | None:
     if parts[-2] in _CALLED:
         return "*".join([*parts[:-2], f"{SYNONYMS.get(parts[-2], parts[-2])}({parts[-1]})"])
     return "*".join(parts)
+
+
+def number_inside(word: str, factors: Collection[str]) -> str | None:
+    """The formula that a word with numbers in it may stand for: sin2x is sin(2*x), x1x2 is x1*x2."""
+    if len(word) > _LONGEST:
+        return None
+    pieces = [piece for piece in re.split(r"(x[1-9][0-9]*)", word) if piece]
+    indexed = [piece for piece in pieces if INDEXED.fullmatch(piece)]
+    if indexed and len(pieces) > 1:
+        return taken_apart(word, {*factors, *indexed}, calls=False)
+    found = _NUMBERED.fullmatch(word)
+    if not found or found["rest"] not in factors:
+        return None
+    name = SYNONYMS.get(found["function"], found["function"])
+    return f"{name}({found['number']}*{found['rest']})"

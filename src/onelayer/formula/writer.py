@@ -6,8 +6,8 @@ from itertools import pairwise
 from .faults import Fault, add_fault
 from .lexemes import Lexeme
 from .screen import clip
-from .vocabulary import CONSTANTS, FIRST, FUNCTIONS, LOGARITHMS, PAGE, SYNONYMS
-from .words import INDEXED, function_like, in_order, strange_letter, taken_apart
+from .vocabulary import CONSTANTS, FIRST, FUNCTIONS, INSTEAD, LOGARITHMS, PAGE, SYNONYMS
+from .words import INDEXED, function_like, in_order, number_inside, strange_letter, taken_apart
 
 _READINGS = {"/": "divisor", "**": "exponent"}
 
@@ -140,8 +140,12 @@ class CanonicalWriter:
 
     def function(self, i: int, word: str) -> int:
         """A function and the bracket after it; brackets that are missing or come after a power are faults."""
-        lexeme, rest = self.lexemes[i], self.lexemes[i + 1 : i + 4]
+        lexeme, rest = self.lexemes[i], self.lexemes[i + 1 : i + 5]
         texts = [other.text for other in rest]
+        if texts[:2] == ["**", "-"] and texts[3:] == ["("] and rest[2].kind == "number":  # sin^-1(x) is sin⁻¹(x)
+            inverse = Lexeme("power", f"**-{texts[2]}", "", f"^-{texts[2]}")
+            self.lexemes[i + 1 : i + 4] = [inverse]
+            return self.function(i, word)
         if texts[:1] == ["("]:
             closing = self.begin(lexeme, word)
             self.enter(rest[0], "(", closing)
@@ -180,6 +184,9 @@ class CanonicalWriter:
 
     def strange_function(self, i: int) -> int:
         lexeme = self.lexemes[i]
+        known = INSTEAD.get(lexeme.text.lower())
+        if known is not None:
+            return self.known_function(i, known)
         meant = taken_apart(lexeme.text, self.factors, calls=True) or function_like(lexeme.text)
         change = f"did you mean {meant}?" if meant else f"use {', '.join(sorted(FUNCTIONS))} (see {PAGE})"
         self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=meant is not None)
@@ -187,12 +194,24 @@ class CanonicalWriter:
         self.enter(self.lexemes[i + 1], "(", ")")
         return i + 2
 
+    def known_function(self, i: int, instead: str) -> int:
+        """A function of mathematics that is not in the language, and what to write: repaired where its argument stands once."""
+        lexeme, once = self.lexemes[i], instead.count("…") == 1
+        change = f"write {instead}" if instead else f"use {', '.join(sorted(FUNCTIONS))} (see {PAGE})"
+        self.fault(f"the unknown function {clip(lexeme.text)}", change, repair=once)
+        before, _, after = instead.partition("…") if once else ("(", "", ")")
+        self.put(lexeme, "" if once else lexeme.text)
+        self.enter(self.lexemes[i + 1], before, after)
+        return i + 2
+
     def variable(self, lexeme: Lexeme, word: str) -> None:
         """A name: of a variable or a constant, or the answer that it is neither."""
         if word in self.known or word in CONSTANTS:
             self.put(lexeme, word)
             return
-        apart = None if word in self.free else taken_apart(word, self.factors, calls=False)
+        apart = None
+        if word not in self.free:
+            apart = taken_apart(word, self.factors, calls=False) or number_inside(word, self.factors)
         if self.names is None and (word.lower() in CONSTANTS or word.lower() in FUNCTIONS):
             apart = word.lower()
         if apart:

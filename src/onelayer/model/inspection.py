@@ -110,7 +110,8 @@ class Inspection:
     def head_table(self, most: int = 12) -> Table:
         """The circuits of the first `most` heads."""
         shown = min(most, self.heads)
-        title = f"Heads {1}–{shown} of {self.heads}: QK circuit {self.qk.formula}, OV circuit {self.ov.formula}"
+        heads = f"Heads 1–{shown}" if shown > 1 else "Head 1"
+        title = f"{heads} of {self.heads}: QK circuit {self.qk.formula}, OV circuit {self.ov.formula}"
         table = Table(title, ("head", "QK rank", "QK σ", "QK λ", "OV rank", "OV σ", "OV λ"))
         for i in range(shown):
             cells = [(c.rank[i], _few(c.singular_values[i]), _few(c.eigenvalues[i])) for c in (self.qk, self.ov)]

@@ -119,7 +119,7 @@ def sides_of(sides: Box) -> list[Any] | dict[str, Any]:
     if not isinstance(sides, Iterable):
         example = "write for instance [(0, 1), (0, 1)]"
         raise InputError("a domain: (low, high) for every variable", f"{sides!r}", example)
-    pairs = list[Any](sides)
+    pairs = [tuple(side) if isinstance(side, np.ndarray) and side.ndim == 1 else side for side in sides]
     alone = len(pairs) == 2 and all(isinstance(end, str | Number) and ":" not in str(end) for end in pairs)
     return [tuple(pairs)] if alone else pairs
 

@@ -49,6 +49,10 @@ def named(sides: list[Side], formula: str, within: str | None = None) -> list[Si
     change = f"name the sides in the domain: {', '.join(names[:8])}"
     if len(names) != len(sides):
         found = f"{counted(len(sides), 'side')} for {', '.join(names[:8])}"
+        if len(sides) == 1:
+            change = f"give a side for each, such as [(0, 1)] * {len(names)}"
+        elif len(sides) > len(names):
+            change = f"leave out {counted(len(sides) - len(names), 'side')}, or name all of them"
         raise InputError(f"{counted(len(names), 'side')}, one per variable", found, change)
     alike = all(side == sides[0] for side in sides)
     if not (alike or set(names) <= set(FIRST) or parse(formula).declared):

@@ -175,6 +175,10 @@ class Target:
             other.__dict__.pop(cached, None)
         return other
 
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 80 else f"{self.text[:79]}…"
+        return f"Target({text} on {self.domain})"
+
     def __call__(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
         """f at points of the domain, in float64. A point without a finite value is refused."""
         y = self.values(x)

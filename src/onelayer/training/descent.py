@@ -42,8 +42,8 @@ from .steps import LayerTraining
 def train(
     function: "str | Callable[[Any], Any] | tuple[Any, ...] | Target",
     domain: Any = None,
-    *,
     tolerance: float = 1e-2,
+    *,
     heads: int = 4,
     width: int = 256,
     d_model: int = 64,

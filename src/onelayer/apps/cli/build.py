@@ -13,6 +13,7 @@ from ...common.errors import InputError
 from . import options as given
 from .sample_file import names_samples, read_sample_file, target_of_samples
 from .show import open_page, print_json, progress_bar
+from .wording import said
 
 if TYPE_CHECKING:
     from ...approximation import Approximation
@@ -112,7 +113,7 @@ def build(
         columns = {} if samples is None else {"inputs": samples.names, "answers": samples.targets}
         print_json(record_of(approximation, folder) | columns)
     elif verbose:
-        print(approximation)
+        print(said(approximation, build))
         late = f"; no time was left for the report: `onelayer report {out}` writes it"
         print(written(out, report) + (late if wanted and not report else ""))
     if show and report:

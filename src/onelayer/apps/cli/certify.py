@@ -11,6 +11,7 @@ from ...common.errors import InputError
 from . import options as given
 from .build import usable
 from .show import print_json, progress_bar
+from .wording import said
 
 
 def certify(
@@ -59,7 +60,7 @@ def certify(
     if json:
         print_json(certificate.as_json())
     else:
-        print(certificate)
+        print(said(certificate, certify))
         if destination is not None:
             print(f"written to {out}")
     return 0 if certificate.verdict == "CERTIFIED" else 1

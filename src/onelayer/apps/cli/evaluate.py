@@ -124,7 +124,7 @@ def _file(fast: "Evaluator", source: Path, output: Path | None, outside: given.O
     if json:
         print_json({**counts._asdict(), "columns": added_names(fast.approximation), "output": str(output)})
     else:
-        print(f"{counts.points:,} values written to {output}")
+        print(f"{counted(counts.points, 'value')} written to {output}")
     _note_uncovered(fast, counts)
     return 0
 

@@ -12,7 +12,7 @@ from ...common.errors import InputError
 from ...common.numbers import exact
 from . import options as given
 from .build import record_of, usable
-from .show import print_json
+from .show import print_json, print_wrapped
 
 
 def gallery(
@@ -58,8 +58,8 @@ def _listed(entries: dict[str, Callable[..., Any]], json: bool) -> int:
         print_json([{"entry": name, "options": options, "computes": text} for name, options, text in rows])
         return 0
     for name, options, text in rows:
-        print(f"{name:<20} {text}")
-        print(f"{'':<20} {options}")
+        print_wrapped(f"{name:<20} ", text)
+        print_wrapped(" " * 21, options)
     return 0
 
 

@@ -62,7 +62,9 @@ def target_of_samples(samples: Columns, domain: str | None, about: dict[str, Any
 
     if samples.y.dtype.kind not in "fiub":
         change = "name a column of numbers with --target, or store labels with onelayer memorize"
-        raise InputError("numbers as answers", f"{samples.y.flat[0]!s}", change)
+        word = next((cell for cell in map(str, samples.y.flat) if number_of(cell) is None), str(samples.y.flat[0]))
+        raise InputError("numbers as answers", word, change)
+    _require_one_answer(samples)
     pair = (samples.x, samples.y)
     names = samples.names or [f"x{j + 1}" for j in range(math.prod(samples.x.shape[1:]))]
     if sides is None:
@@ -78,6 +80,16 @@ def target_of_samples(samples: Columns, domain: str | None, about: dict[str, Any
     return Target(pair, dict(zip(names, sides, strict=True)), **about)
 
 
+def _require_one_answer(samples: Columns) -> None:
+    """Refuse an input that has two answers, by the names of its rows."""
+    first: dict[bytes, int] = {}
+    for i, point in enumerate(samples.x + 0.0):
+        k = first.setdefault(point.tobytes(), i)
+        if (samples.y[i] != samples.y[k]).any():
+            found = f"the same input with different answers: {samples.rows[k]} and {samples.rows[i]}"
+            raise InputError("one answer for every input", found, "keep one of each")
+
+
 def _csv(path: Path, targets: list[str] | None) -> Columns:
     cells = cells_of(path)
     first = next(cells, None)
@@ -87,6 +99,11 @@ def _csv(path: Path, targets: list[str] | None) -> Columns:
     if all(number_of(cell) is not None for cell in header):
         found, change = f"numbers in line {line}: {short(header)}", "write the names of the columns in the first line"
         raise InputError(f"a header in {path.name}", found, change)
+    if len(header) == 1 and (sign := next((sign for sign in ";\t" if sign in header[0]), None)):
+        found = f"{'semicolons' if sign == ';' else 'tabs'} in line {line}: {short(header)}"
+        raise InputError(
+            f"columns separated by commas in {path.name}", found, "write commas, and decimals with a point"
+        )
     targets = header[-1:] if targets is None else targets
     names = _inputs(path, header, targets)
     columns: dict[str, list[str]] = {name: [] for name in header}

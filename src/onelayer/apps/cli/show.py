@@ -2,7 +2,10 @@
 
 import json
 import math
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +29,16 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_wrapped(start: str, text: str) -> None:
+    """A line of a list, wrapped under the beginning of its text where the terminal ends; [--n 3] stays whole."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    whole = re.sub(r"\[[^\]]*\]|--\S+ (?!\[|--)\S+", lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(
+        whole, width, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False
+    )
+    print("\n".join(lines).replace("\0", " "))
 
 
 def open_page(path: Path) -> None:

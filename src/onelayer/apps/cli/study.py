@@ -7,7 +7,7 @@ import typer
 from ...common.errors import InputError
 from ...target.sides import split
 from . import options as given
-from .show import Stopped, print_json, progress_bar
+from .show import Stopped, print_json, print_wrapped, progress_bar
 
 StudyText = Annotated[
     str | None,
@@ -101,7 +101,8 @@ def _list() -> None:
     from ...experiments.study.sweep import builtin, names
 
     for name in names():
-        print(f"builtin:{name:14} {builtin(name)['title']}")
+        print_wrapped(f"builtin:{name:14} ", builtin(name)["title"])
     print()
     for found in all_measures():
-        print(f"measure {found.name:14} {found.summary}\n{'':23}axes: {', '.join(found.axes)}")
+        print_wrapped(f"measure {found.name:14} ", found.summary)
+        print_wrapped(" " * 23, f"axes: {', '.join(found.axes)}")

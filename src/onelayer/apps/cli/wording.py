@@ -1,6 +1,8 @@
 """What the library says in the words of Python, said in the words of the command line: method='solved' is --method solved."""
 
 import re
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import typer
@@ -9,6 +11,13 @@ from ...common.checks import OTHER_NAMES
 from ...common.errors import InputError
 
 _PYTHON = re.compile(r"`(?P<quoted>\w+)`|\b(?P<name>[a-z_]+)=(?P<value>'[^']*'|True|[0-9]+(?![\w.:]))")
+_OPTION = {"overwrite": "force"}  # Python's name → that of the option, where they differ
+_PARSER = {  # what the option parser says, and what we say
+    "Value error, ": "",
+    "Input should be a valid number, unable to parse string as a number": "not a number",
+    "Input should be a valid integer, unable to parse string as an integer": "not a whole number",
+    "Input should be": "it should be",
+}
 
 
 def flags_of(command: Any) -> frozenset[str]:
@@ -21,13 +30,19 @@ def in_options(text: str, flags: frozenset[str]) -> str:
     """The text with Python's options as those of the command line, where there are such."""
 
     def option(match: re.Match[str]) -> str:
-        flag = "--" + (match["quoted"] or match["name"]).replace("_", "-")
+        name = match["quoted"] or match["name"]
+        flag = "--" + _OPTION.get(name, name).replace("_", "-")
         if flag not in flags:
             return match[0]
         value = "" if match["quoted"] or match["value"] == "True" else match["value"].strip("'")
         return f"{flag} {value}".strip()
 
     return _PYTHON.sub(option, text)
+
+
+def said(found: object, command: Callable[..., int]) -> str:
+    """A result as text, its notes in the words of the command that prints it."""
+    return in_options(str(found), frozenset(f"--{name.replace('_', '-')}" for name in signature(command).parameters))
 
 
 def refusal_of(error: InputError, command: Any) -> str:
@@ -40,6 +55,8 @@ def usage_of(error: Any) -> str:
     context: typer.Context | None = getattr(error, "ctx", None)
     path = context.command_path if context else "onelayer"
     text = error.format_message().rstrip(".")
+    for theirs, ours in _PARSER.items():
+        text = text.replace(theirs, ours)
     meant = OTHER_NAMES.get(getattr(error, "option_name", "").lstrip("-"))
     if context and meant and f"--{meant}" in flags_of(context.command):
         text = f"{text.split(' (')[0]} (did you mean --{meant}?)"

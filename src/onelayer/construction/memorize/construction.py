@@ -16,7 +16,7 @@ import torch
 from ...approximation import Approximation
 from ...common.checks import known_options, require_seed
 from ...common.errors import InputError
-from ...common.numbers import at_most, exact
+from ...common.numbers import at_most, counted, exact
 from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble.frame import Frame
 from ...layer.facts import Facts
@@ -88,7 +88,7 @@ def memorize(
         total=float(np.abs(f.values).sum(axis=0).max()),
         seconds=time.perf_counter() - start,
         seed=int(seed),
-        notes=(f"{len(f.knots):,} ReLUs; the best of {trials:,} random directions",),
+        notes=(f"{counted(len(f.knots), 'ReLU')}; the best of {trials:,} random directions",),
         amplitude=float((np.abs(f.values) * np.abs(f.knots[:, None] - np.mean(t))).sum(axis=0).max()),
         largest_score=MASKED,
         story="head j reads token j; together they project the input to one number, in which the FFN interpolates",

@@ -54,7 +54,8 @@ def _needed(search: UnitSearch, names: str) -> str:
     assert search.best is not None
     units, data = search.best.units, search.source.target.data
     count = f"{units} unit{'s' * (units != 1)}"
-    reached = f"the part in {names}: {count} reach {at_least(search.best.observed, 2)} of {at_least(search.goal, 2)}"
+    error, goal = at_least(search.best.observed, 2), at_least(search.goal, 2)
+    reached = f"the part in {names}: {count} reach an error of {error}, where {goal} was the aim"
     if search.exactly:
         return f"{reached}, with the given number of units"
     if data is not None and units >= search.most:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...common.checks import OTHER_NAMES
 from ...common.errors import InputError
 from .entries import require_known, tables_of
 from .measures import Measure, Point
@@ -39,7 +40,9 @@ def tasks_of(block: Mapping[str, Any], measure: Measure, targets: Mapping[str, A
         raise InputError("axes, a table", f"{axes!r}", "write axes = { … }")
     for axis in axes:
         if axis not in measure.axes:
-            raise InputError(f"axes of {measure.name}: {', '.join(measure.axes)}", repr(axis), f"correct study {name}")
+            meant = OTHER_NAMES.get(axis)
+            change = f"did you mean {meant}?" if meant in measure.axes else f"correct the axes of study {name}"
+            raise InputError(f"axes of {measure.name}: {', '.join(measure.axes)}", repr(axis), change)
     missing = [axis for axis, default in measure.axes.items() if isinstance(default, type) and axis not in axes]
     missing = [axis for axis in missing if axis not in TARGET_ENTRIES or "formula" in axes or "target" not in axes]
     if missing:

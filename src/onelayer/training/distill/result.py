@@ -42,7 +42,7 @@ class Distillation:
     def save(self, folder: str | Path, overwrite: bool = False) -> Path:
         """Write what `ol.load` reads: the folder of the Approximation, or of the layer over tokens and its fidelity.
 
-        A folder that exists is refused; `overwrite=True` replaces the model in it and leaves all other files alone.
+        A folder that holds something is refused; `overwrite=True` replaces the model in it and leaves all other files alone.
         """
         folder = Path(folder).absolute()
         if self.approximation is not None:

@@ -82,7 +82,7 @@ def train_on_tokens(teacher: Any, inputs: Any, progress: Progress | None, given:
     else:
         tokens, mask, fitted, held = _joined(tokens, mask, *options.judge)
     plain = tokens.masked_fill(~mask, -1).numpy()
-    held = held[torch.from_numpy(unseen(plain[held], plain[fitted]))]
+    held = held[torch.from_numpy(unseen(plain[held.numpy()], plain[fitted.numpy()]))]
     largest = tokens.max(dim=1).values.argmax()  # the sequence that a teacher is most likely to have no embedding for
     x, m = tokens[largest, None].to(device), mask[largest, None].to(device)
     require_same_twice(lambda: found.answers(x, m).cpu())
