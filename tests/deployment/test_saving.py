@@ -1,9 +1,12 @@
 """Saving loses nothing: only our own files are replaced, only on request, and a reader never meets a mixture of two models."""
 
 import functools
+import itertools
 import json
 import os
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -393,3 +396,21 @@ def test_results_in_python_ask_too(models, tmp_path):
         assert path.read_text() == "mine"
         write(path, overwrite=True)
         assert path.stat().st_size > 4
+
+
+def test_of_two_writers_one_waits(models, tmp_path, monkeypatch):
+    """Whatever the order of their steps, the folder holds one of the two models in the end, and no writer fails."""
+    folder, replace = models[0].save(tmp_path / "f"), os.replace
+
+    def slowly(*paths):
+        time.sleep(0.003 * next(turn))
+        replace(*paths)
+
+    for n in range(6):
+        turn = itertools.cycle((0, 1, 2, n))
+        with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
+            patch.setattr(os, "replace", slowly)
+            for done in [pool.submit(model.save, folder, overwrite=True) for model in models[:2]]:
+                assert done.result() == folder
+        assert ol.load(folder).certificate.weights in {model.certificate.weights for model in models[:2]}
+        assert sorted(p.name for p in folder.iterdir()) == sorted(MODEL_FILES)
