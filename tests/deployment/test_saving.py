@@ -414,3 +414,12 @@ def test_of_two_writers_one_waits(models, tmp_path, monkeypatch):
                 assert done.result() == folder
         assert ol.load(folder).certificate.weights in {model.certificate.weights for model in models[:2]}
         assert sorted(p.name for p in folder.iterdir()) == sorted(MODEL_FILES)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_file_of_a_model_is_not_replaced_by_something_else(models, tmp_path, name):
+    folder = models[0].save(tmp_path / "f")
+    for write in (functools.partial(ol.export, models[0], to="c"), models[0].report):
+        with pytest.raises(InputError, match="choose another name"):
+            write(folder / name, overwrite=True)
+    assert ol.load(folder).target_text == "x1"

@@ -45,6 +45,12 @@ def stale_files(folder: Path, files: Iterable[str]) -> list[str]:
         return sorted(name for name in known if is_ours(folder / name))
 
 
+def require_no_model_file(path: Path) -> None:
+    """Refuse to put something else in the place of a file of a model, which would be lost with it."""
+    if path.name in (*MODEL_FILES, *STUDENT_FILES) and is_ours(path):
+        raise InputError(f"a file {path}", "a file of the model in that folder", "choose another name")
+
+
 def is_ours(path: Path) -> bool:
     """Whether a file with the name of one of ours was written by us."""
     return path.is_file() and not path.is_symlink() and _RECOGNISED[path.name](path)
