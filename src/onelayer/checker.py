@@ -2069,6 +2069,9 @@ def memorised(
         record.get("domain") == said and record.get("norm") == NORM,
         "the claim is about other points, or in another norm",
     )
+    evidence: Any = record.get("evidence")
+    alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
+    need(alone, "more is claimed than an error at stored samples")
     need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
     u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
     layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)

@@ -95,3 +95,17 @@ def test_no_samples_at_all(tmp_path):
     nothing = hashlib.sha256(b"").hexdigest()
     about = {"target": lambda t: t | {"parameters": t["parameters"] | {"sha256": nothing}}}
     assert check(forged(folder, tmp_path / "g", **about), data=([], [])).verdict == "NOT CHECKABLE"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda r: {"method": "bisect"},  # which a report would take for a proof on the whole box
+        lambda r: {"evidence": r["evidence"] | {"relative": {"share": 1e-20, "least": 1e9, "known": "proved"}}},
+    ],
+)
+def test_no_more_is_claimed_than_samples(tmp_path, more):
+    X, Y = samples(4, 2, "numbers")
+    folder = ol.memorize(X, Y).save(tmp_path / "f")
+    found = check(forged(folder, tmp_path / "g", lambda r: r | more(r)), data=(X, Y))
+    assert (found.verdict, "more is claimed" in found.reason) == ("INVALID", True)
