@@ -2030,7 +2030,12 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 bounded_below(f, domain, relative[1], tick)
         layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
         if witness is not None:
-            return refuted(layer, f, domain, witness, (tolerance, bound))
+            found = refuted(layer, f, domain, witness, (tolerance, bound))
+            need(
+                all(rounded(v, width) == v for v in witness),
+                "the witness is no point in float32, which the claim is about",
+            )
+            return found
         said = claim(bound, tolerance, relative, domain, target, arithmetic)
         if isinstance(layer, Dense):
             need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)

@@ -213,3 +213,12 @@ def test_a_mean_that_is_read_twice(tmp_path):
     twice = forged(folder, tmp_path / "g", target=lambda t: t | {"formula": "0; 0", "output_shape": [2]})
     assert ol.load(twice).output_shape == (2,)
     assert check(twice).verdict == "VALID"
+
+
+def test_a_witness_is_a_point_that_the_layer_takes(tmp_path):
+    """A float32 layer is certified at float32 points: at another one it is not refuted."""
+    approx, folder = empty(tmp_path / "f", "x1", 0.1, {}, torch.float32)
+    for x, verdict in ((0.5, "VALID"), (0.7, "INVALID")):
+        claim = {"tolerance": 0.1, "witness": [x], "verdict": "REFUTED", "bound": None}
+        assert approx.covers(x) is (verdict == "VALID")
+        assert check(forged(folder, tmp_path / verdict, lambda r, c=claim: r | c)).verdict == verdict
