@@ -1450,8 +1450,12 @@ class Dense:
             sum(map(abs, column), off)
             for column, off in zip(zip(*stage[0].tolist(), strict=True), stage[1], strict=True)
         ]
-        need(all(v < self.room for v in found), "numbers may overflow, or the box is too large", "LARGE")
+        self.fit(found)
         return found
+
+    def fit(self, sizes: Sequence[Any]) -> None:
+        """Refuse sums of this size, before anything in them cancels: floating point may overflow."""
+        need(all(v < self.room for v in sizes), "numbers may overflow, or the box is too large", "LARGE")
 
     def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
         """x·W + biases; and what this step alone adds to its error."""
@@ -1461,6 +1465,7 @@ class Dense:
             large = [s + abs(v) for s, v in zip(large, b, strict=True)]
             for j, v in enumerate(b):
                 found[0, j] += v
+        self.fit(large)
         fresh, units = list[Any](), [self.charge(n) for n in range(len(sizes) + len(given) + 2)]
         for column, n, whole, more in zip(
             zip(*found.tolist(), strict=True), m.roundings(sizes, given), large, passed, strict=True
@@ -1476,16 +1481,16 @@ class Dense:
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
         """What one head makes of one query, keys and values."""
         n, u, root, scores, errors = len(keys), self.u, arb(self.c["d_k"]).sqrt(), list[Jet](), list[Any]()
-        V = [v[0] for v in values]
-        if n == 1:
-            return values[0]
-        large = self.sizes(q)
+        V, large = [v[0] for v in values], self.sizes(q)
         for k in keys:
             scores.append([v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())])
             more = self.sizes(k)
             off = sum((a * d + e * b for a, b, d, e in zip(large, more, k[1], q[1], strict=True)), arb(0))
             whole = sum(map(operator.mul, large, more), arb(0))
+            self.fit([whole])
             errors.append((off + u * (len(more) + 4) * arb(1.002) * whole) / root + self.smallest * (len(more) + 2))
+        if n == 1:
+            return values[0]
         ends = [jets.ends(s) for s in scores]
         sure = reduce(arb.max, [low - e for (low, _), e in zip(ends, errors, strict=True)])
         seen = [t for t in range(n) if not ends[t][1] + errors[t] - sure <= -MASKED]
@@ -1539,6 +1544,7 @@ class Dense:
         data, d = list[Stage](), c["features_in"]
         for j in range(c["tokens"]):
             shifts, scales = ([0.0] * d, [1.0] * d) if normal else (w["shift"][j], w["scale"][j])
+            self.fit([sum(map(abs, x[j * d + i]), abs(arb(a))) for i, a in enumerate(shifts)])
             hats = [[(x[j * d + i][0] - arb(shifts[i])) * arb(scales[i]), *(k * arb(scales[i]) for k in x[j * d + i][1:])]
                     for i in range(d)]  # fmt: skip
             X = arb_mat([list(row) for row in zip(*hats, strict=True)])
@@ -1566,6 +1572,7 @@ class Dense:
         if c["readout"] == "mean":
             found = [[[sum(column, arb(0)) / n for column in zip(*(t[o] for t in found), strict=True)] for o in outs]]
             offs = [[sum((t[o] for t in offs), arb(0)) / n for o in outs]]
+            found, offs = found * len(self.places), offs * len(self.places)
         T = [[jet[0] + b_R[o], *jet[1:]] for t in found for o, jet in enumerate(t)]
         return T, [off for t in offs for off in t]
 
@@ -1603,11 +1610,14 @@ class Dense:
         stream = [s + abs(arb(b)) for s, b in zip(stream, w["b_2"], strict=True)]
         written = [not (v.is_zero() and b == 0) for v, b in
                    zip((arb_mat([large]) * m["2"].size).entries(), w["b_2"], strict=True)]  # fmt: skip
-        mean = c["tokens"] + 1 if c["readout"] == "mean" and c["tokens"] > 1 else 0
+        rows = c["tokens"] if c["readout"] == "mean" else 1
+        mean = rows + 1 if rows > 1 else 0
+        self.fit([rows * s for s in stream])
         last = [
             p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zip(last, written, stream, strict=True)
         ]
-        reads = m["R"].roundings(stream, [balls(w["b_R"])])
+        live = stream if rows == 1 else [arb(1)] * width  # what is 0 in this row need not be 0 in the mean
+        reads = m["R"].roundings(live, [balls(w["b_R"])])
         paths = (m["O"].W * J).tolist()
         found = list[Any]()
         for o in outs:
@@ -1618,6 +1628,7 @@ class Dense:
                       enumerate(zip(slopes, new, acts, strict=True))), arb(0))  # fmt: skip
             e += sum((abs(m["R"].W[j, o]) * last[j] for j in range(width)), arb(0))
             read = sum((m["R"].size[j, o] * stream[j] for j in range(width)), abs(arb(w["b_R"][o])))
+            self.fit([rows * read])
             found.append(e + self.charge(reads[o]) * read + (width + 2) * self.smallest)
         return T, found
 
@@ -2019,7 +2030,12 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 bounded_below(f, domain, relative[1], tick)
         layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
         if witness is not None:
-            return refuted(layer, f, domain, witness, (tolerance, bound))
+            found = refuted(layer, f, domain, witness, (tolerance, bound))
+            need(
+                all(rounded(v, width) == v for v in witness),
+                "the witness is no point in float32, which the claim is about",
+            )
+            return found
         said = claim(bound, tolerance, relative, domain, target, arithmetic)
         if isinstance(layer, Dense):
             need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
@@ -2051,12 +2067,16 @@ def memorised(
     names, (about, tensors, width) = target.get("names"), weights
     need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
     X, Y = read_samples(data, target)
+    need(X and len({len(x) for x in X}) == 1, "no samples, or samples of different shapes", UNCHECKED)
     single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
     said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
     need(
         record.get("domain") == said and record.get("norm") == NORM,
         "the claim is about other points, or in another norm",
     )
+    evidence: Any = record.get("evidence")
+    alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
+    need(alone, "more is claimed than an error at stored samples")
     need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
     u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
     layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)

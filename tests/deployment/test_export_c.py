@@ -154,3 +154,13 @@ def test_a_head_of_too_many_tokens_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(c_form, "MOST_STACK", 8)
     with pytest.raises(InputError, match=r"4 MB of stack.*a head of 3 tokens"):
         ol.export(ol.build("x1*x2", [(0, 1)] * 2, 0.1, construction="gates"), tmp_path / "m.c", to="c", points=2)
+
+
+def test_the_header_keeps_the_distance_from_jumps(tmp_path):
+    """At a jump the error is half its height, whatever the bound: the header says where that holds."""
+    approx = ol.build("where(x > 0, 1, 0)", (-1, 1), 0.1, margin=0.2)
+    assert approx.certificate.verdict == "CERTIFIED"
+    ol.export(approx, tmp_path / "f.c", to="c")
+    lines = {line.split()[0]: line for line in (tmp_path / "f.c").read_text().splitlines() if line.startswith("   ")}
+    assert lines["domain"].endswith("x in [-1, 1], more than 0.2 away from every jump")
+    assert "on the domain, more than 0.2 away from every jump" in lines["in"]

@@ -1,9 +1,12 @@
 """Saving loses nothing: only our own files are replaced, only on request, and a reader never meets a mixture of two models."""
 
 import functools
+import itertools
 import json
 import os
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -408,3 +411,30 @@ def test_an_empty_folder_is_as_good_as_none_and_others_are_named(models, tmp_pat
         models[0].save(tmp_path / "notes")
     models[0].save(tmp_path / "notes", overwrite=True)
     assert (tmp_path / "notes" / "a.txt").read_text() == "mine"
+
+
+def test_of_two_writers_one_waits(models, tmp_path, monkeypatch):
+    """Whatever the order of their steps, the folder holds one of the two models in the end, and no writer fails."""
+    folder, replace = models[0].save(tmp_path / "f"), os.replace
+
+    def slowly(*paths):
+        time.sleep(0.003 * next(turn))
+        replace(*paths)
+
+    for n in range(6):
+        turn = itertools.cycle((0, 1, 2, n))
+        with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
+            patch.setattr(os, "replace", slowly)
+            for done in [pool.submit(model.save, folder, overwrite=True) for model in models[:2]]:
+                assert done.result() == folder
+        assert ol.load(folder).certificate.weights in {model.certificate.weights for model in models[:2]}
+        assert sorted(p.name for p in folder.iterdir()) == sorted(MODEL_FILES)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_a_file_of_a_model_is_not_replaced_by_something_else(models, tmp_path, name):
+    folder = models[0].save(tmp_path / "f")
+    for write in (functools.partial(ol.export, models[0], to="c"), models[0].report):
+        with pytest.raises(InputError, match="choose another name"):
+            write(folder / name, overwrite=True)
+    assert ol.load(folder).target_text == "x1"

@@ -239,6 +239,7 @@ def global_hook(register):
         lambda: global_hook(partial(nn.modules.module.register_module_forward_hook, always_call=True)),
         Negating,
         lambda: torch.utils.flop_counter.FlopCounterMode(display=False),
+        lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     ],
 )
 def test_what_changes_all_modules_leaves_no_formula(changed):

@@ -1,5 +1,6 @@
 """Memorised folders with their data beside them: the checker evaluates the layer at every stored sample."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -85,3 +86,26 @@ def test_the_command_line_reads_the_file(tmp_path, monkeypatch, capsys, text, ta
     assert [main(["check", "f", "--data", name]) for name in ("other.csv", "bad.csv", "none.csv")] == [3, 3, 2]
     assert main(["check", "f"]) == 3
     assert "--data" in capsys.readouterr().out
+
+
+def test_no_samples_at_all(tmp_path):
+    """A folder that names the digest of nothing claims nothing that can be checked."""
+    X, Y = samples(4, 2, "numbers")
+    folder = ol.memorize(X, Y).save(tmp_path / "f")
+    nothing = hashlib.sha256(b"").hexdigest()
+    about = {"target": lambda t: t | {"parameters": t["parameters"] | {"sha256": nothing}}}
+    assert check(forged(folder, tmp_path / "g", **about), data=([], [])).verdict == "NOT CHECKABLE"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda r: {"method": "bisect"},  # which a report would take for a proof on the whole box
+        lambda r: {"evidence": r["evidence"] | {"relative": {"share": 1e-20, "least": 1e9, "known": "proved"}}},
+    ],
+)
+def test_no_more_is_claimed_than_samples(tmp_path, more):
+    X, Y = samples(4, 2, "numbers")
+    folder = ol.memorize(X, Y).save(tmp_path / "f")
+    found = check(forged(folder, tmp_path / "g", lambda r: r | more(r)), data=(X, Y))
+    assert (found.verdict, "more is claimed" in found.reason) == ("INVALID", True)

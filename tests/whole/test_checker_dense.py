@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 import torch
 from flint import arb, ctx, fmpq
-from safetensors.torch import save
+from safetensors import safe_open
+from safetensors.torch import save, save_file
 
 import onelayer as ol
 from cases import plain_config, random_model
 from checking import check, checker, forged
+from onelayer.approximation import Approximation
 from onelayer.apps.cli import main
+from onelayer.layer.facts import Facts
+from onelayer.model.transformer import SingleLayerTransformer
+from onelayer.proof.certificate import Certificate
 
 KINDS = {
     "gelu, mean": {"activation": "gelu", "readout": "mean"},
@@ -146,3 +151,74 @@ def test_train_certify_check_on_the_command_line(tmp_path, capsys, activation):
     assert main([*ask, "--out", str(tmp_path / "g"), "--no-report", "--seed", "1"]) == 1
     assert not (tmp_path / "g" / "report.html").exists()
     capsys.readouterr()
+
+
+def empty(folder, formula, bound, weights, dtype=torch.float64, side=(0.0, 1.0), **sizes):
+    """A folder of a layer whose weights are 0 but for these, which claims |T − formula| ≤ bound; and the layer itself."""
+    about = {"tokens": 1, "features_in": 1, "features_out": 1, "d_model": 2, "heads": 1, "d_k": 1, "d_v": 1}
+    about |= {"ffn_width": 2, "anchor_tokens": 0, "output_tokens": 0, "readout": "mean", "code": "none"}
+    config = plain_config(**about | sizes)
+    model = SingleLayerTransformer(config, dtype=dtype).eval()
+    with torch.no_grad():
+        for name, t in model.state_dict().items():
+            t.fill_(float(name == "scale"))
+        for (name, *place), number in weights.items():
+            getattr(model, name)[tuple(place)] = number
+    target = ol.Target(formula, [side] * config.tokens)
+    arithmetic = str(dtype).removeprefix("torch.")
+    claim = Certificate(bound, bound, 0.0, 1, "bisect", str(target.domain), arithmetic, weights=model.fingerprint())
+    facts = Facts("trained", "trained", "token", (("trained", 1),), 1)
+    approx = Approximation.of(model, target, claim, facts)
+    return approx, approx.save(folder)
+
+
+OVERFLOWS = {
+    "one token's score": ({("W_E", 0, 0): 1e200, ("W_Q", 0, 0, 0): 1.0, ("W_K", 0, 0, 0): 1.0}, {}),
+    "a sum that cancels": (
+        {("b_1", ...): 1.0, ("W_2", ..., 0): 1.5e308, ("b_2", 0): -1.5e308, ("W_R", 0, 0): 2.0**-1074},
+        {},
+    ),
+    "x − shift": (
+        {("shift", ...): -3e38, ("scale", ...): 2.0**-120},
+        {"dtype": torch.float32, "side": (-3e38, 3e38)},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OVERFLOWS)
+def test_numbers_that_overflow_on_the_way_are_not_checkable(tmp_path, kind):
+    """What is computed is infinite or NaN, however small the real function of the weights is."""
+    weights, options = OVERFLOWS[kind]
+    approx, folder = empty(tmp_path / "f", "0", 1e-3, weights, **options)
+    assert not np.isfinite(approx(np.float32(options.get("side", (0, 1))[1])))
+    assert check(folder, boxes=50).verdict == "NOT CHECKABLE"
+
+
+def test_a_mean_is_rounded_as_a_whole(tmp_path):
+    """What is 0 in one row of the mean is not 0 in another: the sum behind the mean has the summands of both."""
+    u, many = 2.0**-53, 401
+    weights = {("P", 1, 0): 2.0, ("P", 0): torch.tensor([0.0] + [u] * 400), ("W_R", ..., 0): 1.0}
+    approx, folder = empty(tmp_path / "f", "1 + 100*0.5**52", 50 * u, weights, tokens=2, d_model=many, code="learned")
+    assert abs(float(approx(np.zeros(2))) - (1 + 200 * u)) > 50 * u
+    assert check(folder, boxes=3).verdict == "NOT CHECKABLE"
+
+
+def test_a_mean_that_is_read_twice(tmp_path):
+    _, folder = empty(tmp_path / "f", "0", 1e-3, {})
+    path = folder / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        about, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    about["facts"] = json.dumps(json.loads(about["facts"]) | {"places": [0, 0]})
+    save_file(tensors, path, metadata=about)
+    twice = forged(folder, tmp_path / "g", target=lambda t: t | {"formula": "0; 0", "output_shape": [2]})
+    assert ol.load(twice).output_shape == (2,)
+    assert check(twice).verdict == "VALID"
+
+
+def test_a_witness_is_a_point_that_the_layer_takes(tmp_path):
+    """A float32 layer is certified at float32 points: at another one it is not refuted."""
+    approx, folder = empty(tmp_path / "f", "x1", 0.1, {}, torch.float32)
+    for x, verdict in ((0.5, "VALID"), (0.7, "INVALID")):
+        claim = {"tolerance": 0.1, "witness": [x], "verdict": "REFUTED", "bound": None}
+        assert approx.covers(x) is (verdict == "VALID")
+        assert check(forged(folder, tmp_path / verdict, lambda r, c=claim: r | c)).verdict == verdict

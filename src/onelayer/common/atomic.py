@@ -3,7 +3,8 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import InputError
@@ -29,9 +30,16 @@ def write_folder(folder: Path, files: Mapping[str, bytes], stale: Iterable[str] 
     A new folder appears complete. In an existing one the last file is moved aside before anything else changes and the new one
     comes last, so that whoever finds it also finds the files that belong to it, even if the writer is killed on the way. The
     earlier files come back if anything fails; where even that fails, or the writer is killed, they stay in `.earlier.…`.
+    Of several writers one waits for the other.
     """
     if not folder.exists():
         return _new_folder(folder, files)
+    with alone(folder):
+        return _replaced(folder, files, stale)
+
+
+def _replaced(folder: Path, files: Mapping[str, bytes], stale: Iterable[str]) -> Path:
+    """New files in the place of earlier ones."""
     *others, last = files
     fresh: dict[str, Path] = {}
     earlier = Path(tempfile.mkdtemp(prefix=".earlier.", dir=folder))
@@ -53,6 +61,23 @@ def write_folder(folder: Path, files: Mapping[str, bytes], stale: Iterable[str] 
         raise
     shutil.rmtree(earlier, ignore_errors=True)
     return folder
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """No other writer in a folder meanwhile, where the system has locks; they end with their process."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def require_new(path: Path, overwrite: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from ..common.atomic import FORCE
+from ..common.atomic import FORCE, alone
 from ..common.errors import InputError
 
 MODEL_FILES = ("model.safetensors", "target.json", "certificate.json")
@@ -26,7 +26,8 @@ def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
     if not folder.exists():
         return
     names = (*MODEL_FILES, *STUDENT_FILES, *((REPORT,) if report else ()))
-    foreign = [name for name in names if os.path.lexists(folder / name) and not is_ours(folder / name)]
+    with alone(folder):
+        foreign = [name for name in names if os.path.lexists(folder / name) and not is_ours(folder / name)]
     if foreign:
         found = f"{' and '.join(foreign)} in it, not written by onelayer"
         raise InputError(f"a folder {folder} for a model", found, "choose another folder")
@@ -40,7 +41,16 @@ def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
 def stale_files(folder: Path, files: Iterable[str]) -> list[str]:
     """The files of an earlier model that a new one, which consists of `files`, does not replace."""
     known = {*MODEL_FILES, *STUDENT_FILES, REPORT} - set(files)
-    return sorted(name for name in known if is_ours(folder / name))
+    if not folder.exists():
+        return []
+    with alone(folder):
+        return sorted(name for name in known if is_ours(folder / name))
+
+
+def require_no_model_file(path: Path) -> None:
+    """Refuse to put something else in the place of a file of a model, which would be lost with it."""
+    if path.name in (*MODEL_FILES, *STUDENT_FILES) and is_ours(path):
+        raise InputError(f"a file {path}", "a file of the model in that folder", "choose another name")
 
 
 def is_ours(path: Path) -> bool:

@@ -63,7 +63,7 @@ def formula_of(module: object, names: Sequence[str]) -> str | None:
 
 
 def _changed_globally() -> bool:
-    """Whether what modules and functions of torch do is changed from outside: hooks on all modules, or modes."""
+    """Whether what modules and functions of torch do is changed from outside: hooks on all modules, modes, autocast."""
     hooks = torch.nn.modules.module
     modes = torch.overrides._get_current_function_mode_stack()
     return bool(
@@ -71,6 +71,7 @@ def _changed_globally() -> bool:
         or hooks._global_forward_pre_hooks
         or any(type(mode) is not DeviceContext for mode in modes)  # that of a default device changes no numbers
         or torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+        or any(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda"))
     )
 
 

@@ -14,6 +14,7 @@ from ..approximation import Approximation
 from ..common.atomic import require_new, write_file
 from ..common.checks import known_options
 from ..common.errors import InputError
+from ..deployment.earlier_model import require_no_model_file
 from ..experiments.study import Study
 from . import certificate_text
 from .costs import plan_html, size_table
@@ -49,6 +50,7 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
         change = f"name a file, such as {path / 'report.html'}"
         raise InputError("a file name for the report", f"{path} is a folder", change)
     require_new(path, overwrite)
+    require_no_model_file(path)
     return write_file(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
 
 

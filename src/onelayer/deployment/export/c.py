@@ -68,7 +68,8 @@ def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound |
         about["proved"] = str(bound)
         if subject.same and c.verdict == "CERTIFIED":
             total = at_most((c.bound + bound.value) * UP)
-            about["in all"] = f"an error of at most {total} on the domain, by the certificate{c.if_declared}"
+            where = f"on the domain{subject.apart}"
+            about["in all"] = f"an error of at most {total} {where}, by the certificate{c.if_declared}"
     lines = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
     sizes = {"inputs": subject.dimension, "outputs": subject.outputs}
     return HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name]) + body + FOOTER

@@ -7,6 +7,7 @@ from safetensors import SafetensorError, safe_open
 
 from ...common.atomic import FORCE, write_file, write_folder
 from ...common.errors import InputError
+from ..earlier_model import require_no_model_file
 
 
 def require_place(path: str | Path, names: tuple[str, ...], overwrite: bool) -> Path:
@@ -25,6 +26,7 @@ def require_place(path: str | Path, names: tuple[str, ...], overwrite: bool) -> 
     earlier = place.is_file() if len(names) == 1 else place.is_dir() and _is_export(place, names)
     if place.is_symlink() or not earlier:
         raise InputError(f"an earlier export at {place}", "something else", "choose another name")
+    require_no_model_file(place)
     return place
 
 

@@ -16,7 +16,7 @@ import torch
 from ... import __version__
 from ...approximation import Approximation
 from ...common.errors import InputError
-from ...common.numbers import at_least, at_most
+from ...common.numbers import at_least, at_most, exact
 from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer
@@ -117,6 +117,12 @@ class Subject:
         low, high = torch.minimum(low, high), torch.maximum(low, high)  # a trained scale may be negative
         return low.reshape(c.tokens, c.features_in), high.reshape(c.tokens, c.features_in)
 
+    @property
+    def apart(self) -> str:
+        """How far the points that the certificate covers are from jumps; empty where it keeps no distance."""
+        margin = self.approximation.certificate.margin
+        return f", more than {exact(margin)} away from every jump" if margin else ""
+
     def about(self) -> dict[str, str]:
         """What the layer is, in words, as metadata."""
         a, c = self.approximation, self.approximation.certificate
@@ -125,7 +131,7 @@ class Subject:
         return {
             "producer": f"onelayer {__version__}",
             "target": self.target,
-            "domain": c.domain if c.method == "lemma" else str(a.domain),
+            "domain": (c.domain if c.method == "lemma" else str(a.domain)) + self.apart,
             "input": f"x [batch, {self.dimension}]: {names}",
             "output": f"y [batch{shape}]",
             "dtype": self.arithmetic.name,
