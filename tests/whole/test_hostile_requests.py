@@ -310,6 +310,7 @@ def test_texts_of_two_thousand_characters_are_read(server):
 def test_a_client_that_does_not_read(server):
     """What was sent is not taken: the connection is cut, and the next visitor's job runs."""
     ask = request(host(server), "GET /assets/plotly.js HTTP/1.1").replace(b"Connection: close\r\n", b"")
+    time.sleep(1.0)  # earlier visitors are gone
     before = descriptors(server)
     with connected(server) as connection:
         connection.sendall(ask * 20)

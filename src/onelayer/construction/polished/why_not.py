@@ -89,7 +89,7 @@ def _unproved(found: Refined) -> str:
     """Why there is no bound at all."""
     target = found.candidate.target
     if target.formula is None and target.modulus.kind == "estimated":
-        return "nothing can be proved about a function that is only known at points: declare a Lipschitz constant"
+        return "nothing can be proved about a function that is only known at points: declare `lipschitz`"
     largest = max(map(len, found.candidate.fitted), default=target.dimension)
     if largest > 4:
         return f"{largest} variables interact: the proof over that many was not finished in time"
