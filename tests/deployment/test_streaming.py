@@ -231,7 +231,7 @@ def started(folder, *arguments):
 @pytest.mark.parametrize(
     ("suffix", "number"),
     [
-        ("parquet", signal.SIGKILL),
+        pytest.param("parquet", signal.SIGKILL, marks=pytest.mark.long),
         ("csv", signal.SIGKILL),
         pytest.param("npy", signal.SIGINT, marks=pytest.mark.long),
     ],

@@ -52,12 +52,12 @@ def test_one_interval_stands_for_all():
 
 
 def test_a_folder_keeps_canonical_text(tmp_path):
-    approx = ol.build("f(x, y) = 2x·y²", [(0, "2π"), (0, 1)], 0.5, within="x² ≤ 1")
+    approx = ol.build("f(x, y) = 2x·y²", [(0, "2π"), (0, 1)], 5.0, within="x² ≤ 4")
     stored = json.loads((approx.save(tmp_path / "f") / "target.json").read_text())
     assert stored["formula"] == "2*x*y**2"
     assert stored["names"] == ["x", "y"]
     assert stored["ends"] == [["0", "2*pi"], ["0", "1"]]
-    assert stored["within"] == "x**2 <= 1"
+    assert stored["within"] == "x**2 <= 4"
     assert str(ol.check(tmp_path / "f")).startswith("VALID")
 
 

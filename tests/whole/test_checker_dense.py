@@ -139,7 +139,7 @@ def test_a_witness_against_a_trained_layer_is_checked(trained, tmp_path):
 
 
 @pytest.mark.usefixtures("as_user")
-@pytest.mark.parametrize("activation", ["relu", "silu"])
+@pytest.mark.parametrize("activation", ["relu", pytest.param("silu", marks=pytest.mark.long)])
 def test_train_certify_check_on_the_command_line(tmp_path, capsys, activation):
     out = str(tmp_path / "f")
     sizes = ["--steps", "60", "--heads", "2", "--width", "8", "--d-model", "8", "--dtype", "float64"]
