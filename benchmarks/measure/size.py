@@ -119,7 +119,7 @@ def readme_table() -> None:
         bound = bound if c.verdict == "CERTIFIED" else f"{bound} ({c.verdict})"
         how = f"{f.method}, {f.construction}" + (", float32" if "dtype" in choices else "")
         cells = [title, f"{tolerance:g}", how, f"{a.units:,}", f"{a.parameters:,}", bound, at_least(c.observed, 2)]
-        print("| " + " | ".join([*cells, f"{f.total:.3g}", f"{f.seconds:.1f}"]) + " |", flush=True)
+        print("| " + " | ".join([*cells, f"{f.total:.3g}", f"{f.seconds:.2g}"]) + " |", flush=True)
 
 
 def main() -> None:
