@@ -73,15 +73,15 @@ def build(
     require_seconds(seconds, "the build")
     if show and not report:
         raise InputError("--open, which opens the report", "--no-report as well", "leave one of them out")
-    budget, about = Budget(seconds), (lipschitz, within, shape, output_shape, margin, symmetric)
+    budget, about = Budget(seconds), given.about_target(lipschitz, within, shape, output_shape, margin, symmetric)
     verbose, wanted, samples = not (json or quiet), report, None
     if names_samples(formula):
         samples = read_sample_file(Path(formula.strip()), target)
-        function = target_of_samples(samples, domain, given.about_target(*about))
+        function = target_of_samples(samples, domain, about)
     elif target is not None:
         raise InputError("--target, a column of a file of samples", "a formula", "leave it out")
     else:
-        function = given.target_of(formula, given.require_domain(domain), eps, *about)
+        function = given.target_of(formula, given.require_domain(domain), eps, about)
     folder = usable(out, force, report)
     import onelayer as ol
 

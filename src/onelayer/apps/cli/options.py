@@ -111,20 +111,10 @@ Open = Annotated[bool, typer.Option("--open", help="Open the report in the brows
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing; the exit status says it all.")]
 
 
-def target_of(
-    formula: str,
-    domain: str,
-    eps: float,
-    lipschitz: str | None = None,
-    within: str | None = None,
-    shape: str | None = None,
-    output_shape: str | None = None,
-    margin: float = 0.0,
-    symmetric: bool = False,
-) -> "Target":
-    """The target that the options describe, with the tolerance checked; bad text is refused before torch is imported."""
-    about = about_target(lipschitz, within, shape, output_shape, margin, symmetric)
-    sides = read_domain(domain)
+def target_of(formula: str, domain: str, eps: float, about: dict[str, Any] | None = None) -> "Target":
+    """The target of a formula, with the tolerance checked; bad text is refused before torch is imported."""
+    about = about or {}
+    sides, within = read_domain(domain), about.get("within")
     from ...formula import parse
     from ...target.naming import named, spread
 

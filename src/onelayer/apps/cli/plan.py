@@ -29,7 +29,7 @@ def plan(
 
     Exit status: 0, or 2 if the input is bad or the layer of --method does not fit in memory.
     """
-    target = given.target_of(formula, domain, eps, lipschitz, within, shape, output_shape)
+    target = given.target_of(formula, domain, eps, given.about_target(lipschitz, within, shape, output_shape))
     import onelayer as ol
 
     chosen = method.value if method else None
