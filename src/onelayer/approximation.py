@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .common.checks import require_choice, require_seconds
+from .common.checks import known_options, require_choice, require_seconds
 from .common.errors import InputError
 from .common.numbers import exact
 from .common.progress import Progress
@@ -148,6 +148,7 @@ class Approximation:
         formula = self.target.formula if self.target is not None else None
         return Scope(self.description, formula, self.certificate.margin, self.model.W_E.dtype)
 
+    @known_options
     def fast(self, attention: Attention = "auto", remainder: float | None = None, device: str = "cpu") -> "Evaluator":
         """The same layer with linear, sparse or adaptive attention, on the CPU or a GPU, and its own proved bound."""
         from .deployment.attention.evaluator import evaluator
@@ -233,6 +234,7 @@ class Approximation:
         change = "take the model as built, or certify the changed one"
         raise InputError("the weights that the certificate is about", self._changed, change)
 
+    @known_options
     def save(self, folder: str | Path, overwrite: bool = False) -> Path:
         """Write the model folder: weights, target, certificate. Complete or absent, never half-written.
 
@@ -242,6 +244,7 @@ class Approximation:
 
         return save(self, Path(folder), overwrite)
 
+    @known_options
     def covering(self, seconds: float = 60.0) -> Covering | None:
         """The boxes behind the certificate, proved again within this many seconds, with what is proved in each.
 
@@ -256,6 +259,7 @@ class Approximation:
         claim = Claim(self.target, self.certificate.tolerance, self.facts.places)
         return covering(self.model, claim, self.certificate, seconds)
 
+    @known_options
     def evaluate(
         self,
         source: str | Path,
@@ -274,6 +278,7 @@ class Approximation:
 
         return evaluate_file(self.fast(), Path(source), Path(output), outside, progress, overwrite=overwrite).points
 
+    @known_options
     def plot(self, what: str | None = None, *, at: Any = None, output: int = 0) -> "Figure":
         """A plotly figure: overview, function, error, heads, weights, spectra, training; or contributions, attention or passes
         `at` a point (`ol.plot`)."""
@@ -281,6 +286,7 @@ class Approximation:
 
         return plot(self, what, at=at, output=output)
 
+    @known_options
     def report(self, path: str | Path = "report.html", overwrite: bool = False) -> Path:
         """Write the report: one page with target, error, heads, weights and certificate, which needs no network.
 

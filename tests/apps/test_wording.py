@@ -8,6 +8,7 @@ import pytest
 from onelayer.apps.cli import main
 from onelayer.apps.cli.wording import in_options
 
+BUILD = "onelayer build FORMULA --eps … --out …"
 START = "--domain 0:1 --eps 0.1 --out f"
 LINES = {
     f"build 'x y' {START}": "asked: a formula such as x*exp(-y^2); found: no operator in 'x y'; change: write x*y",
@@ -21,15 +22,22 @@ LINES = {
         "asked: a formula such as x*exp(-y^2); found: (1) '2x' after /, which has two readings (2) 'sin' without brackets; "
         "change: write 1/2*x + sin(x), or with the whole divisor in brackets"
     ),
-    f"build x {START} --where 'x < 1'": "No such option: --where (did you mean --within?); see onelayer build --help",
+    f"build x {START} --where 'x < 1'": (
+        f"asked: {BUILD}; found: no such option: --where; change: write --within, or see onelayer build --help"
+    ),
     "plan x --domain 0:1 --epsilon 0.1": (
-        "No such option: --epsilon (did you mean --tolerance?); see onelayer plan --help"
+        "asked: onelayer plan FORMULA --domain … --eps …; found: no such option: --epsilon; "
+        "change: write --tolerance, or see onelayer plan --help"
     ),
     f"build x {START} --method best": (
-        "Invalid value for '--method': 'best' is not one of 'polished', 'solved', 'representative'; "
-        "see onelayer build --help"
+        f"asked: {BUILD}; found: invalid value for '--method': 'best' is not one of 'polished', 'solved', "
+        "'representative'; change: see onelayer build --help"
     ),
-    f"build x {START} --seconds soon": "Invalid value for '--seconds': not a number; see onelayer build --help",
+    f"build x {START} --seconds soon": (
+        f"asked: {BUILD}; found: invalid value for '--seconds': not a number; change: see onelayer build --help"
+    ),
+    "build x": (f"asked: {BUILD}; found: missing option '--eps' / '--tolerance'; change: see onelayer build --help"),
+    "foo": "asked: onelayer COMMAND; found: no such command 'foo'; change: see onelayer --help",
     f"build x {START} --domain 0:1,0:2": (
         "asked: 1 side, one per variable; found: 2 sides for x; change: leave out 1 side, or name all of them"
     ),

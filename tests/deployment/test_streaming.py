@@ -190,7 +190,7 @@ def test_tokens_are_looked_at():
     x = np.array([[0, 1, 1], [3, 3, 3], [0, 1, 4]])
     count.evaluate(write("in.npy", x[:2]), "out.npy")
     assert (np.rint(np.load("out.npy").reshape(2, -1)) == np.rint(count(x[:2]).reshape(2, -1))).all()
-    with pytest.raises(ol.InputError, match=r"tokens 0, 1, …, 3; found: others in row 2"):
+    with pytest.raises(ol.InputError, match=r"tokens from 0 to 3; found: others in row 2"):
         count.evaluate(write("in.npy", x), "out.npy", overwrite=True)
 
 
@@ -224,7 +224,7 @@ def test_hinges_are_left_to_the_model():
 
 def started(folder, *arguments):
     environment = os.environ | {"PYTHONPATH": str(Path(ol.__file__).parents[1])}
-    command = [sys.executable, "-m", "onelayer.apps.cli", "eval", str(folder), *arguments]
+    command = [sys.executable, "-m", "onelayer", "eval", str(folder), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 

@@ -109,7 +109,7 @@ ANSWERED = {
     "y = y^2": ("'y' on both sides of =", "write the formula without ="),
     "x^2 + y^2 = 1": ("an equation", "write what stands on one side of = alone"),
     "f(x) = 1; g(y) = y": ("outputs with different arguments", "give every output the same arguments"),
-    "f(x) = x*y": ("the unknown name 'y'", "use x, pi, e"),
+    "f(x) = x*y": ("the unknown name 'y'", "use x, pi, e, or add y to the variables"),
     "x1 = 2": ("an equation", "write what stands on one side of = alone"),
     "х + 1": (
         "the name 'х'",

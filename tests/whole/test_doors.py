@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import onelayer as ol
 from onelayer import InputError
@@ -138,3 +139,14 @@ def test_whole_numbers_are_fine_where_numbers_are(tmp_path):
     folder = build().save(tmp_path / "f")
     assert ol.load(resigned(folder, set_to("tolerance", 1))).certificate.tolerance == 1
     str(ol.load(folder)), str(ol.load(folder).certificate)
+
+
+def test_a_method_names_the_option_meant(tmp_path):
+    built = ol.build("x", (0, 1), 0.1)
+    with pytest.raises(ol.InputError, match="did you mean overwrite"):
+        built.save(tmp_path / "a", force=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, torch.float32])
+def test_a_dtype_of_numpy_or_torch(dtype):
+    assert ol.build("x", (0, 1), 0.1, dtype=dtype).model.shift.dtype == torch.float32

@@ -214,7 +214,11 @@ class _Reader:
             raise refuse(f"{name!r} without arguments", f"write {name}(…)")
         near = closest(name, [*self.index, *CONSTANTS])
         names = list(dict.fromkeys([*self.index, "pi", "e"]))
-        use = f"use {clip(', '.join(names))[1:-1]}" if self.index else "use numbers, pi and e, no variables"
+        use = "use numbers, pi and e, no variables"
+        if self.index:
+            use = f"use {clip(', '.join(names))[1:-1]}" + (
+                "" if near else f", or add {clip(name)[1:-1]} to the variables"
+            )
         raise refuse(f"the unknown name {clip(name)}", use + (f"; did you mean {near}?" if near else ""))
 
     def call(self, syntax: ast.Call, depth: int) -> Node:

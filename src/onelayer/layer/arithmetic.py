@@ -1,6 +1,7 @@
 """Arithmetic: what is assumed of the floating point that a model runs in."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -50,9 +51,9 @@ FLOAT32 = Arithmetic("float32", torch.float32, 2.0**-24, 2.0**-126, 85.0, 2.0**1
 ARITHMETICS = {a.name: a for a in (FLOAT64, FLOAT32)}
 
 
-def arithmetic_of(dtype: "str | torch.dtype") -> Arithmetic:
-    """The arithmetic of a dtype, or of its name."""
+def arithmetic_of(dtype: Any) -> Arithmetic:
+    """The arithmetic of a dtype of torch or NumPy, or of its name."""
     for a in ARITHMETICS.values():
-        if dtype in (a.name, a.dtype):
+        if dtype in (a.name, a.dtype) or getattr(dtype, "__name__", None) == a.name:
             return a
     raise InputError("dtype, float64 or float32", f"{dtype!r}", "choose one of the two")

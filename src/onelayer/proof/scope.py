@@ -66,7 +66,7 @@ class Scope:
             yield asked, allow, lambda rows: np.zeros(len(rows), dtype=bool)
         if d.vocabulary is not None:
             known = d.known_tokens(torch.from_numpy(x)).all(dim=1).numpy()
-            yield f"tokens 0, 1, …, {d.vocabulary - 1}", "number the tokens from 0 on", lambda rows: known[rows]
+            yield f"tokens from 0 to {d.vocabulary - 1}", "number the tokens from 0 on", lambda rows: known[rows]
         low, high = np.array(d.domain.lower), np.array(d.domain.upper)
         inside, move = np.asarray(((low <= x) & (x <= high)).all(axis=1)), f"move it, or {allow}"
         yield f"points in the domain: {d.domain}", move, lambda rows: inside[rows]

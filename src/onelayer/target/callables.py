@@ -41,7 +41,7 @@ class Batched:
         """What tables call it."""
         if self._library == "module":
             return type(self.function).__name__
-        return getattr(self.function, "__qualname__", repr(self.function))
+        return getattr(self.function, "__name__", repr(self.function))
 
     def output_shape(self, x: np.ndarray) -> tuple[int, ...]:
         """The shape of one answer, found by calling the function."""

@@ -88,7 +88,7 @@ class Description:
         known = self.known_tokens(x)
         if not known.all():
             found = x[~known][0].item()
-            raise InputError(f"tokens 0, 1, …, {self.vocabulary - 1}", exact(found), "number the tokens from 0 on")
+            raise InputError(f"tokens from 0 to {self.vocabulary - 1}", exact(found), "number the tokens from 0 on")
         return torch.nn.functional.one_hot(x.long(), self.vocabulary).to(x.dtype)
 
     def shaped(self, y: Tensor, single: bool) -> Tensor:

@@ -1,6 +1,6 @@
 """`onelayer train`: train the same kind of layer by gradient descent."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,9 +24,9 @@ def train(
     activation: Annotated[
         given.Activation, typer.Option(help="Activation of the feed-forward network.")
     ] = given.Activation.gelu,
-    optimizer: Annotated[str, typer.Option(help="adam, sgd or momentum.")] = "adam",
-    loss: Annotated[str, typer.Option(help="mse or sup.")] = "mse",
-    schedule: Annotated[str, typer.Option(help="cosine or constant.")] = "cosine",
+    optimizer: Annotated[Literal["adam", "sgd", "momentum"], typer.Option(help="Optimiser.")] = "adam",
+    loss: Annotated[Literal["mse", "sup"], typer.Option(help="Loss; sup is a smooth maximum.")] = "mse",
+    schedule: Annotated[Literal["cosine", "constant"], typer.Option(help="How the rate falls.")] = "cosine",
     rate: Annotated[float | None, typer.Option(help="Learning rate; by default that of the optimiser.")] = None,
     steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 5000,
     batch: Annotated[int, typer.Option(min=1, help="Samples per step.")] = 256,

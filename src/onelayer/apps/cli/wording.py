@@ -51,13 +51,30 @@ def refusal_of(error: InputError, command: Any) -> str:
 
 
 def usage_of(error: Any) -> str:
-    """The line for a command that is not written as `--help` says, with the option that may be meant."""
+    """The line for a command that is not written as `--help` says: what it needs, what is wrong, the option meant."""
     context: typer.Context | None = getattr(error, "ctx", None)
     path = context.command_path if context else "onelayer"
-    text = error.format_message().rstrip(".")
+    text = error.format_message().rstrip(".").split(" (Possible options")[0]
     for theirs, ours in _PARSER.items():
         text = text.replace(theirs, ours)
-    meant = OTHER_NAMES.get(getattr(error, "option_name", "").lstrip("-"))
-    if context and meant and f"--{meant}" in flags_of(context.command):
-        text = f"{text.split(' (')[0]} (did you mean --{meant}?)"
-    return f"{text}; see {path} --help"
+    change = f"see {path} --help"
+    near = getattr(error, "possibilities", None) or []
+    other = OTHER_NAMES.get(getattr(error, "option_name", "").lstrip("-"))
+    if context and f"--{other}" in flags_of(context.command):
+        near = [f"--{other}", *near]
+    if near:
+        change = f"write {near[0]}, or {change}"
+    asked = " ".join([path, *_needed(context.command)]) if context else path
+    return str(InputError(asked, text[0].lower() + text[1:], change))
+
+
+def _needed(command: Any) -> list[str]:
+    """What a command cannot do without, as one types it."""
+    if getattr(command, "commands", None):
+        return ["COMMAND"]
+    options = [option for option in command.params if option.required]
+    return [
+        name.upper() if option.param_type_name == "argument" else f"{name} …"
+        for option in options
+        for name in option.opts[:1]
+    ]

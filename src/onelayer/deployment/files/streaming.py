@@ -179,7 +179,7 @@ class Streaming:
             valid = ((x >= 0) & (x < a.vocabulary) & (x == np.rint(x))).all(axis=1)
             if not valid.all():
                 found = f"others in {batch.where(int((~valid).argmax()))}"
-                raise InputError(f"tokens 0, 1, …, {a.vocabulary - 1}", found, "number the tokens from 0")
+                raise InputError(f"tokens from 0 to {a.vocabulary - 1}", found, "number the tokens from 0")
 
 
 def added_names(approximation: Approximation) -> list[str]:

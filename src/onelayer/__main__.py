@@ -1,0 +1,7 @@
+"""`python -m onelayer`: the command `onelayer`."""
+
+import sys
+
+from .apps.cli import main
+
+sys.exit(main())
