@@ -26,7 +26,7 @@ DONE = "body[data-shown=yes][data-busy=no]"
 @contextmanager
 def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """(process, address) of a server on a free port, stopped afterwards."""
-    command = [sys.executable, "-m", "onelayer", "serve", "--port", "0", *options]
+    command = [sys.executable, "-m", "onelayer.apps.cli", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None

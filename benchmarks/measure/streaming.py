@@ -89,7 +89,7 @@ def evaluated(folder: Path, kill_at: int | None = None) -> tuple[Run, int]:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     arguments = ["eval", "layer", "--input", "in.parquet", "--output", "out.parquet"]
     started = time.perf_counter()
-    command = [sys.executable, "-m", "onelayer", *arguments]
+    command = [sys.executable, "-m", "onelayer.apps.cli", *arguments]
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     values, there = folder / ".out.parquet.part" / "values", 0
     peak = 0

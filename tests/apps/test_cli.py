@@ -458,7 +458,7 @@ def test_help_and_version(run):
 
 
 def process(*arguments, cwd, **variables):
-    command = [sys.executable, "-m", "onelayer", *arguments]
+    command = [sys.executable, "-m", "onelayer.apps.cli", *arguments]
     environment = os.environ | {"PYTHONPATH": str(Path(ol.__file__).parents[1])} | variables
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environment)
 

@@ -224,7 +224,7 @@ def test_hinges_are_left_to_the_model():
 
 def started(folder, *arguments):
     environment = os.environ | {"PYTHONPATH": str(Path(ol.__file__).parents[1])}
-    command = [sys.executable, "-m", "onelayer", "eval", str(folder), *arguments]
+    command = [sys.executable, "-m", "onelayer.apps.cli", "eval", str(folder), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
