@@ -78,9 +78,10 @@ def test_a_callable_with_a_declared_modulus():
 
 
 def test_a_jump_without_a_margin_is_refuted():
-    c = ol.build("where(x1<0.5, 0, 1)", [(0, 1)], 0.05, units=8).certificate
-    assert c.verdict == "REFUTED"
-    assert abs(c.witness[0] - 0.5) < 0.1
+    built = ol.build("where(x1<0.5, 0, 1)", [(0, 1)], 0.05, units=8)
+    assert built.certificate.verdict == "REFUTED"
+    assert abs(built.certificate.witness[0] - 0.5) < 0.1
+    assert any("`margin`" in note for note in built.facts.notes)
 
 
 def test_the_margin_is_not_wider_than_stated():

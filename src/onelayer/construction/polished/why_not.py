@@ -29,6 +29,10 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
     if candidate.remainder.kinks_left:
         kinks = ", ".join(candidate.remainder.kinks_left[:3])
         notes.append(f"kinks that are not sums of maxima of affine functions: {kinks}; they take many units")
+        if "where(" in kinks and not candidate.target.margin:
+            notes.append(
+                "if f jumps there, no layer is close to it: `margin` leaves the points near a jump out of the claim"
+            )
     if candidate.observed > tolerance:
         names = candidate.target.domain.names
         short = [s for s in candidate.searches.values() if s.best is not None and s.best.observed > s.goal]
