@@ -18,6 +18,7 @@ from ..formula import Formula
 from ..formula.rewriting import parted
 from ..formula.tree import Call, Where, postorder
 from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
+from ..layer.composed_reading import network_of
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
 from ..model.transformer import SingleLayerTransformer
@@ -28,6 +29,7 @@ from .bisection import prove as bisect
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
+from .composed import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import observe
 from .witness import witness
@@ -100,15 +102,25 @@ def prove_by(
     edge = float(torch.maximum(low.abs(), high.abs()).max())
     if not cannot_overflow(model, edge, arithmetic):
         return None
-    reading = form_of_model(model, claim.places, edge * (1 + 4 * arithmetic.u))
+    wide = edge * (1 + 4 * arithmetic.u)
+    reading = form_of_model(model, claim.places, wide)
     if reading is None:
-        return None
+        return _prove_composed(model, claim, wide, budget)
     how = deployment_of(reading, arithmetic)
     if target.formula is not None and _has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
     if len(reading.hinges):
         return None
     return analytic.prove(reading.form, reading.frame, claim, budget, how=how)
+
+
+def _prove_composed(model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget) -> Proof | None:
+    """A proof for a model whose network computes outer functions; None for other models."""
+    found = network_of(model) if claim.places == (0,) else None
+    reading = form_of_model(found[0], claim.places, edge) if found else None
+    if found is None or reading is None:
+        return None
+    return prove_composed(reading, found[1], claim, budget, deployment_of(reading, arithmetic_of(model.W_E.dtype)))
 
 
 def covering(

@@ -24,7 +24,8 @@ from ..common.checks import (
 )
 from ..common.errors import InputError
 from ..common.numbers import counted
-from ..formula import Formula, enclose, evaluate, parse
+from ..formula import Formula, enclose, evaluate, parse, to_text
+from ..formula.tree import Node
 from .callables import Batched, is_module
 from .declared import require_not_contradicted
 from .domain import Domain, Sides, domain_of, sides_of
@@ -173,6 +174,13 @@ class Target:
         other.declared = None  # what is declared of f need not hold for a part of it
         for cached in ("centre", "modulus"):
             other.__dict__.pop(cached, None)
+        return other
+
+    def inner(self, node: Node) -> "Target":
+        """An inner function of this formula, alone, on the same domain."""
+        assert self.formula is not None
+        other = self.part(Formula(to_text(node, self.formula.names), self.formula.names, (node,)))
+        other.output_shape, other.function = (1,), None
         return other
 
     def __repr__(self) -> str:

@@ -115,7 +115,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     def _power(self, base: Enclosed, q: float) -> Enclosed:
         y = power(base.model, q, (base.low, base.high))
-        return self._tight(y, *y.range())
+        low, high = y.range()
+        return self._tight(y, np.fmax(low, 0.0) if q % 2 == 0 else low, high)
 
     def power(self, base: Enclosed, exponent: Enclosed) -> Enclosed:
         return self.call("exp", [self._times(exponent, self.call("log", [base]))])

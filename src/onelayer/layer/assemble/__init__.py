@@ -1,13 +1,15 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
-`gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `symmetric` the form without
-positional codes. All fill the same Module that training or imported weights would fill, and nothing else: what the model
+`gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `composed` puts a network behind
+either; `symmetric` is the form without positional codes. All fill the same Module that training or imported weights would fill, and nothing else: what the model
 computes is Eq. (5)–(8) and its FFN.
 """
 
 from ...model.transformer import SingleLayerTransformer
+from ..composed import ComposedLayer
 from ..layer import Layer, MemoryLayer
 from ..symmetric import SymmetricLayer
+from .composed import assemble_composed
 from .frame import Frame, Layout, Outputs, frame_of, outputs_of
 from .gates import assemble_gates
 from .memory import assemble_memory
@@ -17,18 +19,23 @@ __all__ = ["Frame", "Layout", "Outputs", "assemble", "frame_of", "head_kinds", "
 
 
 def assemble(
-    layer: Layer | SymmetricLayer, frame: Frame, outputs: Outputs, layout: Layout = "token"
+    layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame, outputs: Outputs, layout: Layout = "token"
 ) -> SingleLayerTransformer:
     """The Transformer whose T is `layer` after the normalisation of `frame`."""
     if isinstance(layer, SymmetricLayer):
         return assemble_symmetric(layer, frame)
+    if isinstance(layer, ComposedLayer):
+        return assemble_composed(layer, frame)
     if isinstance(layer, MemoryLayer):
         return assemble_memory(layer, frame)
     return assemble_gates(layer, frame, outputs, layout)
 
 
-def head_kinds(layer: Layer | SymmetricLayer, outputs: Outputs, layout: Layout) -> tuple[tuple[str, int], ...]:
+def head_kinds(
+    layer: Layer | ComposedLayer | SymmetricLayer, outputs: Outputs, layout: Layout
+) -> tuple[tuple[str, int], ...]:
     """The heads in the order of the model, as (kind, count)."""
+    layer = layer.inner if isinstance(layer, ComposedLayer) else layer
     if isinstance(layer, SymmetricLayer):
         gates = int(layer.heads.anchored.sum())
         kinds = [("symmetric mean", layer.units - gates), ("symmetric gate", gates)]

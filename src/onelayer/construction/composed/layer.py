@@ -1,0 +1,169 @@
+"""A composed layer for a formula: inner functions polished one by one, a polyline for every outer function.
+
+Every additive term h(g(x)) gets a lane with g and a share of the tolerance, part of which the polyline H takes and part the
+error of the lane, times the steepest slope of H. Terms that are no compositions are added up in one more lane.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ...formula import Formula, evaluate
+from ...formula.additive import additive_terms, components
+from ...formula.composition import U, Composition, compositions
+from ...formula.rewriting import sum_of
+from ...formula.tree import Node, variables
+from ...layer.composed import ComposedLayer
+from ...layer.layer import Layer, added
+from ...proof.composed import sign_on
+from ...target.ranges import range_of
+from ...target.target import Target
+from ..polished.layer import AFFINE_SHARE, polished
+from ..request import FLOAT32_SHARE, Request
+from .curve import Polyline, fitted, samples_of
+
+CURVE_SHARE, LANE_SHARE = 0.55, 0.35  # of a term's tolerance: for its polyline, for the error of its lane
+MOST_PIECES = 150  # of a polyline: with more of them, heads alone are smaller
+MOST_TERMS = 6  # of one output
+MOST_BESIDE = 2  # interacting variables in terms that are no compositions
+BELOW = 4.0  # times the error of a lane: how far below its values the first knot is
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A lane: its term in one output, the polyline of its outer function, and the error it may have."""
+
+    output: int
+    term: Composition
+    curve: Polyline
+    tolerance: float
+
+    @property
+    def start(self) -> float:
+        """Where the first piece begins: below all values of the lane."""
+        width = self.curve.knots[-1] - self.curve.knots[0]
+        return float(self.curve.knots[0] - max(BELOW * self.tolerance, 1e-9 * width))
+
+    @property
+    def relus(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """(knots, factors, constant): the polyline is constant + Σ factor·relu(u − knot)."""
+        slopes, knots = self.curve.slopes, self.curve.knots
+        below = float(self.curve.values[0] + slopes[0] * (self.start - knots[0]))
+        return np.r_[self.start, knots[1:-1]], np.r_[slopes[0], np.diff(slopes)], below
+
+
+def composed_layer(request: Request) -> ComposedLayer | None:
+    """The layer, or None if the formula is no composition that helps, or a lane is not fitted in time."""
+    lanes = lanes_of(request)
+    if lanes is None:
+        return None
+    alone = all(lane.term.interacting <= 1 for lane in lanes)
+    parts = list[Layer]()
+    for position, lane in enumerate(lanes):
+        inner = replace(
+            request,
+            target=request.target.inner(lane.term.inner),
+            tolerance=lane.tolerance,
+            construction="gates" if alone else "memory",
+            budget=request.budget.share(1 / (len(lanes) - position)),
+        )
+        best = polished(inner)[0]
+        if best.observed > best.goal or best.remainder.frame != request.frame:
+            return None
+        parts.append(placed(best.layer, position, len(lanes)))
+    relus = [lane.relus for lane in lanes]
+    bias = torch.zeros(request.target.outputs, dtype=torch.float64)
+    values = list[Tensor]()
+    for lane, (_, factors, constant) in zip(lanes, relus, strict=True):
+        bias[lane.output] += constant
+        values.append(pad(torch.from_numpy(factors)[:, None], (lane.output, request.target.outputs - 1 - lane.output)))
+    return ComposedLayer(
+        inner=reduce(added, parts),  # type: ignore[type-var]
+        lanes=torch.cat([torch.full((len(knots),), k) for k, (knots, _, _) in enumerate(relus)]),
+        knots=torch.from_numpy(np.concatenate([knots for knots, _, _ in relus])),
+        values=torch.cat(values),
+        bias=bias,
+    )
+
+
+def lanes_of(request: Request) -> list[Lane] | None:
+    """The lanes of all outputs; None where there is no composition, or where one would not help."""
+    target = request.target
+    if target.formula is None or target.domain.within or target.margin or request.layout != "token":
+        return None
+    if request.units is not None or request.construction != "auto":
+        return None
+    found, composed = list[Lane](), False
+    for output, tree in enumerate(target.formula.outputs):
+        own = _lanes_of_output(request, output, additive_terms(tree))
+        if own is None:
+            return None
+        found += own[0]
+        composed |= own[1]
+    return found if composed else None
+
+
+def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tuple[list[Lane], bool] | None:
+    """The lanes of an output, and whether one of them is composed."""
+    target = request.target
+    sign = sign_on(target.domain, target.formula)
+    chosen, rest = list[Composition](), list[Node]()
+    for term in terms:
+        ways = compositions(term, sign) if len(variables(term)) > 1 else []
+        if ways:
+            chosen.append(ways[0])
+        elif variables(term):
+            rest.append(term)
+        else:
+            rest.append(term)
+    beside = max(map(len, components([variables(term) for term in rest])), default=0)
+    if len(chosen) > MOST_TERMS or (chosen and beside > MOST_BESIDE):
+        return None
+    whole = (1 - FLOAT32_SHARE * request.single) * request.fit_tolerance
+    share = whole / max(len(chosen) + bool(beside), 1)
+    lanes = list[Lane]()
+    for term in chosen:
+        lane = _composed_lane(target, output, term, share)
+        if lane is None:
+            return None
+        lanes.append(lane)
+    if rest:
+        low, high = range_of(target.inner(sum_of(rest)).formula, target.domain)  # type: ignore[arg-type]
+        ends = np.array([low, high if high > low else low + 1.0])
+        tolerance = share if beside else AFFINE_SHARE * share
+        lanes.append(Lane(output, Composition(sum_of(rest), U), Polyline(ends, ends, 0.0), tolerance))
+    return lanes, bool(chosen)
+
+
+def _composed_lane(target: Target, output: int, term: Composition, share: float) -> Lane | None:
+    """The lane of a composed term, within this share of the tolerance."""
+    low, high = range_of(target.inner(term.inner).formula, target.domain)  # type: ignore[arg-type]
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        return None
+    formula = Formula("", ("u",), (term.outer,))
+
+    def outer(u: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.asarray(evaluate(formula, u[:, None]))[:, 0]
+
+    seen = samples_of(outer, low, high, CURVE_SHARE * share)
+    curve = None if seen is None else fitted(*seen, CURVE_SHARE * share, MOST_PIECES)
+    if curve is None or not curve.steepest > 0:
+        return None
+    return Lane(output, term, curve, LANE_SHARE * share / curve.steepest)
+
+
+def placed(layer: Layer, column: int, columns: int) -> Layer:
+    """A layer of one output as one of several outputs, the others 0."""
+
+    def wider(name: str) -> Any:
+        value = getattr(layer, name)
+        return pad(value, (column, columns - 1 - column)) if isinstance(value, Tensor) else value
+
+    return type(layer)(**{field.name: wider(field.name) for field in fields(layer)})  # type: ignore[return-value]
