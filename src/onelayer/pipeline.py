@@ -19,6 +19,7 @@ from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import BUILD_SECONDS, Construction, Method, Request
 from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
+from .layer.composed import ComposedLayer
 from .layer.layer import Layer
 from .layer.symmetric import SymmetricLayer
 from .model.transformer import SingleLayerTransformer
@@ -94,12 +95,12 @@ def build(
     return Approximation.of(model, target, certificate, facts)
 
 
-def assembled(request: Request, layer: Layer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
+def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
     """The model of a layer, in the arithmetic of the request."""
     return assemble(layer, frame, request.outputs, request.layout).to(request.arithmetic.dtype)
 
 
-def certified(request: Request, layer: Layer, frame: Frame, budget: Budget) -> Certificate:
+def certified(request: Request, layer: Layer | ComposedLayer, frame: Frame, budget: Budget) -> Certificate:
     """What can be proved about the model of a layer, for methods that continue from there."""
     return decide(assembled(request, layer, frame), request.claim, budget)
 

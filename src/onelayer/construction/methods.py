@@ -4,25 +4,18 @@ from collections.abc import Callable
 
 from ..layer.arithmetic import FLOAT64
 from ..layer.assemble import head_kinds
+from ..layer.composed import ComposedLayer
 from ..layer.facts import Facts
 from ..layer.layer import MemoryLayer
 from ..layer.magnitudes import amplitude_of, largest_score_of, total_of
 from ..layer.symmetric import SymmetricLayer
 from ..target.envelope import uncertainty_notes
-from .polished.layer import polished
-from .polished.refine import refined
-from .polished.why_not import explain_failure
+from .composed.choice import fewest_units
 from .representative.layer import plan_representative, representative_layer
 from .representative.theorem import certify_theorem
 from .request import Certify, Found, Request
 from .solved.layer import solved_layer
 from .symmetric import symmetric_layer
-
-
-def _polished(request: Request, certify: Certify) -> Found:
-    """The fewest units that are certified: the proof may send a layer back."""
-    best = refined(polished(request), certify)
-    return Found(best.layer, best.candidate.remainder.frame, best.certificate, notes=explain_failure(best))
 
 
 def _solved(request: Request, certify: Certify) -> Found:
@@ -39,7 +32,7 @@ def _representative(request: Request, certify: Certify) -> Found:
 
 
 METHODS: dict[str, Callable[[Request, Certify], Found]] = {
-    "polished": _polished,
+    "polished": fewest_units,
     "solved": _solved,
     "representative": _representative,
     "symmetric": symmetric_layer,  # whatever the request says, if the target is declared symmetric
@@ -57,7 +50,10 @@ def facts_of(found: Found, request: Request) -> Facts:
     if not request.budget.left:
         notes = (*notes, "the time was up: this is the best layer so far, and the best bound so far")
     method, construction, amplitude, largest_score = "solved", "symmetric", None, None
-    if not isinstance(layer, SymmetricLayer):
+    if isinstance(layer, ComposedLayer):
+        method, construction = request.method, "composed"
+        amplitude, largest_score = amplitude_of(layer.inner), largest_score_of(layer.inner)
+    elif not isinstance(layer, SymmetricLayer):
         method, construction = request.method, "memory" if isinstance(layer, MemoryLayer) else "gates"
         amplitude, largest_score = amplitude_of(layer), largest_score_of(layer)
     return Facts(
@@ -66,7 +62,7 @@ def facts_of(found: Found, request: Request) -> Facts:
         layout=request.layout,
         heads=head_kinds(layer, request.outputs, request.layout),
         units=layer.units,
-        total=total_of(layer),
+        total=total_of(layer.inner if isinstance(layer, ComposedLayer) else layer),
         amplitude=amplitude,
         largest_score=largest_score,
         seconds=request.budget.elapsed,

@@ -13,6 +13,7 @@ from ..common.numbers import exact
 from ..common.progress import Progress
 from ..layer.arithmetic import FLOAT64, Arithmetic
 from ..layer.assemble import Frame, Layout, Outputs, frame_of, outputs_of
+from ..layer.composed import ComposedLayer
 from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
 from ..proof.certificate import Certificate, RelativeTolerance
@@ -122,14 +123,14 @@ class Request:
 class Found:
     """What a method returns: a layer in normalised coordinates, and what is already known about it."""
 
-    layer: Layer | SymmetricLayer
+    layer: Layer | ComposedLayer | SymmetricLayer
     frame: Frame
     certificate: Certificate | None = None  # of this very layer, if the method proved one itself
     proved: Certificate | None = None  # a bound that was proved before building
     notes: tuple[str, ...] = ()
 
 
-Certify = Callable[[Request, Layer, Frame, Budget], Certificate]  # assembles the layer and decides
+Certify = Callable[[Request, Layer | ComposedLayer, Frame, Budget], Certificate]  # assembles the layer and decides
 
 
 def _refuse(asked: str, change: str, **given: bool) -> None:

@@ -1,16 +1,20 @@
-"""Formulas as compositions: every additive term is h(g(x)) with an outer function h of one variable.
+"""Formulas as compositions: every additive term is a sum of h(g(x)) with outer functions h of one variable.
 
     sin(x1*x2)**2        g = x1*x2,                       h(u) = sin(u)**2
     sqrt(x1**2 + x2**2)  g = x1**2 + x2**2,               h(u) = sqrt(u)
     x1*x2/x3             g = log x1 + log x2 + log(1/x3),  h(u) = exp(u)
+    x1*cos(x2)           = x1*(cos(x2) + 2) − 2*x1, and both are products of positive factors
+    x1*(x2 + x3*x4)      = x1*x2 + x1*x3*x4
 
-g is any subtree through which the term sees all of its variables. A product whose factors fall into sets with variables of
-their own, none of which can be 0, is ± the exponential of a sum of logarithms. So g often has fewer variables that interact.
+g is any subtree through which a term sees all of its variables. A product whose factors fall into sets with variables of
+their own is ± the exponential of a sum of logarithms, after a constant is added to a factor that can be 0. So g often has
+fewer variables that interact.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from .additive import additive_terms, components
@@ -31,18 +35,26 @@ from .tree import (
 )
 
 MOST_NODES = 400  # of a term that is searched for inner functions
+DEEPEST = 3  # products of sums inside products of sums
 ONE = Number(Fraction(1))
 U = Variable(1)  # the variable of an outer function
 
-Sign = Callable[[Node], int]  # 1 or −1 where a function is proved to have that sign on the whole domain, else 0
+Bounds = Callable[
+    [Node], tuple[float, float]
+]  # of a function on the whole domain, proved; infinite where none are known
 
 
 @dataclass(frozen=True)
 class Composition:
-    """A term h(g(x)): `inner` is g, in the variables of the formula, `outer` is h, in the variable x1."""
+    """h(g(x)): `inner` is g, in the variables of the formula, `outer` is h, in the variable x1."""
 
     inner: Node
     outer: Node
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is no outer function."""
+        return self.outer is U
 
     @property
     def interacting(self) -> int:
@@ -51,19 +63,38 @@ class Composition:
         return max(map(len, components(links)), default=0)
 
 
-def compositions(term: Node, sign: Sign) -> list[Composition]:
-    """The ways to write a term as h(g(x)), h not affine; the fewest interacting variables in g first."""
-    if len(postorder((term,))) > MOST_NODES:
-        return []
+Way = tuple[Composition, ...]  # compositions whose sum is a term
+
+
+def ways(term: Node, bounds: Bounds, depth: int = 0) -> list[Way]:
+    """The ways to write a term as a sum of compositions: the fewest interacting variables first, then the fewest summands."""
+    if len(variables(term)) < 2 or len(postorder((term,))) > MOST_NODES:
+        return [(Composition(term, U),)]
+    found: list[Way] = [(alone,) for alone in _compositions(term, bounds)]
+    parts = _distributed(term) if depth < DEEPEST else []
+    if parts:
+        best = [ways(part, bounds, depth + 1) for part in parts]
+        if all(best):
+            found.append(tuple(one for options in best for one in options[0]))
+    shifted = None if found or depth > DEEPEST else _shifted(term, bounds)
+    if shifted:
+        best = [ways(part, bounds, DEEPEST + 1) for part in shifted]
+        if all(best):
+            found.append(tuple(one for options in best for one in options[0]))
+    return sorted(found, key=lambda way: (max(one.interacting for one in way), len(way)))
+
+
+def _compositions(term: Node, bounds: Bounds) -> list[Composition]:
+    """The ways to write a term as one composition."""
     found = list[Composition]()
     for inner in _bottlenecks(term):
         if inner is not term and not isinstance(inner, Variable):
             found.append(Composition(inner, substituted(term, inner, U)))
-        logarithms = _logarithms(inner, sign)
+        logarithms = _logarithms(inner, bounds)
         if logarithms is not None:
             factor, total = logarithms
             found.append(Composition(total, substituted(term, inner, Product((factor, Call("exp", (U,)))))))
-    return sorted(found, key=lambda c: c.interacting)
+    return found
 
 
 def _bottlenecks(term: Node) -> list[Node]:
@@ -72,7 +103,7 @@ def _bottlenecks(term: Node) -> list[Node]:
 
 
 def _is_value(tree: Tree) -> bool:
-    return not type(tree).__name__ in ("Relation", "And", "Or", "Not") and bool(variables(tree))
+    return type(tree).__name__ not in ("Relation", "And", "Or", "Not") and bool(variables(tree))
 
 
 def _hides(term: Node, inner: Tree) -> bool:
@@ -108,8 +139,13 @@ def substituted(term: Node, inner: Tree, by: Node) -> Node:
     return result
 
 
-def _logarithms(node: Node, sign: Sign) -> tuple[Node, Node] | None:
-    """(c, Σ log|φ_i|) with node = c·exp(Σ …), the φ_i having no variables in common; None if there is no such form."""
+def _sign(node: Node, bounds: Bounds) -> int:
+    low, high = bounds(node)
+    return 1 if low > 0 else -1 if high < 0 else 0
+
+
+def _logarithms(node: Node, bounds: Bounds) -> tuple[Node, Node] | None:
+    """(c, Σ log|φ_i|) with node = c·exp(Σ …), if its factors φ_i fall into sets with variables of their own; else None."""
     factors = _factors(node)
     varying = [factor for factor in factors if variables(factor)]
     groups = components([tuple(variables(factor)) for factor in varying])
@@ -118,15 +154,59 @@ def _logarithms(node: Node, sign: Sign) -> tuple[Node, Node] | None:
     positive, logs = True, list[Node]()
     for group in groups:
         own = [factor for factor in varying if set(variables(factor)) <= set(group)]
-        whole = own[0] if len(own) == 1 else Product(tuple(own))
-        direction = sign(whole)
-        if not direction:
+        signs = [_sign(factor, bounds) for factor in own]
+        if not all(signs):  # perhaps their product has a sign
+            own = [Product(tuple(own))]
+            signs = [_sign(own[0], bounds)]
+        if not all(signs):
             return None
-        positive = positive == (direction > 0)
-        logs.append(Call("log", (whole if direction > 0 else Negation(whole),)))
-    constants = [factor for factor in factors if not variables(factor)]
-    constant: Node = Product(tuple(constants)) if len(constants) > 1 else (constants or [ONE])[0]
+        positive ^= signs.count(-1) % 2 == 1
+        logs += [_log(factor if sign > 0 else Negation(factor)) for factor, sign in zip(own, signs, strict=True)]
+    constant = _product([factor for factor in factors if not variables(factor)])
     return constant if positive else Negation(constant), Sum(tuple(logs))
+
+
+def _log(node: Node) -> Node:
+    """The logarithm of a positive function."""
+    match node:
+        case Call("exp", (only,)):
+            return only
+        case Quotient(Number(Fraction(numerator=1, denominator=1)), Call("exp", (only,))):
+            return Negation(only)
+    return Call("log", (node,))
+
+
+def _product(factors: list[Node]) -> Node:
+    return Product(tuple(factors)) if len(factors) > 1 else (factors or [ONE])[0]
+
+
+def _distributed(term: Node) -> list[Node]:
+    """The terms that a product with a sum as a factor is the sum of; none if there is no such factor."""
+    factors = _factors(term)
+    for i, factor in enumerate(factors):
+        parts = additive_terms(factor) if variables(factor) else []
+        if len(parts) > 1:
+            return [_product([*factors[:i], part, *factors[i + 1 :]]) for part in parts]
+    return []
+
+
+def _shifted(term: Node, bounds: Bounds) -> list[Node]:
+    """[(φ + c)·rest, −c·rest], where φ is all that can be 0 in a product φ·rest and φ + c cannot; none if there is more."""
+    factors = _factors(term)
+    varying = [factor for factor in factors if variables(factor)]
+    groups = components([tuple(variables(factor)) for factor in varying])
+    loose = list[tuple[list[Node], float, float]]()
+    for group in groups:
+        own = [factor for factor in varying if set(variables(factor)) <= set(group)]
+        low, high = bounds(_product(own))
+        if not (low > 0 or high < 0):
+            loose.append((own, low, high))
+    if len(groups) < 2 or len(loose) != 1 or not all(map(isfinite, loose[0][1:])):
+        return []
+    own, low, high = loose[0]
+    rest = [factor for factor in factors if not any(factor is one for one in own)]
+    shift = Number(Fraction(f"{(high - low) / 2 - low:.3g}"))
+    return [_product([Sum((_product(own), shift)), *rest]), Negation(_product([shift, *rest]))]
 
 
 def _factors(node: Node) -> list[Node]:

@@ -17,17 +17,16 @@ from ..common.budget import Budget
 from ..common.outward import UP, UP_FEW, U
 from ..formula import Formula, enclose, evaluate, interval
 from ..formula.additive import additive_terms
+from ..formula.composition import Bounds, Composition, Way, ways
 from ..formula.composition import U as OUTER
-from ..formula.composition import Composition, compositions
 from ..formula.rewriting import sum_of
 from ..formula.taylor.formula import Enclosed, TaylorAlgebra
 from ..formula.taylor.series import Space
-from ..formula.tree import Node
+from ..formula.tree import Node, variables
 from ..layer.composed_reading import Network
 from ..layer.form import Block, Form
 from ..layer.reading import Reading
 from ..layer.rounding.deployed import Deployment
-from ..target.domain import Domain
 from ..target.points import uniform_points
 from ..target.ranges import range_of
 from ..target.target import Target
@@ -52,15 +51,14 @@ class Lane:
     apart: float
 
 
-def prove(
-    reading: Reading, network: Network, claim: Claim, budget: Budget, how: Deployment
-) -> Proof | None:
+def prove(reading: Reading, network: Network, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
     """The proof, or None if the lanes of the model are not inner functions of the formula."""
     target = claim.target
     lanes = matched(reading, network, target)
-    if lanes is None or len(reading.hinges):
+    if lanes is None or target.formula is None or len(reading.hinges):
         return None
-    inner = list[Proof]()
+    inner, constants = list[Proof](), [lane for lane in lanes if lane.index < 0]
+    lanes = [lane for lane in lanes if lane.index >= 0]
     for lane in lanes:
         own = replace(claim, tolerance=max(lane.apart, 1e-290), progress=None).about(target.inner(lane.term.inner))
         proof = analytic.prove(_lane_form(reading.form, lane), reading.frame, own, budget, how=how)
@@ -80,6 +78,10 @@ def prove(
         sizes[lane.output] += max(map(abs, found))
         top = np.nextafter(span[1] + delta * UP - lane.shift, np.inf)
         rounding[lane.output] += network.rounding(lane.index, lane.output, float(top), how.arithmetic)
+    for lane in constants:  # terms without variables
+        ball = enclose(Formula("", target.formula.names, (lane.term.inner,)), [0.0] * target.dimension)[0]
+        ends[lane.output] -= (ball.upper(), ball.lower())
+        sizes[lane.output] += ball.magnitude()
     adding = 2 * (len(lanes) + 2) * U * sizes  # what rounding does to these sums here
     bound = float((np.abs(ends).max(axis=1) + rounding + adding).max()) * UP_FEW
     return Proof(bound, _evidence(inner, float(rounding.max())), inner[0].assumptions)
@@ -104,33 +106,44 @@ def matched(reading: Reading, network: Network, target: Target) -> list[Lane] | 
         return None
     x = target.domain.points(uniform_points(PROBES, target.dimension, 5).numpy())
     a = reading.form(reading.frame(torch.from_numpy(x))).numpy()
-    found = list[Lane]()
+    bounds, found = bounds_on(target), list[Lane]()
     for output, tree in enumerate(target.formula.outputs):
         free = sorted({int(k) for k in network.lanes[network.values[:, output] != 0]})
-        rest = list[Node]()
+        plain = list[Node]()
         for term in additive_terms(tree):
-            lane = _nearest(term, free, a, x, target, output)
-            if lane is None:
-                rest.append(term)
-            else:
-                found.append(lane)
-                free.remove(lane.index)
-        if rest and free:
-            lane = _alike(Composition(sum_of(rest), OUTER), free, a, x, target, output)
-            if lane is None:
+            options = [(way, _lanes_of(way, free, a, x, target, output)) for way in ways(term, bounds)]
+            good = [(way, lanes) for way, lanes in options if lanes is not None]
+            way, lanes = good[0] if good else ((Composition(term, OUTER),), [])
+            found += lanes
+            plain += [one.inner for one in way if one.plain]
+            free = [k for k in free if k not in {lane.index for lane in lanes}]
+        rest = sum_of(plain)
+        if free:
+            lane = _alike(Composition(rest, OUTER), free, a, x, target, output)
+            if lane is None or len(free) > 1:
                 return None
             found.append(lane)
-            free.remove(lane.index)
-            rest = []
-        if rest or free:
+        elif variables(rest):
             return None
+        elif plain:
+            found.append(Lane(-1, output, Composition(rest, OUTER), 0.0, 0.0))
     return found
 
 
-def _nearest(term: Node, free: list[int], a: np.ndarray, x: np.ndarray, target: Target, output: int) -> Lane | None:
-    """The composition of a term, and the lane, that are most alike."""
-    lanes = [_alike(c, free, a, x, target, output) for c in compositions(term, sign_on(target.domain, target.formula))]
-    return min((lane for lane in lanes if lane is not None), key=lambda lane: lane.apart, default=None)
+def _lanes_of(
+    way: Way, free: list[int], a: np.ndarray, x: np.ndarray, target: Target, output: int
+) -> list[Lane] | None:
+    """A lane for each composition, of those that are still free; None if some has none, or all are plain."""
+    found, left = list[Lane](), list(free)
+    for one in way:
+        if one.plain:
+            continue
+        lane = _alike(one, left, a, x, target, output)
+        if lane is None:
+            return None
+        found.append(lane)
+        left.remove(lane.index)
+    return found or None
 
 
 def _alike(
@@ -148,18 +161,20 @@ def _alike(
     return min(near, key=lambda lane: lane.apart, default=None)
 
 
-def sign_on(domain: Domain, formula: Formula | None):  # type: ignore[no-untyped-def]
-    """Which sign a function of the formula's variables is proved to have on the whole box: 1, −1, or 0 for none."""
-    assert formula is not None
-    sides = [interval(a, b) for a, b in zip(domain.lower, domain.upper, strict=True)]
+def bounds_on(target: Target) -> Bounds:
+    """Proved bounds of functions of the formula's variables on the target's box."""
+    assert target.formula is not None
+    names = target.formula.names
+    sides = [interval(a, b) for a, b in zip(target.domain.lower, target.domain.upper, strict=True)]
 
-    def sign(node: Node) -> int:
-        ball = enclose(Formula("", formula.names, (node,)), sides)[0]
-        if not ball.is_finite():
-            return 0
-        return 1 if ball.lower() > 0 else -1 if ball.upper() < 0 else 0
+    def bounds(node: Node) -> tuple[float, float]:
+        formula = Formula("", names, (node,))
+        ball = enclose(formula, sides)[0]
+        if ball.is_finite() and (ball.lower() > 0 or ball.upper() < 0):
+            return ball.lower(), ball.upper()
+        return range_of(formula, target.domain)
 
-    return sign
+    return bounds
 
 
 def _lane_form(form: Form, lane: Lane) -> Form:
@@ -268,5 +283,3 @@ def _ranges(
         bottom, top = bottom - moved - 2 * U * np.abs(bottom), top + moved + 2 * U * np.abs(top)
     bottom, top = np.where(np.isnan(bottom), -np.inf, bottom), np.where(np.isnan(top), np.inf, top)
     return bottom, top, np.concatenate([at - moved, at + moved])
-
-

@@ -101,7 +101,9 @@ def _best(u: np.ndarray, y: np.ndarray, M: np.ndarray, pieces: int) -> Polyline:
     sides = vstack([hstack([hats, -ones]), hstack([-hats, -ones])]).tocsc()
     cost = np.r_[np.zeros(len(knots)), 1.0]
     middle = (y - y[0]) / scale
-    solved = linprog(cost, sides, np.r_[middle, -middle], bounds=[(None, None)] * len(knots) + [(0, None)], method="highs")
+    solved = linprog(
+        cost, sides, np.r_[middle, -middle], bounds=[(None, None)] * len(knots) + [(0, None)], method="highs"
+    )
     values = solved.x[:-1] if solved.status == 0 else np.interp(knots, u, middle)
     found = y[0] + scale * values
     return Polyline(knots, found, float(np.abs(hats @ found - y).max()))

@@ -16,12 +16,12 @@ from torch.nn.functional import pad
 
 from ...formula import Formula, evaluate
 from ...formula.additive import additive_terms, components
-from ...formula.composition import U, Composition, compositions
+from ...formula.composition import Composition, U, ways
 from ...formula.rewriting import sum_of
 from ...formula.tree import Node, variables
 from ...layer.composed import ComposedLayer
 from ...layer.layer import Layer, added
-from ...proof.composed import sign_on
+from ...proof.composed import bounds_on
 from ...target.ranges import range_of
 from ...target.target import Target
 from ..polished.layer import AFFINE_SHARE, polished
@@ -58,11 +58,8 @@ class Lane:
         return np.r_[self.start, knots[1:-1]], np.r_[slopes[0], np.diff(slopes)], below
 
 
-def composed_layer(request: Request) -> ComposedLayer | None:
-    """The layer, or None if the formula is no composition that helps, or a lane is not fitted in time."""
-    lanes = lanes_of(request)
-    if lanes is None:
-        return None
+def composed_layer(request: Request, lanes: list[Lane]) -> ComposedLayer | None:
+    """The layer with these lanes, or None if one of them is not fitted in time."""
     alone = all(lane.term.interacting <= 1 for lane in lanes)
     parts = list[Layer]()
     for position, lane in enumerate(lanes):
@@ -111,17 +108,13 @@ def lanes_of(request: Request) -> list[Lane] | None:
 
 def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tuple[list[Lane], bool] | None:
     """The lanes of an output, and whether one of them is composed."""
-    target = request.target
-    sign = sign_on(target.domain, target.formula)
+    target, bounds = request.target, bounds_on(request.target)
     chosen, rest = list[Composition](), list[Node]()
     for term in terms:
-        ways = compositions(term, sign) if len(variables(term)) > 1 else []
-        if ways:
-            chosen.append(ways[0])
-        elif variables(term):
-            rest.append(term)
-        else:
-            rest.append(term)
+        found = ways(term, bounds)
+        way = found[0] if found else (Composition(term, U),)
+        chosen += [one for one in way if not one.plain]
+        rest += [one.inner for one in way if one.plain]
     beside = max(map(len, components([variables(term) for term in rest])), default=0)
     if len(chosen) > MOST_TERMS or (chosen and beside > MOST_BESIDE):
         return None
@@ -133,7 +126,7 @@ def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tu
         if lane is None:
             return None
         lanes.append(lane)
-    if rest:
+    if variables(*rest):
         low, high = range_of(target.inner(sum_of(rest)).formula, target.domain)  # type: ignore[arg-type]
         ends = np.array([low, high if high > low else low + 1.0])
         tolerance = share if beside else AFFINE_SHARE * share

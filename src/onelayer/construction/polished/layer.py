@@ -210,8 +210,11 @@ def _affine_error(c: Tensor, x: Tensor, values: Tensor) -> float:
     return float((c[0] + x @ c[1:] - values).abs().max())
 
 
-def polished(request: Request) -> list[Candidate]:
-    """The polished families, the preferred one first: within the goal with fewer parameters, else less error."""
+def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]:
+    """The polished families, the preferred one first: within the goal with fewer parameters, else less error.
+
+    With `fewer_than`, only as many units as take fewer parameters than that.
+    """
     budget = request.budget.share(SEARCH_TIME)
     found: list[Candidate] = []
     remainders = remainders_of(request)
@@ -220,7 +223,8 @@ def polished(request: Request) -> list[Candidate]:
             if found and budget.over():
                 break
             met = [p for p in found if p.observed <= p.goal]
-            most = _affordable(request.target, family, sources, min(p.parameters for p in met)) if met else MOST_UNITS
+            limits = [p.parameters for p in met] + ([] if fewer_than is None else [fewer_than])
+            most = _affordable(request.target, family, sources, min(limits)) if limits else MOST_UNITS
             wide = max((len(s.group) for s in sources), default=0) > MOST_COORDINATES
             own = budget.share(FIRST_FAMILY_TIME if family == "memory" and len(remainders) > 1 else 1.0)
             if most and not (found and wide):

@@ -1,8 +1,8 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
 `gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `composed` puts a network behind
-either; `symmetric` is the form without positional codes. All fill the same Module that training or imported weights would fill, and nothing else: what the model
-computes is Eq. (5)–(8) and its FFN.
+either; `symmetric` is the form without positional codes. All fill the same Module that training or imported weights would
+fill, and nothing else: what the model computes is Eq. (5)–(8) and its FFN.
 """
 
 from ...model.transformer import SingleLayerTransformer

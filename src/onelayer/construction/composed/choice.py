@@ -1,0 +1,86 @@
+"""Composed or not: the certified layer with fewer parameters, without paying twice.
+
+A composed layer is tried first where fewer variables interact in its inner functions than in the formula. Once it is
+certified, heads alone get as much time again, for as many units as take fewer parameters. Otherwise heads alone are tried
+first, and a composed layer only if they fail.
+"""
+
+from dataclasses import replace
+
+from ...common.budget import Budget
+from ...formula import to_text
+from ...formula.additive import components, links_of
+from ...layer.assemble.composed import composed_config
+from ...layer.composed import ComposedLayer
+from ...model.config import LayerConfig
+from ...proof.decision import PROOF_SECONDS
+from ..fitted_groups import config_of
+from ..polished.layer import polished
+from ..polished.refine import refined
+from ..polished.why_not import explain_failure
+from ..request import Certify, Found, Request
+from .layer import Lane, composed_layer, lanes_of
+
+AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
+LEAST_SECONDS = 1.0  # for it
+
+
+def fewest_units(request: Request, certify: Certify) -> Found:
+    """The method "polished": the layer with the fewest parameters that is certified."""
+    lanes = lanes_of(request)
+    helps = lanes is not None and max(lane.term.interacting for lane in lanes) < _interacting(request)
+    first = _composed(request, lanes, certify) if lanes and helps else None
+    if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":
+        assert isinstance(first.layer, ComposedLayer)
+        again = max(AS_LONG_AGAIN * request.budget.elapsed, request.budget.elapsed + LEAST_SECONDS)
+        shorter = replace(request, budget=request.budget.up_to(again))
+        candidates = polished(shorter, config_of_composed(request, first.layer).parameter_count)
+        if not candidates or candidates[0].observed > candidates[0].goal:
+            return first
+        best = refined(candidates[:1], certify)
+        return _heads_alone(best) if best.certificate.verdict == "CERTIFIED" else first
+    best = refined(polished(request), certify)
+    if best.certificate.verdict != "CERTIFIED" and lanes and not helps and not request.budget.over():
+        second = _composed(request, lanes, certify)
+        if second is not None and second.certificate is not None and second.certificate.verdict == "CERTIFIED":
+            return second
+    return _heads_alone(best)
+
+
+def _heads_alone(best) -> Found:  # type: ignore[no-untyped-def]
+    return Found(best.layer, best.candidate.remainder.frame, best.certificate, notes=explain_failure(best))
+
+
+def _interacting(request: Request) -> int:
+    """The largest number of variables that interact in the formula."""
+    assert request.target.formula is not None
+    return max(map(len, components(links_of(request.target.formula))), default=0)
+
+
+def _composed(request: Request, lanes: list[Lane], certify: Certify) -> Found | None:
+    """The composed layer with its certificate."""
+    layer = composed_layer(request, lanes)
+    if layer is None:
+        return None
+    certificate = certify(request, layer, request.frame, Budget(min(PROOF_SECONDS, request.budget.left)))
+    return Found(layer, request.frame, certificate, notes=_story(request, lanes))
+
+
+def _story(request: Request, lanes: list[Lane]) -> tuple[str, ...]:
+    """What attention computes, and what the network makes of it."""
+    assert request.target.formula is not None
+    names, told = request.target.formula.names, list[str]()
+    for lane in lanes:
+        inner = to_text(lane.term.inner, names)
+        if not lane.term.plain:
+            outer, pieces = to_text(lane.term.outer, ("u",)), len(lane.curve.knots) - 1
+            told.append(f"attention computes u = {inner}, the network {outer}: a polyline of {pieces} pieces")
+        else:
+            told.append(f"attention computes {inner}, which is added")
+    return tuple(told)
+
+
+def config_of_composed(request: Request, layer: ComposedLayer) -> LayerConfig:
+    """The shape of the Transformer that a composed layer becomes."""
+    inner = config_of(request.target.inner(request.target.formula.outputs[0]), layer.inner)  # type: ignore[union-attr]
+    return composed_config(inner, len(layer.knots), layer.outputs)
