@@ -71,6 +71,9 @@ class Evidence:
     truncation: float | None = None
     rounding: float | None = None
     kinks: float | None = None
+    lanes: tuple[dict[str, Any], ...] | None = (
+        None  # of a composed layer: output, inner, outer, shift and bound of each
+    )
     left: int | None = None
     dropped_at_jumps: int | None = None
     order: int | None = None

@@ -9,13 +9,14 @@ comparing A with inner functions of f at points; a wrong guess gives a large bou
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..common.budget import Budget
 from ..common.outward import UP, UP_FEW, U
-from ..formula import Formula, enclose, evaluate, interval
+from ..formula import Formula, enclose, evaluate, interval, to_text
 from ..formula.additive import additive_terms
 from ..formula.composition import Bounds, Composition, Way, ways
 from ..formula.composition import U as OUTER
@@ -84,7 +85,14 @@ def prove(reading: Reading, network: Network, claim: Claim, budget: Budget, how:
         sizes[lane.output] += ball.magnitude()
     adding = 2 * (len(lanes) + 2) * U * sizes  # what rounding does to these sums here
     bound = float((np.abs(ends).max(axis=1) + rounding + adding).max()) * UP_FEW
-    return Proof(bound, _evidence(inner, float(rounding.max())), inner[0].assumptions)
+    told = tuple(_told(lane, proof.bound, target.formula.names) for lane, proof in zip(lanes, inner, strict=True))
+    return Proof(bound, _evidence(inner, float(rounding.max())) | Evidence(lanes=told), inner[0].assumptions)
+
+
+def _told(lane: Lane, bound: float, names: tuple[str, ...]) -> dict[str, Any]:
+    """A lane for the certificate: the stream holds inner − shift within the bound, and the output adds outer(inner)."""
+    inner, outer = to_text(lane.term.inner, names), to_text(lane.term.outer, ("u",))
+    return {"output": lane.output, "inner": inner, "outer": outer, "shift": lane.shift, "bound": bound}
 
 
 def _evidence(proofs: list[Proof], rounding: float) -> Evidence:

@@ -75,7 +75,7 @@ def composed_layer(request: Request, lanes: list[Lane]) -> ComposedLayer | None:
             return None
         parts.append(placed(best.layer, position, len(lanes)))
     relus = [lane.relus for lane in lanes]
-    bias = torch.zeros(request.target.outputs, dtype=torch.float64)
+    bias = _constants(request, lanes)
     values = list[Tensor]()
     for lane, (_, factors, constant) in zip(lanes, relus, strict=True):
         bias[lane.output] += constant
@@ -87,6 +87,19 @@ def composed_layer(request: Request, lanes: list[Lane]) -> ComposedLayer | None:
         values=torch.cat(values),
         bias=bias,
     )
+
+
+def _constants(request: Request, lanes: list[Lane]) -> Tensor:
+    """What the terms without variables add to every output that has no plain lane."""
+    target = request.target
+    assert target.formula is not None
+    bias = torch.zeros(target.outputs, dtype=torch.float64)
+    for output, tree in enumerate(target.formula.outputs):
+        if not any(lane.output == output and lane.term.plain for lane in lanes):
+            alone = sum_of([term for term in additive_terms(tree) if not variables(term)])
+            formula = Formula("", target.formula.names, (alone,))
+            bias[output] = float(np.asarray(evaluate(formula, np.zeros((1, target.dimension))))[0, 0])
+    return bias
 
 
 def lanes_of(request: Request) -> list[Lane] | None:
