@@ -38,20 +38,21 @@ class Polyline:
 
 def samples_of(h: Outer, low: float, high: float, error: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Points u with h(u), crowded where h bends: between them chords are off by less than error/FINE; None if h is not finite."""
-    u = np.linspace(*(_end(h, end, (low + high) / 2) for end in (low, high)), FIRST_POINTS)
+    middle = (low + high) / 2
+    u = np.linspace(_end(h, low, middle), _end(h, high, middle), FIRST_POINTS)
     y = h(u)
     done = np.zeros(len(u) - 1, dtype=bool)
     for _ in range(DEPTH):
-        middle = (u[:-1] + u[1:]) / 2
-        at = h(middle)
-        wide = ~done & (np.abs(at - (y[:-1] + y[1:]) / 2) > error / FINE) & (middle > u[:-1]) & (middle < u[1:])
+        between = (u[:-1] + u[1:]) / 2
+        at = h(between)
+        wide = ~done & (np.abs(at - (y[:-1] + y[1:]) / 2) > error / FINE) & (between > u[:-1]) & (between < u[1:])
         if not (np.isfinite(y).all() and np.isfinite(at).all()):
             return None
         if not wide.any():
             break
-        order = np.argsort(np.concatenate([u, middle[wide]]), kind="stable")
-        grown, values = np.concatenate([u, middle[wide]])[order], np.concatenate([y, at[wide]])[order]
-        fresh = np.isin(grown[:-1], u[:-1][wide]) | np.isin(grown[:-1], middle[wide])
+        order = np.argsort(np.concatenate([u, between[wide]]), kind="stable")
+        grown, values = np.concatenate([u, between[wide]])[order], np.concatenate([y, at[wide]])[order]
+        fresh = np.isin(grown[:-1], u[:-1][wide]) | np.isin(grown[:-1], between[wide])
         u, y, done = grown, values, ~fresh
         if len(u) > 50_000:
             return None
