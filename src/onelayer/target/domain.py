@@ -50,16 +50,25 @@ class Domain:
         low, high = np.array(self.lower), np.array(self.upper)
         return np.clip((x - low) / (high - low), 0.0, 1.0)
 
+    def nearest(
+        self, x: Float[np.ndarray, "point coordinate"], single: bool = False
+    ) -> Float[np.ndarray, "point coordinate"]:
+        """The nearest points of the box; if `single`, float32 numbers near them, inside the box where it has any."""
+        low, high = np.array(self.lower), np.array(self.upper)
+        x = np.clip(x, low, high)
+        if not single:
+            return x
+        with np.errstate(over="ignore"):
+            near = x.astype(np.float32)
+            near = np.where(near > high, np.nextafter(near, np.float32(-np.inf)), near)
+            near = np.where(near < low, np.nextafter(near, np.float32(np.inf)), near)
+        return near.astype(np.float64)
+
     def representable(
         self, x: Float[np.ndarray, "point coordinate"], single: bool
     ) -> Float[np.ndarray, "inside coordinate"]:
         """The points that lie in the domain; if `single`, first moved to float32 numbers near them, inside the box."""
-        if single:
-            with np.errstate(over="ignore"):
-                near = x.astype(np.float32)
-                near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
-                near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
-            x = near.astype(np.float64)
+        x = self.nearest(x, single) if single else x
         return x[self.contains(x)]
 
     def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
