@@ -31,7 +31,7 @@ from ..training.recipe import Recipe
 from ..training.start import StartingLayer, prepare
 from .matched_size import layer_size
 from .peers import PEERS, Peer
-from .peers.task import Function, observed_error, held_out_points
+from .peers.task import Function, held_out_points, observed_error
 
 PILOT_STEPS = 60  # to measure how long a step takes
 SEEDS = 2  # from which a layer of a given size is trained: small ones depend on luck
