@@ -22,16 +22,17 @@ MOST_COORDINATES = 16  # moved alone in one round: random ones where there are m
 
 Points = Float[np.ndarray, "point coordinate"]
 Errors = Float[np.ndarray, " point"]
+Worst = tuple[Float[np.ndarray, "kept coordinate"], Float[np.ndarray, " kept"]]
 
 
 def ascend(
-    errors_at: Callable[[Points], Errors],
+    errors_at: Callable[[np.ndarray], np.ndarray],
     points: Points,
     errors: Errors,
     domain: Domain,
     seed: int = 0,
     single: bool = False,
-) -> tuple[Points, Errors]:
+) -> Worst:
     """(points, their errors), worst first, found by climbing from the worst of the given points.
 
     `errors_at` is called twice a round with points of the box, float32 numbers if `single`; it answers −∞ where a point does
@@ -56,7 +57,7 @@ def ascend(
     return worst_first(points, errors, len(points))
 
 
-def worst_first(points: Points, errors: Errors, count: int) -> tuple[Points, Errors]:
+def worst_first(points: Points, errors: Errors, count: int) -> Worst:
     """At most `count` different points, those with the largest errors, in falling order."""
     order = np.argsort(-errors, kind="stable")[: 4 * count]
     _, first = np.unique(points[order], axis=0, return_index=True)

@@ -42,11 +42,11 @@ def _snapped(x: Tensor, generator: torch.Generator) -> Tensor:
     # any regular subset of Sobol indices lies in one corner of the cube: taking it away would leave a hole
     which = torch.randperm(count, generator=generator)[:snapped]
     x[which, face] = side
-    if dimension > 2:  # up to D − 2 coordinates more: those whose random rank is below the number to move
-        moved = torch.randint(0, dimension - 1, (snapped, 1), generator=generator)
-        rank = torch.rand(snapped, dimension, generator=generator).argsort(dim=1).argsort(dim=1)
+    if dimension > 2:  # more coordinates than this one: those that are first in a random order which it leads
+        order = torch.rand(snapped, dimension, generator=generator).scatter_(1, face[:, None], -1.0)
+        moved = torch.randint(1, dimension, (snapped, 1), generator=generator)
         sides = torch.randint(0, 2, (snapped, dimension), generator=generator).to(x.dtype)
-        x[which] = torch.where(rank < moved, sides, x[which])
+        x[which] = torch.where(order.argsort(dim=1).argsort(dim=1) < moved, sides, x[which])
     return x
 
 
