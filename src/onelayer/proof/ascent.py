@@ -3,7 +3,7 @@
 In many variables random points miss the largest error, which mostly lies on a face, an edge or a corner of the box. A round
 has two batches. The first moves each coordinate of each point alone: two steps either way, and to both ends of its side. The
 second makes the best of these moves together: the best one, the best two, …, all of them, and all of them with other
-lengths. From round to round steps become shorter and points fewer.
+lengths; and random moves of all sizes, which find narrow ridges. From round to round steps become shorter and points fewer.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,8 @@ STARTS, LEAST_KEPT = 80, 20  # points in the first round, half as many in the ne
 FIRST_STEP, SHORTER = 0.3, 0.4  # share of the sides; factor from round to round
 STEPS = (1.0, 0.2, -0.2, -1.0)  # times the step of the round
 LENGTHS = (0.25, 0.5, 2.0, 4.0)  # of the move along all coordinates
+RANDOM_MOVES = 12  # of each point
+RANDOM_SIZES = (-7.0, -1.0)  # powers of ten of the sides, evenly
 MOST_COORDINATES = 16  # moved alone in one round: random ones where there are more
 
 Points = Float[np.ndarray, "point coordinate"]
@@ -43,7 +45,11 @@ def ascend(
         points, errors = worst_first(points, errors, max(STARTS >> turn, LEAST_KEPT))
         alone, seen = points, errors
         for joint in (False, True):
-            tried = _joint_moves(points, errors, alone, seen) if joint else _single_moves(points, domain, step, rng)
+            if joint:
+                moved = (_joint_moves(points, errors, alone, seen), _random_moves(points, domain, rng))
+                tried = np.concatenate(moved, axis=1)
+            else:
+                tried = _single_moves(points, domain, step, rng)
             placed = domain.nearest(tried.reshape(-1, D), single)
             found = errors_at(placed)
             if np.isnan(found).any():
@@ -88,3 +94,9 @@ def _joint_moves(points: Points, errors: Errors, alone: np.ndarray, seen: np.nda
     together = np.where(made, goal[:, None], points[:, None])
     stretched = points[:, None] + np.array(LENGTHS)[:, None] * (goal - points)[:, None]
     return np.concatenate([together, stretched], axis=1)
+
+
+def _random_moves(points: Points, domain: Domain, rng: np.random.Generator) -> np.ndarray:
+    """Each point with all coordinates moved a little, [point, trial, coordinate]."""
+    sizes = 10 ** rng.uniform(*RANDOM_SIZES, size=(len(points), RANDOM_MOVES, 1))
+    return points[:, None] + sizes * domain.sides * rng.normal(size=(len(points), RANDOM_MOVES, domain.dimension))
