@@ -1,6 +1,7 @@
 """What other approximators reach with as many parameters. `python benchmarks/measure/peers.py --target franke --parameters 700`
 
-All are fitted to the same samples and judged on one independent dense test set; both include faces and corners.
+All are fitted to the same samples and judged on one independent dense test set, and uphill from their
+own worst points of it; both sets include faces and corners.
 Parameters are all stored numbers, within ±10 % of the budget. Trained peers stop when their time is up: they are capped, not
 converged.
 """

@@ -5,8 +5,8 @@
     warm-started     the constructed layer, trained further
     peers            stock Transformer, perceptrons, KAN, random features, Chebyshev interpolation (`peers`)
 
-All are judged at the same dense test points, faces and corners included. Seconds are processor seconds. Only a
-certificate is a bound; all other errors are observed.
+All are judged at the same dense test points, faces and corners included, and each at the points that an ascent from its own
+worst ones finds. Seconds are processor seconds. Only a certificate is a bound; all other errors are observed.
 """
 
 import math
@@ -31,7 +31,7 @@ from ..training.recipe import Recipe
 from ..training.start import StartingLayer, prepare
 from .matched_size import layer_size
 from .peers import PEERS, Peer
-from .peers.task import TEST_POINTS, TEST_SEED, Function
+from .peers.task import Function, held_out_points, observed_error
 
 PILOT_STEPS = 60  # to measure how long a step takes
 SEEDS = 2  # from which a layer of a given size is trained: small ones depend on luck
@@ -140,9 +140,7 @@ def compare(
     started = time.process_time()
     built = build(target, tolerance=tolerance, seed=seed)
     spent = time.process_time() - started
-    test = target.domain.points(fitting_points(TEST_POINTS, target.dimension, TEST_SEED).numpy())
-    test = test[target.domain.contains(test)]
-    contest = _Contest(target, test, built.parameters, tolerance, seed, seconds, prove)
+    contest = _Contest(target, held_out_points(target), built.parameters, tolerance, seed, seconds, prove)
     entrants, grown, sampled = list[Entrant](), list[Entrant](), list[Entrant]()
     first = Entrant("constructed", "constructed", built.parameters, spent, bound=built.certificate.bound)
     entrants.append(contest.judged(first, built))
@@ -179,8 +177,8 @@ class _Contest:
         y = np.asarray(function(self.points), dtype=np.float64).reshape(len(self.points), -1)
         rate = len(self.points) / max(time.process_time() - started, 1e-9)
         errors = np.abs(y - self.target(self.points))
-        largest = float(errors.max()) if np.isfinite(errors).all() else math.inf
         rmse = float(np.sqrt(np.square(errors).mean()))
+        largest = observed_error(function, self.target)
         return replace(entrant, observed=largest, rmse=rmse, points_per_second=rate)
 
     def trained(self, optimizer: str) -> Entrant:

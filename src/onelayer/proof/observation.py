@@ -1,7 +1,8 @@
-"""The observed error: the largest |T − f| found at sampled points. It proves nothing.
+"""The observed error: the largest |T − f| found at points that were looked at. It proves nothing.
 
-A function is evaluated at fresh random points. Data are known at the samples alone: their observed error is the largest one
-at the held-out samples, less the declared error of their values.
+A function is evaluated at fresh random points, a third of them on faces of every dimension, and at the corners; then the worst
+ones are followed uphill (`ascent`). Data are known at the samples alone: their observed error is the largest one at the
+held-out samples, less the declared error of their values.
 """
 
 import math
@@ -14,13 +15,15 @@ from ..common.errors import InputError
 from ..target.declared import require_obeyed
 from ..target.envelope import RANDOM_POINTS
 from ..target.margin import in_scope
-from ..target.points import uniform_points
+from ..target.points import judging_points
 from ..target.samples import Data
 from ..target.target import Target
+from .ascent import ascend, worst_first
 from .certificate import Evidence
 
 OBSERVED_POINTS = 20_000
-WORST_KEPT = 40  # worst points around which the search continues
+WORST_KEPT = 40  # worst points that are returned
+APART = 0.01  # share of the sides: how far they are from each other
 
 Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] → [point, outputs]
 
@@ -47,42 +50,77 @@ class Observation:
 
 
 def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floating] = np.float64) -> Observation:
-    """Errors at fresh random points of the domain, corners included, then closer and closer around the worst ones.
+    """Errors at fresh random points of the domain, faces and corners included, then uphill from the worst ones.
 
     Points are numbers of `dtype`, so T gets them exactly. An `answer` whose time is up may cover the first points only.
     A callable whose values contradict what is declared is refused.
     """
     if target.data is not None:
         return _at_samples(answer, target, target.data, seed, dtype)
-    unit = uniform_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy()
-    points = _placed(target.domain.points(unit), target, dtype)
-    if not len(points):
+    unit = judging_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy()
+    points, look = target.domain.nearest(target.domain.points(unit), dtype is np.float32), _Look(answer, target)
+    errors = look(points)
+    if not look.points:
         raise InputError("a domain with points in it", f"none of {OBSERVED_POINTS:,} samples belongs to it", "widen it")
-    rng = np.random.default_rng(seed)
-    largest, count, reach = 0.0, 0, 0.05
-    worst = points[:0]
-    for _ in range(4):
-        answered = answer(points)
-        points = points[: len(answered)]
-        values = target(points)
+    return look.upward(points, errors, seed, dtype)
+
+
+def observe_from(answer: Answer, target: Target, points: np.ndarray) -> Observation:
+    """Errors at these points of the domain, then uphill from the worst ones: what is judged at the same points is comparable."""
+    look = _Look(answer, target)
+    return look.upward(points, look(points), 0, np.float64)
+
+
+@dataclass
+class _Look:
+    """Errors at points, which are counted."""
+
+    answer: Answer
+    target: Target
+    points: int = 0
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """|T − f|; −∞ where a point is out of scope or time was up, NaN where T is not finite."""
+        target, errors = self.target, np.full(len(x), -math.inf)
+        asked = np.flatnonzero(in_scope(target, x))
+        if not len(asked):
+            return errors
+        answered = self.answer(x[asked])
+        asked = asked[: len(answered)]
+        values = target(x[asked])
         if target.function is not None and target.declared is not None:
-            require_obeyed(target, target.declared, points, values)
-        errors = np.abs(answered.reshape(len(points), -1) - values).max(axis=1)
-        count += len(points)
-        if not np.isfinite(errors).all():
-            return Observation(math.nan, count, points[~np.isfinite(errors)][:1])
-        largest = max(largest, float(errors.max()))
-        worst = points[np.argsort(-errors)[:WORST_KEPT]]
-        steps = rng.normal(size=(25 * len(worst), target.dimension))
-        around = np.repeat(worst, 25, axis=0) + reach * target.domain.sides * steps
-        around = np.clip(around, target.domain.lower, target.domain.upper)
-        points = np.concatenate([worst, _placed(around, target, dtype)])
-        reach /= 5
-    exact, _ = target.values_with_error(worst)  # the worst points once more, with f as exact as possible
-    answered = answer(worst)
-    exact = exact[: len(answered)]
-    largest = max(largest, float(np.abs(answered.reshape(len(exact), -1) - exact).max()))
-    return Observation(largest, count, worst)
+            require_obeyed(target, target.declared, x[asked], values)
+        found = np.abs(answered.reshape(len(asked), -1) - values).max(axis=1)
+        self.points += len(asked)
+        errors[asked] = np.where(np.isfinite(found), found, math.nan)
+        return errors
+
+    def upward(self, points: np.ndarray, errors: np.ndarray, seed: int, dtype: type[np.floating]) -> Observation:
+        """The largest error, after an ascent from these points."""
+        if not np.isnan(errors).any():
+            points, errors = points[np.isfinite(errors)], errors[np.isfinite(errors)]
+            climbed = ascend(self, points, errors, self.target.domain, seed, dtype is np.float32)
+            points, errors = (np.concatenate(pair) for pair in zip(climbed, (points, errors), strict=True))
+        if np.isnan(errors).any():
+            return Observation(math.nan, self.points, points[np.isnan(errors)][:1])
+        worst, errors = _apart(*worst_first(points, errors, 10 * WORST_KEPT), self.target)
+        exact, _ = self.target.values_with_error(worst)  # the worst points once more, with f as exact as possible
+        answered = self.answer(worst)
+        exact = exact[: len(answered)]
+        largest = max(float(errors[0]), float(np.abs(answered.reshape(len(exact), -1) - exact).max()))
+        return Observation(largest, self.points, worst)
+
+
+def _apart(points: np.ndarray, errors: np.ndarray, target: Target) -> tuple[np.ndarray, np.ndarray]:
+    """The first points, and their errors, that are not close to one before."""
+    kept: list[int] = []
+    for i, point in enumerate(points):
+        near = (np.abs(points[kept] - point) < APART * target.domain.sides).all(axis=1)
+        if not near.any():
+            kept.append(i)
+        if len(kept) == WORST_KEPT:
+            break
+    return points[kept], errors[kept]
 
 
 def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: type[np.floating]) -> Observation:
@@ -98,8 +136,9 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
     evidence = Evidence(samples=len(data), held_out=len(held), fitted_error=fitted)
     possible = 0.0
     if target.envelope is not None:
-        unit = uniform_points(RANDOM_POINTS, target.dimension, 1_000_003 + seed).numpy()
-        points = _placed(target.domain.points(unit), target, dtype)
+        unit = judging_points(RANDOM_POINTS, target.dimension, 1_000_003 + seed).numpy()
+        points = target.domain.nearest(target.domain.points(unit), dtype is np.float32)
+        points = points[in_scope(target, points)]
         values, radius = target.envelope(points)
         apart = np.abs(answer(points).reshape(len(points), -1) - values) + radius
         if np.isfinite(apart).all():
@@ -107,9 +146,3 @@ def _at_samples(answer: Answer, target: Target, data: Data, seed: int, dtype: ty
             evidence |= Evidence(possible_error=possible, left_open=target.uncertainty)
     worst = x[np.argsort(-errors)[:WORST_KEPT]]
     return Observation(largest, len(held), worst, fitted, possible, evidence)
-
-
-def _placed(points: np.ndarray, target: Target, dtype: type[np.floating]) -> np.ndarray:
-    """The points that are in scope, as numbers of `dtype`."""
-    rounded = points.astype(dtype).astype(np.float64)
-    return rounded[in_scope(target, rounded)]

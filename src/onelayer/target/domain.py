@@ -50,17 +50,27 @@ class Domain:
         low, high = np.array(self.lower), np.array(self.upper)
         return np.clip((x - low) / (high - low), 0.0, 1.0)
 
+    def nearest(
+        self, x: Float[np.ndarray, "point coordinate"], single: bool = False
+    ) -> Float[np.ndarray, "point coordinate"]:
+        """The nearest points of the box; if `single`, float32 numbers near them, inside the box where it has any."""
+        inside = np.clip(x, np.array(self.lower), np.array(self.upper))
+        return self._single(inside) if single else inside
+
     def representable(
         self, x: Float[np.ndarray, "point coordinate"], single: bool
     ) -> Float[np.ndarray, "inside coordinate"]:
         """The points that lie in the domain; if `single`, first moved to float32 numbers near them, inside the box."""
-        if single:
-            with np.errstate(over="ignore"):
-                near = x.astype(np.float32)
-                near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
-                near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
-            x = near.astype(np.float64)
+        x = self._single(x) if single else x
         return x[self.contains(x)]
+
+    def _single(self, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point coordinate"]:
+        """float32 numbers near the points, the next one inward where rounding leaves the box."""
+        with np.errstate(over="ignore"):
+            near = x.astype(np.float32)
+            near = np.where(near > np.array(self.upper), np.nextafter(near, np.float32(-np.inf)), near)
+            near = np.where(near < np.array(self.lower), np.nextafter(near, np.float32(np.inf)), near)
+        return near.astype(np.float64)
 
     def contains(self, x: Float[np.ndarray, "point coordinate"]) -> Bool[np.ndarray, " point"]:
         """Which points lie in the domain: in the box, and where the condition holds (as floats evaluate it)."""

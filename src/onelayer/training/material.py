@@ -1,6 +1,6 @@
 """Material: what a layer is trained on and validated with, from a function or from samples (numbers or labels, noisy or not).
 
-A function is sampled on its domain, faces and corners included; it is validated at other points. Given samples are split by
+A function is sampled on its domain, faces and corners included; it is validated at other such points. Given samples are split by
 the seed; those held out are never trained on. Inputs are not rescaled here: the layer's embedding normalises them.
 """
 
@@ -17,7 +17,7 @@ from ..common.checks import is_whole, require_whole
 from ..common.errors import InputError
 from ..common.numbers import counted
 from ..target.domain import Domain
-from ..target.points import fitting_points, uniform_points
+from ..target.points import fitting_points, judging_points
 from ..target.samples import read_samples, read_weights
 from ..target.target import Target, target_of
 from .recipe import LARGEST_COUNT, Recipe
@@ -90,7 +90,7 @@ def material_of(
         return torch.from_numpy(points).reshape(-1, n, d), torch.from_numpy(target(points))
 
     x, y = drawn(fitting_points(samples or SAMPLES, target.dimension, recipe.seed))
-    held_x, held_y = drawn(uniform_points(HELD_OUT, target.dimension, 10_000_019 + recipe.seed))
+    held_x, held_y = drawn(judging_points(HELD_OUT, target.dimension, 10_000_019 + recipe.seed))
     if not len(x) or not len(held_x):
         raise InputError("a domain with points in it", "none among the samples", "widen it")
     return Material(x, y, held_x, held_y, target.domain, target.shape, target.output_shape, target)

@@ -187,7 +187,8 @@ def _points_in(target: Target, group: tuple[int, ...], box: Box, seed: int) -> n
         return None
     rng = np.random.default_rng(seed)
     lower, upper = np.array(box.lower), np.array(box.upper)
-    own = lower + (upper - lower) * rng.random((POINTS_PER_BOX, len(lower)))
+    unit = np.clip(1.5 * rng.random((POINTS_PER_BOX, len(lower))) - 0.25, 0.0, 1.0)  # a third of the numbers at ends
+    own = lower + (upper - lower) * unit
     points = np.tile(target.domain.points(np.full((1, target.dimension), 0.5)), (len(own), 1))
     points[:, [box.coordinates[i] for i in pick]] = own[:, pick]
     return points

@@ -13,7 +13,7 @@ from ...common.progress import Progress
 from ...pipeline import build
 from ...target.callables import Batched
 from ...target.determinism import require_same_twice
-from ...target.points import uniform_points
+from ...target.points import judging_points
 from ...target.samples import numbers_of
 from ..descent import train
 from ..recipe import Recipe
@@ -38,7 +38,7 @@ def judge_built(teacher: Any, found: Approximation) -> Distillation:
     if own is None or own.function is not teacher:
         change = "build it: ol.build(teacher, domain, tolerance)"
         raise InputError("an approximation of the teacher itself", f"one of {found.target_text[:80]}", change)
-    points = found.domain.points(uniform_points(JUDGED, found.domain.dimension, 77).numpy())
+    points = found.domain.points(judging_points(JUDGED, found.domain.dimension, 77).numpy())
     points = points[found.domain.contains(points)]
     if not len(points):
         raise InputError("a domain with points in it", f"none among {JUDGED:,}", "widen it")

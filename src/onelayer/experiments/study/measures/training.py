@@ -22,7 +22,7 @@ SIZES = ("heads", "width", "d_model")
     samples=0, dtype="float32", seed=0,
 )  # fmt: skip
 def train(point: Point) -> Result:
-    """A layer trained on a target: observed error at test points with faces and corners, held-out RMSE, steps, seconds.
+    """A layer trained on a target: observed error (faces, corners and an ascent included), held-out RMSE, steps, seconds.
 
     `budget` above 0 chooses heads, width and d_model for this many parameters (±10 %); `samples` above 0 is the number of
     samples to learn from; `rate` above 0 replaces the optimiser's default.
