@@ -95,13 +95,14 @@ def test_no_lane_of_gates_can_be_left_out(layout, D, m):
     model = assemble(layer, frame(D), outputs, layout)
     c, lanes = model.config, D + 1
     assert c.d_model == (max(lanes, m) if layout == "token" else lanes + m + outputs.width)
-    assert c.d_k == 1 and c.d_v == m and c.special_tokens == 1 and c.heads == layer.units
+    assert (c.d_k, c.d_v, c.special_tokens, c.heads) == (1, m, 1, layer.units)
     assert c.ffn_width == (2 * m if layout == "token" else m)
     assert torch.linalg.matrix_rank(model.W_K[:, :lanes, 0]) == lanes
     assert torch.linalg.matrix_rank(model.W_V[:, :lanes].transpose(1, 2).flatten(0, 1)) == lanes
     tokens = torch.cat([model.P, model.S, model.W_E])  # the directions in which tokens differ
     assert torch.linalg.matrix_rank(tokens[:, :lanes]) == lanes
-    assert (model.W_1 != 0).any(dim=0).all() and (model.W_2 != 0).any(dim=1).all()
+    assert (model.W_1 != 0).any(dim=0).all()
+    assert (model.W_2 != 0).any(dim=1).all()
 
 
 @pytest.mark.parametrize(("D", "groups", "linear"), [(1, 1, True), (2, 1, False), (3, 1, True), (3, 3, True)])

@@ -98,7 +98,9 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerCo
             layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
         )
     counts = {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
-    return gate_config(layer.dimension, outputs_of(target), layout, **counts, plain=layer.plain, anchored=not layer.spares_anchor)
+    return gate_config(
+        layer.dimension, outputs_of(target), layout, **counts, plain=layer.plain, anchored=not layer.spares_anchor
+    )
 
 
 def single_rounding(layer: Layer, enough: float) -> float:

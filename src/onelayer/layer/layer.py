@@ -67,7 +67,7 @@ class GateLayer(_Common):
         Plain gates keep their one value on the anchor, and centred gates all of them, which round less. Reads need no anchor.
         """
         relative = (self.gate_values[:, 1:-1].eq(0).all(dim=-1) & self.gates.kept).any(dim=1)
-        return not len(self.maxima) and (not len(self.gates) or not self.plain and bool(relative.all()))
+        return not len(self.maxima) and (not len(self.gates) or (not self.plain and bool(relative.all())))
 
     def restricted(self, columns: slice) -> "GateLayer":
         """The same heads, some of the outputs."""

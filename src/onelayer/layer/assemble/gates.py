@@ -131,9 +131,7 @@ def _relative_to_anchor(layer: GateLayer, speck: float) -> GateLayer:
     return replace(layer, gate_values=values, bias=layer.bias + moved.sum(dim=0))
 
 
-def _keys(
-    layer: GateLayer, reads: list[int], constant: bool, anchor_at: float = 0.0
-) -> tuple[Tensor, Tensor, Tensor]:
+def _keys(layer: GateLayer, reads: list[int], constant: bool, anchor_at: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """Keys of all heads over (x, codes, anchor), and bounds on the largest kept score: at least `lowest`, at most `highest`.
 
     A key's weight on x is shared by all tokens, masked ones included: hence the |β|·EDGE in their offsets. An anchor with
