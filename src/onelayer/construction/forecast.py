@@ -138,6 +138,6 @@ def _config(
         sizes = [len(g) for g in groups]
         return memory_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
     units = sum(counts) + (kinks.units if kinks else 0)
-    sizes = {"units": units, "reads": reads, "hinges": hinges}
+    numbers = {"units": units, "reads": reads, "hinges": hinges}
     anchored = isinstance(kinks, GateLayer) and not kinks.spares_anchor
-    return gate_config(target.dimension, outputs_of(target), layout, **sizes, plain=False, anchored=anchored)
+    return gate_config(target.dimension, outputs_of(target), layout, **numbers, plain=False, anchored=anchored)

@@ -95,14 +95,12 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
             write_identity(model, outputs.width, torch.zeros(outputs.width, dtype=torch.float64))
             return model
         speck, B = 0.0, bound_of_outputs(layer)
-        if anchored:
-            model.S[0, 1 + D] = 1.0
+        if anchored or layout == "wide":
             model.W_Q[:, 1:before, 0] = 1.0
-        elif layout == "token":
+            model.S[0, 1 + D : before] = 1.0
+        else:
             speck = model.S[0, X] = SPECK
             model.W_Q[:, X, 0] = 1 / SPECK
-        else:
-            model.W_Q[:, 1:before, 0] = 1.0
         layer = layer if anchored else _relative_to_anchor(layer, speck)
         keys, _, _ = _keys(layer, reads, constant=False, anchor_at=speck)
         values, out = _values(layer, reads, d_v, constant=False)
