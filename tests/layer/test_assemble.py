@@ -33,6 +33,17 @@ def random_scalar_layer(D, m, seed, *, full=True, sharp=30.0, hinges=0):
     )  # fmt: skip
 
 
+def relative_layer(D, m, seed, *, units=12, sharp=30.0, masked=True):
+    """Gates alone, each with a token of value 0, which is how values are solved for."""
+    g = generator(seed)
+    kept = torch.rand(units, D, generator=g) < (0.7 if masked else 1.1)
+    kept[torch.arange(units), torch.arange(units) % D] = True
+    values = normal(units, D + 2, m, g=g)
+    values[torch.arange(units), 1 + torch.arange(units) % D] = 0.0
+    gates = Gates(normal(units, g=g) * sharp, normal(units, D, g=g) / 2, kept)
+    return gate_layer(normal(m, g=g), D, (gates, values), linear=normal(D, m, g=g) if seed % 2 else None)
+
+
 def frame(D):
     return Frame(tuple(0.5 + j for j in range(D)), tuple(1 / (1 + j) for j in range(D)))
 
@@ -60,6 +71,52 @@ def test_all_layouts_compute_the_layer(D, width, full, seed, sharp):
     for layout in ("token", "wide", "heads"):
         got = run(assemble(layer, frame(D), outputs, layout), x, outputs, layout)
         torch.testing.assert_close(got, expected, rtol=1e-11, atol=1e-13 * sharp + 1e-12)
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 50), st.sampled_from([1.0, 30.0, 1e4]))
+def test_an_anchor_without_a_lane_computes_the_layer(D, width, seed, sharp):
+    places = 1 + seed % D
+    layer = relative_layer(D, places * width, seed, sharp=sharp)
+    outputs = Outputs(places, width, tuple(range(places)))
+    x = points(D)
+    expected = layer(frame(D)(x))
+    for layout in ("token", "wide", "heads"):
+        got = run(assemble(layer, frame(D), outputs, layout), x, outputs, layout)
+        torch.testing.assert_close(got, expected, rtol=1e-11, atol=1e-12 * sharp + 1e-11)
+
+
+@pytest.mark.parametrize("layout", ["token", "wide"])
+@pytest.mark.parametrize(("D", "m"), [(1, 1), (2, 1), (2, 3), (3, 2), (4, 4)])
+def test_no_lane_of_gates_can_be_left_out(layout, D, m):
+    """Keys and values of as many heads as lanes are linearly independent: no smaller stream could hold them."""
+    layer = relative_layer(D, m, 2)
+    places = min(D, m) if layout == "wide" else 1
+    outputs = Outputs(places, m // places, tuple(range(places))) if m % places == 0 else Outputs(1, m, (0,))
+    model = assemble(layer, frame(D), outputs, layout)
+    c, lanes = model.config, D + 1
+    assert c.d_model == (max(lanes, m) if layout == "token" else lanes + m + outputs.width)
+    assert (c.d_k, c.d_v, c.special_tokens, c.heads) == (1, m, 1, layer.units)
+    assert c.ffn_width == (2 * m if layout == "token" else m)
+    assert torch.linalg.matrix_rank(model.W_K[:, :lanes, 0]) == lanes
+    assert torch.linalg.matrix_rank(model.W_V[:, :lanes].transpose(1, 2).flatten(0, 1)) == lanes
+    tokens = torch.cat([model.P, model.S, model.W_E])  # the directions in which tokens differ
+    assert torch.linalg.matrix_rank(tokens[:, :lanes]) == lanes
+    assert (model.W_1 != 0).any(dim=0).all()
+    assert (model.W_2 != 0).any(dim=1).all()
+
+
+@pytest.mark.parametrize(("D", "groups", "linear"), [(1, 1, True), (2, 1, False), (3, 1, True), (3, 3, True)])
+def test_memory_tokens_hold_nothing_but_keys_biases_and_values(D, groups, linear):
+    g = generator(1)
+    group = torch.arange(12) % groups
+    keys = normal(12, D, g=g) * (torch.arange(D) % groups == group[:, None])
+    memory = (Memory(keys, normal(12, g=g), group), normal(12, 1, g=g))
+    layer = memory_layer(normal(1, g=g), D, memory, linear=normal(D, 1, g=g) if linear else None)
+    model = assemble(layer, frame(D), Outputs(1, 1, (0,)))
+    flags = groups if groups > 1 else 0
+    assert model.S.shape == (12, D + 1 + flags + 1)
+    assert torch.linalg.matrix_rank(model.S) == D + 1 + flags + 1
+    assert (model.config.heads, model.config.ffn_width) == (groups + linear, 2)
 
 
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 50))
@@ -133,7 +190,7 @@ def test_masked_tokens_have_weight_exactly_zero():
     hidden = ~torch.cat([kept, kept[:2]])
     assert (alpha[:, :, :D][:, hidden] == 0).all()
     assert (alpha[:, 3:, D] == 0).all()  # a max-head does not see the anchor
-    assert (alpha[:, :, D + 1] == 0).all()  # nobody sees the output token
+    assert alpha.shape[-1] == D + 1  # the output token is the anchor
     assert torch.equal(alpha[:, 2, D], torch.ones(8, dtype=torch.float64))  # a fully masked gate is the constant 1
 
 

@@ -97,9 +97,10 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerCo
         return memory_config(
             layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
         )
-    plain = not layer.gate_values[:, 1:].any()
     counts = {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
-    return gate_config(layer.dimension, outputs_of(target), layout, **counts, plain=bool(plain))
+    return gate_config(
+        layer.dimension, outputs_of(target), layout, **counts, plain=layer.plain, anchored=not layer.spares_anchor
+    )
 
 
 def single_rounding(layer: Layer, enough: float) -> float:

@@ -14,7 +14,7 @@ from ..common.budget import Budget
 from ..layer.assemble import Layout, outputs_of
 from ..layer.assemble.gates import gate_config
 from ..layer.assemble.memory import memory_config
-from ..layer.layer import Layer
+from ..layer.layer import GateLayer, Layer
 from ..layer.magnitudes import largest_score_of
 from ..model.config import LayerConfig
 from ..target.group_samples import GroupSamples
@@ -138,6 +138,6 @@ def _config(
         sizes = [len(g) for g in groups]
         return memory_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
     units = sum(counts) + (kinks.units if kinks else 0)
-    return gate_config(
-        target.dimension, outputs_of(target), layout, units=units, reads=reads, hinges=hinges, plain=False
-    )
+    numbers = {"units": units, "reads": reads, "hinges": hinges}
+    anchored = isinstance(kinks, GateLayer) and not kinks.spares_anchor
+    return gate_config(target.dimension, outputs_of(target), layout, **numbers, plain=False, anchored=anchored)

@@ -55,6 +55,20 @@ class GateLayer(_Common):
         used = self.linear.ne(0).any(dim=1)
         return list(range(self.dimension)) if len(self.hinges) else used.nonzero().flatten().tolist()
 
+    @property
+    def plain(self) -> bool:
+        """Whether every gate has a value on its anchor only."""
+        return not bool(self.gate_values[:, 1:].any())
+
+    @property
+    def spares_anchor(self) -> bool:
+        """Whether the anchor needs no lane of its own: gates alone, whose values are relative to one of their tokens.
+
+        Plain gates keep their one value on the anchor, and centred gates all of them, which round less. Reads need no anchor.
+        """
+        relative = (self.gate_values[:, 1:-1].eq(0).all(dim=-1) & self.gates.kept).any(dim=1)
+        return not len(self.maxima) and (not len(self.gates) or (not self.plain and bool(relative.all())))
+
     def restricted(self, columns: slice) -> "GateLayer":
         """The same heads, some of the outputs."""
         return replace(

@@ -251,7 +251,10 @@ def _affordable(target: Target, family: str, sources: list[GroupSamples], parame
 
     def size(units: int) -> int:
         if family == "gates":
-            return gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False).parameter_count
+            config = gate_config(
+                target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False
+            )
+            return config.parameter_count
         groups = [len(source.group) for source in sources]
         return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
 

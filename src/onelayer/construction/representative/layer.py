@@ -70,7 +70,7 @@ def plan_representative(target: Target, tolerance: float, share: float | None = 
                 f"rounding alone may cost {at_most(rounding, 2)} (the box reaches {reach_of(target):.2g} sides away from 0)",
                 "use a larger tolerance, or shift the variables toward 0",
             )
-    config = gate_config(D, outputs_of(target), layout, units=units, plain=True)
+    config = gate_config(D, outputs_of(target), layout, units=units, plain=True, anchored=True)
     modulus, proved = str(target.modulus), target.modulus.kind != "estimated"
     condition = condition_of(target)
     plan = Plan("representative", tolerance, units, sharpness, config, bound, proved, counts, modulus, condition)

@@ -1,15 +1,22 @@
 """The sequence form: a token per coordinate, an anchor token, heads of width one.
 
-Stream of token j:   (x_j, one-hot code of j, flags of the special tokens, …). Every query reads codes and flags alike, so
-q ≡ 1 and the score of a token is its key. Three layouts carry the outputs to their positions (the paper's three ways):
+Stream of token j:   (x_j, one-hot code of j, …), and no lane that another can spare. Every query is 1, so the score of a
+token is its key. Three layouts carry the outputs to their positions (the paper's three ways):
 
-    token   an output token is the only one that is read; its row holds all outputs
+    token   an output token is the only one that is read; its row holds all outputs, and it is the anchor
     wide    every token receives all outputs; the FFN keeps those of its own position: relu(z_q + 2B·code_q − B) − B
     heads   every position has its own heads, which at all other positions attend to a rest token of value 0
+
+The weights of a head sum to 1, so its scores and values matter only relative to the anchor's. Where all heads are gates or
+reads, the anchor therefore needs no lane: in layout "wide" it is the token 0, in layout "token" it holds x = SPECK, which
+its query multiplies to 1. Scores and values are then off by SPECK·β and SPECK·u at all tokens alike, which changes nothing.
+Smooth maxima mask the anchor, and some values are kept on it (`GateLayer.spares_anchor`): then it has a lane.
 
 Masked tokens get keys at least 800 below the largest key that is kept, over the whole normalised domain: weight exactly 0.
 On a domain far from 0 rounding may take x̂ beyond EDGE, which the 55 between exp(−745) = 0 and 800 covers.
 """
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -22,16 +29,27 @@ from ..layer import GateLayer
 from .frame import Frame, Layout, Outputs, blank, write_hinges, write_identity
 
 X = 0  # the coordinate that holds x_j
-FLAGS = {"token": 2, "wide": 1, "heads": 2}  # anchor and output token; anchor; anchor and rest token
+SPECK = 2.0**-10  # x of an anchor without a lane: a power of two, too small to make the scores larger
 
 
 def gate_config(
-    dimension: int, outputs: Outputs, layout: Layout, *, units: int, reads: int = 0, hinges: int = 0, plain: bool
+    dimension: int,
+    outputs: Outputs,
+    layout: Layout,
+    *,
+    units: int,
+    reads: int = 0,
+    hinges: int = 0,
+    plain: bool,
+    anchored: bool,
 ) -> LayerConfig:
-    """The shape of the Transformer for this many units, reads and hinges; `plain` gates have a value on the anchor only."""
+    """The shape of the Transformer for this many units, reads and hinges.
+
+    `plain` gates have a value on the anchor only; where the layer is `anchored`, the anchor has a lane of its own.
+    """
     D, m = dimension, outputs.places * outputs.width
     width = outputs.width if layout == "heads" else m
-    before = 1 + D + FLAGS[layout]  # coordinates of the embedding
+    before = _embedded(D, layout, anchored)
     after = {"token": m + D * bool(hinges), "wide": before + m + outputs.width, "heads": width}[layout]
     heads = (units + reads + 1) * outputs.places if layout == "heads" else units + reads
     return LayerConfig(
@@ -43,11 +61,16 @@ def gate_config(
         d_k=4 if layout == "heads" else 1,
         d_v=1 if plain else width,
         ffn_width=m if layout == "wide" else 2 * width + hinges,
-        anchor_tokens=2 if layout == "heads" else 1,
+        anchor_tokens={"token": 0, "wide": 1, "heads": 2}[layout],
         output_tokens=1 if layout == "token" else 0,
         residual=layout == "wide",
         readout="output" if layout == "token" else "position",
     )
+
+
+def _embedded(dimension: int, layout: Layout, anchored: bool) -> int:
+    """Coordinates of the embedding: x, the codes, the anchor's lane; with layout "heads" the rest token's lane, too."""
+    return 1 + dimension + (2 if layout == "heads" else int(anchored))
 
 
 def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Layout) -> SingleLayerTransformer:
@@ -57,29 +80,36 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
     if layout != "token" and outputs.places > D:
         found = f"{outputs.places} output positions, {D} tokens"
         raise InputError(f"layout={layout!r}, a token for each output", found, "use layout='token'")
-    plain, reads = not bool(layer.gate_values[:, 1:].any()), layer.reads
-    config = gate_config(D, outputs, layout, units=layer.units, reads=len(reads), hinges=len(layer.hinges), plain=plain)
-    d_v, before = config.d_v, 1 + D + FLAGS[layout]
+    reads, counts = layer.reads, {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
+    anchored = layout == "heads" or not layer.spares_anchor
+    config = gate_config(D, outputs, layout, **counts, plain=layer.plain, anchored=anchored)
+    d_v, before = config.d_v, _embedded(D, layout, anchored)
     model = blank(config, frame)
     with torch.no_grad():
         model.W_E[0, X] = 1.0
-        model.S[:, 1 + D : before] = torch.eye(FLAGS[layout], dtype=torch.float64)
-        keys, lowest, highest = _keys(layer, reads, constant=layout == "heads")
         if layout == "heads":
+            model.S[:, 1 + D : before] = torch.eye(2, dtype=torch.float64)
+            keyed = _keys(layer, reads, constant=True)
             for place in range(outputs.places):
-                _write_place(model, layer, outputs, place, (keys, lowest, highest))
+                _write_place(model, layer, outputs, place, keyed)
             write_identity(model, outputs.width, torch.zeros(outputs.width, dtype=torch.float64))
             return model
+        speck, B = 0.0, bound_of_outputs(layer)
+        if anchored or layout == "wide":
+            model.W_Q[:, 1:before, 0] = 1.0
+            model.S[0, 1 + D : before] = 1.0
+        else:
+            speck = model.S[0, X] = SPECK
+            model.W_Q[:, X, 0] = 1 / SPECK
+        layer = layer if anchored else _relative_to_anchor(layer, speck)
+        keys, _, _ = _keys(layer, reads, constant=False, anchor_at=speck)
         values, out = _values(layer, reads, d_v, constant=False)
-        model.W_Q[:, 1:before, 0] = 1.0
-        model.W_K[: len(keys), : D + 2, 0] = keys
-        if layout == "token":
-            model.W_K[: len(keys), D + 2, 0] = lowest - MASKED  # no head attends to the output token
-        model.W_V[: len(keys), : D + 2] = values
+        model.W_K[: len(keys), :before, 0] = keys[:, :before]
+        model.W_V[: len(keys), :before] = values[:, :before]
         at = before if layout == "wide" else 0
         model.W_O[: len(keys) * d_v, at : at + m] = out.flatten(0, 1)
         if layout == "wide":
-            _write_selection(model, layer, outputs, at)
+            _write_selection(model, layer, outputs, at, B)
             return model
         write_identity(model, m, layer.bias)
         if len(layer.hinges):
@@ -90,10 +120,20 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
     return model
 
 
-def _keys(layer: GateLayer, reads: list[int], constant: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _relative_to_anchor(layer: GateLayer, speck: float) -> GateLayer:
+    """The same function with c_j − c_0 + u·speck on token j instead of c_j, and u·speck, which is not stored, on the anchor."""
+    moved = layer.gate_values[:, 0] - speck * layer.gate_values[:, -1]
+    values = layer.gate_values.clone()
+    values[:, 1:-1] = (values[:, 1:-1] - moved[:, None]).where(layer.gates.kept[..., None], 0.0)
+    values[:, 0] = 0.0
+    return replace(layer, gate_values=values, bias=layer.bias + moved.sum(dim=0))
+
+
+def _keys(layer: GateLayer, reads: list[int], constant: bool, anchor_at: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """Keys of all heads over (x, codes, anchor), and bounds on the largest kept score: at least `lowest`, at most `highest`.
 
-    A key's weight on x is shared by all tokens, masked ones included: hence the |β|·EDGE in their offsets.
+    A key's weight on x is shared by all tokens, masked ones included: hence the |β|·EDGE in their offsets. An anchor with
+    x = `anchor_at` has the score −β·anchor_at instead of 0, and all others move along.
     """
     D, g, s = layer.dimension, layer.gates, layer.maxima
     heads = layer.units + len(reads) + constant
@@ -102,8 +142,8 @@ def _keys(layer: GateLayer, reads: list[int], constant: bool) -> tuple[Tensor, T
 
     gates = slice(0, len(g))
     keys[gates, X] = -g.sharpness
-    masked = -(MASKED + g.sharpness.abs() * EDGE)[:, None]  # below the anchor's key, which is 0
-    keys[gates, 1 : D + 1] = torch.where(g.kept, g.sharpness[:, None] * g.offsets, masked)
+    masked = -(MASKED + g.sharpness.abs() * (EDGE + anchor_at))[:, None]  # below the anchor's score
+    keys[gates, 1 : D + 1] = torch.where(g.kept, g.sharpness[:, None] * (g.offsets - anchor_at), masked)
     reach = g.offsets.where(g.kept, 0.0).abs().amax(dim=1) + EDGE if len(g) else g.sharpness
     highest[gates] = g.sharpness.abs() * reach
 
@@ -133,7 +173,7 @@ def _values(layer: GateLayer, reads: list[int], d_v: int, constant: bool) -> tup
     heads, n = units + len(reads) + constant, len(layer.gates)
     values = torch.zeros(heads, D + 2, d_v, dtype=torch.float64)
     out = torch.zeros(heads, d_v, m, dtype=torch.float64)
-    if d_v == 1 and not layer.gate_values[:, 1:].any():
+    if d_v == 1 and layer.plain:
         values[:n, D + 1, 0] = 1.0
         out[:n, 0] = layer.gate_values[:, 0]
     else:
@@ -176,9 +216,9 @@ def _write_place(
     model.W_O[mine.start * c.d_v : mine.stop * c.d_v, : outputs.width] = out.flatten(0, 1)
 
 
-def _write_selection(model: SingleLayerTransformer, layer: GateLayer, outputs: Outputs, at: int) -> None:
+def _write_selection(model: SingleLayerTransformer, layer: GateLayer, outputs: Outputs, at: int, B: float) -> None:
     """Layout "wide": u_q = relu(z_q + 2B·code_q − B), y = Σ_q u_q − B, for |z_q| ≤ B; the bias is added to z_q."""
-    B, width = bound_of_outputs(layer), outputs.width
+    width = outputs.width
     y = at + layer.outputs
     for place, token in enumerate(outputs.tokens):
         for o in range(width):

@@ -1,9 +1,13 @@
 """The one-token form: the vector is one token, and a head attends to constant memory tokens.
 
-Stream:   (x or a memory token's key, code of the data token, a memory token's bias, flags, values). The data token is the
-only query. The head of group g has q = (x on g, 1) and k = (key on g, bias), so that its scores are k_j·x + b_j; tokens
-of other groups, the anchor and the data token itself are masked. One more head reads the data token: the linear part.
-Ridge heads weigh the data token, score −(a·x + b), against an anchor token, score 0.
+Stream:   (x or a memory token's key, 1 or a memory token's bias, flags, values). The data token is the only query. The head
+of group g has q = (x on g, 1) and k = (key on g, bias), so that its scores are k_j·x + b_j; tokens of other groups, the
+anchor and the data token itself are masked. One more head reads the data token: the linear part. Ridge heads weigh the
+data token, score −(a·x + b), against an anchor token, score 0.
+
+Biases stand in the lane in which the data token has its code 1, divided by −σ, which W^K multiplies them with: the data
+token's own score is then below −σ + x·x, and σ is a power of two so large that this masks it. Flags are needed only to tell
+memory tokens of several groups, or of ridge heads, apart.
 """
 
 import math
@@ -22,7 +26,7 @@ def memory_config(
 ) -> LayerConfig:
     """The shape of the Transformer; `groups` are the sizes of the groups of coordinates."""
     D, m, G = dimension, outputs, len(groups)
-    value = D + 2 + G + bool(ridges)  # x or key; code; bias; group flags; anchor flag
+    value = D + 1 + _flags(G, ridges) + bool(ridges)  # x or key; code or bias; group flags; anchor flag
     return LayerConfig(
         tokens=1,
         features_in=D,
@@ -38,22 +42,29 @@ def memory_config(
     )
 
 
+def _flags(groups: int, ridges: int) -> int:
+    """Lanes for the flags of the groups: one group alone is not told apart from anything."""
+    return groups if groups > 1 or ridges else 0
+
+
 def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
     D, m, G = layer.dimension, layer.outputs, layer.memory.groups
     M, R, H = len(layer.memory), len(layer.ridges), len(layer.hinges)
     members = [layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).nonzero().flatten() for g in range(G)]
     config = memory_config(D, m, M, [len(c) for c in members], ridges=R, reads=len(layer.reads), hinges=H)
     d_k, d_v = config.d_k, config.d_v
-    data, bias, flag = D, D + 1, D + 2
-    anchor, value = flag + G, flag + G + bool(R)
+    data, flag, flags = D, D + 1, _flags(G, R)
+    anchor, value = flag + flags, flag + flags + bool(R)
     model = blank(config, frame)
     scale = math.sqrt(d_k)  # a power of 2: undoes 1/√d_k exactly
     with torch.no_grad():
         model.W_E[:, :D] = torch.eye(D, dtype=torch.float64)
         tokens = model.S[bool(R) :] if M or R else torch.zeros(0, config.d_model)
+        sigma = _sigma(layer) if M else 1.0
         if M:
-            tokens[:, :D], tokens[:, bias] = layer.memory.keys, layer.memory.biases
-            tokens[torch.arange(M), flag + layer.memory.group] = 1.0
+            tokens[:, :D], tokens[:, data] = layer.memory.keys, layer.memory.biases / -sigma
+            if flags:
+                tokens[torch.arange(M), flag + layer.memory.group] = 1.0
             tokens[:, value : value + m] = layer.memory_values
         if R:
             model.S[0, anchor] = 1.0
@@ -64,12 +75,10 @@ def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
                 model.W_Q[g, j, i] = 1.0
                 model.W_K[g, j, i] = scale
             model.W_Q[g, data, size] = 1.0
-            model.W_K[g, bias, size] = scale
-            mine = layer.memory.group == g
-            surely = layer.memory.biases[mine] - EDGE * layer.memory.keys[mine].abs().sum(dim=1)
-            others = max(float(layer.memory.biases.max()), D * EDGE**2, 0.0)
-            low = -scale * (MASKED + others - float(surely.max()))  # ≥ 800 below the largest score that is kept
-            for masked in [data, *([anchor] if R else []), *(flag + o for o in range(G) if o != g)]:
+            model.W_K[g, data, size] = -scale * sigma
+            others = max(float(layer.memory.biases.max()), 0.0)
+            low = -scale * (MASKED + others - _surely(layer, g))  # ≥ 800 below the largest score that is kept
+            for masked in [*([anchor] if R else []), *(flag + o for o in range(flags) if o != g)]:
                 model.W_K[g, masked, size] = low
             model.W_V[g, value : value + m, :m] = torch.eye(m, dtype=torch.float64)
             model.W_O[g * d_v : g * d_v + m, :m] = torch.eye(m, dtype=torch.float64)
@@ -80,7 +89,7 @@ def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
             model.W_Q[head, data, 0] = 1.0
             model.W_K[head, :D, 0], model.W_K[head, data, 0] = -scale * a, -scale * b
             if M:
-                low = MASKED + float((layer.memory.keys @ a).abs().max())
+                low = MASKED + float((layer.memory.keys @ a).abs().max()) + abs(float(b))
                 model.W_K[head, flag : flag + G, 0] = -scale * low
             model.W_V[head, anchor, 0] = 1.0
             model.W_O[head * d_v, :m] = layer.ridge_values[r]
@@ -88,7 +97,7 @@ def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
         if layer.reads:
             head = G + R
             model.W_Q[head, data, 0] = 1.0
-            model.W_K[head, data, 0] = scale * MASKED
+            model.W_K[head, data, 0] = scale * 2 * MASKED  # biases are at most half of the data token's 1
             if H:  # the FFN sees x in coordinates m …, so the head carries x itself
                 model.W_V[head, :D, :D] = torch.eye(D, dtype=torch.float64)
                 model.W_O[head * d_v : head * d_v + D, :m] = layer.linear
@@ -101,3 +110,16 @@ def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
         if H:
             write_hinges(model, layer.hinges, layer.hinge_values, m, m)
     return model
+
+
+def _surely(layer: MemoryLayer, group: int) -> float:
+    """A score that some token of the group has at least, everywhere on the box."""
+    mine = layer.memory.group == group
+    return float((layer.memory.biases[mine] - EDGE * layer.memory.keys[mine].abs().sum(dim=1)).max())
+
+
+def _sigma(layer: MemoryLayer) -> float:
+    """A power of two that masks the data token in every group, and is at least twice every bias."""
+    lowest = min(_surely(layer, g) for g in range(layer.memory.groups))
+    least = max(MASKED + layer.dimension * EDGE**2 - lowest, 2 * float(layer.memory.biases.abs().max()))
+    return 2.0 ** math.ceil(math.log2(least))
