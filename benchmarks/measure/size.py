@@ -14,7 +14,7 @@ import torch
 import onelayer as ol
 from chebyshev_counts import Counts, chebyshev_counts
 from onelayer.common.numbers import at_least, at_most
-from onelayer.experiments.peers import PEERS, PeerResult, compare_peers
+from onelayer.experiments.peers import PEER_SECONDS, PEERS, PeerResult, compare_peers, seconds_for
 from onelayer.experiments.peers.task import Clock, observed_error
 from page import markdown, options, page_of, placed
 from peers import table
@@ -49,6 +49,7 @@ class Result:
     seconds: float
     counts: Counts
     peers: list[PeerResult] = field(default_factory=list)
+    allowed: float = 0.0  # processor seconds for each trained peer
 
     def ratio(self, *kinds: str) -> str:
         """The smallest observed error of the peers of these kinds, over ours."""
@@ -58,14 +59,15 @@ class Result:
 
 
 def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
-    """Build with default options, then the peers with as many parameters; `seconds` for each, None for no peers."""
+    """Build with default options, then the peers with as many parameters; at least `seconds` for each, None for no peers."""
     clock = Clock()
     approx = ol.build(entry.target, tolerance=goal.tolerance)
     spent = clock.spent
     # the larger of what the peers' test set and the certificate's own search show: to our disadvantage
     seen = max(observed_error(approx, entry.target), approx.certificate.observed)
-    rows = compare_peers(entry.target, None, approx.parameters, seconds) if seconds is not None else []
-    return Result(entry, goal, approx, seen, spent, chebyshev_counts(entry.target, None, seen), rows)
+    allowed = 0.0 if seconds is None else seconds_for(spent, seconds)
+    rows = [] if seconds is None else compare_peers(entry.target, None, approx.parameters, allowed)
+    return Result(entry, goal, approx, seen, spent, chebyshev_counts(entry.target, None, seen), rows, allowed)
 
 
 def size_table(results: Sequence[Result]) -> str:
@@ -92,7 +94,8 @@ def size_cells(result: Result) -> list[str]:
 
 
 def peer_table(results: Sequence[Result]) -> str:
-    columns = ["target", "parameters", "ours", *(peer.name for peer in PEERS), "best descent / ours", "LM / ours"]
+    columns = ["target", "parameters", "seconds each", "ours", *(peer.name for peer in PEERS)]
+    columns += ["best descent / ours", "LM / ours"]
     return markdown(columns, [peer_cells(result) for result in results if result.peers])
 
 
@@ -101,6 +104,7 @@ def peer_cells(result: Result) -> list[str]:
     cells = [
         f"{result.entry.title}, {result.goal.tolerance:g}",
         f"{result.approx.parameters:,}",
+        f"{result.allowed:.0f}",
         at_least(result.observed, 2),
     ]
     for row in result.peers:
@@ -125,7 +129,8 @@ def readme_table() -> None:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--only", metavar="NAME", choices=[entry.name for entry in TARGETS])
-    parser.add_argument("--seconds", type=float, default=20.0, metavar="PER_PEER", help="cap for every trained peer")
+    parser.add_argument("--seconds", type=float, default=PEER_SECONDS, metavar="PER_PEER",
+                        help="for every trained peer, or three times ours if that is more")  # fmt: skip
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--peers", action="store_true", help="on all rows, not only on the first six")
     which.add_argument("--no-peers", action="store_true")
@@ -145,7 +150,8 @@ def main() -> None:
                 print(f"\n{table(results[-1].peers)}\n", flush=True)
     sizes, peers = size_table(results), peer_table(results)
     notes = {f"{row.peer}: {row.note}" for result in results for row in result.peers if row.note.startswith("skipped")}
-    peers += f"\n\nAt most {args.seconds:g} seconds for every trained peer. " + "; ".join(sorted(notes))
+    cap = f"{args.seconds:g} processor seconds, or three times those of our layer if that is more"
+    peers += f"\n\nEvery trained peer may take {cap}. " + "; ".join(sorted(notes))
     print(f"\n{sizes}" + (f"\n\n{peers}" if compared else ""))
     if args.only is None:
         page = placed(PAGE.read_text(), "sizes", sizes)

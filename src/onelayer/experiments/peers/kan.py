@@ -1,4 +1,4 @@
-"""KAN, from the package pykan if installed (`pip install pykan`): cubic splines on the edges, trained by its L-BFGS.
+"""KAN, from the package pykan if installed (extra `peers`): cubic splines on the edges, trained by its L-BFGS.
 
 pykan stores more than it trains (grids, masks, symbolic branches): all of it is counted, and the note says how many
 numbers are trained.
