@@ -104,10 +104,13 @@ def reason(row: Row) -> str:
         return str(row["error"]).partition("InputError: ")[2] or str(row["error"])
     if row["verdict"] == "CERTIFIED":
         return ""
-    seen = [] if row["observed"] is None else [share_text(row["observed"] / row["tolerance"])]
-    seen += [f"{share_text(row['judged'] / row['tolerance'])} after an ascent"] if row.get("judged") else []
-    observed = f"observed at {', '.join(seen)} of the tolerance" if seen else "an error that is not finite was observed"
-    return "; ".join([observed, *([str(row["reason"])] if row.get("reason") else [])])
+    if row["observed"] is None:
+        said = "an error that is not finite was observed"
+    else:
+        said = f"observed at {share_text(row['observed'] / row['tolerance'])} of the tolerance"
+        judged = row.get("judged")
+        said += f" ({share_text(judged / row['tolerance'])} after an ascent)" if judged is not None else ""
+    return "; ".join([said, *([str(row["reason"])] if row.get("reason") else [])])
 
 
 def share_text(share: float) -> str:
