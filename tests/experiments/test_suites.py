@@ -212,5 +212,10 @@ def test_what_fails_stays_in_the_table_with_the_reason():
     (head,) = [line for line in lines if line.startswith("**")]
     assert head.startswith("**1 of 100 are CERTIFIED** (4 measured); the median is 1.2 processor s.")
     assert "VALID to 1 of 1" in head
+    assert "0 UNDECIDED rows are observed below half" in head  # 0.0699 of 0.1, and the ascent saw more
+    key, low = row_of(second, "UNDECIDED", **{**undecided, "observed": 0.0499, "judged": 0.0499})
+    assert "1 UNDECIDED row is" in suites.feynman_section(Study.of(sweep, {**outcomes, key: low}))
+    key, high = row_of(second, "UNDECIDED", **{**undecided, "observed": 0.0499, "judged": 0.05})
+    assert "0 UNDECIDED rows are" in suites.feynman_section(Study.of(sweep, {**outcomes, key: high}))
     assert "| 4 | 27 | 0 | 0 | 0 | 1 | – |" in lines
     assert "| 3 | 36 | 0 | 0 | 1 | 0 | 9.0 |" in lines

@@ -5,6 +5,7 @@ import time
 
 from ....approximation import Approximation
 from ....common.errors import InputError
+from ....common.numbers import exact
 from ....pipeline import build
 from ...extremes import observed_range
 from .construction import TARGET_AXES, facts_of, target_at
@@ -24,7 +25,7 @@ def suite(point: Point) -> Result:
 def suite_result(point: Point) -> tuple[Approximation, Result]:
     """The layer of a point, and what is measured about it."""
     if (point["share"] > 0) == (point["tolerance"] > 0):
-        found = f"share {point['share']:g}, tolerance {point['tolerance']:g}"
+        found = f"share {exact(point['share'])}, tolerance {exact(point['tolerance'])}"
         raise InputError("a share or a tolerance above 0", found, "give one of them")
     target = target_at(point)
     low, high = observed_range(target)
