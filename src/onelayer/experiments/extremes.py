@@ -15,6 +15,7 @@ from ..target.target import Target
 POINTS = 20_000  # on the grid, and as many beside it
 STARTS = 24  # best points, from which the ascent begins
 FIRST_STEP, LAST_STEP = 2.0**-3, 2.0**-30  # as shares of a side
+MOST_STEPS = 1000  # along a narrow ridge, coordinates creep
 
 Unit = Float[np.ndarray, "point coordinate"]  # points of the unit cube
 
@@ -45,13 +46,15 @@ def largest(function: Callable[[np.ndarray], np.ndarray], target: Target, seed: 
     first = np.argsort(-seen)[:STARTS]
     best, value, step = unit[first], seen[first], FIRST_STEP
     moves, rows = np.concatenate([np.eye(D), -np.eye(D)]), np.arange(len(best))
-    while step >= LAST_STEP:
+    for _ in range(MOST_STEPS):
         trials = np.clip(best[:, None] + step * moves, 0, 1)
         reached = values(trials.reshape(-1, D)).reshape(len(best), -1)
         chosen = reached.argmax(axis=1)
         better = reached[rows, chosen] > value
         best[better], value[better] = trials[rows, chosen][better], reached[rows, chosen][better]
         step = step if better.any() else step / 2
+        if step < LAST_STEP:
+            break
     return float(value.max())
 
 
