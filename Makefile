@@ -45,7 +45,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench: setup $(VENV)/.peers
 	$(BIN)/python benchmarks/measure/forward.py
 	$(BIN)/python benchmarks/measure/size.py --readme
 	$(BIN)/python benchmarks/measure/certificates.py

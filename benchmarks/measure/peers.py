@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from onelayer.common.numbers import at_least
-from onelayer.experiments.peers import PeerResult, compare_peers
+from onelayer.experiments.peers import PEER_SECONDS, PeerResult, compare_peers
 from page import markdown, options
 from targets import TARGETS, named
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--target", choices=[entry.name for entry in TARGETS], default="franke")
     parser.add_argument("--parameters", type=int, default=700)
-    parser.add_argument("--seconds", type=float, default=20.0, help="cap for every peer")
+    parser.add_argument("--seconds", type=float, default=PEER_SECONDS, help="cap for every peer")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(1)

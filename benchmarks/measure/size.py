@@ -14,7 +14,7 @@ import torch
 import onelayer as ol
 from chebyshev_counts import Counts, chebyshev_counts
 from onelayer.common.numbers import at_least, at_most
-from onelayer.experiments.peers import PEERS, PeerResult, compare_peers
+from onelayer.experiments.peers import PEER_SECONDS, PEERS, PeerResult, compare_peers, seconds_for
 from onelayer.experiments.peers.task import Clock, observed_error
 from page import markdown, options, page_of, placed
 from peers import table
@@ -22,7 +22,6 @@ from targets import ADDITIVE, FRANKE, TARGETS, Goal, Named, unit
 
 PAGE = page_of("benchmarks.md")
 COMPARED = 6  # rows compared with peers by default
-LEAST_PARAMETERS = 100  # smaller layers are compared with peers at this size
 
 SUM = ("sin x1 + sin x2", "sin(x1) + sin(x2)", ((0, "2*pi"),) * 2)
 README = [  # title, formula, domain, tolerance, options
@@ -51,6 +50,7 @@ class Result:
     counts: Counts
     peers: list[PeerResult] = field(default_factory=list)
     contender: tuple[int, float] = (0, math.inf)  # against the peers: parameters and observed error
+    allowed: float = 0.0  # processor seconds for each trained peer
 
     def ratio(self, *kinds: str) -> str:
         """The smallest observed error of the peers of these kinds, over ours."""
@@ -60,7 +60,7 @@ class Result:
 
 
 def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
-    """Build with default options, then the peers with as many parameters; `seconds` for each, None for no peers."""
+    """Build with default options, then the peers with as many parameters; at least `seconds` for each, None for no peers."""
     clock = Clock()
     approx = ol.build(entry.target, tolerance=goal.tolerance)
     spent = clock.spent
@@ -70,24 +70,22 @@ def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
     if seconds is None:
         return Result(entry, goal, approx, seen, spent, counts)
     contender = most_accurate(entry, goal, approx, seen)
-    rows = compare_peers(entry.target, None, contender[0], seconds)
-    return Result(entry, goal, approx, seen, spent, counts, rows, contender)
+    allowed = seconds_for(spent, seconds)
+    rows = compare_peers(entry.target, None, contender[0], allowed)
+    return Result(entry, goal, approx, seen, spent, counts, rows, contender, allowed)
 
 
 def most_accurate(entry: Named, goal: Goal, approx: ol.Approximation, seen: float) -> tuple[int, float]:
     """(parameters, observed error) of the layer that meets the peers.
 
     Peers go on until their time is up, while the layer stops at its tolerance. So as many units are fitted once more, for the
-    least error instead of the tolerance (`units=`); more, if the layer has less than LEAST_PARAMETERS.
+    least error instead of the tolerance (`units=`).
     """
-    c = approx.model.config
-    each = c.d_model * (2 * c.d_k + 2 * c.d_v if approx.facts.construction == "gates" else 1)
-    more = max(0, (LEAST_PARAMETERS - approx.parameters) // each)
-    again = ol.build(
-        entry.target, tolerance=goal.tolerance, units=approx.units + more, construction=approx.facts.construction
-    )
+    if approx.facts.construction not in ("gates", "memory"):
+        return approx.parameters, seen
+    again = ol.build(entry.target, tolerance=goal.tolerance, units=approx.units, construction=approx.facts.construction)
     best = max(observed_error(again, entry.target), again.certificate.observed)
-    return (again.parameters, best) if more or best < seen else (approx.parameters, seen)
+    return (again.parameters, best) if best < seen else (approx.parameters, seen)
 
 
 def size_table(results: Sequence[Result]) -> str:
@@ -114,7 +112,8 @@ def size_cells(result: Result) -> list[str]:
 
 
 def peer_table(results: Sequence[Result]) -> str:
-    columns = ["target", "parameters", "ours", *(peer.name for peer in PEERS), "best descent / ours", "LM / ours"]
+    columns = ["target", "parameters", "seconds each", "ours", *(peer.name for peer in PEERS)]
+    columns += ["best descent / ours", "LM / ours"]
     return markdown(columns, [peer_cells(result) for result in results if result.peers])
 
 
@@ -123,6 +122,7 @@ def peer_cells(result: Result) -> list[str]:
     cells = [
         f"{result.entry.title}, {result.goal.tolerance:g}",
         f"{result.contender[0]:,}",
+        f"{result.allowed:.0f}",
         at_least(result.contender[1], 2),
     ]
     for row in result.peers:
@@ -147,7 +147,8 @@ def readme_table() -> None:
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--only", metavar="NAME", choices=[entry.name for entry in TARGETS])
-    parser.add_argument("--seconds", type=float, default=20.0, metavar="PER_PEER", help="cap for every trained peer")
+    parser.add_argument("--seconds", type=float, default=PEER_SECONDS, metavar="PER_PEER",
+                        help="for every trained peer, or three times ours if that is more")  # fmt: skip
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--peers", action="store_true", help="on all rows, not only on the first six")
     which.add_argument("--no-peers", action="store_true")
@@ -167,7 +168,8 @@ def main() -> None:
                 print(f"\n{table(results[-1].peers)}\n", flush=True)
     sizes, peers = size_table(results), peer_table(results)
     notes = {f"{row.peer}: {row.note}" for result in results for row in result.peers if row.note.startswith("skipped")}
-    peers += f"\n\nAt most {args.seconds:g} seconds for every trained peer. " + "; ".join(sorted(notes))
+    cap = f"{args.seconds:g} processor seconds, or three times those of our layer if that is more"
+    peers += f"\n\nEvery trained peer may take {cap}. " + "; ".join(sorted(notes))
     print(f"\n{sizes}" + (f"\n\n{peers}" if compared else ""))
     if args.only is None:
         page = placed(PAGE.read_text(), "sizes", sizes)

@@ -36,7 +36,7 @@ def keep(study: Study, name: str) -> Path:
     rows = [
         {k: _short(k, v) for k, v in row.items() if k not in LEFT_OUT or (k == "error" and v)} for row in study.rows
     ]
-    return Study(study.sweep, tuple(rows)).csv(DOCS / "studies" / f"{name}.csv")
+    return Study(study.sweep, tuple(rows)).csv(DOCS / "studies" / f"{name}.csv", overwrite=True)
 
 
 def _short(column: str, value: object) -> object:

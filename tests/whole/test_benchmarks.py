@@ -24,6 +24,7 @@ from onelayer.experiments.peers import (
     kan,
     marquardt,
     perceptron,
+    seconds_for,
     transformer,
 )
 from onelayer.experiments.peers.task import FittedPeer, matches_budget, observed_error, samples_of
@@ -75,6 +76,7 @@ def test_counts_of_a_callable_and_of_a_sum_in_eight_variables():
         (marquardt.fit, 60),
         (features.fit, 60),
         (chebyshev.fit, 16),
+        pytest.param(kan.fit, 115, marks=pytest.mark.skipif(not kan.installed(), reason="pykan is not installed")),
     ],
 )
 def test_peers_match_the_budget_and_learn(fit, budget):
@@ -121,15 +123,21 @@ def test_compare_peers_and_its_table():
     assert kan.installed() or "skipped: not installed" in text
 
 
+def test_trained_peers_get_a_minute_or_three_times_ours():
+    assert [seconds_for(ours) for ours in (1.0, 20.0, 30.0)] == [60, 60, 90]
+    assert seconds_for(1.0, 2.0) == 3
+
+
 def test_ratios_and_better_peers_are_said():
     result = size.measure(named("sin-sum"), size.Goal(1e-2, 16), None)
     assert result.ratio("descent") == "–"
     ours = result.observed
     rows = [PeerResult(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(PEERS)]
-    result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows)
+    result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows, 90.0)
     assert result.ratio("descent") == "0.5"
     assert result.ratio("Levenberg–Marquardt") == "2.5"
     cells = size.peer_cells(result)
+    assert cells[2] == "90"
     assert sum("**" in cell for cell in cells) == 1  # the first is better, the second as good
     assert "CERTIFIED" in size.size_table([result])
 

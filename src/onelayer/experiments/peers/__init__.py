@@ -15,7 +15,10 @@ from ...target.target import Target, target_of
 from . import chebyshev, features, kan, marquardt, perceptron, transformer
 from .task import FittedPeer, observed_error
 
-__all__ = ["PEERS", "Peer", "PeerResult", "compare_peers"]
+__all__ = ["PEERS", "PEER_SECONDS", "Peer", "PeerResult", "compare_peers", "seconds_for"]
+
+PEER_SECONDS = 60.0  # of processor time for each trained peer, at least
+TIMES_OURS = 3.0  # or this many times what our layer took, if that is more
 
 Kind = Literal["descent", "Levenberg–Marquardt", "linear"]  # trained by Adam or L-BFGS; by LM; one linear solve
 
@@ -32,7 +35,7 @@ class Peer:
     def try_fit(self, target: Target, parameters: int, seconds: float, seed: int) -> FittedPeer | str:
         """The fit, or why there is none."""
         if not self.available():
-            return "skipped: not installed"
+            return "skipped: not installed (pip install 'onelayer[peers]')"
         return self.fit(target, parameters, seconds, seed) or "no size matches the budget"
 
 
@@ -56,6 +59,11 @@ PEERS = (
     Peer("random features, least squares", "linear", features.fit),
     Peer("Chebyshev tensor interpolation", "linear", chebyshev.fit),
 )
+
+
+def seconds_for(ours: float, least: float = PEER_SECONDS) -> float:
+    """Processor seconds for each trained peer, beside a layer that took `ours` to build: three times that, at least `least`."""
+    return max(least, TIMES_OURS * ours)
 
 
 def compare_peers(

@@ -1,4 +1,4 @@
-"""KAN, from the package pykan if installed (`pip install pykan`): cubic splines on the edges, trained by its L-BFGS.
+"""KAN, from the package pykan if installed (extra `peers`): cubic splines on the edges, trained by its L-BFGS.
 
 pykan stores more than it trains (grids, masks, symbolic branches): all of it is counted, and the note says how many
 numbers are trained.
@@ -38,7 +38,7 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
     clock = Clock(seconds)
     samples = samples_of(target, parameters)
     x, y = samples.x, samples.y
-    data = {"train_input": x, "train_label": y, "test_input": x[:1], "test_label": y[:1]}
+    data = {"train_input": x, "train_label": y, "test_input": x[:2], "test_label": y[:2]}
 
     def train(size: Size, cap: float) -> nn.Module:
         with undisturbed():

@@ -4,6 +4,8 @@
     [targets.wave]                    more targets, besides those of builtin/targets.toml
     formula = "sin(x1)"
     domain = "0:2*pi"
+    targets = "mine.csv"              or all of them from a suite beside this file (`suite`); a sweep without the axis
+                                      `target` measures every one of them
     [[sweep]]                         one or several; a point is one choice from each axis
     measure = "construct"
     axes = { target = ["wave"], tolerance = [0.1, 0.01], seed = [0, 1] }
@@ -23,6 +25,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +36,11 @@ from .axes import Task, require_few_points, tasks_of
 from .entries import column_of, names_of, require_known, tables_of, where_of
 from .fitted_rates import RateSpec
 from .measures import Measure, Point
+from .suite import SUFFIX, targets_in
 from .summary import TableSpec
 
 BUILTIN = "builtin:"
+BUILTIN_FOLDER = resources.files("onelayer.experiments.study") / "builtin"
 ENTRIES = {"title", "about", "targets", "sweep", "rate", "table", "figure", "limits"}
 SCALES = ("log-log", "linear-log", "log-linear", "linear-linear", "categories-log", "categories-linear")
 FIGURE_ENTRIES = {"title", "x", "y", "by", "where", "scale"}
@@ -100,8 +105,7 @@ class Sweep:
 
 def names() -> list[str]:
     """The names of the built-in studies."""
-    folder = resources.files("onelayer.experiments.study") / "builtin"
-    found = (entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    found = (entry.name for entry in BUILTIN_FOLDER.iterdir() if entry.name.endswith(".toml"))
     return sorted(name.removesuffix(".toml") for name in found if name != "targets.toml")
 
 
@@ -109,8 +113,7 @@ def builtin(name: str) -> dict[str, Any]:
     """The TOML record of a built-in study, or of the shared targets."""
     if name != "targets":
         require_choice("a built-in study", name, names())
-    text = (resources.files("onelayer.experiments.study") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads((BUILTIN_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
@@ -119,7 +122,7 @@ def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
         return given
     if isinstance(given, str) and given.startswith(BUILTIN):
         name = given.removeprefix(BUILTIN)
-        return read(builtin(name), name, full)
+        return read(builtin(name), name, full, BUILTIN_FOLDER)
     path = Path(given) if isinstance(given, str | Path) else None
     if path is None or not path.is_file():
         raise InputError("a TOML file, or builtin:NAME", f"{given}", f"name a file, or builtin:{'|'.join(names())}")
@@ -127,16 +130,18 @@ def sweep_of(given: "str | Path | Sweep", full: bool = False) -> Sweep:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"TOML in {path}", " ".join(str(error).split()), "correct the file") from None
-    return read(record, path.stem, full)
+    return read(record, path.stem, full, path.parent)
 
 
-def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
-    """The sweep that a TOML document describes; blocks marked `full` only with `full`."""
+def read(record: Mapping[str, Any], name: str, full: bool = False, folder: Traversable | Path = Path()) -> Sweep:
+    """The sweep that a TOML document describes; blocks marked `full` only with `full`. A suite is looked for in the folder."""
     require_known("entries of a study", record, ENTRIES)
     blocks = tables_of(record, "sweep")
     if not blocks:
         raise InputError("[[sweep]], at least one", "none", "add a sweep with a measure and axes")
     own = record.get("targets", {})
+    suite = targets_in(_suite_text(folder, own), own) if isinstance(own, str) else {}
+    own = suite or own
     if not isinstance(own, Mapping):
         raise InputError("targets, a table", f"{own!r}", "write [targets.NAME]")
     targets = {**builtin("targets"), **own}
@@ -146,6 +151,8 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
         found = measures.measure_of(str(block.get("measure", "construct")))
         if not isinstance(block.get("full", False), bool):
             raise InputError("full, true or false", f"{block['full']!r}", "write full = true")
+        if suite and isinstance(axes := block.get("axes", {}), Mapping) and "target" not in axes:
+            block = {**block, "axes": {"target": list(suite), **axes}}
         if full or not block.get("full", False):
             tasks += tasks_of(block, found, targets, name)
     distinct = _distinct(tasks)
@@ -154,6 +161,16 @@ def read(record: Mapping[str, Any], name: str, full: bool = False) -> Sweep:
     tables = tuple(map(TableSpec.read, tables_of(record, "table")))
     texts = {key: " ".join(str(record.get(key, "")).split()) for key in ("title", "about", "limits")}
     return Sweep(name, distinct, texts["title"] or name, texts["about"], texts["limits"], rates, figures, tables)
+
+
+def _suite_text(folder: Traversable | Path, file: str) -> str:
+    """The text of a suite, a CSV file beside the study's own file."""
+    if Path(file).name != file or not file.endswith(SUFFIX) or not (folder / file).is_file():
+        raise InputError(f"targets, a table or a {SUFFIX} file beside the study", repr(file), "name such a file")
+    try:
+        return (folder / file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"text in {file}", "bytes that are not UTF-8", "save it as UTF-8") from None
 
 
 def _source(function: Callable[[Point], Any]) -> str:
