@@ -34,7 +34,7 @@ def assemble_composed(layer: ComposedLayer, frame: Frame) -> SingleLayerTransfor
                 own[tuple(slice(0, size) for size in weights.shape)] = weights
         units = torch.arange(len(layer.knots))
         model.W_1[layer.lanes, units] = 1.0
-        model.b_1[units] = layer.inner.bias[layer.lanes] - layer.knots
+        model.b_1[units] = inner.b_R[layer.lanes] - layer.knots
         model.W_2[units, :m] = layer.values
         model.W_R[:m] = torch.eye(m, dtype=torch.float64)
         model.b_R.copy_(layer.bias)
