@@ -40,7 +40,7 @@ from .tree import (
     variables,
 )
 from .typed import Typed, as_canonical
-from .vocabulary import CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
+from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
 from .words import closest
 
 _RELATION = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -229,14 +229,19 @@ class _Reader:
             raise refuse(f"the unknown function {clip(name)}")
         if syntax.keywords or any(isinstance(argument, ast.Starred) for argument in syntax.args):
             raise refuse(f"named or starred arguments in {self.piece(syntax)}", "pass plain arguments")
-        takes = "3 arguments" if name == "where" else "2 or more arguments" if name in VARIADIC else "1 argument"
-        if count != 3 if name == "where" else count < 2 if name in VARIADIC else count != 1:
+        wanted = 3 if name == "where" else 2 if name in (*BINARY, *VARIADIC) else 1
+        if count < wanted or (count > wanted and name not in VARIADIC):
+            takes = "2 or more arguments" if name in VARIADIC else counted(wanted, "argument")
             raise refuse(f"{counted(count, 'argument')} in {self.piece(syntax)}", f"give {name} {takes}")
         if name == "where":
             condition, yes, no = syntax.args
             test = self.predicate(condition, depth + 1)
             return self.share(Where, test, self.node(yes, depth + 1), self.node(no, depth + 1))
-        return self.share(Call, name, tuple(self.node(argument, depth + 1) for argument in syntax.args))
+        arguments = tuple(self.node(argument, depth + 1) for argument in syntax.args)
+        if name == "hypot":
+            squares = tuple(self.share(IntegerPower, argument, 2) for argument in arguments)
+            name, arguments = "sqrt", (self.share(Sum, squares),)
+        return self.share(Call, name, arguments)
 
     def predicate(self, syntax: ast.expr, depth: int) -> Predicate:
         self.enter(syntax, depth)

@@ -129,8 +129,27 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             return self._largest([u, self.negation(u)], 1.0)
         if name == "sqr":
             return self._power(u, 2.0)
+        if name == "atan2":
+            return self._angle(u, arguments[1])
         y = apply(name, u.model, (u.low, u.high))
         return self._tight(y, *y.range())
+
+    def _angle(self, y: Enclosed, x: Enclosed) -> Enclosed:
+        """atan2: the angle of (x, y) by the quotient that is defined; all angles across the cut, where y = 0 and x < 0."""
+        half_turn = self._constant(np.pi / 2, 4e-16)
+        below, across = self.call("atan", [self.quotient(y, x)]), self.call("atan", [self.quotient(x, y)])
+        whole = np.where(x.high < 0, 3.2, np.inf)
+        found = Enclosed(self.space.between(-whole, whole), -whole, whole)
+        turned = self.sum([half_turn, half_turn, below])
+        for where, value in (
+            ((x.high < 0) & (y.low >= 0), turned),
+            (y.low > 0, self._plus(half_turn, self.negation(across))),
+            (y.high < 0, self.negation(self._plus(half_turn, across))),
+            (x.low > 0, below),
+        ):
+            low, high = np.where(where, value.low, found.low), np.where(where, value.high, found.high)
+            found = Enclosed(found.model.choose(where, value.model), low, high)
+        return found
 
     def _largest(self, values: list[Enclosed], sign: float) -> Enclosed:
         """max, or min as −max(−·)."""
