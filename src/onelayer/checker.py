@@ -56,7 +56,9 @@ UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel cbrt")
+UNARY = re.findall(
+    r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel cbrt"
+)
 UNARY += ["expm1", "log1p", "softplus"]  # read as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
 BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
@@ -184,8 +186,8 @@ class Reader:
                 return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
                 return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
-            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if (
-                name in ("min", "max") or (name in BINARY if len(more) == 1 else not more and name in UNARY)
+            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if name in ("min", "max") or (
+                name in BINARY if len(more) == 1 else not more and name in UNARY
             ):
                 u = tuple(self.node(a, depth) for a in args)
                 grown, squares = ("exp", (u[0],), None), tuple(("pow", (a,), fmpq(2)) for a in u)
@@ -288,18 +290,30 @@ def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
             for one, wave, sign in ((a, negated(b), -1), (negated(b), a, 1)):
                 if one == ONE and wave is not None and wave[0] in ("exp", "cos"):
                     v, narrow = wave[1][0], ("sinc", (("div", (wave[1][0], two), None),), None)
-                    found = (-sign * half, [(narrow, 2)]) if wave[0] == "cos" else (fmpq(sign), [(("exprel", (v,), None), 1)])
+                    found = (
+                        (-sign * half, [(narrow, 2)])
+                        if wave[0] == "cos"
+                        else (fmpq(sign), [(("exprel", (v,), None), 1)])
+                    )
                     return v, 1 + (wave[0] == "cos"), found
     if kind == "log" and operands[0][0] == "add" and ONE in operands[0][1]:  # log(1 + v) = v/exprel(log(1 + v))
         rest = list(operands[0][1])
         rest.remove(ONE)
-        return rest[0] if len(rest) == 1 else ("add", tuple(rest), None), 1, (fmpq(1), [(("exprel", (node,), None), -1)])
+        return (
+            rest[0] if len(rest) == 1 else ("add", tuple(rest), None),
+            1,
+            (fmpq(1), [(("exprel", (node,), None), -1)]),
+        )
     if kind not in ("sin", "tan", "sinh", "tanh", "asin", "atan"):
         return None
     v, own = operands[0], ("sinc", (node,), None)  # with w = asin v or atan v: v = sin w, or v = tan w
     sine, cosine = ("sinc", operands, None), ("cos", operands, None)
     fall: Node = ("exprel", (("mul", (("num", (), fmpq(-2)), v), None),), None)  # (1 − e^(−2v))/(2v)
-    parts: dict[str, list[tuple[Node, int]]] = {"sin": [(sine, 1)], "tan": [(sine, 1), (cosine, -1)], "asin": [(own, -1)]}
+    parts: dict[str, list[tuple[Node, int]]] = {
+        "sin": [(sine, 1)],
+        "tan": [(sine, 1), (cosine, -1)],
+        "asin": [(own, -1)],
+    }
     parts |= {"sinh": [(("exp", operands, None), 1), (fall, 1)], "atan": [(("cos", (node,), None), 1), (own, -1)]}
     parts |= {"tanh": [(("exp", operands, None), 1), (fall, 1), (("cosh", operands, None), -1)]}
     return v, 1, (fmpq(1), parts[kind])

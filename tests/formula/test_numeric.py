@@ -15,7 +15,12 @@ from onelayer.common.errors import InputError
 from onelayer.formula import evaluate, parse, parse_condition, satisfies
 from onelayer.formula.vocabulary import UNARY
 
-OWN = {"abs": abs, "sqr": lambda x: x * x, "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "sinc": lambda x: math.sin(x) / x}
+OWN = {
+    "abs": abs,
+    "sqr": lambda x: x * x,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "sinc": lambda x: math.sin(x) / x,
+}
 OWN |= {"exprel": lambda x: math.expm1(x) / x, "softplus": lambda x: math.log(1 + math.exp(x))}
 PYTHON = OWN | {name: getattr(math, name) for name in sorted(set(UNARY) - set(OWN))}
 FRANKE = (

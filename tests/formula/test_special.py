@@ -158,6 +158,8 @@ def test_bounds_are_tight_near_0():
 
 
 def test_the_judge_can_fail(monkeypatch):
-    monkeypatch.setitem(__import__("onelayer.formula.elementary", fromlist=["RANGES"]).RANGES, "sinc", lambda x: interval(0, 1))
+    monkeypatch.setitem(
+        __import__("onelayer.formula.elementary", fromlist=["RANGES"]).RANGES, "sinc", lambda x: interval(0, 1)
+    )
     with pytest.raises(AssertionError):
         test_intervals_and_slopes_enclose("sinc")

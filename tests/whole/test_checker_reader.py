@@ -117,7 +117,10 @@ def test_both_read_the_same_numbers_on_boxes_and_at_points(text):
     """The checker's balls, intervals and Taylor models hold the builder's values; limits are taken at the same points."""
     formula, node, draw = parse(text, ("x1", "x2")), checker.Reader(("x1", "x2"), text).node(), random.Random(text)
     for n in range(60):
-        ends = [(c, c + draw.choice([0.0, 1e-9, 0.1, 0.5])) for c in (draw.choice([0.0, -0.05, draw.uniform(-3, 3)]), draw.uniform(0, 1))]
+        ends = [
+            (c, c + draw.choice([0.0, 1e-9, 0.1, 0.5]))
+            for c in (draw.choice([0.0, -0.05, draw.uniform(-3, 3)]), draw.uniform(0, 1))
+        ]
         box = checker.Sides(ends)
         with ctx.workprec(96):
             jets = checker.Jets(box, [0, 1])

@@ -29,7 +29,17 @@ SMALLEST = 2.0**-1070  # 16 times the smallest number: covers every underflow of
 
 Pair = tuple[Any, Any]  # values and errors
 NATURAL = {"sqrt": (0.0, np.inf), "asin": (-1.0, 1.0), "acos": (-1.0, 1.0)}  # where a function is defined
-SLOPES = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "atan": 1.0, "erf": 1.13, "sigmoid": 0.25, "abs": 1.0, "softplus": 1.0, "sinc": 0.44}
+SLOPES = {
+    "sin": 1.0,
+    "cos": 1.0,
+    "tanh": 1.0,
+    "atan": 1.0,
+    "erf": 1.13,
+    "sigmoid": 0.25,
+    "abs": 1.0,
+    "softplus": 1.0,
+    "sinc": 0.44,
+}
 
 
 class BoundedAlgebra(Algebra[Pair, Any]):

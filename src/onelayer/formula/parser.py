@@ -18,7 +18,7 @@ from ..common.numbers import counted
 from .expression import Condition, Formula
 from .faults import TooManyFaults, add_fault, refusal_of
 from .literal import constant_exponent, literal
-from .removable import accurate_log, accurate_sum, continued
+from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import (
@@ -157,9 +157,7 @@ class _Reader:
                 case ast.BinOp(op=ast.Mult()):
                     return self.product(syntax, depth)
                 case ast.BinOp(op=ast.Div(), left=left, right=right):
-                    return self.quotient(
-                        self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1))
-                    )
+                    return self.quotient(self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1)))
                 case ast.BinOp(op=ast.Pow(), left=left, right=right):
                     return self.power(self.node(left, depth + 1), self.node(right, depth + 1))
                 case ast.Call():
@@ -256,6 +254,8 @@ class _Reader:
             name, arguments = "sqrt", (self.share(Sum, squares),)
         if name == "log":
             return accurate_log(arguments[0], self.share)
+        if name == "sqrt":
+            arguments = (sum_of_squares(arguments[0], self.share),)
         return self.share(Call, name, arguments)
 
     def predicate(self, syntax: ast.expr, depth: int) -> Predicate:

@@ -160,9 +160,7 @@ def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
     return [rounded(side.lo, side.hi) for side in sides]
 
 
-def enclose(
-    formula: Formula, box: Sequence[Side], prec: int = PRECISION, *, strict: bool = False
-) -> list[Interval]:
+def enclose(formula: Formula, box: Sequence[Side], prec: int = PRECISION, *, strict: bool = False) -> list[Interval]:
     """For every output an interval that contains its values on the box; UNDEFINED if there is no enclosure.
 
     A side of the box is an Interval, or a number for a point. If strict, a finite interval proves that f is defined everywhere.

@@ -10,8 +10,11 @@ v^k·ψ(v) with ψ without zero at 0 (`_SPLIT`), and then v cancels against the 
 
 Where the quotient is defined its value is unchanged. Where a factor that cancels is 0, it had none, and now has its limit; these
 factors are remembered. Nothing is rewritten unless zeros that meet cancel altogether.
+
+Beside these, rewritings that change no value and avoid cancellation: e^u − 1, log(1 + u), and under a root the law of cosines.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -181,3 +184,44 @@ def accurate_log(argument: Node, make: Make) -> Node:
         grown = isinstance(rest, Call) and rest.name == "exp"
         return make(Call, "softplus", rest.arguments) if grown else make(Call, "log1p", (rest,))
     return make(Call, "log", (argument,))
+
+
+def sum_of_squares(argument: Node, make: Make) -> Node:
+    """p² + q² ± 2pq·cos t as (p ± q·cos t)² + (q·sin t)²: the same number, and plainly not negative."""
+    terms = list(argument.terms) if isinstance(argument, Sum) else []
+    found = [factors_of(term, make) for term in terms]
+    for k, mixed in enumerate(found):
+        powers = mixed.powers.values() if mixed else ()
+        waves = [node for node, n in powers if isinstance(node, Call) and node.name == "cos" and n == 1]
+        if mixed is None or len(waves) != 1:
+            continue
+        wave, pairs = waves[0], [(i, j) for i in range(len(terms)) for j in range(i) if k not in (i, j)]
+        rest = Factors(mixed.coefficient, dict(mixed.powers))
+        rest.multiply(wave, -1)
+        for i, j in pairs:
+            p, q = (_root(found[place]) for place in (j, i))
+            if p is None or q is None:
+                continue
+            ratio = Factors(1 / rest.coefficient, {key: (node, -n) for key, (node, n) in rest.powers.items()})
+            ratio.times(p)
+            ratio.times(q)
+            if abs(ratio.coefficient) != Fraction(1, 2) or any(n for _, n in ratio.powers.values()):
+                continue
+            parts = [Factors(q.coefficient, dict(q.powers)) for _ in range(2)]
+            for part, factor in zip(parts, (wave, make(Call, "sin", wave.arguments)), strict=True):
+                part.multiply(factor, 1)
+            turned, across = (_written(part, make) for part in parts)
+            along = make(Sum, (_written(p, make), turned if rest.coefficient > 0 else make(Negation, turned)))
+            squares = [make(IntegerPower, along, 2), make(IntegerPower, across, 2)]
+            return make(Sum, (*squares, *(term for n, term in enumerate(terms) if n not in (i, j, k))))
+    return argument
+
+
+def _root(square: Factors | None) -> Factors | None:
+    """The factors of p, where p² is given."""
+    if square is None or square.coefficient <= 0 or any(n % 2 for _, n in square.powers.values()):
+        return None
+    top, bottom = math.isqrt(square.coefficient.numerator), math.isqrt(square.coefficient.denominator)
+    if Fraction(top, bottom) ** 2 != square.coefficient:
+        return None
+    return Factors(Fraction(top, bottom), {key: (node, n // 2) for key, (node, n) in square.powers.items()})

@@ -42,7 +42,15 @@ SYMBOLS = {
     **{"^": "**", "−": "-", "–": "-", "·": "*", "⋅": "*", "∙": "*", "×": "*", "÷": "/"},
     **{"≤": "<=", "≥": ">="},
 }
-SYNONYMS = {"ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "π": "pi", "√": "sqrt"}
+SYNONYMS = {
+    "ln": "log",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "π": "pi",
+    "√": "sqrt",
+}
 LOGARITHMS = {"log10": 10, "log2": 2}  # name → base; log(…)/log(base)
 # functions that are not read, and what to write; "" where nothing short does
 INSTEAD = {
@@ -57,9 +65,7 @@ INSTEAD = {
     **dict.fromkeys(["arsinh", "arcsinh"], "log(… + sqrt(…^2 + 1))"),
     **dict.fromkeys(["arcosh", "arccosh"], "log(… + sqrt(…^2 - 1))"),
     **dict.fromkeys(["artanh", "arctanh"], "log((1 + …)/(1 - …))/2"),
-    **dict.fromkeys(
-        ["floor", "ceil", "round", "mod", "fmod", "gamma", "erfc", "erfinv"], ""
-    ),
+    **dict.fromkeys(["floor", "ceil", "round", "mod", "fmod", "gamma", "erfc", "erfinv"], ""),
     **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),
 }
 FIRST = ("x", "y", "z", "t")  # the order of variables: these, then the other names from A to Z
@@ -73,6 +79,8 @@ MAX_EXPONENT = 1_000  # of an integer power
 MAX_VARIABLE = 10_000  # largest index in x1, x2, …
 
 ALLOWED = (
-    "numbers, pi, e, variables, + - * / ^, parentheses and the functions " + ", ".join([*UNARY, *BINARY, *VARIADIC]) + ", where"
+    "numbers, pi, e, variables, + - * / ^, parentheses and the functions "
+    + ", ".join([*UNARY, *BINARY, *VARIADIC])
+    + ", where"
 )
 PAGE = "docs/start/formulas.md"

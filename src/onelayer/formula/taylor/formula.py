@@ -2,7 +2,8 @@
 
 Beside the model each value carries plain bounds, which hold where the model breaks down (sqrt at 0, |x| huge). A `where`
 whose condition is not decided on a box takes the hull of both branches; `undecided` remembers these boxes. Where a
-formula has no value, or none that this arithmetic can bound, the bounds are infinite.
+formula is unbounded, or this arithmetic cannot tell, the bounds are infinite. What is bounded is f̃ of `real_balls`, which is f
+wherever f is defined; if `strict`, bounds are finite only where f is proved to be defined, which conditions need.
 """
 
 import math
@@ -15,6 +16,7 @@ import numpy as np
 
 from ...common.outward import UP_FEW, U
 from .. import Condition
+from ..float_bounds import NATURAL
 from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum
@@ -46,8 +48,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     key: Hashable = None
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    def __init__(self, space: Space, strict: bool = False) -> None:
+        self.space, self.strict = space, strict
         self.undecided = np.zeros(space.boxes, dtype=bool)
         self.conditions: list[Truth] = []  # of every `where`, in the order of the formula
 
@@ -115,7 +117,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     def _power(self, base: Enclosed, q: float) -> Enclosed:
         y = power(base.model, q, (base.low, base.high))
-        return self._tight(y, *y.range())
+        found = self._tight(y, *y.range())
+        return found if q < 0 or q.is_integer() else self._defined("sqrt", base, found)
 
     def power(self, base: Enclosed, exponent: Enclosed) -> Enclosed:
         return self.call("exp", [self._times(exponent, self.call("log", [base]))])
@@ -132,7 +135,15 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
         if name == "atan2":
             return self._angle(u, arguments[1])
         y = apply(name, u.model, (u.low, u.high))
-        return self._tight(y, *y.range())
+        return self._defined(name, u, self._tight(y, *y.range()))
+
+    def _defined(self, name: str, u: Enclosed, found: Enclosed) -> Enclosed:
+        """The value of a function; if strict, without bounds where u may lie outside its domain."""
+        if not self.strict or name not in NATURAL:
+            return found
+        inside = (u.low >= NATURAL[name][0]) & (u.high <= NATURAL[name][1])
+        low, high = np.where(inside, found.low, -np.inf), np.where(inside, found.high, np.inf)
+        return Enclosed(found.model.choose(~inside, self.space.between(low, high)), low, high)
 
     def _angle(self, y: Enclosed, x: Enclosed) -> Enclosed:
         """atan2: the angle of (x, y) by the quotient that is defined; all angles across the cut, where y = 0 and x < 0."""
@@ -208,5 +219,5 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
 def condition_on(space: Space, condition: Condition) -> Truth:
     """Where a condition is proved true or false."""
-    found: Truth = condition.tape.run(TaylorAlgebra(space))[0]
+    found: Truth = condition.tape.run(TaylorAlgebra(space, strict=True))[0]
     return found
