@@ -1,5 +1,6 @@
 """Every function of the language in every reading, judged by balls with zero slack: tiny, huge, negative, border, NaN."""
 
+import itertools
 import math
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_intervals_and_slopes_enclose(name):
         assert strict is UNDEFINED or "outside" not in values.values()
         known = [(x, v) for x, v in values.items() if isinstance(v, arb)]
         assert not any(outside(found, v) for _, v in known), (low, high)
-        for (x, v), (y, w) in zip(known, known[1:], strict=False):
+        for (x, v), (y, w) in itertools.pairwise(known):
             if slope.is_finite() and x != y:
                 with ctx.workprec(400):
                     assert not outside(slope, (v - w) / (arb(x) - arb(y))), (low, high, x, y)

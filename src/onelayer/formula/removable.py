@@ -178,12 +178,13 @@ def accurate_sum(terms: tuple[Node, ...], make: Make) -> Node:
 def accurate_log(argument: Node, make: Make) -> Node:
     """log(1 + u) as log1p(u), and log(1 + e^u) as softplus(u): the same functions."""
     terms = list(argument.terms) if isinstance(argument, Sum) else []
-    if Number(ONE) in terms:
-        terms.remove(Number(ONE))
-        rest: Node = terms[0] if len(terms) == 1 else make(Sum, tuple(terms))
-        grown = isinstance(rest, Call) and rest.name == "exp"
-        return make(Call, "softplus", rest.arguments) if grown else make(Call, "log1p", (rest,))
-    return make(Call, "log", (argument,))
+    if Number(ONE) not in terms:
+        return make(Call, "log", (argument,))
+    terms.remove(Number(ONE))
+    rest: Node = terms[0] if len(terms) == 1 else make(Sum, tuple(terms))
+    if isinstance(rest, Call) and rest.name == "exp":
+        return make(Call, "softplus", rest.arguments)
+    return make(Call, "log1p", (rest,))
 
 
 def sum_of_squares(argument: Node, make: Make) -> Node:

@@ -29,7 +29,7 @@ UNARY = {  # one argument → what it is
     "sqr": "square",
 }
 BINARY = {  # two arguments
-    "atan2": "angle of the point (y, x), from -pi to pi; jumps where x < 0 and y = 0, undefined at (0, 0)",
+    "atan2": "angle of the point with coordinates x and y, from -pi to pi; it jumps where y = 0 and x < 0",
     "hypot": "sqrt(x^2 + y^2)",
 }
 VARIADIC = {"min": "smallest of two or more", "max": "largest of two or more"}

@@ -2,8 +2,8 @@
 
 Monotone functions are evaluated at both ends; sin and cos look for their turning points; where a function is unbounded
 the bounds are infinite. Arguments of sqrt, asin, acos and of roots are cut to the domain of the function, as in
-`real_balls`; where they miss it the bounds are infinite. Library functions are assumed within `ULPS` units in the last place, as in
-`float_bounds`.
+`real_balls`; where they miss it the bounds are infinite. Library functions are assumed within `ULPS` units in the last
+place, as in `float_bounds`.
 """
 
 import math

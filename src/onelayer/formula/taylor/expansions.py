@@ -104,7 +104,7 @@ def _sinc_term(n: int, j: int) -> float:
 
 
 def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
-    """exprel^(n)(u) = ∫t^n e^(tu)dt over [0, 1]: it increases, ≤ e^u·min(1/5, 1/u) for n = 4, u > 0, and ≤ exprel(u)/5 for u < 0."""
+    """exprel^(n)(u) = ∫t^n e^(tu)dt over [0, 1] increases; for n = 4 it is ≤ e^u·min(1/5, 1/u), and ≤ exprel(u)/5 for u < 0."""
     e = np.exp(c)
     sums = [_series(c, [1 / (math.factorial(j) * (n + 1 + j)) for j in range(26)]) for n in range(4)]
     a, sizes, _ = _moments(c, [e] * 4, exprel(c), sums)
