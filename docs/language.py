@@ -74,8 +74,8 @@ taken. `e` is 2.718… unless the domain has a variable of that name.
 
 {functions}
 `pi` (or `π`) and `e` are constants. `ln`, `arcsin`, `arccos`, `arctan`, `arctan2` are other names of functions above; `log10(x)`
-and `log2(x)` are stored as quotients of `log`. `exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u is:
-the same numbers, without cancellation.
+and `log2(x)` are stored as quotients of `log`. `exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u
+is: the same numbers, without cancellation.
 
 ## Where a formula is 0/0, and where it is not defined
 
@@ -83,11 +83,11 @@ A quotient that is 0/0 at some points and has a limit there is read as the funct
 
 {limits_taken}
 So are their products, powers and reciprocals, with any formula in place of x: `sin((x - y)*t)^2/(x - y)^2`. A certificate names
-the points: *where x = 0 the formula is undefined; its limit is taken*. Any other quotient whose divisor may be 0 is refused.
+the points: *where x = 0 the formula is undefined; its limit is taken*. Any other division by 0 stays undefined.
 
-`sqrt`, `asin`, `acos` and powers such as `x^0.5` are undefined outside their domain. A formula that has no value at a sampled point
-of the domain is refused. Rounding cannot always tell an argument that reaches the edge of such a function from one that passes it;
-[only points where the formula is defined are claimed](../trust/guarantees.md).
+`sqrt`, `asin`, `acos` and powers such as `x^0.5` are undefined outside their domain. A formula that has no value at a sampled
+point of the domain is refused. Rounding cannot always tell an argument that reaches the edge of such a function from one that
+passes it; [only points where the formula is defined are claimed](../trust/guarantees.md).
 
 ## Conditions
 

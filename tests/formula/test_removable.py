@@ -91,7 +91,8 @@ def test_poles_stay_poles(text):
 
 @pytest.mark.parametrize(("text", "read"), [
     ("exp(x) - 1", "expm1(x)"), ("3 + exp(x*y) - 1", "expm1(x*y) + 3"), ("1 - exp(x)", "-expm1(x)"), ("exp(x) + 1", "exp(x) + 1"),
-    ("log(1 + x)", "log1p(x)"), ("log(x - y + 1)", "log1p(x - y)"), ("log(1 + exp(x))", "softplus(x)"), ("log(2 + x)", "log(2 + x)"),
+    ("log(1 + x)", "log1p(x)"), ("log(x - y + 1)", "log1p(x - y)"), ("log(1 + exp(x))", "softplus(x)"),
+    ("log(2 + x)", "log(2 + x)"),
     ("sqrt(x^2 + y^2 - 2*x*y*cos(t))", "sqrt((x - y*cos(t))**2 + (y*sin(t))**2)"), ("sqrt(x^2 + y^2 - x*y*cos(t))",) * 2,
     ("sin(x - y)/(y - x)", "-sinc(x - y)"), ("sin(x*y)^2/y^2", "x**2*sinc(x*y)**2"), ("hypot(x, y)", "sqrt(x**2 + y**2)"),
     ("x*y/(exp(x*y/t) - 1)", "t/exprel(x*y/t)"), ("sin(x)/(0*x)", "sin(x)/(0*x)"),

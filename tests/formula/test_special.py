@@ -31,8 +31,9 @@ def arguments(seed, count=60):
 
 
 def boxes(seed):
-    """Intervals around arguments, from points to wide ones."""
+    """Intervals around arguments, from points to wide ones; some across turning points."""
     rng = np.random.default_rng(seed)
+    yield from ((4.2, 6.2), (-6.5, -4.3), (2.0, 8.0), (-1.0, 0.5), (3.0, 3.3), (4.49, 4.5), (7.0, 8.5), (-12.0, 1.0))
     for x in arguments(seed, 40):
         width = float(rng.choice([0.0, 1e-12, 1e-3, 0.3, 2.0])) * max(1.0, abs(x) * (abs(x) > 1e9))
         yield (x, x + width) if rng.random() < 0.5 else (x - width, x)

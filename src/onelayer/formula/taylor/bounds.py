@@ -124,8 +124,10 @@ def _sinc_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     waves = _wave_bounds(apart, np.maximum(far, apart), 0.0)
     least = np.minimum(waves[0] / apart, waves[0] / np.maximum(far, apart))
     most = np.maximum(waves[1] / apart, waves[1] / np.maximum(far, apart))
-    least, most = _widened(np.where(first, sinc(far), least), np.where(first, sinc(near), most))
-    least = np.where(first & (far > TURN), SINC_LOWEST, least)
+    both = first & (far > TURN)  # it falls, turns, and may rise above where it began
+    begun = np.maximum(sinc(near), np.where(both, most, -np.inf))
+    least, most = _widened(np.where(first, sinc(far), least), np.where(first, begun, most))
+    least = np.where(both, SINC_LOWEST, least)
     return np.maximum(least, SINC_LOWEST), np.minimum(most, 1.0)
 
 
