@@ -2072,6 +2072,16 @@ def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: C
     )
 
 
+def require_values(f: list[Node], domain: Domain) -> None:
+    """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
+    for n in range(64):
+        shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
+        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zip(shares, domain.box, strict=True)]
+        if domain.where is None or truth(domain.where, balls(x)) == {True}:
+            known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
+            need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
+
+
 def flattened(numbers: Any) -> list[Any]:
     """Nested lists, or an array, as one list."""
     numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
@@ -2221,6 +2231,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
             )
             return found
         said = claim(bound, tolerance, relative, domain, target, arithmetic)
+        require_values(f, domain)
         if isinstance(layer, Dense):
             need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             with ctx.workprec(WORKING):
