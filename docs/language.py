@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onelayer.common.errors import InputError
 from onelayer.common.table import Table
-from onelayer.formula import parse
+from onelayer.formula import parse, to_text
 from onelayer.formula import vocabulary as words
 
 PAGE = Path(__file__).parent / "start" / "formulas.md"
@@ -17,6 +17,17 @@ TYPED = (
     *("ln(x) + arctan(y)", "log10(x)", "√(x)", "-x^2", "2^-x", "x^y^z", "y = x^2", "f(x, y) = x/y", "x₁ + x₂"),
 )
 ANSWERED = ("1/2x", "x^2y", "xy", "sin x", "sin^2(x)", "sin2x", "sec(x)", "x(x + 1)", "x1 + x", "sine(x) + 1/3y")
+LIMITS = (
+    "sin(x)/x",
+    "tan(x)/x",
+    "(exp(x) - 1)/x",
+    "x/(exp(x) - 1)",
+    "(1 - cos(x))/x^2",
+    "log(1 + x)/x",
+    "sinh(x)/x",
+    "tanh(x)/x",
+    "asin(x)/x",
+)
 ORDERED = ("t*y + x", "k*T + x", "x3", "f(k, T) = k/T")
 
 TEXT = """\
@@ -62,8 +73,21 @@ taken. `e` is 2.718… unless the domain has a variable of that name.
 ## Functions and constants
 
 {functions}
-`pi` (or `π`) and `e` are constants. `ln`, `arcsin`, `arccos`, `arctan` are other names of functions above; `log10(x)` and
-`log2(x)` are stored as quotients of `log`.
+`pi` (or `π`) and `e` are constants. `ln`, `arcsin`, `arccos`, `arctan`, `arctan2` are other names of functions above; `log10(x)`
+and `log2(x)` are stored as quotients of `log`. `exp(u) - 1` is computed as `expm1(u)` and `log(1 + u)` as `log1p(u)`, whatever u
+is: the same numbers, without cancellation.
+
+## Where a formula is 0/0, and where it is not defined
+
+A quotient that is 0/0 at some points and has a limit there is read as the function with that limit:
+
+{limits_taken}
+So are their products, powers and reciprocals, with any formula in place of x: `sin((x - y)*t)^2/(x - y)^2`. A certificate names
+the points: *where x = 0 the formula is undefined; its limit is taken*. Any other division by 0 stays undefined.
+
+`sqrt`, `asin`, `acos` and powers such as `x^0.5` are undefined outside their domain. A formula that has no value at a sampled
+point of the domain is refused. Rounding cannot always tell an argument that reaches the edge of such a function from one that
+passes it; [only points where the formula is defined are claimed](../trust/guarantees.md).
 
 ## Conditions
 
@@ -80,6 +104,9 @@ They keep hostile text cheap and do not affect any result.
 def page() -> str:
     """The whole page."""
     functions = [(f"`{name}(x)`", meaning) for name, meaning in words.UNARY.items()]
+    functions += [
+        (f"`{name}({'y, x' if name == 'atan2' else 'x, y'})`", meaning) for name, meaning in words.BINARY.items()
+    ]
     functions += [(f"`{name}(x, y, …)`", meaning) for name, meaning in words.VARIADIC.items()]
     functions += [("`where(condition, a, b)`", words.WHERE)]
     limits = [
@@ -95,6 +122,7 @@ def page() -> str:
         typed=_table(("you type", "is read as"), [(_code(text), _code(parse(text).text)) for text in TYPED]),
         answered=_table(("you type", "the answer"), [(_code(text), _answer(text)) for text in ANSWERED]),
         ordered=_table(("formula", "variables"), [(_code(text), ", ".join(parse(text).names)) for text in ORDERED]),
+        limits_taken=_table(("you type", "is computed as"), [(_code(text), _code(_computed(text))) for text in LIMITS]),
         functions=_table(("function", "meaning"), functions),
         limits=_table(("what", "at most"), limits),
     )
@@ -106,6 +134,12 @@ def _answer(text: str) -> str:
     except InputError as refusal:
         return f"{refusal.found}; change: {refusal.change}".replace("*", r"\*")
     raise AssertionError(f"{text} is understood")
+
+
+def _computed(text: str) -> str:
+    formula = parse(text)
+    assert formula.limits, text
+    return to_text(formula.outputs[0], formula.names)
 
 
 def _code(text: str) -> str:

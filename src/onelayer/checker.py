@@ -56,7 +56,11 @@ UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr")
+UNARY = re.findall(
+    r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel cbrt"
+)
+UNARY += ["expm1", "log1p", "softplus"]  # read as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
+BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
 ONE: Node = ("num", (), fmpq(1))
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
@@ -170,9 +174,11 @@ class Reader:
                     part = self.node(t.right, depth)
                     parts.append(minus(part) if isinstance(t.op, ast.Sub) else part)
                     t = t.left
-                return ("mul" if isinstance(op, ast.Mult) else "add", (self.node(t, depth), *reversed(parts)), None)
+                parts.append(self.node(t, depth))
+                found: Node = ("mul" if isinstance(op, ast.Mult) else "add", tuple(reversed(parts)), None)
+                return continued(found) if found[0] == "mul" else found
             case ast.BinOp(op=ast.Div(), left=a, right=b):
-                return ("div", (self.node(a, depth), self.node(b, depth)), None)
+                return continued(("div", (self.node(a, depth), self.node(b, depth)), None))
             case ast.BinOp(op=ast.Pow(), left=a, right=b):
                 base, exponent = self.node(a, depth), self.node(b, depth)
                 q = rational(exponent)
@@ -180,13 +186,17 @@ class Reader:
                 return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
                 return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
-            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if (
-                name in ("min", "max") if more else name in {*UNARY, "min", "max"}
+            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if name in ("min", "max") or (
+                name in BINARY if len(more) == 1 else not more and name in UNARY
             ):
                 u = tuple(self.node(a, depth) for a in args)
+                grown, squares = ("exp", (u[0],), None), tuple(("pow", (a,), fmpq(2)) for a in u)
                 rest: Node = ("add", (ONE, ("exp", (minus(u[0]),), None)), None)
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
-                return (known | {"sigmoid": ("div", (ONE, rest), None)}).get(name, (name, u, None))
+                known |= {"sigmoid": ("div", (ONE, rest), None), "expm1": ("add", (grown, minus(ONE)), None)}
+                known |= {"log1p": ("log", (("add", (ONE, u[0]), None),), None), "hypot": root(("add", squares, None))}
+                known |= {"softplus": ("log", (("add", (ONE, grown), None),), None)}
+                return known.get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
 
@@ -223,6 +233,118 @@ def rational(node: Node) -> Any:
     return found
 
 
+def root(node: Node) -> Node:
+    return ("rpow", (node,), fmpq(1, 2))
+
+
+Factors = tuple[Any, list[tuple[Node, int]]]  # a rational, and nodes with exponents
+
+
+def times(a: Factors, b: Factors, exponent: int = 1) -> Factors:
+    """a·b^exponent, equal nodes joined."""
+    powers = list(a[1])
+    for node, n in b[1]:
+        place = next((i for i, (other, _) in enumerate(powers) if other == node), None)
+        if place is None:
+            powers.append((node, n * exponent))
+        else:
+            powers[place] = (node, powers[place][1] + n * exponent)
+    return a[0] * b[0] ** exponent, powers
+
+
+def factors(node: Node) -> Factors | None:
+    """A node taken apart along products, quotients and integer powers; None for 0 and for long numbers."""
+    kind, operands, extra = node
+    if kind == "num":
+        return (extra, []) if extra != 0 else None
+    if kind == "add" and len(operands) == 2:  # y − x is −(x − y)
+        a, b = operands[::-1] if negated(operands[0]) else operands
+        other = negated(b)
+        if other is not None and negated(a) is None:
+            turned = str(a) > str(other)
+            return fmpq(-1 if turned else 1), [(("add", (other, minus(a)) if turned else (a, b), None), 1)]
+    powers = {"mul": [1] * len(operands), "div": [1, -1], "pow": [int(extra.p)] if kind == "pow" else []}.get(kind)
+    if not powers or 0 in powers:
+        return fmpq(1), [(node, 1)]
+    found: Factors = (fmpq(1), [])
+    for part, exponent in zip(operands, powers, strict=True):
+        inner = factors(part)
+        if inner is None or bits(inner[0]) * abs(exponent) > 900:
+            return None
+        found = times(found, inner, exponent)
+    return found if bits(found[0]) <= 900 else None
+
+
+def negated(node: Node) -> Node | None:
+    """What a node is minus of."""
+    kind, operands, _ = node
+    return operands[1] if kind == "mul" and len(operands) == 2 and operands[0] == ("num", (), fmpq(-1)) else None
+
+
+def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
+    """(v, k, ψ) with node = v^k·ψ(v) and ψ(0) ≠ 0, for functions that vanish with v."""
+    kind, operands, _ = node
+    half, two = fmpq(1, 2), ("num", (), fmpq(2))
+    if kind == "add" and len(operands) == 2:  # ±(e^v − 1), ±(1 − cos v)
+        for a, b in (operands, operands[::-1]):
+            for one, wave, sign in ((a, negated(b), -1), (negated(b), a, 1)):
+                if one == ONE and wave is not None and wave[0] in ("exp", "cos"):
+                    v, narrow = wave[1][0], ("sinc", (("div", (wave[1][0], two), None),), None)
+                    found = (
+                        (-sign * half, [(narrow, 2)])
+                        if wave[0] == "cos"
+                        else (fmpq(sign), [(("exprel", (v,), None), 1)])
+                    )
+                    return v, 1 + (wave[0] == "cos"), found
+    if kind == "log" and operands[0][0] == "add" and ONE in operands[0][1]:  # log(1 + v) = v/exprel(log(1 + v))
+        rest = list(operands[0][1])
+        rest.remove(ONE)
+        return (
+            rest[0] if len(rest) == 1 else ("add", tuple(rest), None),
+            1,
+            (fmpq(1), [(("exprel", (node,), None), -1)]),
+        )
+    if kind not in ("sin", "tan", "sinh", "tanh", "asin", "atan"):
+        return None
+    v, own = operands[0], ("sinc", (node,), None)  # with w = asin v or atan v: v = sin w, or v = tan w
+    sine, cosine = ("sinc", operands, None), ("cos", operands, None)
+    fall: Node = ("exprel", (("mul", (("num", (), fmpq(-2)), v), None),), None)  # (1 − e^(−2v))/(2v)
+    parts: dict[str, list[tuple[Node, int]]] = {
+        "sin": [(sine, 1)],
+        "tan": [(sine, 1), (cosine, -1)],
+        "asin": [(own, -1)],
+    }
+    parts |= {"sinh": [(("exp", operands, None), 1), (fall, 1)], "atan": [(("cos", (node,), None), 1), (own, -1)]}
+    parts |= {"tanh": [(("exp", operands, None), 1), (fall, 1), (("cosh", operands, None), -1)]}
+    return v, 1, (fmpq(1), parts[kind])
+
+
+def continued(node: Node) -> Node:
+    """A product or quotient, with its limits where it is 0/0: sin(u)/u = sinc(u), (e^u − 1)/u = exprel(u), and so on.
+
+    A factor φ(v) that vanishes with v is v^k·ψ(v), and v cancels; where the quotient is defined its value is unchanged.
+    """
+    found, changed = factors(node), False
+    for part, m in list(found[1]) if found else []:
+        split = vanishing(part) if m else None
+        inner = factors(split[0]) if split else None
+        if found is None or split is None or inner is None or bits(inner[0]) * split[1] * abs(m) > 900:
+            continue
+        after = times(found, inner, split[1] * m)
+        exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
+        pairs = zip(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :], strict=True)
+        zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
+        if zeros and min(zeros) >= 0:
+            found, changed = times(times(after, split[2], m), (fmpq(1), [(part, 1)]), -m), True
+    if not changed or found is None:
+        return node
+    top, bottom = (
+        [f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))) for f, n in found[1] if n * sign > 0] for sign in (1, -1)
+    )
+    dividend: Node = ("mul", (("num", (), found[0]), *top), None)
+    return ("div", (dividend, ("mul", (ONE, *bottom), None)), None) if bottom else dividend
+
+
 def bits(q: Any) -> int:
     return max(int(q.p).bit_length(), int(q.q).bit_length())
 
@@ -257,7 +379,9 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
 
     A finite complex result proves the formula with the chosen branches of abs, min, max, where to be analytic on the
     ball: entire functions and quotients are (a pole has no finite enclosure); log and powers are evaluated off their cut,
-    asin, acos and atan off theirs. Without `choice` (real balls) the result covers every branch that is possible.
+    asin, acos and atan off theirs. Without `choice` (real balls) the result covers every branch that is possible. On a box
+    (`Sides`) it covers the values of the formula where it is defined: what lies outside the domain of a root, of asin or acos
+    may only seem to, and is cut off. At a point there is a value only if the formula is proved to have one.
     """
     kind, operands, extra = node
     if kind in ("num", "var"):
@@ -283,16 +407,63 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
     if kind == "rpow" and extra == fmpq(1, 2) and isinstance(z, arb) and z > 0:
         return z.sqrt()  # exact for squares
     if kind == "rpow" and isinstance(z, arb) and extra > 0 and not z > 0:  # 0 at 0
-        if z == 0 or not (isinstance(x, Sides) and nonnegative(operands[0], x)):
+        if z == 0 or z < 0 or not (isinstance(x, Sides) and z.is_finite()):
             return arb(0) if z == 0 else arb.nan()
-        return arb(0).union((arb(extra) * z.upper().log()).exp())
+        return arb(0).union((arb(extra) * z.upper().log()).exp())  # where it is defined
+    if kind in ("asin", "acos") and isinstance(x, Sides) and z.is_finite() and not (z < -1 or z > 1):
+        return reduce(arb.union, [getattr(v.max(arb(-1)).min(arb(1)), kind)() for v in (z.lower(), z.upper())])
+    if kind in SPECIAL:
+        return SPECIAL[kind](*u)
     if kind in ("rpow", "gpow", "log"):
         log = z.log(analytic=True) if isinstance(z, acb) else z.log()
         return log if kind == "log" else ((u[1] if kind == "gpow" else arb(extra)) * log).exp()
-    if isinstance(z, acb) and kind in ("asin", "acos", "atan"):
-        along, across = (z.imag, z.real) if kind == "atan" else (z.real, z.imag)  # cuts: |along| ≥ 1, across = 0
-        return getattr(z, kind)() if (along > -1 and along < 1) or not across.contains(0) else arb.nan()
-    return getattr(z, kind)()
+    return arc(kind, z) if kind in ("asin", "acos", "atan") else getattr(z, kind)()
+
+
+def arc(kind: str, z: Any) -> Any:
+    """asin, acos or atan off its cut."""
+    along, across = (z.imag, z.real) if kind == "atan" else (z.real, z.imag)  # cuts: |along| ≥ 1, across = 0
+    missed = isinstance(z, arb) or (along > -1 and along < 1) or not across.contains(0)
+    return getattr(z, kind)() if missed else arb.nan()
+
+
+def sinc(z: Any) -> Any:
+    """sin z/z and 1 at 0: sinc(c) up to |z − c| max |sinc′|, as sinc′(z) = −∫t sin(tz)dt over [0, 1] is ≤ |z| cosh(Im z)/3."""
+    c = z.mid()
+    reach = (z - c).abs_upper() * z.abs_upper() * z.imag.abs_upper().cosh() / 3
+    own, near = z.sinc(), c.sinc() + (within_ball(reach) if isinstance(z, arb) else acb(*[within_ball(reach)] * 2))
+    return near if near.is_finite() and not own.rad() <= near.rad() else own
+
+
+def exprel(z: Any) -> Any:
+    """(e^z − 1)/z and 1 at 0: it increases, and is e^(z/2)·sinc(iz/2)."""
+    if isinstance(z, acb):
+        return (z / 2).exp() * sinc(z * acb(0, 1) / 2)
+    return reduce(arb.union, [v.hypgeom_1f1(1, 2) for v in (z.lower(), z.upper())]) if z.is_finite() else arb.nan()
+
+
+def cbrt(z: Any) -> Any:
+    """The real cube root, and its continuation to either half-plane."""
+    if isinstance(z, arb) and not (z > 0 or z < 0):
+        ends = [v if v == 0 else cbrt(v) for v in (z.lower(), z.upper())] if z.is_finite() else [arb.nan()]
+        return reduce(arb.union, ends)
+    if z.real > 0:
+        return z.root(3) if isinstance(z, arb) else (z.log(analytic=True) / 3).exp()
+    return -cbrt(-z) if z.real < 0 else arb.nan()
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of (x, y), or every angle where x < 0 and y may be 0."""
+    if x.real > 0:
+        return arc("atan", y / x)
+    if y.real > 0 or y.real < 0:
+        return (arb.pi() if y.real > 0 else -arb.pi()) / 2 - arc("atan", x / y)
+    if y.real == 0 and x.real < 0 and isinstance(y, arb):
+        return arb.pi()
+    return arb.pi().union(-arb.pi()) if x.real < 0 and isinstance(y, arb) and isinstance(x, arb) else arb.nan()
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {"sinc": sinc, "exprel": exprel, "cbrt": cbrt, "atan2": atan2}
 
 
 def power(z: Any, n: int) -> Any:
@@ -304,16 +475,6 @@ def power(z: Any, n: int) -> Any:
     if isinstance(z, arb) and z.contains(0) and not z.is_exact():
         return arb(0).union(z.abs_upper() ** n) if n % 2 == 0 else (z.lower() ** n).union(z.upper() ** n)
     return z * z if n == 2 else z**n
-
-
-def nonnegative(node: Node, x: Sides) -> bool:
-    """Whether the node is ≥ 0 on the exact box, which balls around its sides cannot tell."""
-    line = affine(node, len(x))
-    if line is not None:
-        return bool(span(line, x.box)[0] >= 0)
-    if node[0] in ("add", "mul"):
-        return all(nonnegative(a, x) for a in node[1])
-    return node[0] == "abs" or (node[0] == "pow" and int(node[2].p) % 2 == 0)
 
 
 def truth(node: Node, x: Sequence[Any]) -> set[bool | None]:
@@ -386,6 +547,16 @@ def expansion(kind: str, z: Any, q: Any = None) -> list[Any]:
         if kind == "tanh":
             return [2 * p - 1, 4 * first, 4 * second, arb(8) / 3 * third]
         return [z * p, p + z * first, first + z * second / 2, second / 2 + z * third / 6]
+    if kind == "sinc":  # by ₀F₁(b; −z²/4) at a point; |sinc‴| ≤ 1/4 anywhere
+        F = [(-power(z, 2) / 4).hypgeom_0f1(arb(b) / 2) for b in (3, 5, 7, 9)]
+        own = [F[0], -z * F[1] / 3, (power(z, 2) * F[2] / 5 - F[1]) / 6, (z * F[2] / 5 - power(z, 3) * F[3] / 105) / 6]
+        return own if z.is_exact() else [*own[:3], within_ball(arb(1) / 24)]
+    if kind == "exprel":  # ∫t^n e^(tz)dt over [0, 1] = ₁F₁(n + 1; n + 2; z)/(n + 1), increasing
+        rows = [[v.hypgeom_1f1(n + 1, n + 2) / (n + 1) for v in (z.lower(), z.upper())] for n in range(4)]
+        return [a.union(b) / math.factorial(n) for n, (a, b) in enumerate(rows)]
+    if kind == "cbrt":
+        return ([-v if n % 2 == 0 else v for n, v in enumerate(expansion("rpow", -z, fmpq(1, 3)))] if z < 0
+                else expansion("rpow", z, fmpq(1, 3)))  # fmt: skip
     s = arb_series([z, arb(1)], 4)
     if kind in ("sinh", "cosh"):
         grow, fall = s.exp(), (-s).exp()
@@ -537,6 +708,13 @@ class Jets:
             return reduce(self.times, u)
         if kind == "div":
             return self.times(u[0], self.apply("inv", u[1]))
+        if kind == "atan2":
+            (low, high), above = self.ends(u[0]), self.ends(u[1])[0] > 0
+            if not (above or low > 0 or high < 0):
+                return self.constant(value(node, self.x))
+            angle = self.apply("atan", self.times(u[1 - above], self.apply("inv", u[above])))
+            half = (arb.pi() if low > 0 else -arb.pi()) / 2
+            return angle if above else [half - angle[0], *(-k for k in angle[1:])]
         if kind == "gpow":
             return self.apply("exp", self.times(u[1], self.apply("log", u[0])))
         if kind == "pow":
@@ -576,7 +754,13 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     if (kind == "pow" and extra > 0 and int(extra.p) % 2 == 0) or kind in ("abs", "cosh"):
         tops, signs = corners([abs(low), abs(high)]), low >= 0 or high <= 0
         low, high = tops if signs else (arb(0), tops[1])
-    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos") or (
+    if (kind == "rpow" and extra > 0 and not high < 0) or (kind in ("asin", "acos") and not (low > 1 or high < -1)):
+        least = arb(0) if kind == "rpow" else arb(-1)  # where it is defined
+        low, high = low if low > least else least, high if kind == "rpow" or high < 1 else arb(1)
+    if kind == "sinc" and low.abs_upper() < 4.49 and high.abs_upper() < 4.49:  # even, and falls up to 4.4934…
+        top = arb(1) if not (low > 0 or high < 0) else corners([sinc(low), sinc(high)])[1]
+        return corners([sinc(low), sinc(high)])[0], top
+    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos", "exprel", "cbrt") or (
         kind == "pow" and extra > 0
     )
     if rises or (kind == "rpow" and extra > 0 and low >= 0):
@@ -1171,7 +1355,7 @@ class Domain:
             most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
             near = list(zip(least, most, strict=True))
             if all(a <= b for a, b in near) and len(axes) <= 6:
-                claimed = self.where is None or truth(self.where, Sides(self.whole(axes, near, x.box))) == {True}
+                claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
                 corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
                 found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
                 if {True} in found and {False} in found:
@@ -1189,7 +1373,7 @@ class Domain:
         """Whether all of the box is claimed for certain."""
         wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
         clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
-        return clear and (self.where is None or truth(self.where, x) == {True})
+        return clear and (self.where is None or truth(self.where, list(x)) == {True})
 
 
 def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
@@ -1760,7 +1944,7 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
     names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
     lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
     need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
-    reserved = {*UNARY, "min", "max", "where", "pi"}
+    reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
     need(
         all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0]),
         "a variable has no proper name",
@@ -1886,6 +2070,16 @@ def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: C
         "no point was found that the claim is about",
         UNCHECKED,
     )
+
+
+def require_values(f: list[Node], domain: Domain) -> None:
+    """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
+    for n in range(64):
+        shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
+        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zip(shares, domain.box, strict=True)]
+        if domain.where is None or truth(domain.where, balls(x)) == {True}:
+            known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
+            need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
 
 
 def flattened(numbers: Any) -> list[Any]:
@@ -2037,6 +2231,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
             )
             return found
         said = claim(bound, tolerance, relative, domain, target, arithmetic)
+        require_values(f, domain)
         if isinstance(layer, Dense):
             need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             with ctx.workprec(WORKING):

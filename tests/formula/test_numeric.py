@@ -15,8 +15,14 @@ from onelayer.common.errors import InputError
 from onelayer.formula import evaluate, parse, parse_condition, satisfies
 from onelayer.formula.vocabulary import UNARY
 
-PYTHON = {name: getattr(math, name) for name in sorted(set(UNARY) - {"abs", "sqr", "sigmoid"})}
-PYTHON |= {"abs": abs, "sqr": lambda x: x * x, "sigmoid": lambda x: 1 / (1 + math.exp(-x))}
+OWN = {
+    "abs": abs,
+    "sqr": lambda x: x * x,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "sinc": lambda x: math.sin(x) / x,
+}
+OWN |= {"exprel": lambda x: math.expm1(x) / x, "softplus": lambda x: math.log(1 + math.exp(x))}
+PYTHON = OWN | {name: getattr(math, name) for name in sorted(set(UNARY) - set(OWN))}
 FRANKE = (
     "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"
     " + 0.5*exp(-((9*x1-7)**2 + (9*x2-3)**2)/4) - 0.2*exp(-(9*x1-4)**2 - (9*x2-7)**2)"

@@ -30,7 +30,7 @@ def test_drawn_formulas_are_enclosed(rng):
     for _ in range(8):
         point = draw_point(rng, box)
         value = value_at(formula.outputs[0], point)
-        if value is None:
+        if value is None or value == "outside":
             continue
         if value == "undefined":
             assert not (np.isfinite(found.low[0]) and np.isfinite(found.high[0])), (formula.text, box)
@@ -63,7 +63,7 @@ def test_steep_formulas_are_enclosed_on_boxes_down_to_a_billionth(text):
         for corner in (rng.random(2), rng.random(2), rng.integers(0, 2, size=2)):
             point = np.clip(lower[b] + (upper[b] - lower[b]) * corner, lower[b], upper[b]).tolist()
             value = value_at(formula.outputs[0], point)
-            if value is None or value == "undefined":
+            if value is None or isinstance(value, str):
                 continue
             for a, z in ((found.low[b], found.high[b]), (low[b], high[b])):
                 assert inside(value, a, z), (point, a, z)

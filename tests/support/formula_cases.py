@@ -28,7 +28,8 @@ settings = hypothesis.settings(deadline=None, derandomize=True, database=None, m
 dice = st.randoms(use_true_random=False)
 
 SMOOTH = ["sin", "cos", "exp", "tanh", "sinh", "cosh", "atan", "sigmoid", "erf", "sqr"]
-PARTIAL = ["tan", "log", "sqrt", "asin", "acos"]
+SMOOTH += ["sinc", "expm1", "exprel", "softplus"]
+PARTIAL = ["tan", "log", "sqrt", "asin", "acos", "log1p", "cbrt"]
 NUMBERS = ["0", "1", "2", "0.1", "3.5", "1e-3", ".25", "12.", "pi", "e"]
 EXPONENTS = ["2", "3", "0", "1", "-1", "-2", "7", "0.5", "(1/3)", "-2.5", "pi", "(2 - 1)", "(1.5)"]
 
@@ -52,7 +53,8 @@ def draw_text(rng, depth, dimension=2, kinks=True):
     if kind == 7:
         return f"{rng.choice(SMOOTH)}({part()})"
     if kind == 8:
-        return rng.choice([f"abs({part()})", f"min({part()}, {part()})", f"max({part()}, {part()}, {part()})"])
+        two = rng.choice([f"min({part()}, {part()})", f"atan2({part()}, {part()})", f"hypot({part()}, {part()})"])
+        return rng.choice([f"abs({part()})", two, f"max({part()}, {part()}, {part()})"])
     return f"where({draw_condition(rng, depth - 1, dimension)}, {part()}, {part()})"
 
 
@@ -88,13 +90,17 @@ class Undefined(Exception):
     """The formula certainly has no value at the point."""
 
 
+class Outside(Undefined):
+    """Only because an argument lies outside the closed domain of a root or an arc."""
+
+
 class Unknown(Exception):
     """400 bits do not decide."""
 
 
-def _need(good, bad):
+def _need(good, bad, reason=Undefined):
     if bad:
-        raise Undefined
+        raise reason
     if not good:
         raise Unknown
 
@@ -131,7 +137,8 @@ def real_value(tree, point):
             root, power = go(base), go(exponent)
             if isinstance(exponent, Number) and exponent.value > 0 and root.is_zero():
                 return arb(0)
-            _need(root > 0, root <= 0 if not isinstance(exponent, Number) or exponent.value < 0 else root < 0)
+            closed = isinstance(exponent, Number) and exponent.value > 0
+            _need(root > 0, root < 0 if closed else root <= 0, Outside if closed else Undefined)
             return (power * root.log()).exp()
         case Where(test, yes, no):
             return go(yes if truth(test, point) else no)
@@ -149,9 +156,28 @@ def _call(name, values):
     if name == "log":
         _need(x > 0, x <= 0)
     if name == "sqrt":
-        _need(x >= 0, x < 0)
+        _need(x >= 0, x < 0, Outside)
     if name in ("asin", "acos"):
-        _need(x >= -1 and x <= 1, x < -1 or x > 1)
+        _need(x >= -1 and x <= 1, x < -1 or x > 1, Outside)
+    if name == "log1p":
+        _need(x > -1, x <= -1)
+        return x.log1p()
+    if name == "atan2":
+        y, x = values
+        _need(x != 0 or y != 0, x == 0 and y == 0)
+        if y == 0:
+            return arb(0) if x > 0 else arb.pi()
+        _need(y > 0 or y < 0 or x > 0, False)
+        return (y / x).atan() if x > 0 else (arb.pi() / 2 if y > 0 else -arb.pi() / 2) - (x / y).atan()
+    if name == "softplus":
+        return x.exp().log1p()
+    if name == "cbrt":
+        _need(x > 0 or x < 0 or x == 0, False)
+        return x if x == 0 else (x.log() / 3).exp() if x > 0 else -((-x).log() / 3).exp()
+    if name == "exprel":
+        return arb(1) if x == 0 else x.expm1() / x
+    if name == "sinc":
+        return arb(1) if x == 0 else x.sin() / x
     if name == "tan":
         _need(x.tan().is_finite(), False)
     if name == "sigmoid":
@@ -218,16 +244,25 @@ def complex_value(tree, point):
             return 1 / (1 + (-go(part)).exp())
         case Call("sqr", (part,)):
             return go(part) ** 2
+        case Call("softplus", (part,)):
+            return (1 + go(part).exp()).log()
+        case Call("cbrt", (part,)):
+            z = go(part)
+            return -(-z).pow(acb(arb(1) / 3)) if z.real < 0 else z.pow(acb(arb(1) / 3))
+        case Call("exprel", (part,)):
+            return go(part).expm1() / go(part)
         case Call(name, (part,)):
             return getattr(go(part), name)()
     raise AssertionError(tree)
 
 
 def value_at(tree, point):
-    """A tiny ball, or "undefined" if there certainly is no value, or None if 400 bits do not tell."""
+    """A tiny ball, or None if 400 bits do not tell; if there certainly is no value "undefined", or "outside" (`Outside`)."""
     with ctx.workprec(400):
         try:
             ball = real_value(tree, point)
+        except Outside:
+            return "outside"
         except Undefined:
             return "undefined"
         except Unknown:

@@ -3,13 +3,13 @@
 import random
 
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 
 import onelayer as ol
 from checking import check, checker
 from onelayer.common.errors import InputError
-from onelayer.formula import enclose, parse
-from onelayer.formula.vocabulary import UNARY
+from onelayer.formula import enclose, enclose_complex, parse
+from onelayer.formula.vocabulary import BINARY, UNARY
 
 DECIMALS = " + ".join(f"0.{n:03d}" for n in range(1, 301))
 WRITTEN = {
@@ -73,7 +73,8 @@ class Writer:
             f"({a}{blank}+{blank}{b})", f"({a} -{blank}{b})", f"{a}*{b}", f"({a})/({b})", f"({a})**{self.exponent()}",
             f"({a})**({b})", f"-{a}", f"+{a}", f"max({a}, {b})", f"min({a}, {b}, {self.literal()})",
             f"where({self.condition(depth - 1)}, {a}, {b})", f"{a}*{r.choice(self.names)}*{r.choice(self.names)}",
-            f"{r.choice([*UNARY])}({a})", f"{r.choice([*UNARY])}({a})",
+            f"{r.choice([*UNARY])}({a})", f"{r.choice([*UNARY])}({a})", f"{r.choice([*BINARY])}({a}, {b})",
+            f"{r.choice(['sin', 'expm1', 'log1p', 'tan', 'sinh', 'atan'])}({a})/({a})", f"(1 - cos({a}))/({a})**2",
         ])  # fmt: skip
 
 
@@ -102,3 +103,48 @@ def test_both_readers_agree(names):
             assert theirs.upper() >= ours.lower()
             assert theirs.lower() <= ours.upper()
     assert read > 100
+
+
+LIMITS = [
+    "sin(x1)/x1", "sin(x1)**2/x1**2", "(exp(x1) - 1)/x1", "x1/(exp(x1) - 1)", "(1 - cos(x1))/x1**2", "log(1 + x1)/x1",
+    "tan(x1)/x1", "sinh(x1)/x1", "tanh(x1)/x1", "asin(x1)/x1", "atan(x1)/x1", "sin(x1*x2)/(-3*x1)", "sin(x1 - x2)/(x2 - x1)",
+    "x1*x2/sin(x1*x2)", "x2*sin(x1*x2/2)**2/(x1*x2/2)**2", "sqr(sin(x1))*x1**-2", "expm1(2*x1)/x1", "log1p(-x1)/x1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*LIMITS, *(f"{name}(x1)" for name in UNARY), *(f"{n}(x1, x2 - 0.5)" for n in BINARY)])
+def test_both_read_the_same_numbers_on_boxes_and_at_points(text):
+    """The checker's balls, intervals and Taylor models hold the builder's values; limits are taken at the same points."""
+    formula, node, draw = parse(text, ("x1", "x2")), checker.Reader(("x1", "x2"), text).node(), random.Random(text)
+    for n in range(60):
+        ends = [
+            (c, c + draw.choice([0.0, 1e-9, 0.1, 0.5]))
+            for c in (draw.choice([0.0, -0.05, draw.uniform(-3, 3)]), draw.uniform(0, 1))
+        ]
+        box = checker.Sides(ends)
+        with ctx.workprec(96):
+            jets = checker.Jets(box, [0, 1])
+            found = [checker.interval(node, box), jets.ends(jets.of(node))]
+            ball = checker.value(node, box)
+            for _ in range(4):
+                x = [draw.choice([a, b, draw.uniform(a, b)]) for a, b in ends]
+                value = enclose(formula, x, strict=True)[0]
+                point = checker.value(node, [arb(v) for v in x])
+                if n < 40 and value.is_finite() and text in LIMITS:
+                    assert point.is_finite(), x
+                if value.is_finite():
+                    all_found = [*found, (ball.lower(), ball.upper()), (point.lower(), point.upper())]
+                    assert not any(low > value.hi or high < value.lo for low, high in all_found), (x, ends)
+
+
+@pytest.mark.parametrize("text", [*LIMITS[:11], *(f"{name}(x1)" for name in sorted(set(UNARY) - {"abs"}))])
+def test_both_read_the_same_complex_numbers(text):
+    formula, node, draw = parse(text, ("x1",)), checker.Reader(("x1",), text).node(), random.Random(text)
+    for _ in range(40):
+        z = acb(arb(draw.uniform(-2, 2), draw.choice([0.0, 0.2])), arb(0, draw.choice([1e-9, 0.3])))
+        ours, theirs = enclose_complex(formula, [z])[0], checker.value(node, [z], {})
+        if ours.is_finite() and theirs.is_finite():
+            assert acb(theirs).overlaps(ours), z
+        point = acb(z.real.mid())
+        if theirs.is_finite() and (value := enclose_complex(formula, [point])[0]).is_finite():
+            assert acb(theirs).overlaps(value), z

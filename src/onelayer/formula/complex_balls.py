@@ -5,6 +5,10 @@ open neighbourhood of B that equals the formula at the real points of B, and its
 non-finite result proves nothing.
 
   sqrt, log, powers   principal branch, the argument misses (−∞, 0]
+  log1p               the argument misses (−∞, −1]
+  softplus            |Im z| < π
+  cbrt                Re z > 0, or Re z < 0: then −∛(−z)
+  atan2(y, x)         Re x > 0, or Re y strictly apart from 0
   asin, acos          the argument misses (−∞, −1] ∪ [1, ∞)
   atan                the argument misses ±i·[1, ∞)
   1/z, tan, tanh, σ   no pole in the box
@@ -90,6 +94,58 @@ def _arcsine(z: acb) -> acb:
     return centre.asin() + (z - centre) / ((1 - z).sqrt(analytic=True) * (1 + z).sqrt(analytic=True))
 
 
+def _cardinal_sine(z: acb) -> acb:
+    """sinc, entire: flint's enclosure, or the mean value form with |sinc′(z)| ≤ |z|·cosh(Im z)/3, whichever is smaller.
+
+    sinc′(z) = −∫t sin(tz)dt over [0, 1], and |sin(tz)| ≤ t|z|·cosh(t·Im z).
+    """
+    value = z.sinc()
+    centre = acb(z.real.mid(), z.imag.mid())
+    reach = (z - centre).abs_upper() * z.abs_upper() * z.imag.abs_upper().cosh() / 3
+    around = centre.sinc() + acb(arb(0, 1), arb(0, 1)) * reach
+    smaller = not value.is_finite() or (around.is_finite() and around.rad() < value.rad())
+    return around if smaller else value
+
+
+def _relative_exponential(z: acb) -> acb:
+    """(e^z − 1)/z = e^(z/2)·sinc(iz/2)."""
+    return (z / 2).exp() * _cardinal_sine(z * acb(0, 1) / 2)
+
+
+def _softplus(z: acb) -> acb:
+    """log(1 + e^z) in the strip |Im z| < π, where e^z is never a number ≤ −1; else by the mean value form with slope σ."""
+    if not (z.is_finite() and z.imag.abs_upper() < arb.pi()):
+        return NOWHERE
+    right = bool(z.real > 0)
+    grown = 1 + (-z if right else z).exp()
+    if _misses_cut(grown):
+        value = grown.log(analytic=True)
+        return z + value if right else value
+    centre = acb(z.real.mid(), z.imag.mid())
+    far = bool(centre.real > 0)
+    at_centre = (1 + (-centre if far else centre).exp()).log(analytic=True) + (centre if far else 0)
+    return at_centre + (z - centre) * _sigmoid(z)
+
+
+def _cube_root(z: acb) -> acb:
+    third = acb(arb(1) / 3)
+    if z.real > 0:
+        return z.pow(third, analytic=True)
+    return -(-z).pow(third, analytic=True) if z.real < 0 else NOWHERE
+
+
+def _angle(y: acb, x: acb) -> acb:
+    """atan2(y, x), continued from the real points of the box."""
+    if not (y.is_finite() and x.is_finite()):
+        return NOWHERE
+    atan = _MAPS["atan"]
+    if x.real > 0:
+        return atan(y / x)
+    if y.real > 0 or y.real < 0:
+        return (acb.pi() / 2 if y.real > 0 else -acb.pi() / 2) - atan(x / y)
+    return NOWHERE
+
+
 def _absolute(z: acb) -> acb:
     return z if z.real > 0 else -z if z.real < 0 else NOWHERE
 
@@ -109,6 +165,12 @@ _MAPS: dict[str, Map] = {
     "acos": _off(_misses_real_cuts, lambda z: acb.pi() / 2 - _arcsine(z)),
     "sigmoid": _sigmoid,
     "erf": acb.erf,
+    "expm1": acb.expm1,
+    "log1p": _off(lambda z: _misses_cut(1 + z), acb.log1p),
+    "softplus": _softplus,
+    "sinc": _cardinal_sine,
+    "exprel": _relative_exponential,
+    "cbrt": _cube_root,
     "abs": _absolute,
     "sqr": lambda z: z * z,
 }
@@ -161,7 +223,7 @@ class ComplexAlgebra(Algebra[acb, Truth]):
     def call(self, name: str, arguments: Sequence[acb]) -> acb:
         if name in ("min", "max"):
             return _extreme(arguments, largest=name == "max")
-        return _finite(_MAPS[name](arguments[0]))
+        return _finite(_angle(*arguments) if name == "atan2" else _MAPS[name](arguments[0]))
 
     def where(self, condition: Truth, yes: acb, no: acb) -> acb:
         return NOWHERE if condition is None or isinstance(condition, Undefined) else yes if condition else no

@@ -9,8 +9,9 @@ with f as a function on the box alone (|x1| on [0, 1] has slope 1). So L_j = max
     |f(a) − f(b)| ≤ Σ_j L_j |a_j − b_j|     for a, b in the box.
 
 At an undecided kink (abs, min, max) G_j is the hull over the pieces. G_j is UNDEFINED where no finite bound was proved:
-an unbounded slope such as sqrt at 0, or a variable that can switch an undecided `where`, which may jump. Not
-guaranteed: the smallest G_j, or a finite one where that needs cancellation (sqrt(x1**2) at 0).
+an unbounded slope such as sqrt at 0, or a variable that can switch an undecided `where`, which may jump. Where f may be
+undefined, f is f̃ of `real_balls`. Not guaranteed: the smallest G_j, or a finite one where that needs cancellation
+(sqrt(x1**2) at 0).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,20 @@ from typing import TypeAlias
 
 from flint import arb, ctx
 
-from .elementary import RANGES, cosine, exponential, general_power, logarithm, rational_power, sine, square_root
+from .elementary import (
+    RANGES,
+    angle,
+    cardinal_slope,
+    cosine,
+    exponential,
+    exprel_slope,
+    general_power,
+    logarithm,
+    natural,
+    rational_power,
+    sine,
+    square_root,
+)
 from .expression import Formula
 from .intervals import (
     ONE,
@@ -102,6 +116,12 @@ _SLOPES: dict[str, Slope] = {  # derivative at the argument x, where the functio
     "acos": lambda x, y: negation(_half_circle(x)),
     "sigmoid": lambda x, y: _logistic(y),
     "erf": lambda x, y: _bell(x),
+    "expm1": lambda x, y: exponential(x),
+    "log1p": lambda x, y: reciprocal(total([_UNIT, x])),
+    "softplus": lambda x, y: RANGES["sigmoid"](x),
+    "sinc": lambda x, y: cardinal_slope(x),
+    "exprel": lambda x, y: exprel_slope(x),
+    "cbrt": lambda x, y: reciprocal(product(_exact(3), _square(y))),
     "abs": lambda x, y: _sign(x),
     "sqr": lambda x, y: total([x, x]),
 }
@@ -177,8 +197,9 @@ class JetAlgebra(Algebra[Jet, Test]):
 
     def rational_power(self, exponent: Fraction, base: Jet) -> Jet:
         factor = _exact(exponent.numerator, exponent.denominator)
-        slope = product(factor, rational_power(base.value, exponent - 1))
-        return _chain(rational_power(base.value, exponent), (slope, base))
+        x = natural("sqrt", base.value) if exponent > 0 else base.value
+        slope = product(factor, rational_power(x, exponent - 1))
+        return _chain(rational_power(x, exponent), (slope, base))
 
     def power(self, base: Jet, exponent: Jet) -> Jet:
         x, y = base.value, exponent.value
@@ -189,7 +210,9 @@ class JetAlgebra(Algebra[Jet, Test]):
     def call(self, name: str, arguments: Sequence[Jet]) -> Jet:
         if name in ("min", "max"):
             return _extreme(arguments, largest=name == "max")
-        x = arguments[0].value
+        if name == "atan2":
+            return _angle(*arguments)
+        x = natural(name, arguments[0].value)
         value = RANGES[name](x)
         return _chain(value, (_SLOPES[name](x, value), arguments[0]))
 
@@ -211,6 +234,16 @@ class JetAlgebra(Algebra[Jet, Test]):
 
     def complement(self, part: Test) -> Test:
         return complement(part[0]), part[1]
+
+
+def _angle(y: Jet, x: Jet) -> Jet:
+    """atan2: the gradient (x, −y)/(x² + y²) in (y, x); none where the cut may be inside."""
+    value = angle(y.value, x.value)
+    smooth = x.value.lo > 0 or y.value.hi < 0 or y.value.lo > 0 or (y.value.lo >= 0 and x.value.hi < 0)
+    if not smooth:
+        return Jet(value, dict.fromkeys(_listed([y, x]), UNDEFINED))
+    square = total([_square(x.value), _square(y.value)])
+    return _chain(value, (quotient(x.value, square), y), (negation(quotient(y.value, square)), x))
 
 
 def _extreme(jets: Sequence[Jet], largest: bool) -> Jet:

@@ -19,6 +19,7 @@ class Formula:
     names: tuple[str, ...]
     outputs: tuple[Node, ...]
     declared: bool = field(default=False, compare=False)  # its text says in which order: f(x, y) = …
+    limits: tuple[Node, ...] = field(default=(), compare=False)  # where these are 0 a limit is taken: x for sin(x)/x
 
     @property
     def dimension(self) -> int:

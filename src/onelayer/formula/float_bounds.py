@@ -4,6 +4,9 @@ Running error analysis in NumPy: each operation carries the errors of its operan
 rounding, u = 2^−53 for + − * / and sqrt, and `ULPS` units in the last place for every other function, which is an assumption
 about the libraries (they document or measure 1 to 4). Where no bound is found the error is infinite. Thousands of times
 quicker than balls when there are many points.
+
+Rounding may move an argument out of the natural domain of sqrt, asin, acos or a root. It is cut to that domain, as in
+`real_balls`: the bound is on f wherever f is defined. `DefinedAlgebra` proves in addition that f is defined.
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,7 +19,7 @@ from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
 from .expression import Condition, Formula
-from .numeric import ArrayAlgebra
+from .numeric import ArrayAlgebra, evaluate
 from .real_balls import holds
 from .tape import Algebra
 
@@ -25,7 +28,18 @@ FUNCTION = ULPS * 2 * U
 SMALLEST = 2.0**-1070  # 16 times the smallest number: covers every underflow of one operation
 
 Pair = tuple[Any, Any]  # values and errors
-SLOPES = {"sin": 1.0, "cos": 1.0, "tanh": 1.0, "atan": 1.0, "erf": 1.13, "sigmoid": 0.25, "abs": 1.0}
+NATURAL = {"sqrt": (0.0, np.inf), "asin": (-1.0, 1.0), "acos": (-1.0, 1.0)}  # where a function is defined
+SLOPES = {
+    "sin": 1.0,
+    "cos": 1.0,
+    "tanh": 1.0,
+    "atan": 1.0,
+    "erf": 1.13,
+    "sigmoid": 0.25,
+    "abs": 1.0,
+    "softplus": 1.0,
+    "sinc": 0.44,
+}
 
 
 class BoundedAlgebra(Algebra[Pair, Any]):
@@ -73,9 +87,14 @@ class BoundedAlgebra(Algebra[Pair, Any]):
     def rational_power(self, exponent: Fraction, base: Pair) -> Pair:
         x, e = base
         q = float(exponent)
-        value = x**q
+        inside = np.maximum(x, 0.0) if q > 0 else x
+        value = inside**q
         shift = np.abs(value) * np.expm1(U * abs(q) * np.abs(np.log(x)))  # the exponent is rounded too
-        return _called(value, _relative_spread(value, x - e, e, abs(q)) + np.where(x > e, shift, 0.0))
+        spread = _relative_spread(value, x - e, e, abs(q)) + np.where(x > e, shift, 0.0)
+        if q > 0:  # near 0 both powers lie between 0 and (x + e)^q
+            from_0 = np.where(x + e == 0, 0.0, (x + e) ** q * UP)
+            spread = np.where(x > e, spread, np.where(x >= -e, from_0, np.inf))
+        return _called(value, spread)
 
     def power(self, base: Pair, exponent: Pair) -> Pair:
         (a, ea), (b, eb) = base, exponent
@@ -86,9 +105,14 @@ class BoundedAlgebra(Algebra[Pair, Any]):
 
     def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
         values = [v for v, _ in arguments]
+        if name in NATURAL:  # NaN stays NaN
+            low, high = NATURAL[name]
+            values = [np.minimum(np.maximum(values[0], low), high)]
         y = self.plain.call(name, values)
         if name in ("min", "max"):
             return y, reduce(np.maximum, [e for _, e in arguments])
+        if name == "atan2":
+            return _called(y, _turn(*arguments))
         x, e = arguments[0]
         if name == "abs":
             return y, e
@@ -97,7 +121,7 @@ class BoundedAlgebra(Algebra[Pair, Any]):
         if name == "sqrt":
             least = x - e
             spread = np.where(least > 0, e / np.sqrt(np.where(least > 0, least, 1.0)), np.sqrt(2 * np.abs(e)))
-            return _rounded(y, np.where(x >= 0, np.where(np.equal(e, 0), 0.0, spread), np.inf))
+            return _rounded(y, np.where(x >= -e, np.where(np.equal(e, 0), 0.0, spread), np.inf))
         return _called(y, _spread(name, x, y, e))
 
     def where(self, condition: Pair, yes: Pair, no: Pair) -> Pair:
@@ -165,8 +189,32 @@ def _spread(name: str, x: Any, y: Any, e: Any) -> Any:
         return _times(np.where(least > 0, 1 / np.square(np.where(least > 0, least, 1.0)), np.inf), e)
     if name in ("asin", "acos"):
         left = 1 - np.square(np.abs(x) + e) * (1 + 4 * U)
-        return _times(np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), np.inf), e)
+        slope = np.where(left > 0, 1 / np.sqrt(np.where(left > 0, left, 1.0)), np.inf)
+        moved = np.minimum(_times(slope, e), np.pi * np.sqrt(e / 2))  # π√(e/2) ≥ acos(1 − e), the most anywhere
+        return np.where(np.abs(x) - e <= 1, moved, np.inf)
+    if name == "expm1":
+        return (np.exp(x) * (1 + FUNCTION) + SMALLEST) * np.expm1(e)
+    if name == "log1p":
+        least = (1 + x) * (1 - 4 * U) - e
+        return np.where(least > 0, e / np.where(least > 0, least, 1.0), np.inf)
+    if name == "exprel":  # exprel′ ≤ exprel, and exprel(x + e) ≤ e^e·exprel(x)
+        return (y * (1 + FUNCTION) + SMALLEST) * e * np.exp(e)
+    if name == "cbrt":  # |∛a − ∛b| ≤ 4^(1/3)·|a − b|^(1/3)
+        near = _relative_spread(y, np.abs(x) - e, e, 1 / 3)
+        return np.where(np.abs(x) > e, near, 1.6 * np.cbrt(e))
     return np.full_like(y, np.inf)
+
+
+def _turn(y: Pair, x: Pair) -> Any:
+    """How far the angle of the point (x, y) can move: π/2·d/r at a distance r from 0, if the point is off by d < r.
+
+    Across the cut, y = 0 and x < 0, it can jump by 2π.
+    """
+    (v, ev), (h, eh) = y, x
+    off, away = np.hypot(ev, eh) * UP, np.hypot(v, h)
+    jumps = (h - eh <= 0) & (np.abs(v) <= ev) & (ev > 0)
+    moved = np.where(off > 0, np.pi / 2 * off / np.where(off < away, away, 1.0), 0.0)
+    return np.where(off < away, np.where(jumps, 6.3, moved), np.inf)
 
 
 def evaluate_bounded(
@@ -177,14 +225,29 @@ def evaluate_bounded(
         return _stacked(formula.tape.run(BoundedAlgebra(x)), (len(x),))
 
 
+def evaluate_defined(formula: Formula, x: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, "point out"]:
+    """f at every row of x, as `evaluate`; where only rounding left the domain of a root or an arc, the value it hides."""
+    values: np.ndarray = evaluate(formula, x)
+    rows = np.flatnonzero(np.isnan(values).any(axis=1))
+    if len(rows):
+        found, errors = evaluate_bounded(formula, x[rows])
+        values[rows] = np.where(np.isnan(values[rows]) & np.isfinite(errors), found, values[rows])
+    return values
+
+
 class DefinedAlgebra(BoundedAlgebra):
-    """Values and errors; the error is infinite also where rounding hides whether a square root has a value."""
+    """Values and errors; the error is infinite also where rounding hides whether a root or an arc has a value."""
+
+    def rational_power(self, exponent: Fraction, base: Pair) -> Pair:
+        value, error = super().rational_power(exponent, base)
+        return value, np.where(base[0] >= base[1], error, np.inf)
 
     def call(self, name: str, arguments: Sequence[Pair]) -> Pair:
         value, error = super().call(name, arguments)
-        if name == "sqrt":
-            x, e = arguments[0]
-            error = np.where(x >= e, error, np.inf)
+        if name in NATURAL:
+            (x, e), (low, high) = arguments[0], NATURAL[name]
+            inside = np.where(np.equal(e, 0), (x >= low) & (x <= high), (x - e > low) & (x + e < high))
+            error = np.where(inside, error, np.inf)
         return value, error
 
 

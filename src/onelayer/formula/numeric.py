@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..common.errors import InputError
+from . import special
 from .expression import Condition, Formula
 from .tape import Algebra, Tape
 
@@ -76,6 +77,10 @@ class ArrayAlgebra(Algebra[Any, Any]):
             return self.library.where(x.real >= 0, x, -x)
         if name in ("sigmoid", "erf") and (self.numpy or self.complex):
             return self.special(name, x)
+        if name in ("sinc", "exprel"):
+            return getattr(special, name)(self.library, x)
+        if name in ("softplus", "cbrt", "atan2"):
+            return getattr(special, name)(self.library, *arguments, self.complex)
         return getattr(self.library, _NUMPY_NAMES.get(name, name) if self.numpy else name)(x)
 
     def special(self, name: str, x: Any) -> Any:

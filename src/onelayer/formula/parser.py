@@ -1,9 +1,10 @@
 """Text to tree: a whitelist over Python's grammar, nothing of which is ever executed.
 
 `typed` first writes what people type in canonical words, which are the text that is kept. Python's `ast` reads these;
-every syntax node outside the whitelist is refused by name, all of them at once. Equal subtrees become one object. Three
-rewritings, all exact in ℝ: a − b is a + (−b); neighbouring equal factors a·a are a²; unary plus is dropped. Not checked:
-whether the formula has a value anywhere (`1/0` parses).
+every syntax node outside the whitelist is refused by name, all of them at once. Equal subtrees become one object.
+Rewritings, all exact in ℝ: a − b is a + (−b); neighbouring equal factors a·a are a²; unary plus is dropped; hypot is a
+square root, e^u − 1 is expm1(u), log(1 + u) is log1p(u). Quotients such as sin(u)/u also have a value where u = 0, their
+limit (`removable`). Not checked: whether the formula has a value anywhere (`1/0` parses).
 """
 
 import ast
@@ -17,6 +18,7 @@ from ..common.numbers import counted
 from .expression import Condition, Formula
 from .faults import TooManyFaults, add_fault, refusal_of
 from .literal import constant_exponent, literal
+from .removable import accurate_log, accurate_sum, continued, sum_of_squares
 from .screen import CONDITION, EXAMPLE, clip, plain, refuse, screen
 from .syntax import foreign, piece, python_syntax, segment, symbol
 from .tree import (
@@ -40,7 +42,7 @@ from .tree import (
     variables,
 )
 from .typed import Typed, as_canonical
-from .vocabulary import CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
+from .vocabulary import BINARY, CONSTANTS, FUNCTIONS, MAX_DEPTH, MAX_NODES, MAX_VARIABLE, VARIADIC
 from .words import closest
 
 _RELATION = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -60,7 +62,7 @@ def parse(text: str, names: Sequence[str] | None = None) -> Formula:
     reader = _Reader(typed)
     outputs = reader.all_of(typed.text.split(";"), reader.node)
     kept = plain(text) if typed.text == line else typed.text
-    return Formula(kept, reader.all_names(*outputs), outputs, typed.declared)
+    return Formula(kept, reader.all_names(*outputs), outputs, typed.declared, tuple(reader.limits))
 
 
 def parse_condition(text: str, names: Sequence[str] | None = None) -> Condition:
@@ -81,6 +83,7 @@ class _Reader:
         self.index = {name: i for i, name in enumerate(typed.names or (), 1)}
         self.faults = list(typed.faults)
         self.shared: dict[tuple[Any, ...], Any] = {}
+        self.limits: list[Node] = []  # factors at whose zeros a limit is taken
         self.nodes = 0
         self.spent = False  # a limit is reached
         self.source = ""
@@ -154,7 +157,7 @@ class _Reader:
                 case ast.BinOp(op=ast.Mult()):
                     return self.product(syntax, depth)
                 case ast.BinOp(op=ast.Div(), left=left, right=right):
-                    return self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1))
+                    return self.quotient(self.share(Quotient, self.node(left, depth + 1), self.node(right, depth + 1)))
                 case ast.BinOp(op=ast.Pow(), left=left, right=right):
                     return self.power(self.node(left, depth + 1), self.node(right, depth + 1))
                 case ast.Call():
@@ -180,7 +183,15 @@ class _Reader:
             terms.append(term if isinstance(rest.op, ast.Add) else self.share(Negation, term))
             rest = rest.left
         terms.append(self.node(rest, depth + 1))
-        return self.share(Sum, tuple(reversed(terms)))
+        return accurate_sum(tuple(reversed(terms)), self.share)
+
+    def quotient(self, node: Node) -> Node:
+        """A quotient or a product, with the limits where both sides of a quotient are 0."""
+        found = continued(node, self.share)
+        if found is None:
+            return node
+        self.limits += [factor for factor in found[1] if factor not in self.limits]
+        return found[0]
 
     def product(self, syntax: ast.BinOp, depth: int) -> Node:
         factors: list[Node] = []
@@ -191,7 +202,7 @@ class _Reader:
         factors.append(self.node(rest, depth + 1))
         runs = [list(run) for _, run in groupby(reversed(factors), key=id)]
         powers: list[Node] = [run[0] if len(run) == 1 else self.share(IntegerPower, run[0], len(run)) for run in runs]
-        return powers[0] if len(powers) == 1 else self.share(Product, tuple(powers))
+        return powers[0] if len(powers) == 1 else self.quotient(self.share(Product, tuple(powers)))
 
     def power(self, base: Node, exponent: Node) -> Node:
         value = constant_exponent(exponent)
@@ -229,14 +240,23 @@ class _Reader:
             raise refuse(f"the unknown function {clip(name)}")
         if syntax.keywords or any(isinstance(argument, ast.Starred) for argument in syntax.args):
             raise refuse(f"named or starred arguments in {self.piece(syntax)}", "pass plain arguments")
-        takes = "3 arguments" if name == "where" else "2 or more arguments" if name in VARIADIC else "1 argument"
-        if count != 3 if name == "where" else count < 2 if name in VARIADIC else count != 1:
+        wanted = 3 if name == "where" else 2 if name in (*BINARY, *VARIADIC) else 1
+        if count < wanted or (count > wanted and name not in VARIADIC):
+            takes = "2 or more arguments" if name in VARIADIC else counted(wanted, "argument")
             raise refuse(f"{counted(count, 'argument')} in {self.piece(syntax)}", f"give {name} {takes}")
         if name == "where":
             condition, yes, no = syntax.args
             test = self.predicate(condition, depth + 1)
             return self.share(Where, test, self.node(yes, depth + 1), self.node(no, depth + 1))
-        return self.share(Call, name, tuple(self.node(argument, depth + 1) for argument in syntax.args))
+        arguments = tuple(self.node(argument, depth + 1) for argument in syntax.args)
+        if name == "hypot":
+            squares = tuple(self.share(IntegerPower, argument, 2) for argument in arguments)
+            name, arguments = "sqrt", (self.share(Sum, squares),)
+        if name == "log":
+            return accurate_log(arguments[0], self.share)
+        if name == "sqrt":
+            arguments = (sum_of_squares(arguments[0], self.share),)
+        return self.share(Call, name, arguments)
 
     def predicate(self, syntax: ast.expr, depth: int) -> Predicate:
         self.enter(syntax, depth)

@@ -2,8 +2,13 @@
 
 `enclose(formula, box)` returns for every output an interval that contains f(x) for all x in the box. Where a condition
 or the order in min, max, abs is not decided on the whole box, the result covers every possibility. UNDEFINED means "no
-enclosure": f is undefined somewhere in the box, or this arithmetic cannot tell. A finite result therefore proves that f
-is defined everywhere in the box. Not guaranteed: the smallest interval; enclosures tighten as the box shrinks.
+enclosure": f is unbounded in the box, or undefined, or this arithmetic cannot tell. Not guaranteed: the smallest
+interval; enclosures tighten as the box shrinks.
+
+Intervals cannot tell an argument of sqrt that is a little negative from one that only seems to be. So arguments of sqrt,
+asin, acos and of roots are cut to the closed domain of the function. That encloses f̃, in which sqrt(u) is
+sqrt(max(u, 0)) and so on: f̃ has values on the whole box and equals f wherever f is defined. With `strict` nothing is cut,
+and a finite result proves that f is defined everywhere in the box; conditions are always read so.
 
 The working precision is flint's, set inside the call and restored after it; flint keeps it per process, so calls
 from several threads at once are not safe.
@@ -17,7 +22,7 @@ from flint import arb, ctx
 
 from ..common.errors import InputError
 from ..common.numbers import counted
-from .elementary import RANGES, general_power, rational_power
+from .elementary import RANGES, angle, general_power, natural, rational_power
 from .expression import Condition, Formula
 from .intervals import (
     UNDEFINED,
@@ -77,11 +82,11 @@ def comparison(relation: str, left: Interval, right: Interval) -> Truth:
 
 
 class IntervalAlgebra(Algebra[Interval, Truth]):
-    """Intervals at the current precision over one box."""
+    """Intervals at the current precision over one box, of f̃ or, if strict, of f."""
 
-    def __init__(self, box: Sequence[Interval]) -> None:
-        self.box = box
-        self.key = ctx.prec
+    def __init__(self, box: Sequence[Interval], strict: bool = False) -> None:
+        self.box, self.strict = box, strict
+        self.key = (ctx.prec, strict)
 
     def number(self, value: Fraction) -> Interval:
         ball = arb(value.numerator) / value.denominator
@@ -113,7 +118,7 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
         return integer_power(base, exponent)
 
     def rational_power(self, exponent: Fraction, base: Interval) -> Interval:
-        return rational_power(base, exponent)
+        return rational_power(base if self.strict or exponent < 0 else natural("sqrt", base), exponent)
 
     def power(self, base: Interval, exponent: Interval) -> Interval:
         return general_power(base, exponent)
@@ -121,7 +126,11 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
     def call(self, name: str, arguments: Sequence[Interval]) -> Interval:
         if name == "min":
             return minimum(arguments)
-        return maximum(arguments) if name == "max" else RANGES[name](arguments[0])
+        if name == "max":
+            return maximum(arguments)
+        if name == "atan2":
+            return angle(*arguments)
+        return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
 
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
         if isinstance(condition, Undefined):
@@ -151,18 +160,18 @@ def real_box(dimension: int, box: Sequence[Side]) -> list[Interval]:
     return [rounded(side.lo, side.hi) for side in sides]
 
 
-def enclose(formula: Formula, box: Sequence[Side], prec: int = PRECISION) -> list[Interval]:
-    """For every output an interval that contains its values on the whole box; UNDEFINED if there is no enclosure.
+def enclose(formula: Formula, box: Sequence[Side], prec: int = PRECISION, *, strict: bool = False) -> list[Interval]:
+    """For every output an interval that contains its values on the box; UNDEFINED if there is no enclosure.
 
-    A side of the box is an Interval, or a number for a point.
+    A side of the box is an Interval, or a number for a point. If strict, a finite interval proves that f is defined everywhere.
     """
     with ctx.workprec(prec):
-        values: list[Interval] = formula.tape.run(IntervalAlgebra(real_box(formula.dimension, box)))
+        values: list[Interval] = formula.tape.run(IntervalAlgebra(real_box(formula.dimension, box), strict))
         return values
 
 
 def holds(condition: Condition, box: Sequence[Side], prec: int = PRECISION) -> bool | None:
     """True if the condition is proved everywhere in the box, False if it is refuted everywhere, None if undecided."""
     with ctx.workprec(prec):
-        truth = condition.tape.run(IntervalAlgebra(real_box(condition.dimension, box)))[0]
+        truth = condition.tape.run(IntervalAlgebra(real_box(condition.dimension, box), strict=True))[0]
         return None if isinstance(truth, Undefined) else truth

@@ -19,12 +19,22 @@ UNARY = {  # one argument → what it is
     "acos": "inverse cosine",
     "sigmoid": "1/(1 + e^(-x))",
     "erf": "error function",
+    "expm1": "e^x - 1, accurate near 0",
+    "log1p": "log(1 + x), accurate near 0",
+    "softplus": "log(1 + e^x)",
+    "sinc": "sin(x)/x, and 1 at 0 (no factor pi)",
+    "exprel": "(e^x - 1)/x, and 1 at 0",
+    "cbrt": "cube root, of negative numbers too",
     "abs": "absolute value",
     "sqr": "square",
 }
+BINARY = {  # two arguments
+    "atan2": "angle of the point with coordinates x and y, from -pi to pi; it jumps where y = 0 and x < 0",
+    "hypot": "sqrt(x^2 + y^2)",
+}
 VARIADIC = {"min": "smallest of two or more", "max": "largest of two or more"}
 WHERE = "a where the condition holds, b elsewhere"
-FUNCTIONS = frozenset([*UNARY, *VARIADIC, "where"])
+FUNCTIONS = frozenset([*UNARY, *BINARY, *VARIADIC, "where"])
 CONSTANTS = frozenset(["pi", "e"])
 
 # what people type → what is read and stored
@@ -32,24 +42,30 @@ SYMBOLS = {
     **{"^": "**", "−": "-", "–": "-", "·": "*", "⋅": "*", "∙": "*", "×": "*", "÷": "/"},
     **{"≤": "<=", "≥": ">="},
 }
-SYNONYMS = {"ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "π": "pi", "√": "sqrt"}
+SYNONYMS = {
+    "ln": "log",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "π": "pi",
+    "√": "sqrt",
+}
 LOGARITHMS = {"log10": 10, "log2": 2}  # name → base; log(…)/log(base)
 # functions that are not read, and what to write; "" where nothing short does
 INSTEAD = {
     **{"sec": "(1/cos(…))", "csc": "(1/sin(…))", "cosec": "(1/sin(…))", "cot": "cos(…)/sin(…)", "ctg": "cos(…)/sin(…)"},
     **{"tg": "tan(…)", "arctg": "atan(…)", "lg": "(log(…)/log(10))", "log_10": "(log(…)/log(10))"},
-    **{"log_2": "(log(…)/log(2))", "ld": "(log(…)/log(2))", "log_e": "log(…)", "log1p": "log(1 + (…))"},
-    **{"expm1": "(exp(…) - 1)", "exp2": "(2**(…))", "cbrt": "(…)**(1/3)", "square": "sqr(…)", "pow": "…^…"},
-    **{"relu": "max(0, …)", "softplus": "log(1 + exp(…))", "logistic": "sigmoid(…)"},
+    **{"log_2": "(log(…)/log(2))", "ld": "(log(…)/log(2))", "log_e": "log(…)"},
+    **{"exp2": "(2**(…))", "square": "sqr(…)", "pow": "…^…"},
+    **{"relu": "max(0, …)", "logistic": "sigmoid(…)"},
     **dict.fromkeys(["sign", "sgn", "signum"], "where(… < 0, -1, where(… > 0, 1, 0))"),
-    **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)", "sinc": "sin(…)/(…)"},
+    **{"heaviside": "where(… < 0, 0, 1)", "step": "where(… < 0, 0, 1)"},
     **{"asinh": "log(… + sqrt(…^2 + 1))", "acosh": "log(… + sqrt(…^2 - 1))", "atanh": "log((1 + …)/(1 - …))/2"},
     **dict.fromkeys(["arsinh", "arcsinh"], "log(… + sqrt(…^2 + 1))"),
     **dict.fromkeys(["arcosh", "arccosh"], "log(… + sqrt(…^2 - 1))"),
     **dict.fromkeys(["artanh", "arctanh"], "log((1 + …)/(1 - …))/2"),
-    **dict.fromkeys(
-        ["atan2", "arctan2", "floor", "ceil", "round", "mod", "fmod", "gamma", "erfc", "erfinv", "hypot"], ""
-    ),
+    **dict.fromkeys(["floor", "ceil", "round", "mod", "fmod", "gamma", "erfc", "erfinv"], ""),
     **dict.fromkeys(["sum", "prod", "mean", "int", "integral", "diff"], ""),
 }
 FIRST = ("x", "y", "z", "t")  # the order of variables: these, then the other names from A to Z
@@ -63,6 +79,8 @@ MAX_EXPONENT = 1_000  # of an integer power
 MAX_VARIABLE = 10_000  # largest index in x1, x2, …
 
 ALLOWED = (
-    "numbers, pi, e, variables, + - * / ^, parentheses and the functions " + ", ".join([*UNARY, *VARIADIC]) + ", where"
+    "numbers, pi, e, variables, + - * / ^, parentheses and the functions "
+    + ", ".join([*UNARY, *BINARY, *VARIADIC])
+    + ", where"
 )
 PAGE = "docs/start/formulas.md"

@@ -72,6 +72,8 @@ def decide(
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
                 break  # certified, or as close as it gets, or not certifiable but bounded
     best = unless_contradicted(best)
+    if math.isfinite(best.bound):
+        best = replace(best, assumptions=(*best.assumptions, *target.caveats))
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         best = replace(best, witness=witness(model, claim, seen.worst, budget))
     return best

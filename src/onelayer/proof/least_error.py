@@ -47,7 +47,7 @@ def _off(target: Target, point: list[float], kind: type[np.floating]) -> float:
     within, largest = target.domain.within, 0.0
     if within is not None and holds(within, point) is not True:
         return 0.0
-    for value in enclose(target.formula, point):
+    for value in enclose(target.formula, point, strict=True):
         if not value.is_finite():
             continue
         ball = value.lo.union(value.hi)

@@ -49,7 +49,7 @@ def _target_at(target: Target, point: np.ndarray) -> list[arb]:
         values, radius = target.enclosed(point[None])
         return [arb(v, r) for v, r in zip(values[0].tolist(), radius[0].tolist(), strict=True)]
     found = []
-    for value in enclose(target.formula, point.tolist()):
+    for value in enclose(target.formula, point.tolist(), strict=True):
         found.append(value.lo.union(value.hi) if value.is_finite() else arb("nan"))
     return found
 

@@ -150,7 +150,7 @@ def _proved(target: "Target", a: np.ndarray, b: np.ndarray, allowed: float) -> b
     """Whether values differ by more than allowed: for a formula in exact arithmetic, else as they were computed."""
     if target.formula is None:
         return True
-    balls = [enclose(target.formula, p.tolist()) for p in (a, b)]
+    balls = [enclose(target.formula, p.tolist(), strict=True) for p in (a, b)]
     if not all(ball.is_finite() for row in balls for ball in row):
         return False
     gaps = [

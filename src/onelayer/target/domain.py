@@ -154,7 +154,7 @@ def _end(name: str, end: End) -> tuple[float, float]:
             raise InputError(asked, refusal.found, refusal.change) from None
         if len(formula.outputs) != 1:
             raise InputError(f"one number as an end of {name}", repr(end), "give one constant expression")
-        ball = enclose(formula, [])[0]
+        ball = enclose(formula, [], strict=True)[0]
         low, high = (ball.lower(), ball.upper()) if ball.is_finite() else (math.nan, math.nan)
     elif isinstance(end, bool) or not isinstance(end, int | float):
         example = "write for instance 1 or '2*pi'"

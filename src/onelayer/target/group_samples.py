@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..common.errors import InputError
-from ..formula import Formula, evaluate
+from ..formula import Formula
+from ..formula.float_bounds import evaluate_defined
 from .margin import in_scope
 from .points import fitting_points
 from .samples import Data
@@ -70,7 +71,7 @@ class GroupSamples:
         if self.formula is None:
             return torch.from_numpy(self.target(x)) - self.base
         pick, centre = list(self.group), self.target.domain.points(np.full((1, self.target.dimension), 0.5))
-        own, base = (np.asarray(evaluate(self.formula, t[:, pick])) for t in (x, centre))
+        own, base = (evaluate_defined(self.formula, t[:, pick]) for t in (x, centre))
         return torch.from_numpy(own - base)
 
     def most_features(self, most: int) -> int:

@@ -3,7 +3,7 @@
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +12,10 @@ import numpy as np
 from ..common.errors import InputError
 from ..common.numbers import point
 from ..common.outward import UP_FEW
-from ..formula import Formula, Interval, enclose, evaluate, gradient, interval
+from ..formula import Condition, Formula, Interval, enclose, gradient, holds, interval
 from ..formula.additive import terms_of
+from ..formula.float_bounds import NATURAL, evaluate_defined
+from ..formula.tree import Call, Number, Power, postorder
 
 BUDGET = 3000  # enclosures spent on one constant
 CLOSE = 1.02  # budget permitting, a derived constant is at most this factor above a slope that was seen
@@ -142,7 +144,7 @@ class FormulaOnBox:
         unit = np.random.default_rng(1).random((500, self.dimension))
         unit[:32] = np.round(unit[:32])  # some corners
         x = np.clip(low + (high - low) * unit, low, high)
-        bad = ~np.isfinite(np.asarray(evaluate(self.formula, x))).all(axis=1)
+        bad = ~np.isfinite(evaluate_defined(self.formula, x)).all(axis=1)
         if bad.any():
             raise self._not_finite_at(x[int(bad.argmax())])
         pending: list[Box] = [((0.0, 1.0),) * self.dimension]
@@ -158,13 +160,35 @@ class FormulaOnBox:
                 return
             pending += _halves(box, self._used)
 
+    def is_defined(self, within: Condition | None = None) -> bool:
+        """Whether f is proved to be defined in the whole box, or where the condition holds.
+
+        Only arguments that are cut (`real_balls`) are in doubt: anything else without a value has no finite bound either.
+        """
+        roots = [tree for tree in postorder(self.formula.outputs) if isinstance(tree, Call | Power)]
+        if not any(t.name in NATURAL if isinstance(t, Call) else isinstance(t.exponent, Number) for t in roots):
+            return True
+        pending: list[Box] = [((0.0, 1.0),) * self.dimension]
+        for _ in range(BUDGET):
+            if not pending:
+                return True
+            sides = self.sides_of(box := pending.pop())
+            if within is not None and holds(within, sides) is False:
+                continue
+            if all(ball.is_finite() for ball in enclose(self.formula, sides, strict=True)):
+                continue
+            if not self._used or max(box[i][1] - box[i][0] for i in self._used) <= TINY:
+                return False
+            pending += _halves(box, self._used if within is None else range(self.dimension))
+        return False
+
     def _wild_at(self, box: Box) -> bool:
         """Whether values in a tiny box are not finite, or vastly larger than elsewhere."""
         low, high = np.array(self.lower), np.array(self.upper)
         unit = np.random.default_rng(0).random((64, self.dimension))
         ends = np.array(box)
-        here = evaluate(self.formula, low + (high - low) * (ends[:, 0] + (ends[:, 1] - ends[:, 0]) * unit))
-        elsewhere = np.abs(np.asarray(evaluate(self.formula, low + (high - low) * unit)))
+        here = evaluate_defined(self.formula, low + (high - low) * (ends[:, 0] + (ends[:, 1] - ends[:, 0]) * unit))
+        elsewhere = np.abs(evaluate_defined(self.formula, low + (high - low) * unit))
         usual = float(np.nanmedian(elsewhere)) if np.isfinite(elsewhere).any() else 0.0
         return not np.isfinite(here).all() or float(np.abs(here).max()) > 1e8 * (1 + usual)
 
@@ -207,7 +231,7 @@ def best_first(bound: Callable[[Box], float], which: tuple[int, ...], dimension:
     yield -heap[0][0], heap[0][2]
 
 
-def _halves(box: Box, which: tuple[int, ...]) -> list[Box]:
+def _halves(box: Box, which: Sequence[int]) -> list[Box]:
     """The two halves along the longest of the sides `which`."""
     axis = max(which, key=lambda i: box[i][1] - box[i][0]) if which else 0
     a, b = box[axis]

@@ -24,7 +24,8 @@ from ..common.checks import (
 )
 from ..common.errors import InputError
 from ..common.numbers import counted
-from ..formula import Formula, enclose, evaluate, parse, to_text
+from ..formula import Formula, enclose, interval, parse, to_text
+from ..formula.float_bounds import evaluate_defined
 from ..formula.tree import Node
 from .callables import Batched, is_module
 from .declared import require_not_contradicted
@@ -163,6 +164,22 @@ class Target:
         return modulus_of(self)
 
     @cached_property
+    def caveats(self) -> tuple[str, ...]:
+        """What a claim about this formula is not about, or reads into it."""
+        if (formula := self.formula) is None:
+            return ()
+        low, high = self.domain.lower, self.domain.upper
+        box, found = [interval(a, b) for a, b in zip(low, high, strict=True)], list[str]()
+        for factor in formula.limits:
+            (values,) = enclose(Formula(formula.text, formula.names, (factor,)), box)
+            if not (values.is_finite() and (values.lower() > 0 or values.upper() < 0)):
+                where = f"{to_text(factor, formula.names)} = 0"
+                found.append(f"where {where} the formula is undefined; its limit is taken")
+        if not FormulaOnBox(formula, low, high).is_defined(self.domain.within):
+            found.append("only points where f is defined are claimed; that it is defined everywhere is not proved")
+        return tuple(found)
+
+    @cached_property
     def uncertainty(self) -> float:
         """How far the samples leave f open: the largest radius of the envelope found at random points; 0 for a function."""
         return 0.0 if self.envelope is None else self.envelope.largest_radius(self.domain)
@@ -202,7 +219,7 @@ class Target:
         if self.data is None:
             f = self.formula or self.function
             assert f is not None
-            return f(x, self.output_shape) if isinstance(f, Batched) else np.asarray(evaluate(f, x))
+            return f(x, self.output_shape) if isinstance(f, Batched) else evaluate_defined(f, x)
         values, radius = self.enclosed(x)
         if self.envelope is None and np.isinf(radius).any():
             found = f"x = {x[int(np.isinf(radius).any(axis=1).argmax())].tolist()[:8]}, which is not a sample"

@@ -1,8 +1,9 @@
 """Ranges of the functions of one variable on intervals, many at once, rounded outward.
 
-Monotone functions are evaluated at both ends; sin and cos look for their turning points; where a function is not defined
-everywhere the bounds are infinite. Library functions are assumed within `ULPS` units in the last place, as in
-`float_bounds`.
+Monotone functions are evaluated at both ends; sin and cos look for their turning points; where a function is unbounded
+the bounds are infinite. Arguments of sqrt, asin, acos and of roots are cut to the domain of the function, as in
+`real_balls`; where they miss it the bounds are infinite. Library functions are assumed within `ULPS` units in the last
+place, as in `float_bounds`.
 """
 
 import math
@@ -12,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...common.outward import U
+from .. import special
 from ..float_bounds import ULPS
 from .series import TINY
 
@@ -25,6 +27,18 @@ def erf(x: np.ndarray) -> np.ndarray:
     return np.asarray(error_function(x))
 
 
+def sinc(x: np.ndarray) -> np.ndarray:
+    return np.asarray(special.sinc(np, x))
+
+
+def exprel(x: np.ndarray) -> np.ndarray:
+    return np.asarray(special.exprel(np, x))
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    return np.asarray(special.softplus(np, x))
+
+
 def expit(x: np.ndarray) -> np.ndarray:
     from scipy.special import expit as logistic
 
@@ -34,6 +48,8 @@ def expit(x: np.ndarray) -> np.ndarray:
 def power_bounds(low: np.ndarray, high: np.ndarray, q: float) -> Bounds:
     """The range of u^q; unbounded where it is not defined."""
     slip = LIBRARY * (1 + abs(q))
+    if q > 0 and not float(q).is_integer():
+        low = np.where(high >= 0, np.maximum(low, 0.0), low)
     ends = np.power(low, q), np.power(high, q)
     least, most = np.minimum(*ends), np.maximum(*ends)
     whole = float(q).is_integer()
@@ -99,10 +115,33 @@ def _tan_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
     return _widened(np.tan(low), np.tan(high), same_branch(low, high))
 
 
+def _sinc_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
+    """Even, decreasing up to 4.4934…, where it is −0.21723…; sin(u)/u beyond."""
+    near = np.where((low > 0) | (high < 0), np.minimum(np.abs(low), np.abs(high)), 0.0)
+    far = np.maximum(np.abs(low), np.abs(high))
+    first = near < TURN
+    apart = np.maximum(near, TURN)
+    waves = _wave_bounds(apart, np.maximum(far, apart), 0.0)
+    least = np.minimum(waves[0] / apart, waves[0] / np.maximum(far, apart))
+    most = np.maximum(waves[1] / apart, waves[1] / np.maximum(far, apart))
+    both = first & (far > TURN)  # it falls, turns, and may rise above where it began
+    begun = np.maximum(sinc(near), np.where(both, most, -np.inf))
+    least, most = _widened(np.where(first, sinc(far), least), np.where(first, begun, most))
+    least = np.where(both, SINC_LOWEST, least)
+    return np.maximum(least, SINC_LOWEST), np.minimum(most, 1.0)
+
+
+def _arc_bounds(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> Bounds:
+    """asin and acos, on the part of [low, high] that lies in [−1, 1]."""
+    ends = function(np.clip(low, -1.0, 1.0)), function(np.clip(high, -1.0, 1.0))
+    return _widened(np.minimum(*ends), np.maximum(*ends), (low <= 1) & (high >= -1))
+
+
 def _gelu(u: np.ndarray) -> np.ndarray:
     return 0.5 * u * (1 + erf(u / math.sqrt(2)))
 
 
+TURN, SINC_LOWEST = 4.49, -0.21724
 GELU_LOWEST = -0.16997121  # its minimum, at −0.7518, rounded down
 
 
@@ -119,7 +158,7 @@ def _gelu_bounds(low: np.ndarray, high: np.ndarray) -> Bounds:
 BOUNDS: dict[str, Callable[[np.ndarray, np.ndarray], Bounds]] = {
     "exp": lambda low, high: _at_least(_increasing(np.exp)(low, high), 0.0),
     "log": lambda low, high: _widened(np.log(low), np.log(high), low > 0),
-    "sqrt": lambda low, high: _at_least(_widened(np.sqrt(low), np.sqrt(high), low >= 0), 0.0),
+    "sqrt": lambda low, high: _at_least(_widened(np.sqrt(np.maximum(low, 0.0)), np.sqrt(high), high >= 0), 0.0),
     "sin": lambda low, high: _wave_bounds(low, high, 0.0),
     "cos": lambda low, high: _wave_bounds(low, high, math.pi / 2),
     "tan": _tan_bounds,
@@ -129,8 +168,14 @@ BOUNDS: dict[str, Callable[[np.ndarray, np.ndarray], Bounds]] = {
     "sinh": _increasing(np.sinh),
     "cosh": _even_bounds(np.cosh),
     "atan": _increasing(np.arctan),
-    "asin": lambda low, high: _widened(np.arcsin(low), np.arcsin(high), (low >= -1) & (high <= 1)),
-    "acos": lambda low, high: _widened(np.arccos(high), np.arccos(low), (low >= -1) & (high <= 1)),
+    "asin": lambda low, high: _arc_bounds(np.arcsin, low, high),
+    "acos": lambda low, high: _arc_bounds(np.arccos, low, high),
+    "expm1": lambda low, high: _at_least(_increasing(np.expm1)(low, high), -1.0),
+    "log1p": lambda low, high: _widened(np.log1p(low), np.log1p(high), low > -1),
+    "softplus": lambda low, high: _at_least(_increasing(softplus)(low, high), 0.0),
+    "sinc": _sinc_bounds,
+    "exprel": lambda low, high: _at_least(_increasing(exprel)(low, high), 0.0),
+    "cbrt": _increasing(np.cbrt),
     "gelu": _gelu_bounds,
 }
 

@@ -11,10 +11,11 @@ from typing import TypeAlias
 import numpy as np
 
 from ...common.outward import UP
-from .bounds import LIBRARY, erf, expit, same_branch
+from .bounds import LIBRARY, erf, expit, exprel, same_branch, softplus
 from .series import TINY
 
 SLIP = 16 * LIBRARY  # of a coefficient, relative to the sum of the sizes of its terms
+SERIES = 1.5  # nearer to 0 derivatives of sin(u)/u and (e^u − 1)/u are summed: 26 terms leave less than 1e-20
 SQRT_PI = math.sqrt(math.pi)
 Expansion: TypeAlias = tuple[list[np.ndarray], list[np.ndarray], np.ndarray]  # coefficients, sizes of terms, max |φ⁗|
 
@@ -38,6 +39,85 @@ def _exp(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
 def _log(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
     a = [np.log(c), 1 / c, -1 / (2 * c**2), 1 / (3 * c**3)]
     return a, [np.abs(t) for t in a], _checked(6 / low**4, low > 0)
+
+
+def _expm1(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    a, _, fourth = _exp(c, low, high)
+    a = [np.expm1(c), *a[1:]]
+    return a, [np.abs(t) for t in a], fourth
+
+
+def _log1p(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    a, _, fourth = _log(1 + c, 1 + low, 1 + high)
+    a = [np.log1p(c), *a[1:]]
+    return a, [np.abs(t) for t in a], fourth
+
+
+def _softplus(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """softplus′ = σ, softplus⁗ = σ′(1 − 6σ′), σ′ = e^(−|u|)/(1 + e^(−|u|))²."""
+    a, sizes, _ = _sigmoid(c, low, high)
+    high_slope, low_slope = (e / (1 + e) ** 2 for e in (np.exp(-v) for v in farthest(low, high)))
+    factor = np.maximum(np.abs(1 - 6 * high_slope), np.abs(1 - 6 * low_slope)) + 8 * LIBRARY
+    whole = softplus(c)
+    return (
+        [whole, a[0], a[1] / 2, a[2] / 3],
+        [whole, sizes[0], sizes[1] / 2, sizes[2] / 3],
+        _checked(high_slope * (1 + SLIP) * factor, True),
+    )
+
+
+def _cbrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """|∛⁗u| = 80/81·∛|u|/u⁴."""
+    t, near = np.cbrt(c), farthest(low, high)[0]
+    a = [t, t / (3 * c), -t / (9 * c**2), 5 * t / (81 * c**3)]
+    return a, [np.abs(v) for v in a], _checked(80 / 81 * np.cbrt(near) / near**4 * (1 + SLIP), near > 0)
+
+
+def _moments(c: np.ndarray, phases: list[np.ndarray], first: np.ndarray, sums: list[np.ndarray]) -> Expansion:
+    """Derivatives J_n of φ(u)/u from u·J_n + n·J_(n−1) = φ^(n)(u), and near 0 from their series (`sums`, of such sizes)."""
+    a, sizes = [first], [np.abs(first)]
+    for n in (1, 2, 3):
+        a.append((phases[n] - n * a[-1]) / c)
+        sizes.append((np.abs(phases[n]) + n * sizes[-1]) / np.abs(c))
+    small = np.abs(c) < SERIES
+    factorials = (1.0, 1.0, 2.0, 6.0)
+    a = [np.where(small, s, t) / k for s, t, k in zip(sums, a, factorials, strict=True)]
+    sizes = [np.where(small, 1.0 + SERIES, t) / k for t, k in zip(sizes, factorials, strict=True)]
+    return a, sizes, np.zeros_like(c)
+
+
+def _sinc(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """sinc^(n)(u) = ∫t^n cos(tu + nπ/2)dt over [0, 1], so |sinc^(n)| ≤ 1/(n + 1), and ≤ (1 + n·max|sinc^(n−1)|)/|u|."""
+    s, k = np.sin(c), np.cos(c)
+    sums = [_series(c, [_sinc_term(n, j) for j in range(26)]) for n in range(4)]
+    a, sizes, _ = _moments(c, [s, k, -s, -k], s / c, sums)
+    near, largest = farthest(low, high)[0], np.ones_like(c)
+    for n in (1, 2, 3, 4):
+        largest = np.minimum((1 + n * largest) / near, 1 / (n + 1)) if n > 1 else np.minimum(2 / near, 0.5)
+    return a, sizes, _checked(largest, True)
+
+
+def _sinc_term(n: int, j: int) -> float:
+    """The coefficient of c^j in the series of sinc^(n)(c)."""
+    m = n + j
+    return 0.0 if m % 2 else (-1) ** (m // 2) * math.perm(m, n) / math.factorial(m + 1)
+
+
+def _exprel(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
+    """exprel^(n)(u) = ∫t^n e^(tu)dt over [0, 1] increases; for n = 4 it is ≤ e^u·min(1/5, 1/u), and ≤ exprel(u)/5 for u < 0."""
+    e = np.exp(c)
+    sums = [_series(c, [1 / (math.factorial(j) * (n + 1 + j)) for j in range(26)]) for n in range(4)]
+    a, sizes, _ = _moments(c, [e] * 4, exprel(c), sums)
+    fourth = np.where(high > 0, np.exp(high) / np.maximum(5.0, high), exprel(np.minimum(high, 0.0)) / 5)
+    return a, sizes, _checked(fourth * (1 + SLIP), True)
+
+
+def _series(c: np.ndarray, coefficients: list[float]) -> np.ndarray:
+    """Σ coefficient_j c^j near 0."""
+    x, found = np.clip(c, -SERIES, SERIES), np.zeros_like(c)
+    for coefficient in reversed(coefficients):
+        found = found * x + coefficient
+    return found
 
 
 def _sqrt(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> Expansion:
@@ -157,5 +237,11 @@ EXPANSIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Expansion]]
     "atan": _atan,
     "asin": lambda c, low, high: _asin(c, low, high, 1.0),
     "acos": lambda c, low, high: _asin(c, low, high, -1.0),
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "softplus": _softplus,
+    "sinc": _sinc,
+    "exprel": _exprel,
+    "cbrt": _cbrt,
     "gelu": _gelu_expansion,
 }

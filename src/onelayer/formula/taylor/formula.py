@@ -2,7 +2,8 @@
 
 Beside the model each value carries plain bounds, which hold where the model breaks down (sqrt at 0, |x| huge). A `where`
 whose condition is not decided on a box takes the hull of both branches; `undecided` remembers these boxes. Where a
-formula has no value, or none that this arithmetic can bound, the bounds are infinite.
+formula is unbounded, or this arithmetic cannot tell, the bounds are infinite. What is bounded is f̃ of `real_balls`, which is f
+wherever f is defined; if `strict`, bounds are finite only where f is proved to be defined, which conditions need.
 """
 
 import math
@@ -15,6 +16,7 @@ import numpy as np
 
 from ...common.outward import UP_FEW, U
 from .. import Condition
+from ..float_bounds import NATURAL
 from ..tape import Algebra
 from .functions import apply, power
 from .kink import maximum
@@ -46,8 +48,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
     key: Hashable = None
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    def __init__(self, space: Space, strict: bool = False) -> None:
+        self.space, self.strict = space, strict
         self.undecided = np.zeros(space.boxes, dtype=bool)
         self.conditions: list[Truth] = []  # of every `where`, in the order of the formula
 
@@ -116,7 +118,8 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
     def _power(self, base: Enclosed, q: float) -> Enclosed:
         y = power(base.model, q, (base.low, base.high))
         low, high = y.range()
-        return self._tight(y, np.fmax(low, 0.0) if q % 2 == 0 else low, high)
+        found = self._tight(y, np.fmax(low, 0.0) if q % 2 == 0 else low, high)
+        return found if q < 0 or q.is_integer() else self._defined("sqrt", base, found)
 
     def power(self, base: Enclosed, exponent: Enclosed) -> Enclosed:
         return self.call("exp", [self._times(exponent, self.call("log", [base]))])
@@ -130,8 +133,35 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
             return self._largest([u, self.negation(u)], 1.0)
         if name == "sqr":
             return self._power(u, 2.0)
+        if name == "atan2":
+            return self._angle(u, arguments[1])
         y = apply(name, u.model, (u.low, u.high))
-        return self._tight(y, *y.range())
+        return self._defined(name, u, self._tight(y, *y.range()))
+
+    def _defined(self, name: str, u: Enclosed, found: Enclosed) -> Enclosed:
+        """The value of a function; if strict, without bounds where u may lie outside its domain."""
+        if not self.strict or name not in NATURAL:
+            return found
+        inside = (u.low >= NATURAL[name][0]) & (u.high <= NATURAL[name][1])
+        low, high = np.where(inside, found.low, -np.inf), np.where(inside, found.high, np.inf)
+        return Enclosed(found.model.choose(~inside, self.space.between(low, high)), low, high)
+
+    def _angle(self, y: Enclosed, x: Enclosed) -> Enclosed:
+        """atan2: the angle of (x, y) by the quotient that is defined; all angles across the cut, where y = 0 and x < 0."""
+        half_turn = self._constant(np.pi / 2, 4e-16)
+        below, across = self.call("atan", [self.quotient(y, x)]), self.call("atan", [self.quotient(x, y)])
+        whole = np.where(x.high < 0, 3.2, np.inf)
+        found = Enclosed(self.space.between(-whole, whole), -whole, whole)
+        turned = self.sum([half_turn, half_turn, below])
+        for where, value in (
+            ((x.high < 0) & (y.low >= 0), turned),
+            (y.low > 0, self._plus(half_turn, self.negation(across))),
+            (y.high < 0, self.negation(self._plus(half_turn, across))),
+            (x.low > 0, below),
+        ):
+            low, high = np.where(where, value.low, found.low), np.where(where, value.high, found.high)
+            found = Enclosed(found.model.choose(where, value.model), low, high)
+        return found
 
     def _largest(self, values: list[Enclosed], sign: float) -> Enclosed:
         """max, or min as −max(−·)."""
@@ -190,5 +220,5 @@ class TaylorAlgebra(Algebra[Enclosed, Truth]):
 
 def condition_on(space: Space, condition: Condition) -> Truth:
     """Where a condition is proved true or false."""
-    found: Truth = condition.tape.run(TaylorAlgebra(space))[0]
+    found: Truth = condition.tape.run(TaylorAlgebra(space, strict=True))[0]
     return found

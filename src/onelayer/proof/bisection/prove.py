@@ -228,7 +228,8 @@ class BranchAndBound:
         seen = np.isin(np.arange(1, D + 1), variables(*wheres))
         half = np.where(seen, space.half, 0.0)
         box, margin = (self.target.domain.lower, self.target.domain.upper), self.target.margin
-        around = TaylorAlgebra(Space(*(np.clip(space.centre + s * (space.half + margin), *box) for s in (-1, 1))))
+        surroundings = Space(*(np.clip(space.centre + s * (space.half + margin), *box) for s in (-1, 1)))
+        around = TaylorAlgebra(surroundings, strict=True)
         formula.tape.run(around)
         rows = np.flatnonzero(around.undecided & (half <= margin / 2).all(axis=1))
         if not len(rows):
@@ -241,7 +242,7 @@ class BranchAndBound:
         no: list[np.ndarray] = []
         for turn in turns:
             at = np.clip(space.centre[rows] + reach[rows] * turn, *box)
-            algebra = TaylorAlgebra(Space(at, at))
+            algebra = TaylorAlgebra(Space(at, at), strict=True)
             formula.tape.run(algebra)
             # in the surroundings of every point of the box, whatever the rounding of `at`
             apart = np.maximum(*(np.nextafter(t, np.inf) for t in (at - space.lower[rows], space.upper[rows] - at)))

@@ -1,0 +1,228 @@
+"""Removable singularities: a quotient 0/0 that has a limit is read as the function with that limit.
+
+    sin(u)/u = sinc(u)      (exp(u) − 1)/u = exprel(u)      (1 − cos(u))/u² = sinc(u/2)²/2      u·v/(exp(v) − 1) = u/exprel(v)
+
+Numerator and divisor are taken apart into factors. A factor φ(v) of either that vanishes with v to the order k is
+v^k·ψ(v) with ψ without zero at 0 (`_SPLIT`), and then v cancels against the other side:
+
+    tan v = v·sinc(v)/cos v           sinh v = v·e^v·exprel(−2v)          tanh v = v·2σ(2v)·exprel(−2v)
+    log1p v = v/exprel(log1p v)       asin v = v/sinc(asin v)             atan v = v·cos(atan v)/sinc(atan v)
+
+Where the quotient is defined its value is unchanged. Where a factor that cancels is 0, it had none, and now has its limit; these
+factors are remembered. Nothing is rewritten unless zeros that meet cancel altogether.
+
+Beside these, rewritings that change no value and avoid cancellation: e^u − 1, log(1 + u), and under a root the law of cosines.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from .printing import to_text
+from .tree import Call, IntegerPower, Negation, Node, Number, Product, Quotient, Sum, variables
+
+Make = Callable[..., Node]  # make(kind, *fields): the node, the same object for the same fields
+ONE, TWO = Fraction(1), Fraction(2)
+LARGEST = 10**280  # of the whole numbers that a rewritten quotient may have
+
+
+@dataclass
+class Factors:
+    """coefficient · Π node^exponent; nodes by identity, in the order in which they came."""
+
+    coefficient: Fraction = ONE
+    powers: dict[int, tuple[Node, int]] = field(default_factory=dict)
+
+    def times(self, other: "Factors", exponent: int = 1) -> None:
+        self.coefficient *= other.coefficient**exponent
+        for node, n in other.powers.values():
+            self.multiply(node, n * exponent)
+
+    def multiply(self, node: Node, exponent: int) -> None:
+        self.powers[id(node)] = node, self.exponent(node) + exponent
+
+    def exponent(self, node: Node) -> int:
+        return self.powers.get(id(node), (node, 0))[1]
+
+
+def factors_of(node: Node, make: Make) -> Factors | None:
+    """The factors of products, quotients and integer powers, y − x as −(x − y); None where a number is 0 or too long."""
+    match node:
+        case Number(value):
+            return Factors(value) if value else None
+        case Negation(operand):
+            found = factors_of(operand, make)
+            return found and Factors(-found.coefficient, found.powers)
+        case Product() | Quotient():
+            found = Factors()
+            parts = node.factors if isinstance(node, Product) else (node.dividend, node.divisor)
+            for place, part in enumerate(parts):
+                inner = factors_of(part, make)
+                if inner is None:
+                    return None
+                found.times(inner, -1 if isinstance(node, Quotient) and place else 1)
+            return found if _short(found.coefficient) else None
+        case IntegerPower(base, exponent) if exponent:
+            found, inner = Factors(), factors_of(base, make)
+            if inner is None or not _short(inner.coefficient, abs(exponent)):
+                return None
+            found.times(inner, exponent)
+            return found
+        case Call("sqr", (base,)):
+            return factors_of(IntegerPower(base, 2), make)
+        case Sum((Negation(b), a)) | Sum((a, Negation(b))) if not isinstance(a, Negation):
+            turned = to_text(a) > to_text(b)
+            node = make(Sum, (b, make(Negation, a)) if turned else (a, make(Negation, b)))
+            return Factors(-ONE if turned else ONE, {id(node): (node, 1)})
+        case _:
+            return Factors(ONE, {id(node): (node, 1)})
+
+
+def _short(value: Fraction, times: int = 1) -> bool:
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) * times < LARGEST.bit_length()
+
+
+Split = tuple[Fraction, list[tuple[Node, int]]]  # ψ: a coefficient, and nodes with exponents
+
+
+def _split(node: Node, make: Make) -> tuple[Node, int, Split] | None:
+    """(v, k, ψ) with node = v^k·ψ(v), if it is a function that vanishes with v."""
+
+    def call(name: str, *arguments: Node) -> Node:
+        found: Node = make(Call, name, arguments)
+        return found
+
+    if isinstance(node, Sum) and len(node.terms) == 2:
+        for first, second in (node.terms, node.terms[::-1]):
+            taken = second.operand if isinstance(second, Negation) else None
+            for one, wave, half in ((first, taken, Fraction(1, 2)), (taken, first, Fraction(-1, 2))):  # ±(1 − cos v)
+                if one == Number(ONE) and isinstance(wave, Call) and wave.name == "cos":
+                    v = wave.arguments[0]
+                    return v, 2, (half, [(call("sinc", make(Quotient, v, make(Number, TWO))), 2)])
+    if not isinstance(node, Call) or node.name not in ("sin", "tan", "sinh", "tanh", "expm1", "log1p", "asin", "atan"):
+        return None
+    v = node.arguments[0]
+    double: Node = make(Product, (make(Number, TWO), v))
+    shrunk = call("exprel", make(Negation, double))
+    splits: dict[str, Callable[[], Split]] = {
+        "sin": lambda: (ONE, [(call("sinc", v), 1)]),
+        "tan": lambda: (ONE, [(call("sinc", v), 1), (call("cos", v), -1)]),
+        "sinh": lambda: (ONE, [(call("exp", v), 1), (shrunk, 1)]),
+        "tanh": lambda: (TWO, [(call("sigmoid", double), 1), (shrunk, 1)]),
+        "expm1": lambda: (ONE, [(call("exprel", v), 1)]),
+        "log1p": lambda: (ONE, [(call("exprel", node), -1)]),
+        "asin": lambda: (ONE, [(call("sinc", node), -1)]),
+        "atan": lambda: (ONE, [(call("cos", node), 1), (call("sinc", node), -1)]),
+    }
+    return v, 1, splits[node.name]()
+
+
+def continued(quotient: Node, make: Make) -> tuple[Node, list[Node]] | None:
+    """(the quotient with its limits, the factors at whose zeros they are taken), or None if there is nothing to do."""
+    found = factors_of(quotient, make)
+    if found is None:
+        return None
+    cancelled: list[Node] = []
+    for node, m in list(found.powers.values()):
+        split = _split(node, make) if m else None
+        inner = factors_of(split[0], make) if split else None
+        if split is None or inner is None:
+            continue
+        _, order, (coefficient, parts) = split
+        zeros = [f for f, n in inner.powers.values() if n > 0 and found.exponent(f) * m < 0 and variables(f)]
+        if not zeros or any(found.exponent(f) + order * m * inner.exponent(f) < 0 for f in zeros):
+            continue
+        if not _short(inner.coefficient, order * m):
+            continue
+        found.multiply(node, -m)
+        found.times(inner, order * m)
+        found.coefficient *= coefficient**m
+        for part, exponent in parts:
+            found.multiply(part, m * exponent)
+        cancelled += zeros
+    return (_written(found, make), cancelled) if cancelled and _short(found.coefficient) else None
+
+
+def _written(found: Factors, make: Make) -> Node:
+    """The factors as a tree: a product, or a quotient of two."""
+
+    def product(number: int, sign: int) -> Node:
+        parts = [make(Number, Fraction(number))] if number != 1 else []
+        for node, n in found.powers.values():
+            if sign * n > 0:
+                parts.append(node if sign * n == 1 else make(IntegerPower, node, sign * n))
+        return make(Product, tuple(parts)) if len(parts) > 1 else parts[0] if parts else make(Number, ONE)
+
+    top, bottom = product(abs(found.coefficient.numerator), 1), product(found.coefficient.denominator, -1)
+    node: Node = top if bottom == Number(ONE) else make(Quotient, top, bottom)
+    return make(Negation, node) if found.coefficient < 0 else node
+
+
+def accurate_sum(terms: tuple[Node, ...], make: Make) -> Node:
+    """The sum, with e^u − 1 as expm1(u): the same function, without cancellation near u = 0."""
+    for sign in (1, -1):
+        one: Node = make(Number, ONE)
+        wanted = make(Negation, one) if sign > 0 else one
+        for term in terms if wanted in terms else ():
+            grown = term if sign > 0 else term.operand if isinstance(term, Negation) else None
+            if isinstance(grown, Call) and grown.name == "exp":
+                new: Node = make(Call, "expm1", grown.arguments)
+                rest = [other for other in terms if other is not term]
+                rest.remove(wanted)
+                found = (new if sign > 0 else make(Negation, new), *rest)
+                return found[0] if len(found) == 1 else make(Sum, found)
+    return make(Sum, terms)
+
+
+def accurate_log(argument: Node, make: Make) -> Node:
+    """log(1 + u) as log1p(u), and log(1 + e^u) as softplus(u): the same functions."""
+    terms = list(argument.terms) if isinstance(argument, Sum) else []
+    if Number(ONE) not in terms:
+        return make(Call, "log", (argument,))
+    terms.remove(Number(ONE))
+    rest: Node = terms[0] if len(terms) == 1 else make(Sum, tuple(terms))
+    if isinstance(rest, Call) and rest.name == "exp":
+        return make(Call, "softplus", rest.arguments)
+    return make(Call, "log1p", (rest,))
+
+
+def sum_of_squares(argument: Node, make: Make) -> Node:
+    """p² + q² ± 2pq·cos t as (p ± q·cos t)² + (q·sin t)²: the same number, and plainly not negative."""
+    terms = list(argument.terms) if isinstance(argument, Sum) else []
+    found = [factors_of(term, make) for term in terms]
+    for k, mixed in enumerate(found):
+        powers = mixed.powers.values() if mixed else ()
+        waves = [node for node, n in powers if isinstance(node, Call) and node.name == "cos" and n == 1]
+        if mixed is None or len(waves) != 1:
+            continue
+        wave, pairs = waves[0], [(i, j) for i in range(len(terms)) for j in range(i) if k not in (i, j)]
+        rest = Factors(mixed.coefficient, dict(mixed.powers))
+        rest.multiply(wave, -1)
+        for i, j in pairs:
+            p, q = (_root(found[place]) for place in (j, i))
+            if p is None or q is None:
+                continue
+            ratio = Factors(1 / rest.coefficient, {key: (node, -n) for key, (node, n) in rest.powers.items()})
+            ratio.times(p)
+            ratio.times(q)
+            if abs(ratio.coefficient) != Fraction(1, 2) or any(n for _, n in ratio.powers.values()):
+                continue
+            parts = [Factors(q.coefficient, dict(q.powers)) for _ in range(2)]
+            for part, factor in zip(parts, (wave, make(Call, "sin", wave.arguments)), strict=True):
+                part.multiply(factor, 1)
+            turned, across = (_written(part, make) for part in parts)
+            along = make(Sum, (_written(p, make), turned if rest.coefficient > 0 else make(Negation, turned)))
+            squares = [make(IntegerPower, along, 2), make(IntegerPower, across, 2)]
+            return make(Sum, (*squares, *(term for n, term in enumerate(terms) if n not in (i, j, k))))
+    return argument
+
+
+def _root(square: Factors | None) -> Factors | None:
+    """The factors of p, where p² is given."""
+    if square is None or square.coefficient <= 0 or any(n % 2 for _, n in square.powers.values()):
+        return None
+    top, bottom = math.isqrt(square.coefficient.numerator), math.isqrt(square.coefficient.denominator)
+    if Fraction(top, bottom) ** 2 != square.coefficient:
+        return None
+    return Factors(Fraction(top, bottom), {key: (node, n // 2) for key, (node, n) in square.powers.items()})
