@@ -13,6 +13,7 @@ import numpy as np
 
 from ...common.budget import Budget, OutOfTime
 from ...common.machine import one_thread
+from ..boxes import Patch
 from ..certificate import Box
 from .enclosure import COARSE, FINE, Ranges, enclosed
 from .subdivision import halved, halved_for_goal, measured, tiling
@@ -76,6 +77,15 @@ class Cover:
         at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
         lower, upper = self.boxes.tiles.boxes[at].tolist()
         return Box(self.summand.group, tuple(lower), tuple(upper))
+
+    @property
+    def patch(self) -> Patch | None:
+        b = self.boxes
+        return None if b is None else Patch(self.summand.group, *b.tiles.boxes.swapaxes(0, 1), b.low, b.high)
+
+    @property
+    def degree(self) -> int:
+        return 0 if self.boxes is None else int(self.boxes.degrees.max())
 
     def refine(self, budget: Budget, alone: bool) -> bool:
         """Refine some of the boxes that decide; False when there is nothing to refine.
