@@ -39,7 +39,7 @@ from .cover import Cover, cover
 from .rational import RationalCover
 from .summand import MOST_COORDINATES, MOST_WITH_HEADS, Summand
 
-TRUNCATION_SHARE = 0.02  # share of the tolerance that truncation may take
+TRUNCATION_SHARE = 0.05  # share of the tolerance that truncation may take
 ROUNDING_SHARE = 0.01  # share of the tolerance below which rounding is not bounded more closely
 
 
@@ -54,7 +54,7 @@ def prove(
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
-    `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
+    `truncation` is the absolute error that interpolation may add, by default a twentieth of the tolerance: it decides the
     degrees, not the boxes. Once a bound holds, the stage reported to `progress` names it; an interrupt from the keyboard
     then ends the refinement, and the bound so far is returned. Before that the interrupt is raised.
     `how` says how the model is evaluated, by default in float64 with one summand per head and coordinate, the output just

@@ -33,7 +33,8 @@ MOST_NODES_ELSE = 2_000_000
 NODES_AT_ONCE = 500_000
 BOXES_AT_ONCE, NUMBERS_AT_ONCE = 256, 2**23
 FREE_NODES = 200_000  # spent on a closer bound in any case
-MORE_NODES = 3.0  # times the nodes that it took to decide may be spent in all
+MORE_NODES = 1.5  # times the nodes that it took to decide may be spent in all
+REFINED_SHARE = 0.2  # share of the truncation that is allowed where boxes are halved for a closer bound
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class RationalCover:
         kept = np.ones(len(boxes), dtype=bool)
         kept[some] = False
         try:
-            self.boxes = BoundedBoxes.joined([boxes[kept], self._bounded(boxes[some].halved())])
+            self.boxes = BoundedBoxes.joined([boxes[kept], self._bounded(boxes[some].halved(), REFINED_SHARE)])
         except OutOfTime:
             return False
         return True
@@ -162,7 +163,7 @@ class RationalCover:
         per_box = 20 * self.head.tokens * self.head.dimension * max(self.head.outputs, 1)
         return max(2, min(BOXES_AT_ONCE, NUMBERS_AT_ONCE // per_box))
 
-    def _bounded(self, boxes: BoundedBoxes) -> BoundedBoxes:
+    def _bounded(self, boxes: BoundedBoxes, share: float = 1.0) -> BoundedBoxes:
         """The boxes with their own ranges where these are better, and the sides to halve."""
         D = self.head.dimension
         boxes = replace(boxes, low=boxes.low.copy(), high=boxes.high.copy(), degrees=boxes.degrees.copy())
@@ -171,7 +172,7 @@ class RationalCover:
             remainders = Remainders(cleared)
             level = self.goal_level
             most = MOST_NODES.get(D, MOST_NODES_ELSE)
-            degrees, G_error, W_error = remainders.degrees(self.goal, level, most)
+            degrees, G_error, W_error = remainders.degrees(share * self.goal, level, most)
             sides = self._sides_to_halve(boxes, remainders.worst_side(level), remainders.steepest)
             ready = np.flatnonzero(np.isfinite(G_error))
             keys, which = np.unique(degrees[:, ready], axis=1, return_inverse=True)
