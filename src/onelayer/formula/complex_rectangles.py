@@ -228,13 +228,12 @@ class RectangleAlgebra(Algebra[Rectangle, Any]):
         return z
 
     def number(self, value: Fraction) -> Rectangle:
-        v = np.float64(float(value))
-        exact = Fraction(float(v)) == value
-        return (v, v, np.float64(0.0)) if exact else _out(v, v, np.float64(0.0), abs(v))
+        v = np.array([float(value)])
+        return (v, v, np.zeros(1)) if Fraction(float(value)) == value else _out(v, v, np.zeros(1), np.abs(v))
 
     def constant(self, name: str) -> Rectangle:
-        v = np.float64(math.pi if name == "pi" else math.e)
-        return _out(v, v, np.float64(0.0), v)
+        v = np.array([math.pi if name == "pi" else math.e])
+        return _out(v, v, np.zeros(1), v)
 
     def variable(self, index: int) -> Rectangle:
         return self.box[index - 1]
