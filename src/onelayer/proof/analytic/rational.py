@@ -51,7 +51,7 @@ class BoundedBoxes:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def __getitem__(self, which: np.ndarray) -> "BoundedBoxes":
+    def __getitem__(self, which: np.ndarray | slice) -> "BoundedBoxes":
         return BoundedBoxes(*(getattr(self, f.name)[which] for f in fields(self)))
 
     @staticmethod
