@@ -1,4 +1,4 @@
-"""Rational Bernstein bounds: every constant, remainder and rounding claim on its own, and the hunt for a bound that is too small."""
+"""Rational Bernstein bounds: every constant, remainder and rounding claim on its own, and the hunt for a bound too small."""
 
 import math
 

@@ -86,14 +86,17 @@ def case(seed: int) -> Case:
 
 
 def one_head(seed: int) -> Case:
-    """Memory tokens alone, in one to seven variables: sharp keys, huge values, scores that are nearly equal, most of them fitted."""
+    """Memory tokens alone, in one to seven variables: sharp keys, huge values, nearly equal scores, most of them fitted."""
     rng = np.random.default_rng(seed)
     smooth = [one for one in FORMULAS if not any(word in one[0] for word in ("abs", "max", "where"))]
     chosen = MANY if rng.random() < 0.6 else smooth
     formula, limits = chosen[rng.integers(len(chosen))]
     D, domain = len(limits), [_side(rng, a, b) for a, b in limits]
     if rng.random() < 0.5:
-        domain = [(a, b) if rng.random() < 0.3 else tuple(map(float, ends)) for (a, b), ends in zip(domain, limits, strict=True)]
+        domain = [
+            (a, b) if rng.random() < 0.3 else tuple(map(float, ends))
+            for (a, b), ends in zip(domain, limits, strict=True)
+        ]
     target = ol.Target(formula, domain)
     m, n = target.outputs, int(rng.integers(1, 14))
     sharp, size = 10 ** rng.uniform(-1, 2.5 if D < 4 else 1), 10 ** rng.uniform(-3, 3)
@@ -105,10 +108,12 @@ def one_head(seed: int) -> Case:
     values = size * rng.normal(size=(n, m)) * (1e9 if rng.random() < 0.1 else 1.0)
     memory = Memory(_tensor(keys), _tensor(biases), torch.zeros(n, dtype=torch.int64))
     linear = size * rng.normal(size=(D, m)) * (rng.random() < 0.5)
-    layer: Layer = memory_layer(_tensor(size * rng.normal(size=m)), D, (memory, _tensor(values)), linear=_tensor(linear))
+    layer: Layer = memory_layer(
+        _tensor(size * rng.normal(size=m)), D, (memory, _tensor(values)), linear=_tensor(linear)
+    )
     layer = _fitted(layer, target, rng) if rng.random() < 0.7 else layer
-    tolerance = 10 ** rng.uniform(-6, 0) * max(1e-12, float(np.abs(np.asarray(target(target.domain.points(rng.random((50, D)))))).max()))
-    return Case(seed, target, layer, tolerance)
+    some = np.asarray(target(target.domain.points(rng.random((50, D)))))
+    return Case(seed, target, layer, 10 ** rng.uniform(-6, 0) * max(1e-12, float(np.abs(some).max())))
 
 
 def network(seed: int) -> Case:

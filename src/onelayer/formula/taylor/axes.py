@@ -24,7 +24,9 @@ from .series import TINY
 
 SLIP = 1e-14
 Series: TypeAlias = tuple[np.ndarray, np.ndarray]
-Coefficients: TypeAlias = Callable[[list[Bounds], int], Bounds]  # from coefficients 0 … j of y that of order j of something
+Coefficients: TypeAlias = Callable[
+    [list[Bounds], int], Bounds
+]  # from coefficients 0 … j of y that of order j of something
 
 
 def _out(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> Bounds:
@@ -63,10 +65,13 @@ def _stacked(coefficients: Sequence[Bounds]) -> Series:
     return low, high
 
 
+def _padded(coefficients: np.ndarray, n: int) -> np.ndarray:
+    return np.concatenate([coefficients, np.zeros((n - len(coefficients), *coefficients.shape[1:]))])
+
+
 def _sum(x: Series, y: Series) -> Series:
     n = max(len(x[0]), len(y[0]))
-    x, y = (tuple(np.concatenate([e, np.zeros((n - len(e), *e.shape[1:]))]) for e in s) for s in (x, y))
-    low, high = x[0] + y[0], x[1] + y[1]
+    low, high = (_padded(x[end], n) + _padded(y[end], n) for end in (0, 1))
     found = _out(low, high, np.maximum(np.abs(low), np.abs(high)))
     nothing = (low == 0) & (high == 0)
     return np.where(nothing, 0.0, found[0]), np.where(nothing, 0.0, found[1])
@@ -302,8 +307,7 @@ class AxisAlgebra(Algebra[Series, Any]):
         decided = (condition[0] | condition[1]).reshape(-1, np.shape(condition[0])[-1])
         self.lost = self.lost | ~decided.all(axis=0)
         n = max(len(yes[0]), len(no[0]))
-        padded = [[np.concatenate([e, np.zeros((n - len(e), *e.shape[1:]))]) for e in s] for s in (yes, no)]
-        low, high = (np.where(condition[0], padded[0][end], padded[1][end]) for end in (0, 1))
+        low, high = (np.where(condition[0], _padded(yes[end], n), _padded(no[end], n)) for end in (0, 1))
         return low, high
 
     def comparison(self, relation: str, left: Series, right: Series) -> Any:

@@ -96,7 +96,9 @@ class ClearedBoxes:
         self.exponents = self.slope * scaled[:, None, :]  # a
         self.reach = np.abs(self.exponents) * (1 + 1e-14)  # ≥ |a|
         across = self.reach.sum(axis=2)
-        self.largest = np.exp(self.q + across * UP + self.q_error[:, None] + 1e-12) * UP  # ≥ e_t on the box, [box, token]
+        self.largest = (
+            np.exp(self.q + across * UP + self.q_error[:, None] + 1e-12) * UP
+        )  # ≥ e_t on the box, [box, token]
         spread = self.q_error + 10 * U * across.max(axis=1) + (D + 1) * (FUNCTION + U)
         good = (spread <= LARGEST_SPREAD) & (across.max(axis=1) <= LARGEST_EXPONENT)
         self.spread = np.where(good, spread * 1.01, np.inf)
@@ -117,7 +119,9 @@ class ClearedBoxes:
         self.tilt = (head.linear + head.slopes) * scaled[:, None, :, None]  # [box, token or 1, coordinate, out]
         tilt = np.abs(self.tilt) * UP
         self.tilt_size = tilt.max(axis=3)  # [box, token or 1, coordinate]
-        self.size = (np.abs(self.values) + self.values_error[:, None] + tilt.sum(axis=2)).max(axis=2) * UP  # [box, token]
+        self.size = (np.abs(self.values) + self.values_error[:, None] + tilt.sum(axis=2)).max(
+            axis=2
+        ) * UP  # [box, token]
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -134,7 +138,9 @@ class ClearedBoxes:
         head, D, b = self.head, self.head.dimension, len(rows)
         t = [interpolation(p).nodes for p in degrees]
         sizes = [len(points) for points in t]
-        factors = [np.exp(self.exponents[rows, :, i, None] * t[i]).swapaxes(1, 2) for i in range(D)]  # [box, node, token]
+        factors = [
+            np.exp(self.exponents[rows, :, i, None] * t[i]).swapaxes(1, 2) for i in range(D)
+        ]  # [box, node, token]
         cut = min(range(1, D + 1), key=lambda k: abs(math.log(math.prod(sizes[:k]) / math.prod(sizes[k:]))))
         ones = np.ones((b, 1, head.tokens))
         left, right = _rows(factors[:cut], np.exp(self.q[rows])[:, None, :]), _rows(factors[cut:], ones)

@@ -84,6 +84,11 @@ class Cover:
         return None if b is None else Patch(self.summand.group, *b.tiles.boxes.swapaxes(0, 1), b.low, b.high)
 
     @property
+    def ellipse(self) -> float:
+        """The smallest parameter of an ellipse."""
+        return 1.0 if self.boxes is None else float(self.boxes.tiles.rho.min())
+
+    @property
     def degree(self) -> int:
         return 0 if self.boxes is None else int(self.boxes.degrees.max())
 

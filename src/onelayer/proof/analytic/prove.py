@@ -1,5 +1,8 @@
 """The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
 
+Groups with one head, memory tokens above all, are proved without their denominator, in up to ten coordinates: `rational`
+says how (with `cleared`, `remainders`, `bernstein`). The rest is about groups with several heads, and domains with a condition.
+
 On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
 parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
 being a polynomial, is bounded by finitely many values (Ehlich–Zeller). V of T comes from the strip bound of its heads, V of
@@ -95,7 +98,7 @@ def _prove(
         deployed = deployed_rounding(
             form, *box_of(target, frame), how, ROUNDING_SHARE * claim.tolerance, budget.over
         ).numpy()
-    wanted = claim.tolerance / UP - float(deployed.max())
+    wanted = claim.tolerance / UP - float(deployed.max()) if len(groups) == 1 else math.inf
     covers: list[Cover | RationalCover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
@@ -110,6 +113,7 @@ def _prove(
         groups=tuple(groups),
         boxes=tuple(0 if c.boxes is None else len(c.boxes) for c in covers),
         degrees=tuple(c.degree for c in covers),
+        ellipses=tuple(c.ellipse for c in covers if isinstance(c, Cover)) or None,
         truncation=goal * len(groups),
         worst_boxes=tuple(c.worst for c in covers if c.worst is not None),
         rounding=float(deployed.max()),
@@ -178,7 +182,9 @@ def _progress_of(progress: Progress | None, position: int, groups: int) -> Calla
     return report
 
 
-def _refine(covers: Sequence[Cover | RationalCover], budget: Budget, progress: Progress | None, deployed: np.ndarray) -> None:
+def _refine(
+    covers: Sequence[Cover | RationalCover], budget: Budget, progress: Progress | None, deployed: np.ndarray
+) -> None:
     """Refine the covers in turn, until none can be refined."""
     busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
     while busy:

@@ -22,7 +22,7 @@ from ...common.outward import UP, U
 from ..boxes import Patch
 from ..certificate import Box
 from .bernstein import interpolation
-from .cleared import ClearedBoxes, NodalValues, OneHead
+from .cleared import LARGEST_SPREAD, ClearedBoxes, NodalValues, OneHead
 from .remainders import Remainders
 from .subdivision import SMALLEST_SIDE
 from .summand import Summand
@@ -32,6 +32,8 @@ MOST_NODES = {5: 100_000, 6: 500_000}  # of one box, by the number of coordinate
 MOST_NODES_ELSE = 2_000_000
 NODES_AT_ONCE = 500_000
 BOXES_AT_ONCE, NUMBERS_AT_ONCE = 256, 2**23
+FINEST = 1e-14  # truncation relative to the size of T and f: nothing finer is aimed at
+FEW = 16  # boxes at once where f has no enclosure: if it never gets one, that is soon known
 FREE_NODES = 200_000  # spent on a closer bound in any case
 MORE_NODES = 1.5  # times the nodes that it took to decide may be spent in all
 REFINED_SHARE = 0.2  # share of the truncation that is allowed where boxes are halved for a closer bound
@@ -69,13 +71,15 @@ class BoundedBoxes:
 
 
 class RationalCover:
-    """Boxes with proved ranges that cover one group's box. `wanted` is the bound that is asked for, if this cover is alone."""
+    """Boxes with proved ranges that cover one group's box. `wanted`: the bound that is asked for; ∞ with other groups."""
 
     def __init__(self, summand: Summand, head: OneHead, goal: float, wanted: float) -> None:
-        self.summand, self.head, self.goal, self.wanted = summand, head, goal, wanted
+        self.summand, self.head, self.wanted = summand, head, wanted
+        self.goal = max(goal, FINEST * summand.size)  # what truncation may add
         self.boxes: BoundedBoxes | None = None
         self.smallest_seen, self.largest_seen = np.full(head.outputs, np.inf), np.full(head.outputs, -np.inf)
         self.nodes, self.decided = 0, math.inf  # nodes evaluated so far, and when the question was decided
+        self.enclosed = np.ones(1, dtype=bool)  # which of the boxes looked at last have an enclosure of f
 
     @property
     def range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -105,15 +109,16 @@ class RationalCover:
         """Bound boxes that cover the whole, depth first; there is no cover if that takes too long, or cannot be."""
         lower, upper = self.summand.sides
         pending = self._unbounded(lower[None], upper[None])
-        whole, done, found = float((upper - lower).prod()), 0.0, list[BoundedBoxes]()
+        whole, done, found, healthy = float((upper - lower).prod()), 0.0, list[BoundedBoxes](), True
         try:
             while len(pending):
                 if budget.over(sum(map(len, found)) + len(pending)):
                     return
-                rows = self._rows()
+                rows = self._rows() if healthy else FEW
                 now, pending = pending[-rows:], pending[:-rows]
                 now = self._bounded(now)
                 good = np.isfinite(now.high).all(axis=1) & np.isfinite(now.low).all(axis=1)
+                healthy = bool(self.enclosed.all())
                 if (now.side[~good] < 0).any():
                     return
                 found.append(now[good])
@@ -136,7 +141,7 @@ class RationalCover:
         enough = seen + CLOSE_ENOUGH * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2)
         if alone:
             scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE_ENOUGH)
-        if not alone or scores.max() <= self.wanted or seen.max() > self.wanted:
+        if scores.max() <= self.wanted or seen.max() > self.wanted:
             self.decided = min(self.decided, self.nodes)
             if self.nodes > MORE_NODES * self.decided + FREE_NODES:
                 return False
@@ -170,10 +175,12 @@ class RationalCover:
         with np.errstate(all="ignore"):
             cleared = ClearedBoxes(self.head, boxes.lower, boxes.upper)
             remainders = Remainders(cleared)
-            level = self.goal_level
+            level = self._level()
             most = MOST_NODES.get(D, MOST_NODES_ELSE)
             degrees, G_error, W_error = remainders.degrees(share * self.goal, level, most)
-            sides = self._sides_to_halve(boxes, remainders.worst_side(level), remainders.steepest)
+            self.enclosed = np.isfinite(remainders.steepest).all(axis=0)
+            sides = self._sides_to_halve(boxes, remainders.worst_side(level))
+            sides[cleared.q_error > LARGEST_SPREAD] = -1  # scores too large for their rounding
             ready = np.flatnonzero(np.isfinite(G_error))
             keys, which = np.unique(degrees[:, ready], axis=1, return_inverse=True)
             for k in range(keys.shape[1]):
@@ -192,20 +199,21 @@ class RationalCover:
                     self.nodes += len(some) * size
         return replace(boxes, side=sides)
 
-    @property
-    def goal_level(self) -> float:
-        """The size of T − f at which errors of W count."""
-        seen = np.maximum(self.largest_seen, -self.smallest_seen).max(initial=0.0)
-        return max(self.wanted, float(seen) if math.isfinite(seen) else 0.0)
+    def _level(self) -> float:
+        """The size of T − f at which errors of W count. An error above `wanted` ends all hope: coarser truncation will do."""
+        seen = float(np.maximum(self.largest_seen, -self.smallest_seen).max(initial=0.0))
+        if seen > self.wanted:
+            self.goal = max(self.goal, CLOSE_ENOUGH * seen)
+        return max(seen, self.goal, self.wanted if math.isfinite(self.wanted) else 0.0)
 
-    def _sides_to_halve(self, boxes: BoundedBoxes, side: np.ndarray, steepest: np.ndarray) -> np.ndarray:
+    def _sides_to_halve(self, boxes: BoundedBoxes, side: np.ndarray) -> np.ndarray:
         """The worst side, the relatively longest where there is none; −1 where halving is hopeless: f has no enclosure on a
         small box, or rounding does not let it be halved."""
         lower, upper = self.summand.sides
         width = (boxes.upper - boxes.lower) / (upper - lower)
         side = np.where(side < 0, width.argmax(axis=1), side)
         small = width.max(axis=1) < SMALLEST_SIDE[min(self.head.dimension, 2)]
-        hopeless = small & ~np.isfinite(steepest).all(axis=0)
+        hopeless = small & ~self.enclosed
         rows = np.arange(len(boxes))
         ends = boxes.lower[rows, side], boxes.upper[rows, side]
         middle = ends[0] / 2 + ends[1] / 2
@@ -254,8 +262,6 @@ def _bernstein(values: np.ndarray, key: tuple[int, ...]) -> np.ndarray:
     for i, p in enumerate(key):
         before, after = math.prod(shape[: i + 1]), math.prod(shape[i + 2 :])
         matrix = interpolation(p).matrix
-        if after == 1:
-            values = values.reshape(before, p + 1) @ matrix.T
-        else:
-            values = matrix @ values.reshape(before, p + 1, after)
+        rows = values.reshape(before, p + 1, after)
+        values = rows[:, :, 0] @ matrix.T if after == 1 else matrix @ rows
     return values.reshape(shape)

@@ -61,7 +61,9 @@ class Remainders:
             low, high = low.copy(), high.copy()
             low[0], high[0] = low[0] - boxes.reference[:, o], high[0] - boxes.reference[:, o]
             series = np.maximum(series, np.maximum(np.abs(low), np.abs(high)) * UP)
-        on_ellipses = self._formula_on(np.arange(boxes.head.dimension)[:, None], np.arange(len(RHOS))[:, None, None, None])
+        on_ellipses = self._formula_on(
+            np.arange(boxes.head.dimension)[:, None], np.arange(len(RHOS))[:, None, None, None]
+        )
         W = np.stack([(self.largest[:, None] * np.exp(x * (A - 1) * UP)).sum(axis=0) for A in REAL])
         self.products = np.where(np.isfinite(W), on_ellipses * W * UP, np.inf)  # [ρ, coordinate, box]
         steepest = np.minimum(series[1], (on_ellipses / ((RHOS + 1 / RHOS) / 2 - 1)[:, None, None]).min(axis=0) * UP)
@@ -114,7 +116,10 @@ class Remainders:
         x = self.boxes.reach.transpose(1, 2, 0)
         for step, places in enumerate(which):
             grown = np.exp(x * (REAL[places] - 1) * UP)
-            W = np.einsum("tb,tnb,tnb->nb", self.largest, grown[:, self.first], grown[:, self.second], optimize=True) * UP
+            W = (
+                np.einsum("tb,tnb,tnb->nb", self.largest, grown[:, self.first], grown[:, self.second], optimize=True)
+                * UP
+            )
             self.pairs.append((places, np.where(np.isfinite(W), f[step] * W * UP, np.inf)))
 
     def pair_sums(self, degrees: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
