@@ -47,7 +47,7 @@ class OneHead:
 
     @staticmethod
     def of(summand: Summand) -> "OneHead | None":
-        """The summand, if it has one head at most."""
+        """The summand, if it has one head at most, and that head a token."""
         form, (shift, scale) = summand.form, summand.normalisation
         D, m = form.linear.shape
         if form.heads > 1:
@@ -55,9 +55,10 @@ class OneHead:
         block = (np.zeros((1, D)), np.zeros(1), np.zeros((1, m)), np.zeros((1, D, m)))
         for b in form.blocks:
             there = b.there[0].numpy()
-            if there.any():
-                keys, biases, values, slopes = (t[0].numpy()[there] for t in (b.keys, b.biases, b.values, b.slopes))
-                block = (keys, biases, values, slopes if slopes.any() else slopes[:1])
+            if not there.any():
+                return None
+            keys, biases, values, slopes = (t[0].numpy()[there] for t in (b.keys, b.biases, b.values, b.slopes))
+            block = (keys, biases, values, slopes if slopes.any() else slopes[:1])
         return OneHead(*block, form.bias.numpy(), form.linear.numpy(), shift, scale, summand.formula)
 
     @property

@@ -17,7 +17,7 @@ from ..boxes import Patch
 from ..certificate import Box
 from .enclosure import COARSE, FINE, Ranges, enclosed
 from .subdivision import halved, halved_for_goal, measured, tiling
-from .summand import Summand
+from .summand import MOST_WITH_HEADS, Summand
 from .tiles import Tiles
 
 BOXES_PER_SIDE = 4  # at least, where a condition cuts the box
@@ -81,7 +81,9 @@ class Cover:
     @property
     def patch(self) -> Patch | None:
         b = self.boxes
-        return None if b is None else Patch(self.summand.group, *b.tiles.boxes.swapaxes(0, 1), b.low, b.high)
+        if b is None:
+            return None
+        return Patch(self.summand.group, b.tiles.boxes[:, 0], b.tiles.boxes[:, 1], b.low, b.high)
 
     @property
     def ellipse(self) -> float:
@@ -187,6 +189,8 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
         used = budget.elapsed - before
         return budget.over(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
 
+    if summand.dimension > MOST_WITH_HEADS:
+        return nothing
     try:
         with one_thread(summand.tokens < ONE_THREAD_BELOW):
             tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else BOXES_PER_SIDE)

@@ -89,7 +89,7 @@ class Remainders:
             a = np.where(on, middle - reach, boxes.lower[:, i])
             b = np.where(on, middle + reach, boxes.upper[:, i])
             e = np.where(on, ACROSS[own] * half, 0.0)
-            box.append(tuple(np.broadcast_to(part, shape) for part in (a, b, e)))
+            box.append((np.broadcast_to(a, shape), np.broadcast_to(b, shape), np.broadcast_to(e, shape)))
         worst = np.zeros(shape)
         for o, (low, high, im) in enumerate(enclose_rectangles(boxes.head.formula, box)):
             at = boxes.reference[:, o]
