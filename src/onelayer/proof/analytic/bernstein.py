@@ -33,7 +33,7 @@ def highest_degree(dimension: int) -> int:
 
 
 @dataclass(frozen=True)
-class Interpolation:
+class InterpolationOfDegree:
     """What interpolation of one degree needs: nodes and matrix rounded to nearest, constants rounded up."""
 
     nodes: np.ndarray
@@ -43,7 +43,7 @@ class Interpolation:
 
 
 @cache
-def interpolation(p: int) -> Interpolation:
+def interpolation(p: int) -> InterpolationOfDegree:
     """Degree p ≥ 1."""
     with ctx.workprec(PRECISION):
         t = _nodes(p)
@@ -52,7 +52,7 @@ def interpolation(p: int) -> Interpolation:
         B = arb_mat(rows).inv().tolist()
         norm = max(float(sum((abs(b) for b in row), arb(0)).upper()) for row in B)
         matrix = np.array([[float(b.mid()) for b in row] for row in B])
-        return Interpolation(np.array([float(x.mid()) for x in t]), matrix, norm * UP, _lebesgue(p, t))
+        return InterpolationOfDegree(np.array([float(x.mid()) for x in t]), matrix, norm * UP, _lebesgue(p, t))
 
 
 def _nodes(p: int) -> list[arb]:
