@@ -20,9 +20,9 @@ from onelayer.layer.heads import Memory
 from onelayer.layer.layer import memory_layer
 from onelayer.proof.analytic.bernstein import interpolation, node_polynomial
 from onelayer.proof.analytic.cleared import ClearedBoxes, OneHead
+from onelayer.proof.analytic.degrees import Remainders
 from onelayer.proof.analytic.prove import prove
 from onelayer.proof.analytic.rational import RationalCover, _bernstein
-from onelayer.proof.analytic.remainders import Remainders
 from onelayer.proof.analytic.summand import Summand
 from onelayer.proof.claim import Claim
 

@@ -1,7 +1,7 @@
 """The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
 
 Groups with one head, memory tokens above all, are proved without their denominator, in up to ten coordinates: `rational`
-says how (with `cleared`, `remainders`, `bernstein`). The rest is about groups with several heads, and domains with a condition.
+says how (with `cleared`, `degrees`, `bernstein`). The rest is about groups with several heads, and domains with a condition.
 
 On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
 parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,

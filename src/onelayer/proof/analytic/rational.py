@@ -1,6 +1,6 @@
 """A cover of one group's box by boxes on which T − f = G/W is bounded by rational Bernstein forms, for groups with one head.
 
-On a box G and W are interpolated, with degrees of their own in every coordinate (`remainders`), and turned into Bernstein
+On a box G and W are interpolated, with degrees of their own in every coordinate (`degrees`), and turned into Bernstein
 form: G = Σ_k γ_k B_k up to δG and W = Σ_k ω_k B_k up to δW with B_k ≥ 0, Σ_k B_k = 1. If ω_k > δW for all k,
 
     G/W ≤ max_k (γ_k + δG)/(ω_k ∓ δW),    − where the numerator is positive, + where it is negative,
@@ -23,7 +23,7 @@ from ..boxes import Patch
 from ..certificate import Box
 from .bernstein import interpolation
 from .cleared import LARGEST_SPREAD, ClearedBoxes, NodalValues, OneHead
-from .remainders import Remainders
+from .degrees import Remainders
 from .subdivision import SMALLEST_SIDE
 from .summand import Summand
 
