@@ -5,6 +5,7 @@ With R_i = 1 − I_i, I_i interpolation of degree p_i in coordinate i, and Λ_i 
     1 − Π I_i = Σ_i (Π_{j<i} I_j) R_i,    Π_{j<i} I_j = 1 − Σ_{j<i} (Π_{l<j} I_l) R_j,
 
 so ‖g − Ig‖ ≤ Σ_i ‖R_i g‖ + Σ_{j<i} Π_{l<j} Λ_l ‖R_j R_i g‖. The second sum is small: degrees are chosen coordinate by coordinate.
+Where it is not, Σ_i Π_{j<i} Λ_j ‖R_i g‖ counts.
 W is a sum of products of exponentials, whose remainders are those of e^(a t); G is such a sum with affine factors, less
 (f − f(c))·W. For the latter R_i is bounded in two ways, by Taylor coefficients along x_i (`taylor.axes`: exact where f is a
 polynomial in x_i) and on ellipses (`complex_rectangles`), and the smaller bound counts; R_j R_i on products of two ellipses.
@@ -148,6 +149,13 @@ class Remainders:
             smallest = np.fmin(smallest, np.where(np.isnan(bound), np.inf, bound))
         return (G + (before[self.first] * smallest).sum(axis=0)) * UP, W
 
+    def plain_sum(self, errors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+        """Σ_i Π_{j<i} Λ_j ‖R_i g‖, the largest remainder first: any order of the coordinates will do."""
+        order = np.argsort(-errors, axis=0)
+        constants = np.take_along_axis(self.lebesgue[degrees], order, 0)
+        before = np.cumprod(np.concatenate([np.ones_like(constants[:1]), constants[:-1]]), axis=0)
+        return (before * np.take_along_axis(errors, order, 0)).sum(axis=0)
+
     def degrees(self, goal: float, level: float, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(degrees [coordinate, box], ‖G − IG‖, ‖W − IW‖): ∞ where ‖G − IG‖ + level·‖W − IW‖ misses the goal.
 
@@ -166,7 +174,8 @@ class Remainders:
                 if fine.any():
                     rows = active[fine]
                     pair_G, pair_W = self.pair_sums(P[:, rows], rows)
-                    whole_G, whole_W = (g[:, fine].sum(axis=0) + pair_G) * UP, (w[:, fine].sum(axis=0) + pair_W) * UP
+                    whole_G = np.fmin(g[:, fine].sum(axis=0) + pair_G, self.plain_sum(g[:, fine], P[:, rows])) * UP
+                    whole_W = (w[:, fine].sum(axis=0) + pair_W) * UP
                     enough = whole_G + level * whole_W <= goal
                     G_error[rows[enough]], W_error[rows[enough]] = whole_G[enough], whole_W[enough]
                     fine[np.flatnonzero(fine)[~enough]] = False
