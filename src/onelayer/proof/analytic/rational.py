@@ -27,7 +27,7 @@ from .degrees import Remainders
 from .subdivision import SMALLEST_SIDE
 from .summand import Summand
 
-CLOSE_ENOUGH = 0.01  # relative excess over what was seen that is not worth refining
+CLOSE_ENOUGH = 0.02  # relative excess over what was seen that is not worth refining
 MOST_NODES = {5: 100_000, 6: 500_000}  # of one box, by the number of coordinates; fewer coordinates never reach them
 MOST_NODES_ELSE = 2_000_000
 NODES_AT_ONCE = 500_000
