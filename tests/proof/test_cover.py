@@ -213,3 +213,7 @@ def test_a_head_without_tokens_proves_nothing():
     form = Form(torch.zeros(1).double(), torch.zeros(1, 1).double(), (nobody,))
     target = ol.Target("x1", [(0, 1)])
     assert prove(form, frame_of(target.domain), Claim(target, 0.1)).bound == math.inf
+    many = [torch.zeros(s).double() for s in ((1, 2, 5), (1, 2), (1, 2, 1), (1, 2, 5, 1))]
+    wide = Form(form.bias, torch.zeros(5, 1).double(), (Block(many[0], many[1] - math.inf, *many[2:]),))
+    target = ol.Target("x1*x2*x3*x4*x5", [(0, 1)] * 5)
+    assert prove(wide, frame_of(target.domain), Claim(target, 0.1)).bound == math.inf

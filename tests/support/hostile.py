@@ -31,6 +31,13 @@ FORMULAS = [  # formula, where each variable may lie; boxes like to touch the en
     ("(sin(x1)+1e6)+(cos(x2)-1e6)", [(-4, 4)] * 2), ("acos(x1*x2)", [(-1, 1)] * 2),
     ("x1*x2*x3", [(-2, 2)] * 3), ("sin(x1)+x2*x3", [(-2, 2)] * 3), ("1/(1+x1**2+x2**2+x3**2)", [(-2, 2)] * 3),
 ]  # fmt: skip
+MANY = [  # formulas of four and more variables, as above
+    ("x1*x2*x3*log(x4)", [(1, 5)] * 4), ("sin(x1*x2)*x3 - x4", [(-2, 2)] * 4), ("1e6 + x1*x2*x3*x4", [(-1, 1)] * 4),
+    ("x1*x2*(1/x3 - 1/x4)*x5", [(1, 5)] * 5), ("x1*tanh(x2*x3/(x4*x5))", [(0.5, 3)] * 5),
+    ("x1*exp(-x2*x3/x4) + x5; x5*x1", [(0.5, 2)] * 5), ("1/(1 + (x1-x2)**2 + (x3-x4)**2 + x5**2)", [(-1, 1)] * 5),
+    ("x1*exp(-x2*x3*x4/(x5*x6))", [(1, 3)] * 6), ("x1*(1 + x2*x3*cos(x4)/(x5*x6))", [(1, 3)] * 6),
+    ("x1*x2*x3/((x4-x5)**2 + (x6-x7)**2 + 1)", [(0, 2)] * 7), ("sqrt(x1*x2 + x3*x4)*x5 - x6*x7", [(0.2, 2)] * 7),
+]  # fmt: skip
 CONDITIONS = {1: ["{x} >= {c}"], 2: ["x1 + x2 <= {s}", "(x1-{a})**2 + (x2-{b})**2 <= {r}"]}
 
 
@@ -76,6 +83,37 @@ def case(seed: int) -> Case:
         layer = _fitted(layer, target, rng)
     poisoned = rng.random() < 0.05
     return Case(seed, target, _poison(layer, rng) if poisoned else layer, tolerance, poisoned)
+
+
+def one_head(seed: int) -> Case:
+    """Memory tokens alone, in one to seven variables: sharp keys, huge values, nearly equal scores, most of them fitted."""
+    rng = np.random.default_rng(seed)
+    smooth = [one for one in FORMULAS if not any(word in one[0] for word in ("abs", "max", "where"))]
+    chosen = MANY if rng.random() < 0.6 else smooth
+    formula, limits = chosen[rng.integers(len(chosen))]
+    D, domain = len(limits), [_side(rng, a, b) for a, b in limits]
+    if rng.random() < 0.5:
+        domain = [
+            (a, b) if rng.random() < 0.3 else tuple(map(float, ends))
+            for (a, b), ends in zip(domain, limits, strict=True)
+        ]
+    target = ol.Target(formula, domain)
+    m, n = target.outputs, int(rng.integers(1, 14))
+    sharp, size = 10 ** rng.uniform(-1, 2.5 if D < 4 else 1), 10 ** rng.uniform(-3, 3)
+    keys, biases = sharp * rng.normal(size=(n, D)), sharp * rng.normal(size=n)
+    if rng.random() < 0.2:  # nearly equal scores
+        keys, biases = keys[:1] + 1e-9 * keys, biases[:1] + 1e-9 * biases
+    if rng.random() < 0.2:  # scores far from 0
+        keys, biases = keys + 1e3 * sharp, biases - 1e4
+    values = size * rng.normal(size=(n, m)) * (1e9 if rng.random() < 0.1 else 1.0)
+    memory = Memory(_tensor(keys), _tensor(biases), torch.zeros(n, dtype=torch.int64))
+    linear = size * rng.normal(size=(D, m)) * (rng.random() < 0.5)
+    layer: Layer = memory_layer(
+        _tensor(size * rng.normal(size=m)), D, (memory, _tensor(values)), linear=_tensor(linear)
+    )
+    layer = _fitted(layer, target, rng) if rng.random() < 0.7 else layer
+    some = np.asarray(target(target.domain.points(rng.random((50, D)))))
+    return Case(seed, target, layer, 10 ** rng.uniform(-6, 0) * max(1e-12, float(np.abs(some).max())))
 
 
 def network(seed: int) -> Case:

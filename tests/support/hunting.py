@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from flint import arb, ctx
 
-from hostile import Case, case, network
+from hostile import Case, case, network, one_head
 from onelayer.common.budget import Budget
 from onelayer.formula import enclose, holds
 from onelayer.layer.assemble import Frame
@@ -35,6 +35,7 @@ __all__ = [
     "hunt",
     "network",
     "observed",
+    "one_head",
     "proved_error",
     "real_value",
 ]

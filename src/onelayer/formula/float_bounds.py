@@ -264,22 +264,31 @@ def proved_at(condition: Condition, x: Float[np.ndarray, "point coordinate"]) ->
 class GridAlgebra(BoundedAlgebra):
     """Values and errors on product grids: what depends on some of the coordinates only is computed along those only."""
 
-    def __init__(self, axes: np.ndarray) -> None:
-        self.plain = ArrayAlgebra(np, axes)
+    def __init__(self, axes: Sequence[np.ndarray]) -> None:
+        self.plain = ArrayAlgebra(np, axes[0])
+        self.axes = axes
 
     def variable(self, index: int) -> Pair:
-        axes = self.plain.x
-        shape = [axes.shape[2] if i == index - 1 else 1 for i in range(axes.shape[1])]
-        return axes[:, index - 1].reshape(-1, *shape), 0.0
+        own = self.axes[index - 1]
+        shape = [own.shape[1] if i == index - 1 else 1 for i in range(len(self.axes))]
+        return own.reshape(-1, *shape), 0.0
+
+
+def evaluate_bounded_on_axes(
+    formula: Formula, axes: Sequence[Float[np.ndarray, "grid point"]]
+) -> tuple[Float[np.ndarray, "grid *node out"], Float[np.ndarray, "grid *node out"]]:
+    """(values, errors) at all points of product grids given by their axes, one array of points per coordinate."""
+    shape = (len(axes[0]), *(own.shape[1] for own in axes))
+    with np.errstate(all="ignore"):
+        return _stacked(formula.tape.run(GridAlgebra(axes)), shape)
 
 
 def evaluate_bounded_on_grids(
     formula: Formula, axes: Float[np.ndarray, "grid coordinate point"]
 ) -> tuple[Float[np.ndarray, "grid node out"], Float[np.ndarray, "grid node out"]]:
-    """(values, errors) at all points of product grids given by their axes, the last coordinate fastest."""
+    """The same for grids with as many points along every axis, the last coordinate fastest."""
     grids, D, n = axes.shape
-    with np.errstate(all="ignore"):
-        values, errors = _stacked(formula.tape.run(GridAlgebra(axes)), (grids, *(n,) * D))
+    values, errors = evaluate_bounded_on_axes(formula, [axes[:, i] for i in range(D)])
     return values.reshape(grids, n**D, -1), errors.reshape(grids, n**D, -1)
 
 

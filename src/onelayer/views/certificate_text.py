@@ -15,9 +15,10 @@ HOW = {
         " included in the sum."
     ),
     "analytic": (
-        "Proved by interpolation. T and f are analytic; on every box T − f is interpolated at Chebyshev points, and what the"
-        " polynomial misses is bounded by how large T and f get on an ellipse around the box in the complex plane, computed in"
-        " intervals. The rounding of the model's own arithmetic is added."
+        "Proved by interpolation. T and f are analytic; on every box T − f, or its numerator and denominator, are interpolated at"
+        " Chebyshev points, and what the polynomials miss is bounded by higher derivatives, or by how large T and f get on an"
+        " ellipse around the box in the complex plane, computed in intervals. The rounding of the model's own arithmetic is"
+        " added."
     ),
     "bisect": (
         "Proved by bisection. Boxes are halved until a Taylor model with a proved remainder bounds |T − f| on each of them."

@@ -22,7 +22,7 @@ from ...layer.assemble.gates import gate_config
 from ...layer.assemble.memory import memory_config
 from ...layer.centring import centred
 from ...layer.layer import GateLayer, Layer
-from ...proof.analytic.summand import MOST_COORDINATES
+from ...proof.analytic.summand import MOST_WITH_HEADS
 from ...proof.certificate import Box
 from ...target.group_samples import GroupSamples
 from ...target.margin import in_scope
@@ -226,7 +226,7 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
             met = [p for p in found if p.observed <= p.goal]
             limits = [p.parameters for p in met] + ([] if fewer_than is None else [fewer_than])
             most = _affordable(request.target, family, sources, min(limits)) if limits else MOST_UNITS
-            wide = max((len(s.group) for s in sources), default=0) > MOST_COORDINATES
+            wide = max((len(s.group) for s in sources), default=0) > MOST_WITH_HEADS
             own = budget.share(FIRST_FAMILY_TIME if family == "memory" and len(remainders) > 1 else 1.0)
             if most and not (found and wide):
                 found.append(Candidate(request, family, remainder, sources, own).run(most))

@@ -13,10 +13,11 @@ import numpy as np
 
 from ...common.budget import Budget, OutOfTime
 from ...common.machine import one_thread
+from ..boxes import Patch
 from ..certificate import Box
 from .enclosure import COARSE, FINE, Ranges, enclosed
 from .subdivision import halved, halved_for_goal, measured, tiling
-from .summand import Summand
+from .summand import MOST_WITH_HEADS, Summand
 from .tiles import Tiles
 
 BOXES_PER_SIDE = 4  # at least, where a condition cuts the box
@@ -76,6 +77,22 @@ class Cover:
         at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
         lower, upper = self.boxes.tiles.boxes[at].tolist()
         return Box(self.summand.group, tuple(lower), tuple(upper))
+
+    @property
+    def patch(self) -> Patch | None:
+        b = self.boxes
+        if b is None:
+            return None
+        return Patch(self.summand.group, b.tiles.boxes[:, 0], b.tiles.boxes[:, 1], b.low, b.high)
+
+    @property
+    def ellipse(self) -> float:
+        """The smallest parameter of an ellipse."""
+        return 1.0 if self.boxes is None else float(self.boxes.tiles.rho.min())
+
+    @property
+    def degree(self) -> int:
+        return 0 if self.boxes is None else int(self.boxes.degrees.max())
 
     def refine(self, budget: Budget, alone: bool) -> bool:
         """Refine some of the boxes that decide; False when there is nothing to refine.
@@ -172,6 +189,8 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
         used = budget.elapsed - before
         return budget.over(0) or (used > 2.0 and used / fraction - used > PATIENCE * (budget.seconds - budget.elapsed))
 
+    if summand.dimension > MOST_WITH_HEADS:
+        return nothing
     try:
         with one_thread(summand.tokens < ONE_THREAD_BELOW):
             tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else BOXES_PER_SIDE)

@@ -1,5 +1,8 @@
 """The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
 
+Groups with one head, memory tokens above all, are proved without their denominator, in up to ten coordinates: `rational`
+says how (with `cleared`, `degrees`, `bernstein`). The rest is about groups with several heads, and domains with a condition.
+
 On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
 parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
 being a polynomial, is bounded by finitely many values (Ehlich–Zeller). V of T comes from the strip bound of its heads, V of
@@ -15,13 +18,14 @@ tried after it where they are small enough.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
 from ...common.budget import Budget
 from ...common.numbers import at_most
+from ...common.outward import UP
 from ...common.progress import Progress
 from ...formula.additive import components, links_of, maximal, parts_of
 from ...formula.float_bounds import ULPS
@@ -30,13 +34,15 @@ from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...target.target import Target
-from ..boxes import Covering, Patch, bound_of_sum
+from ..boxes import Covering, bound_of_sum
 from ..certificate import Evidence
 from ..claim import Claim, Proof
+from .cleared import OneHead
 from .cover import Cover, cover
-from .summand import MOST_COORDINATES, Summand
+from .rational import RationalCover
+from .summand import MOST_COORDINATES, MOST_WITH_HEADS, Summand
 
-TRUNCATION_SHARE = 0.01  # share of the tolerance that truncation may take
+TRUNCATION_SHARE = 0.05  # share of the tolerance that truncation may take
 ROUNDING_SHARE = 0.01  # share of the tolerance below which rounding is not bounded more closely
 
 
@@ -51,7 +57,7 @@ def prove(
 ) -> Proof | None:
     """The proof, or None where this method does not apply (no formula, too many coordinates in one group).
 
-    `truncation` is the absolute error that interpolation may add, by default a hundredth of the tolerance: it decides the
+    `truncation` is the absolute error that interpolation may add, by default a twentieth of the tolerance: it decides the
     degrees, not the boxes. Once a bound holds, the stage reported to `progress` names it; an interrupt from the keyboard
     then ends the refinement, and the bound so far is returned. Before that the interrupt is raised.
     `how` says how the model is evaluated, by default in float64 with one summand per head and coordinate, the output just
@@ -63,7 +69,7 @@ def prove(
     budget, how = budget or Budget(), how or Deployment(FLOAT64, form.heads + form.dimension, 3)
     best: Proof | None = None
     for groups in _splittings(form, target):
-        if max(map(len, groups)) <= MOST_COORDINATES and (best is None or not _settled(best, tolerance)):
+        if _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
             goal = (TRUNCATION_SHARE * tolerance if truncation is None else truncation) / len(groups)
             found = _prove(form, frame, claim, groups, goal, budget, how, deployed)
             best = found if best is None or found.bound < best.bound else best
@@ -88,15 +94,16 @@ def _prove(
     """The proof with g split into these groups, truncation up to `goal` in each."""
     target, progress = claim.target, claim.progress
     assert target.formula is not None
-    covers: list[Cover] = []
-    shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
-    for position, (group, own, formula) in enumerate(shares):
-        summand = Summand(own, formula, target, frame, group, claim.device, budget)
-        covers.append(cover(summand, goal, budget, _progress_of(progress, position, len(groups))))
     if deployed is None:
         deployed = deployed_rounding(
             form, *box_of(target, frame), how, ROUNDING_SHARE * claim.tolerance, budget.over
         ).numpy()
+    wanted = claim.tolerance / UP - float(deployed.max()) if len(groups) == 1 else math.inf
+    covers: list[Cover | RationalCover] = []
+    shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
+    for position, (group, own, formula) in enumerate(shares):
+        summand = Summand(own, formula, target, frame, group, claim.device, budget)
+        covers.append(_cover(summand, goal, wanted, budget, _progress_of(progress, position, len(groups))))
     interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
     try:
         _refine(covers, budget, progress, deployed)
@@ -105,8 +112,8 @@ def _prove(
     evidence = Evidence(
         groups=tuple(groups),
         boxes=tuple(0 if c.boxes is None else len(c.boxes) for c in covers),
-        degrees=tuple(0 if c.boxes is None else int(c.boxes.degrees.max()) for c in covers),
-        ellipses=tuple(1.0 if c.boxes is None else float(c.boxes.tiles.rho.min()) for c in covers),
+        degrees=tuple(c.degree for c in covers),
+        ellipses=tuple(c.ellipse for c in covers if isinstance(c, Cover)) or None,
         truncation=goal * len(groups),
         worst_boxes=tuple(c.worst for c in covers if c.worst is not None),
         rounding=float(deployed.max()),
@@ -122,13 +129,23 @@ def _prove(
     return Proof(bound, evidence, assumptions, _covering(covers, deployed, target, bound))
 
 
-def _covering(covers: list[Cover], deployed: np.ndarray, target: Target, bound: float) -> Covering | None:
+def _cover(
+    summand: Summand, goal: float, wanted: float, budget: Budget, report: Callable[[float], None]
+) -> Cover | RationalCover:
+    """A cover by rational Bernstein forms if there is one head and no condition, else by interpolation of T − f."""
+    head = OneHead.of(summand) if summand.target.domain.within is None else None
+    if head is None:
+        return cover(summand, goal, budget, report)
+    found = RationalCover(summand, head, goal, wanted)
+    found.start(budget, report)
+    return found
+
+
+def _covering(
+    covers: Sequence[Cover | RationalCover], deployed: np.ndarray, target: Target, bound: float
+) -> Covering | None:
     """The boxes of the covers; None if some cover has none."""
-    patches = [
-        Patch(c.summand.group, c.boxes.tiles.boxes[:, 0], c.boxes.tiles.boxes[:, 1], c.boxes.low, c.boxes.high)
-        for c in covers
-        if c.boxes is not None
-    ]
+    patches = [c.patch for c in covers if c.patch is not None]
     return Covering(tuple(patches), deployed, target.domain, bound) if len(patches) == len(covers) else None
 
 
@@ -136,6 +153,13 @@ def box_of(target: Target, frame: Frame) -> tuple[torch.Tensor, torch.Tensor]:
     """The domain's box in normalised coordinates, rounded outward."""
     numbers = (target.domain.lower, target.domain.upper, frame.shift, frame.scale)
     return edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
+
+
+def _within_reach(form: Form, target: Target, groups: list[tuple[int, ...]]) -> bool:
+    """Whether every group is small enough for the heads that it has."""
+    plain = target.domain.within is None
+    shares = zip(groups, form.split(groups), strict=True)
+    return all(len(g) <= (MOST_COORDINATES if plain and own.heads <= 1 else MOST_WITH_HEADS) for g, own in shares)
 
 
 def _splittings(form: Form, target: Target) -> list[list[tuple[int, ...]]]:
@@ -158,7 +182,9 @@ def _progress_of(progress: Progress | None, position: int, groups: int) -> Calla
     return report
 
 
-def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, deployed: np.ndarray) -> None:
+def _refine(
+    covers: Sequence[Cover | RationalCover], budget: Budget, progress: Progress | None, deployed: np.ndarray
+) -> None:
     """Refine the covers in turn, until none can be refined."""
     busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
     while busy:
@@ -169,6 +195,6 @@ def _refine(covers: list[Cover], budget: Budget, progress: Progress | None, depl
             progress(stage, 1 - 0.5 * 0.9**steps if busy else 1.0)
 
 
-def _bound(covers: list[Cover], deployed: np.ndarray) -> float:
+def _bound(covers: Sequence[Cover | RationalCover], deployed: np.ndarray) -> float:
     """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
     return bound_of_sum([c.range for c in covers], deployed)

@@ -16,7 +16,8 @@ from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...target.target import Target
 
-MOST_COORDINATES = 4  # in one group
+MOST_WITH_HEADS = 4  # coordinates of a group with several heads
+MOST_COORDINATES = 10  # of a group with one head
 PROBES = 200  # points at which f is evaluated to see its size
 
 
