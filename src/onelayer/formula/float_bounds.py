@@ -201,22 +201,29 @@ def proved_at(condition: Condition, x: Float[np.ndarray, "point coordinate"]) ->
 class GridAlgebra(BoundedAlgebra):
     """Values and errors on product grids: what depends on some of the coordinates only is computed along those only."""
 
-    def __init__(self, axes: np.ndarray) -> None:
-        self.plain = ArrayAlgebra(np, axes)
+    def __init__(self, axes: np.ndarray, constants: np.ndarray | None = None) -> None:
+        self.plain, self.constants = ArrayAlgebra(np, axes), constants
 
     def variable(self, index: int) -> Pair:
         axes = self.plain.x
+        if self.constants is not None and index > axes.shape[1]:
+            return self.constants[:, index - 1 - axes.shape[1]].reshape(-1, *(1,) * axes.shape[1]), 0.0
         shape = [axes.shape[2] if i == index - 1 else 1 for i in range(axes.shape[1])]
         return axes[:, index - 1].reshape(-1, *shape), 0.0
 
 
 def evaluate_bounded_on_grids(
-    formula: Formula, axes: Float[np.ndarray, "grid coordinate point"]
+    formula: Formula,
+    axes: Float[np.ndarray, "grid coordinate point"],
+    constants: Float[np.ndarray, "grid constant"] | None = None,
 ) -> tuple[Float[np.ndarray, "grid node out"], Float[np.ndarray, "grid node out"]]:
-    """(values, errors) at all points of product grids given by their axes, the last coordinate fastest."""
+    """(values, errors) at all points of product grids given by their axes, the last coordinate fastest.
+
+    Variables after the coordinates have the same value all over a grid: its `constants`.
+    """
     grids, D, n = axes.shape
     with np.errstate(all="ignore"):
-        values, errors = _stacked(formula.tape.run(GridAlgebra(axes)), (grids, *(n,) * D))
+        values, errors = _stacked(formula.tape.run(GridAlgebra(axes, constants)), (grids, *(n,) * D))
     return values.reshape(grids, n**D, -1), errors.reshape(grids, n**D, -1)
 
 
