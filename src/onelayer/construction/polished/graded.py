@@ -20,6 +20,7 @@ from ...target.points import spread_points
 from .families import Family, MemoryFamily
 
 FIRST_SHARPNESS = 3.0  # β_0
+MOST_SHARPNESS = 2.0**26  # scores of this size, off by a few units of float64, still give weights to six digits or more
 CAPS = tuple(8.0**-k for k in range(6))  # of 1/(finest distance): the sharpest unit
 TAKEOVERS = (1.0, 2.0)  # p
 CENTRES = (1, 2, 3, 5, 8)  # along a face
@@ -49,7 +50,7 @@ def graded_starts(family: Family, units: int, places: list[Faces], seed: int) ->
 
 def _ladder(levels: int, finest: float, cap: float) -> list[float]:
     """Sharpnesses from β_0 to cap/finest."""
-    top = max(math.log(cap / finest / FIRST_SHARPNESS), 1.0)
+    top = max(math.log(min(cap / finest, MOST_SHARPNESS) / FIRST_SHARPNESS), 1.0)
     return [FIRST_SHARPNESS * math.exp(top * j / max(levels - 1, 1)) for j in range(levels)]
 
 

@@ -17,6 +17,7 @@ from ...common.outward import UP, U
 from ...formula.float_bounds import evaluate_bounded_on_grids
 from . import chebyshev
 from .grid import Grids, on_grids
+from .sharp import is_sharp, on_sharp_grids
 from .summand import Summand
 from .tiles import Tiles
 
@@ -82,7 +83,10 @@ def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, n
     shift, scale = summand.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
-    T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)
+    if is_sharp(summand.form, summand.edge):
+        T, rounding = on_sharp_grids(summand.form, grids, float(np.abs(scale).max()))
+    else:
+        T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)
     with np.errstate(invalid="ignore"):
         return T.numpy() - f, f_error.max(axis=1) + rounding.numpy(), _inside(summand, axes)
 
