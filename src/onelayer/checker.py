@@ -1224,8 +1224,9 @@ class Part:
     balls. V of T: on the ellipse the scores of a head have imaginary parts within θ = Im x_i·(max k − min k)/2 of their
     middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)| and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1:
     |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight on the box are turned so little: with
-    Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η). A term of f that is not proved analytic
-    (√ at 0) is enclosed by its range, and the box is cut where that helps most. Kinks: at every x, g is one of its branches, so each is bounded on the box.
+    Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η). A term of f that is not proved
+    analytic (√ at 0) is enclosed by its range, and the box is cut where that helps most. Kinks: at every x, g is one of its
+    branches, so each is bounded on the box.
     """
 
     def __init__(self, g: Difference, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:

@@ -154,7 +154,7 @@ def part_of(formula, domain, layer, within=None):
 def test_boxes_are_small_where_the_layer_turns():
     """One very sharp gate in the middle: boxes shrink toward it and cover the side without gaps."""
     layer = gate_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
-    tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().over, 1)
+    tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().over, 1, 0.0).analytic
     order = np.argsort(tiles.boxes[:, 0, 0])
     low, high = tiles.boxes[order, 0, 0], tiles.boxes[order, 1, 0]
     assert low[0] == 0

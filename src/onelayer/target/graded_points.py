@@ -23,6 +23,7 @@ MOST_HALVINGS = 46  # of the distance
 NEWTON_STEPS = 30
 DIFFERENCE = 1e-7  # share of a side: step of difference quotients
 
+
 @dataclass(frozen=True)
 class Faces:
     """Points of a place, unit directions away from it (0 where it is not left to one side only), the least distance."""
@@ -79,7 +80,10 @@ class Grading:
         back = full - DIFFERENCE * np.sign(self.slope(full))  # on the other side of the place, if there is one
         inside = ((back >= 0) & (back <= 1)).all(axis=1) & (self.distance(back) > self.distance(full))
         size = np.sqrt(np.square(slope).sum(axis=1))
-        slope = np.where((size > 1e-3 * size.max(initial=1e-300)) & ~inside, 1 / np.maximum(size, 1e-300), 0.0)[:, None] * slope
+        slope = (
+            np.where((size > 1e-3 * size.max(initial=1e-300)) & ~inside, 1 / np.maximum(size, 1e-300), 0.0)[:, None]
+            * slope
+        )
         points = (full[:, list(group)] - 0.5) * ratios
         return Faces(torch.from_numpy(points), torch.from_numpy(slope), self.finest)
 
@@ -124,7 +128,9 @@ def _finest(grading: Grading, f: Function, detail: float) -> float:
     return 2.0 ** -(1 + int((change > detail).sum()))
 
 
-def graded(unit: Float[Tensor, "point coordinate"], gradings: list[Grading], seed: int) -> Float[Tensor, "point coordinate"]:
+def graded(
+    unit: Float[Tensor, "point coordinate"], gradings: list[Grading], seed: int
+) -> Float[Tensor, "point coordinate"]:
     """The points, half of them moved toward the places."""
     if not gradings:
         return unit

@@ -54,7 +54,9 @@ def singular_nodes(formula: Formula, steep: bool = False) -> list[Node]:
 
 def reaches(values: tuple[float, ...], arguments: list[Interval]) -> bool:
     """Whether all arguments may have the same singular value."""
-    return all(x.is_finite() for x in arguments) and any(all(x.lower() <= v <= x.upper() for x in arguments) for v in values)
+    return all(x.is_finite() for x in arguments) and any(
+        all(x.lower() <= v <= x.upper() for x in arguments) for v in values
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class _Search:
             boxes = [half for box in boxes for half in self._halves(box) if self._reached(half)]
         apart = {tuple(np.round(box.mean(axis=0) / self._coarse).tolist()): box for box in boxes}
         step = -(-len(apart) // POINTS)
-        found = [self._followed(box) for box in list(apart.values())[::max(step, 1)]]
+        found = [self._followed(box) for box in list(apart.values())[:: max(step, 1)]]
         return np.array([z for z in found if z is not None]).reshape(-1, len(pick))
 
     def _followed(self, box: np.ndarray) -> np.ndarray | None:

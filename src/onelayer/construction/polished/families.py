@@ -140,14 +140,16 @@ def family_of(name: str, dimension: int, graded: bool = False) -> Family:
     return MemoryFamily(dimension, graded=graded) if name == "memory" else GateFamily(dimension, graded=graded)
 
 
-def centring(family: Family, jacobian: Float[Tensor, "out point parameter"]) -> Float[Tensor, "unit parameter parameter"]:
+def centring(family: Family, jacobian: Float[Tensor, "out point parameter"]) -> Float[Tensor, "unit own own"]:
     """For every unit a matrix A such that the columns J A of its slopes are orthogonal to those of its biases.
 
     A very sharp unit only changes very close to some z, so that its columns for the slope, s·x, and for the bias, s, are
     nearly parallel: the same unit in the coordinates x − z has columns s·(x − z) and s.
     """
     d = family.dimension
-    slopes, biases = (slice(0, d), slice(d, d + 1)) if isinstance(family, MemoryFamily) else (slice(0, 1), slice(1, d + 1))
+    slopes, biases = (
+        (slice(0, d), slice(d, d + 1)) if isinstance(family, MemoryFamily) else (slice(0, 1), slice(1, d + 1))
+    )
     own = jacobian.unflatten(2, (-1, d + 1)).flatten(0, 1)  # [row, unit, parameter]
     k, b = own[..., slopes], own[..., biases]
     share = torch.einsum("nur,nup->upr", k, b) / b.square().sum(dim=0)[..., None].clamp_min(1e-300)

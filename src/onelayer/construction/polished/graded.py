@@ -62,7 +62,11 @@ def _gates(units: int, d: int, places: list[Faces], cap: float, seed: int) -> Te
     for position, (z, finest) in enumerate(points):
         levels = len(range(position, units, len(points)))
         for j, beta in enumerate(_ladder(levels, finest, cap)):
-            around = (torch.rand(d, generator=generator, dtype=torch.float64) - 0.5) * 4 if d > 1 else torch.zeros(1, dtype=torch.float64)
+            around = (
+                (torch.rand(d, generator=generator, dtype=torch.float64) - 0.5) * 4
+                if d > 1
+                else torch.zeros(1, dtype=torch.float64)
+            )
             facing = -beta if d > 1 and j % 2 else beta
             rows.append(torch.cat([torch.tensor([facing], dtype=torch.float64), facing * (z + around / beta)]))
     return torch.stack(rows)
@@ -105,7 +109,9 @@ def _memory(
     kappa = NARROWNESS / h**2 if centres > 1 else 0.0
     ladders.append([(kappa * c, -kappa / 2 * float(c @ c)) for c in around])
     rows = [
-        torch.cat([sum((key for key, _ in row), start=torch.zeros(family.dimension)), torch.tensor([sum(b for _, b in row)])])
+        torch.cat(
+            [sum((key for key, _ in row), start=torch.zeros(family.dimension)), torch.tensor([sum(b for _, b in row)])]
+        )
         for row in itertools.product(*ladders)
     ]
     theta = torch.stack(rows).double()

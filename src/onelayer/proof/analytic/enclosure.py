@@ -3,8 +3,8 @@
 On a box of degree p the interpolant of g is Σ_k a_k T_k. Coefficients beyond some degree q are tiny and are paid for by
 Σ|a_k|; what remains is a polynomial of degree q, whose range follows from its values at N^D points (Ehlich–Zeller): around
 the middle of those values it reaches at most cos(qπ/2N)^(−D) times as far. Added to this: the truncation, what rounded
-nodes cost, what constants in the place of singular nodes cost, the errors of T and f at the nodes times Λ^D, the rounding of the transforms. A value that is not finite
-makes the range infinite.
+nodes cost, what constants in the place of singular nodes cost, the errors of T and f at the nodes times Λ^D, the rounding of
+the transforms. A value that is not finite makes the range infinite.
 """
 
 from dataclasses import dataclass, fields

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...common.outward import UP
 from ...formula import UNDEFINED, Formula, Interval, enclose, gradient, interval
-from ...formula.tree import Node, Power, Tree, Variable, children, substituted
+from ...formula.tree import Call, Node, Power, Tree, Variable, children, substituted
 from ...target.singular import arguments_of, reaches, singular_nodes, singular_values
 
 
@@ -79,7 +79,9 @@ class Freezer:
         D = len(sides)
         costs = np.array([[_product(row[D + i].magnitude(), r) for i, r in enumerate(radii)] for row in partials]) * UP
         costs = np.where(np.isnan(costs), np.inf, costs)
-        return Frozen(formula, tuple(constants), costs.sum(axis=1) * UP, self._axis(frozen, costs.max(axis=0), sides, box))
+        return Frozen(
+            formula, tuple(constants), costs.sum(axis=1) * UP, self._axis(frozen, costs.max(axis=0), sides, box)
+        )
 
     def _with_constants(self, frozen: list[Node]) -> Formula:
         """F: the frozen nodes are variables after those of the formula."""
@@ -128,7 +130,8 @@ def _value_range(node: Node, arguments: list[Interval]) -> Interval:
         return UNDEFINED
     cut = [interval(max(a.lower(), low), min(a.upper(), high)) for a in arguments]
     own = tuple(Variable(i + 1) for i in range(len(cut)))
-    alone: Node = Power(own[0], node.exponent) if isinstance(node, Power) else replace(node, arguments=own)  # type: ignore[call-arg]
+    assert isinstance(node, Power | Call)
+    alone = Power(own[0], node.exponent) if isinstance(node, Power) else Call(node.name, own)
     return enclose(Formula("", tuple(f"u{i + 1}" for i in range(len(cut))), (alone,)), cut)[0]
 
 
