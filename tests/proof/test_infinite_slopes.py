@@ -45,7 +45,8 @@ def random_graded_layer(D, z, seed, sharpest):
     rng = np.random.default_rng(seed)
     beta = torch.from_numpy(10 ** rng.uniform(0, sharpest, 5) * rng.choice([-1.0, 1.0], 5))
     values = torch.from_numpy(rng.normal(size=(5, D + 2, 1)) / 5)
-    bias, linear = torch.zeros(1, dtype=torch.float64), torch.from_numpy(rng.normal(size=(D, 1)))
+    side, up = rng.choice([-1.0, 1.0], 2)  # a line so steep that the error is often largest at the place
+    bias, linear = torch.tensor([3 * up], dtype=torch.float64), torch.from_numpy(6 * side * np.sign(z)[:, None])
     if seed % 2:
         offsets = torch.from_numpy(z + rng.normal(size=(5, D)) / beta.abs().numpy()[:, None])
         return gate_layer(bias, D, (Gates(beta, offsets, torch.ones(5, D, dtype=torch.bool)), values), linear=linear)
