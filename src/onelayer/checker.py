@@ -1297,7 +1297,7 @@ class Part:
             found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
         return found
 
-    def strip(self, i: int, box: Box, halves: list[Any], rho: float, turning: list[Any]) -> list[float]:
+    def strip(self, i: int, halves: list[Any], rho: float, turning: list[Any]) -> list[float]:
         """V_i of T per output."""
         half = halves[i]
         across, beyond = half * (arb(rho) - 1 / arb(rho)) / 2, half * (arb(rho) + 1 / arb(rho)) / 2
@@ -1377,7 +1377,7 @@ class Part:
             return leaf
         halves = [(arb(b) - arb(a)) / 2 for a, b in box]
         turning = self.turning(box)
-        strips = [[self.strip(i, box, halves, rho, turning) for rho in RHOS] for i in range(D)]
+        strips = [[self.strip(i, halves, rho, turning) for rho in RHOS] for i in range(D)]
         curves = [[[v[o] for v in axis] for axis in strips] for o in outs]
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]

@@ -5,7 +5,6 @@ a point x moves to z + s(x − z). Toward a line or a face it moves, by Newton's
 |u − singular value| is s times as large. s is log-uniform, down to where f no longer changes by as much as matters.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,14 +32,12 @@ class Faces:
     finest: float
 
 
-Function = Callable[[np.ndarray], np.ndarray]
-
-
 @dataclass(frozen=True)
 class Grading:
     """One place, in the unit cube; `finest` is the least s that matters."""
 
     domain: Domain
+    node: Formula  # the singular node alone
     arguments: Formula
     values: tuple[float, ...]
     coordinates: tuple[int, ...]
@@ -98,13 +95,13 @@ class Grading:
         return found
 
 
-def gradings_of(formula: Formula, domain: Domain, f: Function, group: tuple[int, ...], detail: float) -> list[Grading]:
+def gradings_of(formula: Formula, domain: Domain, group: tuple[int, ...], detail: float) -> list[Grading]:
     """The places whose coordinates are in the group; changes of f by less than `detail` do not matter."""
     found = []
     for place in places_of(formula, domain.lower, domain.upper):
         if set(place.coordinates) <= set(group):
             grading = _grading(formula, domain, place)
-            found.append(replace(grading, finest=_finest(grading, f, detail)))
+            found.append(replace(grading, finest=_finest(grading, formula, detail)))
     return found
 
 
@@ -114,16 +111,17 @@ def _grading(formula: Formula, domain: Domain, place: Place) -> Grading:
     x[:, pick] = place.points
     arguments = replace(formula, outputs=arguments_of(place.node))
     values = singular_values(place.node)[0]
-    return Grading(domain, arguments, values, place.coordinates, domain.unit(x)[:, pick], 2.0**-MOST_HALVINGS)
+    node = replace(formula, outputs=(place.node,))
+    return Grading(domain, node, arguments, values, place.coordinates, domain.unit(x)[:, pick], 2.0**-MOST_HALVINGS)
 
 
-def _finest(grading: Grading, f: Function, detail: float) -> float:
+def _finest(grading: Grading, formula: Formula, detail: float) -> float:
     """The largest s = 2^−k after which f changes by less than `detail` on the way to the place."""
     rng = np.random.default_rng(0)
     start = rng.random((PROBES, len(grading.domain.lower)))
     ways = [grading.toward(start, np.full(PROBES, 2.0**-k), np.random.default_rng(1)) for k in range(1, MOST_HALVINGS)]
     with np.errstate(all="ignore"):
-        values = np.stack([f(grading.domain.points(way)) for way in ways])
+        values = np.stack([np.asarray(evaluate(formula, grading.domain.points(way)), dtype=float) for way in ways])
         change = np.nan_to_num(np.abs(values - values[-1])).reshape(len(ways), -1).max(axis=1)
     return 2.0 ** -(1 + int((change > detail).sum()))
 
@@ -139,5 +137,10 @@ def graded(
     for position, grading in enumerate(gradings):
         rows = np.flatnonzero(which == position)
         s = grading.finest ** rng.random(len(rows))
-        moved[rows] = grading.toward(moved[rows], s, rng)
+        there = grading.toward(moved[rows], s, rng)
+        with np.errstate(all="ignore"):  # rounding may leave a node without a value so close to the place
+            good = np.isfinite(np.asarray(evaluate(grading.node, grading.domain.points(there)), dtype=float)).all(
+                axis=1
+            )
+        moved[rows[good]] = there[good]
     return torch.from_numpy(moved)

@@ -45,7 +45,7 @@ class GroupSamples:
     def gradings(self) -> list[Grading]:
         """The places of infinite slope toward which half of the points are graded."""
         formula, domain = self.target.formula, self.target.domain
-        return [] if formula is None else gradings_of(formula, domain, self.target, self.group, self.detail)
+        return [] if formula is None else gradings_of(formula, domain, self.group, self.detail)
 
     def faces(self) -> list[Faces]:
         """The same places in the coordinates that are fitted."""
