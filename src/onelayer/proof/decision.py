@@ -114,7 +114,7 @@ def prove_by(
     if reading is None:
         return None
     how = deployment_of(reading, arithmetic)
-    if target.formula is not None and _has_kinks(target.formula) and parted(target.formula) is not None:
+    if target.formula is not None and _has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
     if len(reading.hinges):
         return None

@@ -20,6 +20,7 @@ from flint import acb, arb
 
 from ...common.outward import UP, UP_FEW
 from ...formula import enclose_complex
+from ...target.singular import singular_nodes
 from .frozen import Freezer, Frozen
 from .strip import Ellipses, size_on_ellipses
 from .summand import Summand
@@ -32,6 +33,7 @@ CLOSE_PLACES = (3, 6, 9)  # places on the ladder where negligible tokens are loo
 MOST_GROWTH = 100.0  # |T| + |f| on an ellipse, relative to its size on the domain
 FIRST_PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST_SIDE = {1: 2.0**-12, 2: 2.0**-7}  # share of a side: where f has no enclosure, smaller boxes are not tried
+SMALLEST_NEAR_STEEP = 2.0**-30  # the same where f has infinite slopes, toward which boxes shrink
 THINNEST_SIDE = 2.0**-70  # share of a side: smaller boxes are never tried
 BOXES_AT_ONCE, NUMBERS_AT_ONCE = 512, 2**22  # measured, held
 
@@ -51,6 +53,8 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: 
     good: list[Tiles] = []
     frozen: dict[int, tuple[Summand, list[Tiles]]] = {}
     rows, freezer = _rows(summand), Freezer(summand.formula)
+    steep = bool(singular_nodes(summand.formula, steep=True))
+    smallest = SMALLEST_NEAR_STEEP if steep else SMALLEST_SIDE[min(summand.dimension, 2)]
     while len(pending):
         if over(sum(map(len, good)) + len(pending)):
             return None
@@ -68,7 +72,7 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: 
         near = {b: found for b in range(len(bad)) if (found := freezer(bad[b], (lower, upper))) is not None}
         width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
         calm = (width * summand.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
-        small = width.max(axis=1) < SMALLEST_SIDE[min(summand.dimension, 2)]
+        small = width.max(axis=1) < smallest
         alone = np.array([b not in near for b in range(len(bad))], dtype=bool)
         singular = np.isinf(preference).any(axis=1)
         if (singular & calm & small & alone).any():
