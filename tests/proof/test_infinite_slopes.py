@@ -150,12 +150,18 @@ def test_the_square_root_is_certified_and_checked(tmp_path):
         ("sqrt(x)*cos(y)", {"x": (0, 1), "y": (0, 2)}, 1e-3),
         ("sqrt(x*y)", {"x": (0, 1), "y": (0, 1)}, 1e-2),
         ("asin(x*y)", {"x": (0, 1), "y": (0, 1)}, 1e-2),
+        ("asin(n*sin(t))", {"n": (0, 1), "t": (1, 5)}, 0.0314),
         ("asin(u/(n*d))", {"u": (1, 2), "n": (1, 5), "d": (2, 5)}, 0.0157),
     ],
 )
 def test_infinite_slopes_are_certified_and_checked(text, sides, tolerance, tmp_path):
     found = certified(text, sides, tolerance)
     assert check(found.save(tmp_path / "model"), seconds=600).verdict == "VALID"
+
+
+@pytest.mark.long
+def test_a_cone_is_certified():
+    certified("sqrt(x**2 + y**2)", {"x": (-1, 1), "y": (-1, 1)}, 0.0141)
 
 
 def test_a_formula_without_a_value_at_the_place_is_refused():
