@@ -51,6 +51,7 @@ DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 1
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
 NODES, BRANCHES, FORMS = 20_000, 16, 256  # at most on a box; affine functions of a nested maximum
+TURNS, FADED = 30, -12.0  # spread of scores from which tokens without weight are set apart; log of such a weight
 SHARP = 3000  # a head that needs this many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
@@ -1403,7 +1404,10 @@ class Part:
     A polynomial is at most cos(pπ/2N)^(−D) times its maximum over N^D Chebyshev points (Ehlich and Zeller). V of f: complex
     balls. V of T: on the ellipse the scores of a head have imaginary parts within θ = Im x_i·(max k − min k)/2 of their
     middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)| and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1:
-    |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. Kinks: at every x, g is one of its branches, so each is bounded on the box.
+    |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight on the box are turned so little: with
+    Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η). A term of f that is not proved
+    analytic (√ at 0) is enclosed by its range, and the box is cut where that helps most. Kinks: at every x, g is one of its
+    branches, so each is bounded on the box.
     """
 
     def __init__(self, g: Difference, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
@@ -1419,13 +1423,18 @@ class Part:
         self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
         self.jumps = jumps_of([node for row in self.terms for _, node in row])
         self.strips = dict[tuple[float, ...], list[Affine]]()  # spread of keys → |v_t − c|, its growth outside
+        self.sharp = list[tuple[tuple[float, ...], list[Affine], list[Affine]]]()  # spread, scores, as above
         self.fixed, self.heads = list(self.lines), [head for head in g.heads if mine(touched(head))]
         self.averages = [
             ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
         ]
         for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
-            reach = self.strips.setdefault(spread, [[arb(0)] * (len(axes) + 1) for _ in self.outs])
+            reach = [[arb(0)] * (len(axes) + 1) for _ in self.outs]
+            if max((k * (b - a) for k, (a, b) in zip(spread, self.box, strict=True)), default=0.0) > TURNS:
+                self.sharp.append((spread, scores, reach))
+            else:
+                reach = self.strips.setdefault(spread, reach)
             for o, row in enumerate(values):
                 middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
                 self.fixed[o] = combined(self.fixed[o], 1, middle)
@@ -1435,7 +1444,8 @@ class Part:
 
     def rounding(self, layer: Layer, tick: Callable[[Box], None]) -> list[float]:
         """What rounding may add to every output: boxes are halved, the worst first, while that brings something."""
-        widest, serial, before = [max(k, default=0.0) for k in zip(*self.strips, strict=True)], count(), INF
+        spreads, serial, before = [*self.strips, *(spread for spread, _, _ in self.sharp)], count(), INF
+        widest = [max(k, default=0.0) for k in zip(*spreads, strict=True)]
 
         def bounded(box: Box) -> tuple[float, int, Box, list[float]]:
             whole = self.domain.whole(self.axes, box, self.domain.box)
@@ -1457,8 +1467,20 @@ class Part:
             heapq.heappush(heap, bounded(halves[1]))
         return [max(found[o] for *_, found in heap) for o in self.outs]
 
-    def strip(self, i: int, half: Any, rho: float) -> list[float]:
+    def turning(self, box: Box) -> list[tuple[list[float], list[list[float]], list[list[tuple[float, float]]]]]:
+        """For each sharp head, relative to its largest score at the centre: scores there, and keys, in size and in bounds."""
+        centre, found = [(arb(a) + arb(b)) / 2 for a, b in box], []
+        for _, scores, _ in self.sharp:
+            here = [at(s, centre) for s in scores]
+            top = max(range(len(here)), key=lambda t: float(here[t]))
+            keys = [[k - r for k, r in zip(s[1:], scores[top][1:], strict=True)] for s in scores]
+            sizes = [[up(abs(k)) for k in row] for row in keys]
+            found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
+        return found
+
+    def strip(self, i: int, halves: list[Any], rho: float, turning: list[Any]) -> list[float]:
         """V_i of T per output."""
+        half = halves[i]
         across, beyond = half * (arb(rho) - 1 / arb(rho)) / 2, half * (arb(rho) + 1 / arb(rho)) / 2
         found = [size(line, self.box) + abs(line[i + 1]) * beyond for line in self.fixed]
         for spread, reach in self.strips.items():
@@ -1466,7 +1488,30 @@ class Part:
             if not theta < 1.5:
                 return [INF for _ in self.outs]
             found = [t + (r[0] + r[i + 1] * beyond) / theta.cos() for t, r in zip(found, reach, strict=True)]
+        real = [up(beyond) if j == i else up(h) for j, h in enumerate(halves)]
+        for (_, _, reach), (gaps, sizes, keys) in zip(self.sharp, turning, strict=True):
+            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
+            tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
+            kept = [t for t, top in enumerate(tops) if top > FADED or gaps[t] >= 0]
+            eta = sum(math.exp(top) * (1 + 1e-9) for t, top in enumerate(tops) if t not in kept)
+            lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
+            theta = up(across) * (max(highs) - min(lows)) / 2 * (1 + 1e-9)
+            gap = math.cos(theta) - eta - 1e-9 if theta < 1.5 else 0.0
+            if not gap > 0.01:
+                return [INF for _ in self.outs]
+            factor = (1 + eta) / gap * (1 + 1e-9)
+            found = [t + (r[0] + r[i + 1] * beyond) * factor for t, r in zip(found, reach, strict=True)]
         return [up(t) for t in found]
+
+    def loose(self, terms: list[tuple[Any, Node]], box: Box) -> Any:
+        """The sum of terms of f that are not proved analytic on a box: their ranges, from balls or from ends."""
+        x, total = Sides(self.domain.whole(self.axes, box, self.domain.box)), arb(0)
+        for scale, node in terms:
+            ball = value(node, x)
+            low, high = interval(node, x)
+            ends = low.union(high)
+            total += scale * (ends if ends.is_finite() and not (ball.is_finite() and ball.rad() < ends.rad()) else ball)
+        return total
 
     def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
         """T on a grid, per output: e^(k·x) is a product over the axes."""
@@ -1512,21 +1557,27 @@ class Part:
             leaf.low, leaf.high = leaf.high, leaf.low
             return leaf
         halves = [(arb(b) - arb(a)) / 2 for a, b in box]
-        strips = [[self.strip(i, half, rho) for rho in RHOS] for i, half in enumerate(halves)]
+        turning = self.turning(box)
+        strips = [[self.strip(i, halves, rho, turning) for rho in RHOS] for i in range(D)]
         curves = [[[v[o] for v in axis] for axis in strips] for o in outs]
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
-        loose = [arb(0) for _ in outs]
+        rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]
         for o, (scale, node) in [(p, term) for p in outs for term in self.terms[p]]:
             choices = choices_of(node, x)
             few = 0 < len(choices) * math.prod(len(c) for _, _, c in smooth[o]) <= BRANCHES
             sizes = [[self.sizes(node, c, x, i) for c in choices] for i in range(D)] if few else []
             if not few or any(curve[0] == INF for axis in sizes for curve in axis):
-                loose[o] += scale * value(node, x)  # not proved analytic: an enclosure
+                rough[o].append((scale, node))  # not proved analytic
                 continue
             smooth[o].append((scale, node, choices))
             for i, axis in enumerate(sizes):
                 larger = [up(abs(scale)) * max(column) for column in zip(*axis, strict=True)]
                 curves[o][i] = list(map(operator.add, curves[o][i], larger))
+        loose = [self.loose(row, box) for row in rough]
+        if any(rough):
+            leaf.axis = self.across(rough, box, widths)
+            if not max(up(ball.rad()) for ball in loose) <= self.share:
+                return leaf
         share, fine, most = EFFORTS[effort]
         for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
             ends = [(1 + 2 / math.pi * math.log(p + 1)) ** i * UP for i in range(D)]
@@ -1557,6 +1608,16 @@ class Part:
             leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
         leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
         return leaf
+
+    def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
+        """The axis across which to cut a box so that the ranges of terms become smallest; the widest of those."""
+
+        def left(i: int) -> tuple[float, float]:
+            found = [self.loose(row, half) for half in halved(box, i) for row in rough]
+            return max(up(ball.rad()) for ball in found), -widths[i]
+
+        able = [i for i, (a, b) in enumerate(box) if a < (a + b) / 2 < b] or [0]
+        return min(able, key=left) if len(able) > 1 else able[0]
 
     def extremes(self, values: list[Any], p: int, N: int) -> tuple[float, float, float]:
         """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D; slack ≥ Σ radii."""

@@ -56,8 +56,8 @@ def test_part_of_a_box(tolerance):
     assert c.observed <= c.bound <= 1.2 * c.observed
 
 
-@pytest.mark.parametrize("formula", ["abs(x1-x2)", "max(x1, x2)", "where(x1 < 0.5, 0, x2)", "sqrt(x1*x2)"])
-def test_kinks_jumps_and_singularities_have_no_analytic_proof(formula):
+@pytest.mark.parametrize("formula", ["max(x1, x2)", "where(x1 < 0.5, 0, x2)"])
+def test_kinks_and_jumps_have_no_analytic_proof(formula):
     target = ol.Target(formula, [(0, 1)] * 2)
     form = form_of(random_layer(2, 1, 0, 3.0, "memory"))
     assert prove(form, frame_of(target.domain), Claim(target, 0.5)).bound == math.inf

@@ -139,7 +139,8 @@ def test_interpolation_and_its_constants():
     assert np.abs(through).sum(axis=1).max() <= chebyshev.lebesgue(p)
     rho = 2.0  # 1/(1.3 − y) is analytic in the ellipse
     V = 1 / (1.3 - (rho + 1 / rho) / 2)
-    tiles = Tiles(np.array([[[-1.0], [1.0]]]), np.array([[rho]]), np.array([[[V]]]), np.zeros((1, 1, 1)))
+    fixed = (np.zeros((1, 1, 1)), np.zeros((1, 0)), np.zeros((1, 1)))  # slopes, constants and what they cost
+    tiles = Tiles(np.array([[[-1.0], [1.0]]]), np.array([[rho]]), np.array([[[V]]]), *fixed)
     off = np.abs(through @ (1 / (1.3 - t)) - 1 / (1.3 - np.cos((2 * np.arange(4000) + 1) * np.pi / 8000))).max()
     assert off <= tiles.truncation(p).item() < 100 * off
 
@@ -153,7 +154,7 @@ def part_of(formula, domain, layer, within=None):
 def test_boxes_are_small_where_the_layer_turns():
     """One very sharp gate in the middle: boxes shrink toward it and cover the side without gaps."""
     layer = gate_layer(torch.zeros(1).double(), 1, (_gate(3000.0, 0.0), torch.tensor([[[1.0], [0], [0]]]).double()))
-    tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().over, 1)
+    tiles = tiling(part_of("x1", [(0, 1)], layer), Budget().over, 1, 0.0).analytic
     order = np.argsort(tiles.boxes[:, 0, 0])
     low, high = tiles.boxes[order, 0, 0], tiles.boxes[order, 1, 0]
     assert low[0] == 0

@@ -43,16 +43,18 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
     return [whole] if target.domain.within or target.margin else groups_of(target) or [whole[:1]]
 
 
-def splittings(target: Target, seed: int, ratios: tuple[float, ...] | None = None) -> list[list[GroupSamples]]:
+def splittings(
+    target: Target, seed: int, ratios: tuple[float, ...] | None = None, detail: float = 0.0
+) -> list[list[GroupSamples]]:
     """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones."""
     apart = groups_to_fit(target)
-    found = [[GroupSamples(target, group, seed, None, ratios) for group in apart]]
+    found = [[GroupSamples(target, group, seed, None, ratios, detail) for group in apart]]
     if target.formula is None or target.domain.within or target.margin:
         return found
     small = maximal(links_of(target.formula)) or apart
     if small != apart:
         parts = zip(small, parts_of(target.formula, small), strict=True)
-        found.insert(0, [GroupSamples(target, group, seed, formula, ratios) for group, formula in parts])
+        found.insert(0, [GroupSamples(target, group, seed, formula, ratios, detail) for group, formula in parts])
     return found
 
 

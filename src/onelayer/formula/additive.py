@@ -5,12 +5,10 @@ contain; connected components are the groups. That is a proof of additivity.
 """
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Any
 
 from . import Formula
-from .tree import Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
+from .tree import Negation, Node, Number, Product, Quotient, Sum, Variable, substituted, variables
 
 
 def components(links: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -87,20 +85,5 @@ def parts_of(formula: Formula, groups: list[tuple[int, ...]]) -> list[Formula]:
 
 
 def _renumbered(node: Node, place: dict[int, int]) -> Node:
-    """The tree with other variable indices; shared subtrees stay shared."""
-    done: dict[int, Any] = {}
-    for tree in postorder((node,)):
-        if isinstance(tree, Variable):
-            done[id(tree)] = Variable(place[tree.index])
-            continue
-        changes: dict[str, Any] = {}
-        for field in fields(tree):
-            value = getattr(tree, field.name)
-            if isinstance(value, tuple):
-                changes[field.name] = tuple(done[id(part)] for part in value)
-            elif id(value) in done:
-                changes[field.name] = done[id(value)]
-        rebuild: Any = replace
-        done[id(tree)] = rebuild(tree, **changes)
-    renumbered: Node = done[id(node)]
-    return renumbered
+    """The tree with other variable indices."""
+    return substituted(node, lambda tree: Variable(place[tree.index]) if isinstance(tree, Variable) else None)

@@ -264,31 +264,40 @@ def proved_at(condition: Condition, x: Float[np.ndarray, "point coordinate"]) ->
 class GridAlgebra(BoundedAlgebra):
     """Values and errors on product grids: what depends on some of the coordinates only is computed along those only."""
 
-    def __init__(self, axes: Sequence[np.ndarray]) -> None:
-        self.plain = ArrayAlgebra(np, axes[0])
-        self.axes = axes
+    def __init__(self, axes: Sequence[np.ndarray], constants: np.ndarray | None = None) -> None:
+        self.plain, self.axes, self.constants = ArrayAlgebra(np, axes[0]), axes, constants
 
     def variable(self, index: int) -> Pair:
+        D = len(self.axes)
+        if self.constants is not None and index > D:
+            return self.constants[:, index - 1 - D].reshape(-1, *(1,) * D), 0.0
         own = self.axes[index - 1]
-        shape = [own.shape[1] if i == index - 1 else 1 for i in range(len(self.axes))]
+        shape = [own.shape[1] if i == index - 1 else 1 for i in range(D)]
         return own.reshape(-1, *shape), 0.0
 
 
 def evaluate_bounded_on_axes(
-    formula: Formula, axes: Sequence[Float[np.ndarray, "grid point"]]
+    formula: Formula,
+    axes: Sequence[Float[np.ndarray, "grid point"]],
+    constants: Float[np.ndarray, "grid constant"] | None = None,
 ) -> tuple[Float[np.ndarray, "grid *node out"], Float[np.ndarray, "grid *node out"]]:
-    """(values, errors) at all points of product grids given by their axes, one array of points per coordinate."""
+    """(values, errors) at all points of product grids given by their axes, one array of points per coordinate.
+
+    Variables after the coordinates have the same value all over a grid: its `constants`.
+    """
     shape = (len(axes[0]), *(own.shape[1] for own in axes))
     with np.errstate(all="ignore"):
-        return _stacked(formula.tape.run(GridAlgebra(axes)), shape)
+        return _stacked(formula.tape.run(GridAlgebra(axes, constants)), shape)
 
 
 def evaluate_bounded_on_grids(
-    formula: Formula, axes: Float[np.ndarray, "grid coordinate point"]
+    formula: Formula,
+    axes: Float[np.ndarray, "grid coordinate point"],
+    constants: Float[np.ndarray, "grid constant"] | None = None,
 ) -> tuple[Float[np.ndarray, "grid node out"], Float[np.ndarray, "grid node out"]]:
     """The same for grids with as many points along every axis, the last coordinate fastest."""
     grids, D, n = axes.shape
-    values, errors = evaluate_bounded_on_axes(formula, [axes[:, i] for i in range(D)])
+    values, errors = evaluate_bounded_on_axes(formula, [axes[:, i] for i in range(D)], constants)
     return values.reshape(grids, n**D, -1), errors.reshape(grids, n**D, -1)
 
 

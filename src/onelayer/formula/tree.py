@@ -9,10 +9,10 @@ terms. Trees are immutable and may share subtrees: the parser makes equal subtre
 evaluates anything, and the constructors do not check their arguments; `parse` is the way to a checked tree.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +166,21 @@ def postorder(roots: Iterable[Tree]) -> tuple[Tree, ...]:
 def variables(*roots: Tree) -> tuple[int, ...]:
     """Indices (from 1) of the variables that occur, in increasing order."""
     return tuple(sorted({tree.index for tree in postorder(roots) if isinstance(tree, Variable)}))
+
+
+def substituted(root: Node, instead: Callable[[Tree], Node | None]) -> Node:
+    """The tree with other nodes in the place of those for which `instead` gives one; shared subtrees stay shared."""
+    done: dict[int, Any] = {}
+    for tree in postorder((root,)):
+        changes: dict[str, Any] = {}
+        for field in fields(tree):
+            value = getattr(tree, field.name)
+            if isinstance(value, tuple):
+                changes[field.name] = tuple(done[id(part)] for part in value)
+            elif id(value) in done:
+                changes[field.name] = done[id(value)]
+        rebuild: Any = replace
+        new = instead(tree)
+        done[id(tree)] = rebuild(tree, **changes) if new is None else new
+    found: Node = done[id(root)]
+    return found

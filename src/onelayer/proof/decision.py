@@ -16,13 +16,14 @@ from ..common.budget import Budget
 from ..common.numbers import exact
 from ..formula import Formula
 from ..formula.rewriting import parted
-from ..formula.tree import Call, Where, postorder
+from ..formula.tree import Call, Tree, Where, children
 from ..layer.arithmetic import FLOAT32, Arithmetic, arithmetic_of
 from ..layer.composed_reading import network_of
 from ..layer.reading import Reading, form_of_model
 from ..layer.rounding.deployed import Deployment, edges
 from ..model.transformer import SingleLayerTransformer
 from ..target.declared import condition_of
+from ..target.singular import arguments_of, singular_nodes
 from ..target.target import Target
 from .analytic import prove as analytic
 from .bisection import prove as bisect
@@ -88,8 +89,17 @@ def _methods(target: Target) -> list[Method]:
 
 
 def _has_kinks(formula: Formula) -> bool:
-    kinked = ("abs", "min", "max")
-    return any(isinstance(t, Where) or (isinstance(t, Call) and t.name in kinked) for t in postorder(formula.outputs))
+    """Whether it has kinks or jumps other than inside nodes that are singular there anyway, as abs in abs(x)**(2/3)."""
+    steep = {id(node) for node in singular_nodes(formula, steep=True)}
+    pending: list[Tree] = list(formula.outputs)
+    while pending:
+        tree = pending.pop()
+        if isinstance(tree, Where) or (isinstance(tree, Call) and tree.name in ("abs", "min", "max")):
+            return True
+        inner = arguments_of(tree) if id(tree) in steep else ()
+        absolute = len(inner) == 1 and isinstance(inner[0], Call) and inner[0].name == "abs"
+        pending += children(inner[0]) if absolute else children(tree)
+    return False
 
 
 def prove_by(

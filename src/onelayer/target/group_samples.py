@@ -11,6 +11,7 @@ from torch import Tensor
 from ..common.errors import InputError
 from ..formula import Formula
 from ..formula.float_bounds import evaluate_defined
+from .graded_points import Faces, Grading, graded, gradings_of
 from .margin import in_scope
 from .points import fitting_points
 from .samples import Data
@@ -35,10 +36,22 @@ class GroupSamples:
     seed: int
     formula: Formula | None = None  # f_g as a formula of the group's coordinates, where groups overlap
     ratios: tuple[float, ...] | None = None  # how many times as wide x̂ is along each coordinate, where not 1
+    detail: float = 0.0  # changes of f below this do not matter near infinite slopes
 
     @cached_property
     def base(self) -> Float[Tensor, " out"]:
         return base_of(self.target)
+
+    @cached_property
+    def gradings(self) -> list[Grading]:
+        """The places of infinite slope toward which half of the points are graded."""
+        formula, domain = self.target.formula, self.target.domain
+        return [] if formula is None else gradings_of(formula, domain, self.group, self.detail)
+
+    def faces(self) -> list[Faces]:
+        """The same places in the coordinates that are fitted."""
+        ratios = np.array([1.0 if self.ratios is None else self.ratios[j] for j in self.group])
+        return [grading.faces(self.group, ratios) for grading in self.gradings]
 
     def sample(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
         """(points x̂ [n, D], the other coordinates at 0, values of f_g). x̂ lies in [−½, ½]^D, unless there are `ratios`.
@@ -52,6 +65,7 @@ class GroupSamples:
             drawn = fitting_points(count, len(self.group), seed + len(unit))
             more = torch.full((len(drawn), self.target.dimension), 0.5, dtype=torch.float64)
             more[:, self.group] = drawn
+            more = graded(more, self.gradings, seed + len(unit))
             inside = torch.from_numpy(in_scope(self.target, self.target.domain.points(more.numpy())))
             if inside.float().mean() < 0.01:
                 found = "fewer than 1% of samples belong to it"

@@ -30,6 +30,7 @@ class MemoryFamily:
 
     dimension: int
     name: str = "memory"
+    graded: bool = False  # whether units may be very sharp, so that steps need care (`centring`)
 
     def count(self, units: int) -> int:
         """The number of features of this many units."""
@@ -78,6 +79,7 @@ class GateFamily:
 
     dimension: int
     name: str = "gates"
+    graded: bool = False
 
     def count(self, units: int) -> int:
         return 1 + units * (self.dimension + 1)
@@ -133,6 +135,24 @@ class GateFamily:
 Family = MemoryFamily | GateFamily
 
 
-def family_of(name: str, dimension: int) -> Family:
+def family_of(name: str, dimension: int, graded: bool = False) -> Family:
     """The family of that name."""
-    return MemoryFamily(dimension) if name == "memory" else GateFamily(dimension)
+    return MemoryFamily(dimension, graded=graded) if name == "memory" else GateFamily(dimension, graded=graded)
+
+
+def centring(family: Family, jacobian: Float[Tensor, "out point parameter"]) -> Float[Tensor, "unit own own"]:
+    """For every unit a matrix A such that the columns J A of its slopes are orthogonal to those of its biases.
+
+    A very sharp unit only changes very close to some z, so that its columns for the slope, s·x, and for the bias, s, are
+    nearly parallel: the same unit in the coordinates x − z has columns s·(x − z) and s.
+    """
+    d = family.dimension
+    slopes, biases = (
+        (slice(0, d), slice(d, d + 1)) if isinstance(family, MemoryFamily) else (slice(0, 1), slice(1, d + 1))
+    )
+    own = jacobian.unflatten(2, (-1, d + 1)).flatten(0, 1)  # [row, unit, parameter]
+    k, b = own[..., slopes], own[..., biases]
+    share = torch.einsum("nur,nup->upr", k, b) / b.square().sum(dim=0)[..., None].clamp_min(1e-300)
+    A = torch.eye(d + 1, dtype=jacobian.dtype, device=jacobian.device).repeat(own.shape[1], 1, 1)
+    A[:, biases, slopes] = -share
+    return A

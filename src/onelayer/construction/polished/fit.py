@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .families import Family
+from .families import Family, centring
 
 FIRST_STEPS = 15  # after these, stop …
 WINDOW, LEAST_PROGRESS = 5, 0.03  # … when this many steps lower the squares by less than this share
@@ -118,10 +118,10 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
     penalty = penalty_of(state.squares)
     state = _state(family, theta, samples, penalty)
     damping, history = 1e-2, [state.squares]
-    for step in range(iterations):
+    for turn in range(iterations):
         if _good(state, samples, limits) or limits.over():
             break
-        gram, slope = _normal_equations(family, state, samples)
+        gram, slope, A = _normal_equations(family, state, samples)
         diagonal = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()))
         better: _State | None = None
         growth = DAMPING_GROWTH
@@ -131,7 +131,8 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
             if not int(failed):
                 move = torch.cholesky_solve(slope, factor)
-                candidate = _state(family, theta_moved(state.theta, move, limits.reach), samples, penalty)
+                step = move if A is None else torch.einsum("uij,uj->ui", A, move.reshape(state.theta.shape))
+                candidate = _state(family, theta_moved(state.theta, step, limits.reach), samples, penalty)
                 if candidate.cost(penalty) < state.cost(penalty):
                     better = candidate
                     break
@@ -144,7 +145,7 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
         state, damping = better, max(damping * max(LEAST_DAMPING_FACTOR, 1 - (2 * gain - 1) ** 3), 1e-13)
         penalty = penalty_of(state.squares)
         history.append(state.squares)
-        if step >= FIRST_STEPS and history[-1] > (1 - LEAST_PROGRESS) * history[-1 - WINDOW]:
+        if turn >= FIRST_STEPS and history[-1] > (1 - LEAST_PROGRESS) * history[-1 - WINDOW]:
             break
     return Fit(state.theta, size * state.c, size * float(_errors(state, samples).max()))
 
@@ -153,15 +154,21 @@ def theta_moved(theta: Tensor, step: Tensor, reach: float) -> Tensor:
     return (theta + step.reshape(theta.shape)).clamp(-reach, reach)
 
 
-def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tuple[Tensor, Tensor]:
-    """(JᵀJ, Jᵀr) of the projected Jacobian. As Qᵀ[r; −√μ c] = 0, the slope needs no projection."""
+def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tuple[Tensor, Tensor, Tensor | None]:
+    """(JᵀJ, Jᵀr, A) of the projected Jacobian. As Qᵀ[r; −√μ c] = 0, the slope needs no projection.
+
+    With A (`centring`) they are those of J A: a step in these coordinates is A times as large in θ.
+    """
     n = len(samples.points)
     J = family.jacobian(samples.points, state.heads, state.c) * samples.weights.sqrt()[:, None]
+    A = centring(family, J) if family.graded else None
+    if A is not None:
+        J = torch.einsum("onui,uij->onuj", J.unflatten(2, A.shape[:2]), A).flatten(2)
     along = state.Q[:n].T @ J
     slope = torch.einsum("onp,no->p", J, state.residual)[:, None]
     J = (J - state.Q[:n] @ along).flatten(0, 1)
     below = (state.Q[n:] @ along).flatten(0, 1)
-    return J.T @ J + below.T @ below, slope
+    return J.T @ J + below.T @ below, slope, A
 
 
 def _errors(state: _State, samples: FitSamples) -> Tensor:

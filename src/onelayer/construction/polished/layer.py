@@ -42,6 +42,7 @@ LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
+DETAIL_SHARE = 0.1  # share of the tolerance: smaller changes of f near infinite slopes need no samples
 AFFINE_POOL = 16_000  # points on which a group is checked for being affine
 SAMPLES_PER_COEFFICIENT = 5  # at least, to call data affine
 AFFINE_SHARE = 1e-3  # share of the goal: a group this close to affine needs no units
@@ -237,7 +238,7 @@ def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples
     """The ways to split the remainder into groups; those with a unit for each where units are given."""
     if remainder.nothing_left:
         return [[]]
-    ways = splittings(remainder.target, request.seed, remainder.ratios)
+    ways = splittings(remainder.target, request.seed, remainder.ratios, DETAIL_SHARE * request.fit_tolerance)
     if request.units is None:
         return ways
     found = [way for way in ways if len(way) <= request.units]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from threading import Lock
 
 import torch
@@ -22,6 +23,7 @@ from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
+from .graded import graded_starts
 
 ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
     "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
@@ -30,6 +32,7 @@ ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
 FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 ROUGH_SHARE = 0.25  # share of the range: a start with a larger error is not worth polishing
+TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 SHARPEN_WITHIN = 8.0  # times the goal: reweighting may still lead from there to the goal
 FRESH_STARTS = 2  # of every size
 PARALLEL_FROM = 150  # free numbers from which a second thread pays off
@@ -65,6 +68,8 @@ class UnitSearch:
         one, two = (self._freedom(units, d + 1) for units in (1, 2))
         allowed = self.source.most_features(self._freedom(self.most, d + 1))  # fewer for data: as samples allow
         self.most = max(1, 1 + (allowed - one) // (two - one))
+        self.faces = self.source.faces()
+        self.family = replace(self.family, graded=bool(self.faces))
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 
     @property
@@ -157,11 +162,16 @@ class UnitSearch:
         width = len(self.source.group) + 1
         samples = self.samples(units, width, seed)
         found: list[tuple[float, Tensor]] = []
-        for arrangement in ARRANGEMENTS[self.family.name]:
+        usual = (self.family.start(units, a, self.source.seed + seed) for a in ARRANGEMENTS[self.family.name])
+        for theta in chain(usual, graded_starts(self.family, units, self.faces, self.source.seed + seed)):
             if found and self.budget.over():
                 break
-            theta = self.family.start(units, arrangement, self.source.seed + seed).to(self.device)
+            theta = theta.to(self.device)
             found.append((polish(self.family, theta, samples, self._limits(units, theta), 0).fitted, theta))
+        if self.faces:  # least squares alone prefers starts that are not sharp enough
+            best = [theta for _, theta in sorted(found, key=lambda pair: pair[0])[:TRIED_STARTS]]
+            fits = [polish(self.family, t, samples, self._limits(units, t), TRIED_STEPS) for t in best]
+            found = [(fit.fitted, fit.theta) for fit in fits]
         error, theta = min(found, key=lambda pair: pair[0])
         return theta, samples, error
 

@@ -21,6 +21,7 @@ from .summand import MOST_WITH_HEADS, Summand
 from .tiles import Tiles
 
 BOXES_PER_SIDE = 4  # at least, where a condition cuts the box
+FREEZING_COST = 2.0  # times the truncation aimed at: what constants in the place of singular nodes may cost
 CLOSE_ENOUGH = 0.01  # relative excess over what was seen that is not worth refining
 THINNEST_HALVED = 2.0**-24  # share of a side: thinner boxes across the edge of the domain are not halved
 REFINED_AT_ONCE = 64  # boxes
@@ -175,7 +176,7 @@ def bounded(
             if progress and progress(work / total):
                 return None
     done = np.zeros(len(tiles), dtype=bool)
-    seen = ranges.smallest_seen.min(axis=0), ranges.largest_seen.max(axis=0)
+    seen = ranges.smallest_seen.min(axis=0, initial=np.inf), ranges.largest_seen.max(axis=0, initial=-np.inf)
     return BoundedTiles(tiles, degrees, ranges.low, ranges.high, done, truths == 0), seen
 
 
@@ -193,11 +194,32 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
         return nothing
     try:
         with one_thread(summand.tokens < ONE_THREAD_BELOW):
-            tiles = tiling(summand, budget.over, 1 if summand.target.domain.within is None else BOXES_PER_SIDE)
-            if tiles is None:
+            per_side = 1 if summand.target.domain.within is None else BOXES_PER_SIDE
+            layout = tiling(summand, budget.over, per_side, FREEZING_COST * goal)
+            if layout is None:
                 return nothing
-            tiles, before = halved_for_goal(summand, tiles, goal, budget.over), budget.elapsed
+            tiles, before = halved_for_goal(summand, layout.analytic, goal, budget.over), budget.elapsed
             found = bounded(summand, tiles, summand.truths(tiles.boxes), goal, stop)
+            frozen = [_bounded_frozen(own, part, goal) for own, part in layout.frozen]
     except OutOfTime:
         return nothing
-    return nothing if found is None else Cover(summand, goal, found[0], *found[1])
+    if found is None:
+        return nothing
+    boxes, (smallest, largest) = found
+    for more, seen in frozen:
+        boxes = boxes.joined(more)
+        smallest, largest = np.minimum(smallest, seen[0]), np.maximum(largest, seen[1])
+    return Cover(summand, goal, boxes, smallest, largest)
+
+
+def _bounded_frozen(summand: Summand, tiles: Tiles, goal: float) -> tuple[BoundedTiles, tuple[np.ndarray, np.ndarray]]:
+    """Frozen tiles, finely bounded at once: they are few, small, and not refined any more. Nothing counts as seen of f."""
+    degrees, m = tiles.degrees(goal / 10), len(summand.form.bias)
+    low, high = np.full((len(tiles), m), -np.inf), np.full((len(tiles), m), np.inf)
+    for p in np.unique(degrees).tolist():
+        own = np.flatnonzero(degrees == p)
+        found = enclosed(summand, tiles[own], p, FINE)
+        low[own], high[own] = found.low, found.high
+    all_done = np.ones(len(tiles), dtype=bool)
+    boxes = BoundedTiles(tiles.without_constants(), degrees, low, high, all_done, summand.truths(tiles.boxes) == 0)
+    return boxes, (np.full(m, np.inf), np.full(m, -np.inf))

@@ -3,8 +3,8 @@
 On a box of degree p the interpolant of g is Σ_k a_k T_k. Coefficients beyond some degree q are tiny and are paid for by
 Σ|a_k|; what remains is a polynomial of degree q, whose range follows from its values at N^D points (Ehlich–Zeller): around
 the middle of those values it reaches at most cos(qπ/2N)^(−D) times as far. Added to this: the truncation, what rounded
-nodes cost, the errors of T and f at the nodes times Λ^D, the rounding of the transforms. A value that is not finite
-makes the range infinite.
+nodes cost, what constants in the place of singular nodes cost, the errors of T and f at the nodes times Λ^D, the rounding of
+the transforms. A value that is not finite makes the range infinite.
 """
 
 from dataclasses import dataclass, fields
@@ -17,6 +17,7 @@ from ...common.outward import UP, U
 from ...formula.float_bounds import evaluate_bounded_on_grids
 from . import chebyshev
 from .grid import Grids, on_grids
+from .sharp import is_sharp, on_sharp_grids
 from .summand import Summand
 from .tiles import Tiles
 
@@ -63,7 +64,7 @@ def _enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ran
         a = chebyshev.along(chebyshev.coefficients(p), g.reshape(boxes, *(p + 1,) * D, m), D)
         nodal = nodal + 2 * U * size
         slack = nodal * (chebyshev.lebesgue(p) * UP) ** D + chebyshev.rounding(p, D) * size
-        slack = slack + tiles.truncation(p) + tiles.displacement(p)
+        slack = slack + tiles.truncation(p) + tiles.displacement(p) + tiles.cost
         low, high = _polynomial_range(a, (g.max(axis=1) - g.min(axis=1)).max(axis=1), fineness)
         low, high = low - slack * UP - 1e-15 * np.abs(low), high + slack * UP + 1e-15 * np.abs(high)
     good = np.isfinite(low) & np.isfinite(high) & np.isfinite(size) & np.isfinite(slack)
@@ -78,11 +79,14 @@ def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, n
     t = chebyshev.nodes(p)
     middle, half = (boxes[:, 0] + boxes[:, 1]) / 2, (boxes[:, 1] - boxes[:, 0]) / 2
     axes = np.clip(middle[:, :, None] + half[:, :, None] * t, boxes[:, 0, :, None], boxes[:, 1, :, None])
-    f, f_error = evaluate_bounded_on_grids(summand.formula, axes)
+    f, f_error = evaluate_bounded_on_grids(summand.formula, axes, tiles.constants)
     shift, scale = summand.normalisation
     centres = torch.from_numpy((middle - shift) * scale)
     grids = Grids(centres, torch.from_numpy((axes - shift[:, None]) * scale[:, None]))
-    T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)
+    if is_sharp(summand.form, summand.edge):
+        T, rounding = on_sharp_grids(summand.form, grids, float(np.abs(scale).max()))
+    else:
+        T, rounding = on_grids(summand.form, grids, summand.edge, summand.device)
     with np.errstate(invalid="ignore"):
         return T.numpy() - f, f_error.max(axis=1) + rounding.numpy(), _inside(summand, axes)
 

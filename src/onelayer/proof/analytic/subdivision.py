@@ -5,10 +5,14 @@ every coordinate i there is an ellipse, of a parameter ρ on the ladder RHOS, wi
 bound on |T| + |f| with x_i on that ellipse, and V_i is not out of all proportion. A box that is not good is halved across the
 coordinate that needs the highest degree. The layout does not depend on the requested accuracy: that decides the degree on
 each box, later.
+
+A box that touches a place where f is singular is never good. Once it is so small that freezing what is singular costs next to
+nothing (`frozen`), it only has to be good for the layer and what is left of f.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,6 +20,8 @@ from flint import acb, arb
 
 from ...common.outward import UP, UP_FEW
 from ...formula import enclose_complex
+from ...target.singular import singular_nodes
+from .frozen import Freezer, Frozen
 from .strip import Ellipses, size_on_ellipses
 from .summand import Summand
 from .tiles import DEGREES, Tiles
@@ -27,17 +33,28 @@ CLOSE_PLACES = (3, 6, 9)  # places on the ladder where negligible tokens are loo
 MOST_GROWTH = 100.0  # |T| + |f| on an ellipse, relative to its size on the domain
 FIRST_PHASE = 1.1  # θ aimed at by the first tiling
 SMALLEST_SIDE = {1: 2.0**-12, 2: 2.0**-7}  # share of a side: where f has no enclosure, smaller boxes are not tried
-THINNEST_SIDE = 2.0**-40  # share of a side: smaller boxes are never tried
+SMALLEST_NEAR_STEEP = 2.0**-30  # the same where f has infinite slopes, toward which boxes shrink
+THINNEST_SIDE = 2.0**-70  # share of a side: smaller boxes are never tried
 BOXES_AT_ONCE, NUMBERS_AT_ONCE = 512, 2**22  # measured, held
 
 
-def tiling(summand: Summand, over: Callable[[int], bool], per_side: int) -> Tiles | None:
-    """Good boxes that cover the group's box, at least `per_side` along each side; None if it takes too many or too small ones."""
+@dataclass(frozen=True)
+class Tiling:
+    """Good boxes that cover the group's box: those where f is analytic, and the others by what is frozen there."""
+
+    analytic: Tiles
+    frozen: tuple[tuple[Summand, Tiles], ...] = ()
+
+
+def tiling(summand: Summand, over: Callable[[int], bool], per_side: int, cheap: float) -> Tiling | None:
+    """Boxes, at least `per_side` along each side, frozen where that costs at most `cheap`; None if too many or too small."""
     pending = _coarse_boxes(summand, per_side)
     lower, upper = summand.sides
-    nominal = NOMINAL_ACCURACY[summand.dimension] * summand.size
     good: list[Tiles] = []
-    rows = _rows(summand)
+    frozen: dict[int, tuple[Summand, list[Tiles]]] = {}
+    rows, freezer = _rows(summand), Freezer(summand.formula)
+    steep = bool(singular_nodes(summand.formula, steep=True))
+    smallest = SMALLEST_NEAR_STEEP if steep else SMALLEST_SIDE[min(summand.dimension, 2)]
     while len(pending):
         if over(sum(map(len, good)) + len(pending)):
             return None
@@ -47,21 +64,48 @@ def tiling(summand: Summand, over: Callable[[int], bool], per_side: int) -> Tile
         if not len(now):
             continue
         tiles = measured(summand, now)
-        needed = _degree_needed(tiles.rho, tiles.sizes.max(axis=2), nominal)
-        bounded = tiles.sizes.max(axis=(1, 2)) <= MOST_GROWTH * summand.size
-        fine = bounded & (needed.max(axis=1) <= NOMINAL_DEGREE[summand.dimension])
+        fine, preference = _judged(summand, tiles)
         if fine.any():
             good.append(tiles[fine])
-        bad, needed = now[~fine], needed[~fine]
+        bad, preference = now[~fine], preference[~fine]
+        halve = np.ones(len(bad), dtype=bool)
+        near = {b: found for b in range(len(bad)) if (found := freezer(bad[b], (lower, upper))) is not None}
         width = (bad[:, 1] - bad[:, 0]) / (upper - lower)
         calm = (width * summand.phases < 1).all(axis=1)  # the layer is well bounded there: f is not
-        small = width.max(axis=1) < SMALLEST_SIDE[min(summand.dimension, 2)]
-        hopeless = np.isinf(needed).any(axis=1) & calm & small
-        if hopeless.any() or (width.max(axis=1) < THINNEST_SIDE).any():
+        small = width.max(axis=1) < smallest
+        alone = np.array([b not in near for b in range(len(bad))], dtype=bool)
+        singular = np.isinf(preference).any(axis=1)
+        if (singular & calm & small & alone).any():
             return None
-        preference = np.where(np.isinf(needed), 1e6 * width * (1 + summand.phases), needed)
-        pending = np.concatenate([halved(bad, preference.argmax(axis=1)), later])
-    return Tiles.joined(good) if good else None
+        preference = np.where(np.isinf(preference), 1e6 * width * (1 + summand.phases), preference)
+        for b, found in near.items():
+            if not found.cost.max() <= cheap:
+                if singular[b]:
+                    preference[b] = np.arange(summand.dimension) == found.axis
+                continue
+            own, kept = frozen.setdefault(id(found.formula), (summand.frozen(found.formula, len(found.constants)), []))
+            tile = measured(own, bad[b : b + 1], found)
+            fits, wish = _judged(own, tile)
+            if fits[0]:
+                kept.append(tile)
+                halve[b] = False
+            else:
+                preference[b] = np.where(np.isinf(wish[0]), 1e6 * width[b] * (1 + summand.phases), wish[0])
+        axis = preference.argmax(axis=1)
+        if (width[np.arange(len(bad)), axis] < THINNEST_SIDE)[halve].any():
+            return None
+        pending = np.concatenate([halved(bad[halve], axis[halve]), later])
+    parts = tuple((own, Tiles.joined(kept)) for own, kept in frozen.values() if kept)
+    if not good and not parts:
+        return None
+    return Tiling(Tiles.joined(good) if good else parts[0][1].without_constants()[:0], parts)
+
+
+def _judged(summand: Summand, tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
+    """(which tiles are good [box], the degree that each coordinate needs [box, coordinate])."""
+    needed = _degree_needed(tiles.rho, tiles.sizes.max(axis=2), NOMINAL_ACCURACY[summand.dimension] * summand.size)
+    bounded = tiles.sizes.max(axis=(1, 2)) <= MOST_GROWTH * summand.size
+    return bounded & (needed.max(axis=1) <= NOMINAL_DEGREE[summand.dimension]), needed
 
 
 def halved_for_goal(summand: Summand, tiles: Tiles, goal: float, over: Callable[[int], bool]) -> Tiles:
@@ -94,8 +138,14 @@ def _rows(summand: Summand) -> int:
     return max(8, min(BOXES_AT_ONCE, NUMBERS_AT_ONCE // (len(RHOS) * max(1, summand.tokens) * len(summand.form.bias))))
 
 
-def measured(summand: Summand, boxes: np.ndarray) -> Tiles:
-    """The boxes with the ellipses that need the lowest degree for the nominal accuracy, and the sizes there."""
+def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) -> Tiles:
+    """The boxes with the ellipses that need the lowest degree for the nominal accuracy, and the sizes there.
+
+    `frozen`: what is frozen on the boxes, if anything; the formula of the summand is then the frozen one.
+    """
+    m = len(summand.form.bias)
+    constants = np.tile(frozen.constants if frozen else (), (len(boxes), 1))
+    cost = np.tile(frozen.cost if frozen else np.zeros(m), (len(boxes), 1))
     nominal = NOMINAL_ACCURACY[summand.dimension] * summand.size
     P, ladder = NOMINAL_DEGREE[summand.dimension], np.array(RHOS)[:, None, None]
     every = np.repeat(RHOS, len(boxes))
@@ -109,19 +159,19 @@ def measured(summand: Summand, boxes: np.ndarray) -> Tiles:
     needed = _degree_needed(ladder, layer.max(axis=3), nominal)
     best = needed.argmin(axis=0)
     own, rho = _taken(layer, best), np.array(RHOS)[best]
-    formula = _formula_sizes(summand, boxes, rho)
+    formula = _formula_sizes(summand, boxes, rho, constants)
     missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P)
     if missed.any():  # the formula is not well bounded that far out: take the narrowest ellipse that suits the layer
         narrow = np.where(missed, (needed <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
             own[rows], rho[rows] = _taken(layer[:, rows], narrow[rows]), np.array(RHOS)[narrow[rows]]
-            formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows])
+            formula[rows] = _formula_sizes(summand, boxes[rows], rho[rows], constants[rows])
     half = (boxes[:, 1] - boxes[:, 0])[:, :, None] / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = summand.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
     sizes, slopes = (np.where(np.isnan(t), np.inf, t) for t in (own + formula, slopes))
-    return Tiles(boxes, rho, sizes, slopes)
+    return Tiles(boxes, rho, sizes, slopes, constants, cost)
 
 
 def _taken(layer: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -169,7 +219,7 @@ def _layer_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, closely: 
     return size_on_ellipses(summand.form, ellipses, closely).numpy()
 
 
-def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray) -> np.ndarray:
+def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray, constants: np.ndarray) -> np.ndarray:
     """[box, coordinate, out]: |f| on the rectangle around each ellipse, by complex balls; ∞ where not proved analytic."""
     D, m = summand.dimension, len(summand.formula.outputs)
     found = np.full((len(boxes), D, m), np.inf)
@@ -178,9 +228,10 @@ def _formula_sizes(summand: Summand, boxes: np.ndarray, rho: np.ndarray) -> np.n
         summand.budget.require_time()
         middle, half = (box[0] + box[1]) / 2, (box[1] - box[0]) / 2 * UP + 1e-15 * np.abs(box).max()
         balls = [acb(arb(c, h)) for c, h in zip(middle.tolist(), half.tolist(), strict=True)]
+        fixed = [acb(c) for c in constants[b].tolist()]
         for i in range(D):
             own = acb(arb(float(middle[i]), float(half[i] * real[b, i])), arb(0, float(half[i] * across[b, i])))
-            for o, value in enumerate(enclose_complex(summand.formula, [*balls[:i], own, *balls[i + 1 :]])):
+            for o, value in enumerate(enclose_complex(summand.formula, [*balls[:i], own, *balls[i + 1 :], *fixed])):
                 size = float(value.abs_upper()) if value.is_finite() else math.inf
                 found[b, i, o] = size * UP if math.isfinite(size) else math.inf
     return found

@@ -1,7 +1,7 @@
 """One summand of g = T − f: the heads, the terms of the formula and the sides of the domain in one group of coordinates."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,11 @@ class Summand:
     group: tuple[int, ...]
     device: str = "cpu"  # where T is evaluated on grids
     budget: Budget = field(default_factory=lambda: Budget(math.inf))  # steps that take longer end with OutOfTime
+    constants: int = 0  # variables of the formula after the coordinates
+
+    def frozen(self, formula: Formula, constants: int) -> "Summand":
+        """With a formula of that many constants beside the coordinates in the place of the formula."""
+        return replace(self, formula=formula, constants=constants)
 
     @property
     def dimension(self) -> int:
@@ -79,6 +84,7 @@ class Summand:
             total += float(reach.amax(dim=1).sum(dim=0).max())
         lower, upper = self.sides
         some = lower + (upper - lower) * np.random.default_rng(0).random((PROBES, self.dimension))
+        some = np.pad(some, ((0, 0), (0, self.constants)))
         with np.errstate(all="ignore"):
             seen = np.abs(np.asarray(evaluate(self.formula, some), dtype=np.float64))
         return max(total + float(np.nanmax(np.where(np.isfinite(seen), seen, 0.0))), 1e-300)

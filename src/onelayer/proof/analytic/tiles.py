@@ -1,6 +1,6 @@
 """Tiles: boxes with what is known about T − f around them, and what interpolation on them costs."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class Tiles:
     rho: np.ndarray  # [box, coordinate]
     sizes: np.ndarray  # V, [box, coordinate, out]
     slopes: np.ndarray  # bounds on |∂_i (T − f)| on the real box, [box, coordinate, out]
+    constants: np.ndarray  # in the place of singular nodes of f (`frozen`), [box, constant]
+    cost: np.ndarray  # of these constants, [box, out]
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -33,6 +35,10 @@ class Tiles:
     @staticmethod
     def joined(pieces: list["Tiles"]) -> "Tiles":
         return Tiles(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Tiles)))
+
+    def without_constants(self) -> "Tiles":
+        """For tiles whose formula is not needed any more."""
+        return replace(self, constants=self.constants[:, :0])
 
     def degrees(self, goal: float) -> np.ndarray:
         """The least degree on the ladder whose truncation is at most the goal, or the highest one, [box]."""
