@@ -3,7 +3,8 @@
 On a box x_i = centre_i + half_i·t_i, t ∈ [−1, 1]^D, the coefficient of order j along coordinate i is half_i^j ∂_i^j f/j!.
 `axis_coefficients` encloses it over the whole box, by interval arithmetic on series (power series of the functions by
 their differential equations). It is 0 where f is a polynomial of lower degree in x_i. A finite coefficient of order j
-proves that f is j times differentiable along x_i on the box.
+proves that f is j times differentiable along x_i on the box. That of order 0 is a range of f where f is defined: arguments of
+sqrt, asin, acos and roots are cut to the domain of the function, as in `bounds`.
 
 A series is (low, high), both [order + 1, coordinate, box]; coefficients beyond its order are 0. Sums of products are
 widened by `SLIP` relative to the sizes of their terms, which covers their rounding.
@@ -20,6 +21,7 @@ import numpy as np
 from ..expression import Formula
 from ..tape import Algebra
 from .bounds import BOUNDS, Bounds, power_bounds
+from .moments import MOMENTS
 from .series import TINY
 
 SLIP = 1e-14
@@ -178,6 +180,22 @@ def _power(u: Series, q: float, start: Bounds, order: int) -> Series:
     return _stacked(y)
 
 
+def _composed(u: Series, coefficients: Bounds, order: int) -> Series:
+    """φ(u) from its own Taylor coefficients [k, …] on the range of u: Σ_k φ_k (u − u_0)^k, by Horner."""
+    swing = u[0].copy(), u[1].copy()
+    swing[0][0] = swing[1][0] = 0.0
+    rows = [_stacked([(coefficients[0][k], coefficients[1][k])]) for k in range(order + 1)]
+    found = rows.pop()
+    while rows:
+        found = _sum(_product(found, swing, order), rows.pop())
+    return found
+
+
+def _narrowed(x: Series, y: Series) -> Series:
+    """The coefficients that lie in both; one of the two may be unknown."""
+    return np.fmax(x[0], y[0]), np.fmin(x[1], y[1])
+
+
 class AxisAlgebra(Algebra[Series, Any]):
     """Series along all coordinates, up to an order; truth values are (true, false) masks. `lost`: where one has no range."""
 
@@ -237,10 +255,14 @@ class AxisAlgebra(Algebra[Series, Any]):
         return _with_range(_product(x, x, self.order), power_bounds(*_first(x), 2.0))
 
     def rational_power(self, exponent: Fraction, base: Series) -> Series:
-        logs = BOUNDS["log"](*_first(base))
-        q = self.number(exponent)
+        least, most = _first(base)
+        logs, q = (
+            BOUNDS["log"](np.where(least > 0, least, most) if exponent > 0 else least, most),
+            self.number(exponent),
+        )
         low, high = _times(logs, _first(q))
         start = BOUNDS["exp"](*_out(low, high, np.maximum(np.abs(low), np.abs(high))))
+        start = np.where(least > 0, start[0], 0.0), start[1]
         return self._kept(_power(base, float(exponent), start, self.order))
 
     def power(self, base: Series, exponent: Series) -> Series:
@@ -254,6 +276,8 @@ class AxisAlgebra(Algebra[Series, Any]):
             return self._extreme(u, self.negation(u), True)
         if name == "sqr":
             return self._kept(self._square(u))
+        if name == "atan2":
+            return self._angle(u, arguments[1])
         if name not in BOUNDS:  # no enclosure
             self.lost = np.ones_like(self.lost)
             return u
@@ -279,6 +303,21 @@ class AxisAlgebra(Algebra[Series, Any]):
                 return _integrated(u, start, _square_slope(1.0, 0.0, -1.0), self.order)
             case "sigmoid":
                 return _integrated(u, start, _square_slope(0.0, 1.0, -1.0), self.order)
+            case "expm1":
+                low, high = self.call("exp", [u])
+                return _stacked([start, *zip(low[1:], high[1:], strict=True)])
+            case "softplus":
+                return _integrated(u, start, _known(self.call("sigmoid", [u])), self.order)
+            case "sinc" | "exprel":
+                whole = _composed(u, MOMENTS[name](*_first(u), self.order), self.order)
+                grown = self._called(
+                    *(("sin", u, start) if name == "sinc" else ("expm1", u, BOUNDS["expm1"](*_first(u))))
+                )
+                return _with_range(_narrowed(whole, _quotient(grown, u, self.order)), start)
+            case "cbrt":
+                return _power(u, 1 / 3, start, self.order)
+            case "log1p":
+                return _integrated(u, start, _known(_quotient(one, _sum(one, u), self.order)), self.order)
             case "log":
                 return _integrated(u, start, _known(_quotient(one, u, self.order)), self.order)
             case "sqrt":
@@ -287,8 +326,9 @@ class AxisAlgebra(Algebra[Series, Any]):
                 slope = _quotient(one, _sum(one, self._square(u)), self.order)
                 return _integrated(u, start, _known(slope), self.order)
             case "asin" | "acos":
-                left = _sum(one, self.negation(self._square(u)))
+                left, lost = _sum(one, self.negation(self._square(u))), self.lost
                 slope = self.rational_power(Fraction(-1, 2), left)
+                self.lost = lost  # where there is no slope there is still a range
                 slope = slope if name == "asin" else self.negation(slope)
                 return _integrated(u, start, _known(slope), self.order)
             case "erf":
@@ -297,6 +337,23 @@ class AxisAlgebra(Algebra[Series, Any]):
                 return _integrated(u, start, _known(slope), self.order)
             case _:  # a range, and nothing about slopes
                 return _stacked([start] + [(np.array(-np.inf), np.array(np.inf))] * self.order)
+
+    def _angle(self, y: Series, x: Series) -> Series:
+        """atan2(y, x) by the quotient that is defined; where y ≥ 0 and x < 0 from above the cut."""
+        lost, half_turn = self.lost, self._constant(math.pi / 2, SLIP)
+        below, across = (self.call("atan", [self.quotient(a, b)]) for a, b in ((y, x), (x, y)))
+        self.lost = lost  # one of the quotients is enough
+        found = self._constant(math.nan, 0.0)
+        for where, value in (
+            ((x[1][0] < 0) & (y[0][0] >= 0), _sum(_sum(half_turn, half_turn), below)),
+            (y[0][0] > 0, _sum(half_turn, self.negation(across))),
+            (y[1][0] < 0, self.negation(_sum(half_turn, across))),
+            (x[0][0] > 0, below),
+        ):
+            n = max(len(value[0]), len(found[0]))
+            low, high = (np.where(where, _padded(value[end], n), _padded(found[end], n)) for end in (0, 1))
+            found = low, high
+        return self._kept(found)
 
     def _extreme(self, x: Series, y: Series, largest: bool) -> Series:
         above, below = x[0][0] > y[1][0], x[1][0] < y[0][0]

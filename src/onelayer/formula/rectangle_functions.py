@@ -1,0 +1,287 @@
+"""Operations and functions on complex rectangles, symmetric about the real line, many at once.
+
+A value is (low, high, im): Re z ∈ [low, high], |Im z| ≤ im. Ends are rounded outward: by `SLIP` relative to the sizes of the
+terms, which covers some forty operations, the library's functions with `ULPS` units in the last place among them. Where a
+function is not analytic, some end is not finite: sqrt and log need Re z > 0, log1p Re z > −1, cbrt and quotients Re z ≠ 0.
+"""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .taylor.bounds import BOUNDS
+
+SLIP = 1e-14
+TINY = 1e-300  # covers underflow
+
+Rectangle: TypeAlias = tuple[Any, Any, Any]
+
+
+def outward(low: Any, high: Any, im: Any, size: Any) -> Rectangle:
+    """The rectangle, widened for terms of this size."""
+    return low - SLIP * size - TINY, high + SLIP * size + TINY, im * (1 + SLIP) + TINY
+
+
+def sizes(z: Rectangle) -> Any:
+    """max |Re z|."""
+    return np.maximum(np.abs(z[0]), np.abs(z[1]))
+
+
+def _nearest(z: Rectangle) -> Any:
+    """min |Re z|."""
+    return np.maximum(np.maximum(z[0], -z[1]), 0.0)
+
+
+def total(x: Rectangle, y: Rectangle) -> Rectangle:
+    return outward(x[0] + y[0], x[1] + y[1], x[2] + y[2], sizes(x) + sizes(y))
+
+
+def negated(z: Rectangle) -> Rectangle:
+    return -z[1], -z[0], z[2]
+
+
+def _products(a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any]:
+    """[a, b]·[c, d]."""
+    ends = a * c, a * d, b * c, b * d
+    return reduce(np.minimum, ends), reduce(np.maximum, ends)
+
+
+def product(x: Rectangle, y: Rectangle) -> Rectangle:
+    """Re = Re Re − Im Im, Im = Re Im + Im Re."""
+    low, high = _products(*x[:2], *y[:2])
+    A, B, turned = sizes(x), sizes(y), x[2] * y[2]
+    return outward(low - turned, high + turned, A * y[2] + B * x[2], A * B + turned)
+
+
+def square(z: Rectangle) -> Rectangle:
+    near, far, turned = _nearest(z), sizes(z), z[2] * z[2]
+    return outward(near * near - turned, far * far, 2 * far * z[2], far * far + turned)
+
+
+def reciprocal(z: Rectangle) -> Rectangle:
+    """Re 1/z = x/(x² + y²): at y = 0 it is 1/x, at |y| = e least at an end of x. |Im| = y/(x² + y²), at most 1/2x."""
+    a, b, e = np.where(z[1] < 0, -z[1], z[0]), np.where(z[1] < 0, -z[0], z[1]), z[2]
+    good = a > 0
+    a = np.where(good, a, np.nan)
+    high, low = 1 / a, 1 / np.maximum(a + e * (e / a), b + e * (e / b))
+    low, high, im = outward(low, high, np.where(e >= a, 0.5 / a, (e / a) / (a + e * (e / a))), high)
+    flip = z[1] < 0
+    return np.where(flip, -high, low), np.where(flip, -low, high), im
+
+
+def _turn(e: Any) -> tuple[Any, Any]:
+    """(least cos y, largest |sin y|) for |y| ≤ e."""
+    return np.cos(np.minimum(e, math.pi)) - 1e-15, np.where(e < 1.57, np.sin(np.minimum(e, 1.57)), 1.0)
+
+
+def exponential(z: Rectangle) -> Rectangle:
+    (low, high), (c, s) = BOUNDS["exp"](z[0], z[1]), _turn(z[2])
+    return outward(np.where(c >= 0, low * c, high * c), high, high * s, high)
+
+
+def logarithm(z: Rectangle) -> Rectangle:
+    a, b, e = np.where(z[0] > 0, z[0], np.nan), z[1], z[2]
+    low, high = np.log(a), np.log(np.hypot(b, e))
+    return outward(low, high, np.arctan(e / a), 1 + np.abs(low) + np.abs(high))
+
+
+def _sqrt(z: Rectangle) -> Rectangle:
+    """Re √z = √((|z| + x)/2) grows with x and |y|; |Im √z| = |y|/(2 Re √z) falls with x and grows with |y|."""
+    a, b, e = np.where(z[0] > 0, z[0], np.nan), z[1], z[2]
+    high = np.sqrt((np.hypot(b, e) + b) / 2)
+    return outward(np.sqrt(a), high, e / (2 * np.sqrt((np.hypot(a, e) + a) / 2)), high)
+
+
+def _wave(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
+    """sin: Re = sin x cosh y, |Im| = |cos x sinh y|; cos likewise."""
+
+    def on(z: Rectangle) -> Rectangle:
+        (low, high), slope = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1])
+        cosh, sinh = np.cosh(z[2]) * (1 + SLIP), np.sinh(z[2]) * (1 + SLIP)
+        im = np.maximum(np.abs(slope[0]), np.abs(slope[1])) * sinh
+        return outward(np.where(low < 0, low * cosh, low), np.where(high > 0, high * cosh, high), im, cosh)
+
+    return on
+
+
+def _hyperbolic(name: str, other: str) -> Callable[[Rectangle], Rectangle]:
+    """sinh: Re = sinh x cos y, |Im| = |cosh x sin y|; cosh likewise."""
+
+    def on(z: Rectangle) -> Rectangle:
+        own, slope, (c, s) = BOUNDS[name](z[0], z[1]), BOUNDS[other](z[0], z[1]), _turn(z[2])
+        low, high = _products(*own, c, np.ones_like(c))
+        size = np.maximum(np.abs(own[0]), np.abs(own[1]))
+        return outward(low, high, np.maximum(np.abs(slope[0]), np.abs(slope[1])) * s, size)
+
+    return on
+
+
+def _tanh(z: Rectangle) -> Rectangle:
+    """tanh(x + iy) = (sinh 2x + i sin 2y)/(cosh 2x + cos 2y).
+
+    For x ≥ 0 the real part grows with |y| from tanh x, and with x if cos 2y ≥ 0; else it is at most 1/|sin 2y|. The
+    imaginary part falls with |x|; in y it grows as long as cosh 2x cos 2y ≥ −1, and it is at most 1/sinh 2|x|.
+    """
+    e = np.where(z[2] < 1.5, z[2], np.nan)  # the poles are at ±iπ/2
+    c, s = np.cos(2 * e), np.sin(2 * e)
+    low, high = BOUNDS["tanh"](z[0], z[1])
+
+    def outer(x: Any) -> Any:
+        x = np.minimum(x, 300.0)
+        return np.where(c >= 0, np.sinh(2 * x) / (np.cosh(2 * x) + np.maximum(c, 0.0)), 1 / np.where(c >= 0, 1.0, s))
+
+    low = np.where(z[0] >= 0, low, -outer(np.maximum(-z[0], 0.0)))
+    high = np.where(z[1] <= 0, high, outer(np.maximum(z[1], 0.0)))
+    near = np.minimum(_nearest(z), 300.0)
+    C = np.cosh(2 * near) * (1 - SLIP)
+    grows = C * c >= -1 + 1e-12
+    im = np.where(grows, s / np.where(grows, C + c, 1.0), 1 / np.where(grows, 1.0, np.sinh(2 * near)))
+    return outward(low, high, im * (1 + 1e-9), 1e5 * (np.abs(low) + np.abs(high)))  # C + c may cancel, by 2000 at most
+
+
+def _sigmoid(z: Rectangle) -> Rectangle:
+    """(1 + tanh(z/2))/2."""
+    low, high, im = _tanh((z[0] / 2, z[1] / 2, z[2] / 2))
+    return outward((1 + low) / 2, (1 + high) / 2, im / 2, 1 + np.abs(low) + np.abs(high))
+
+
+def _atan(z: Rectangle) -> Rectangle:
+    """For |y| < 1: Re atan grows with x, its size grows with |y|; |Im| = artanh(2|y|/(1 + x² + y²))/2 falls with |x|."""
+    e = np.where(z[2] < 0.99, z[2], np.nan)
+
+    def re(x: Any, y: Any) -> Any:
+        return np.arctan2(2 * x, 1 - x * x - y * y) / 2
+
+    low, high = re(z[0], np.where(z[0] < 0, e, 0.0)), re(z[1], np.where(z[1] > 0, e, 0.0))
+    near = _nearest(z)
+    return outward(low, high, np.arctanh(2 * e / (1 + near * near + e * e)) / 2 * (1 + 1e-9), 1e5)
+
+
+def _asin(z: Rectangle) -> Rectangle:
+    """With r, s = |z ± 1|: Re = asin(2x/(r + s)) grows with x, its size falls with |y|; |Im| = arcosh((r + s)/2)."""
+    good = (z[0] > -1) & (z[1] < 1)
+    e = np.where(good, z[2], np.nan)
+
+    def both(x: Any, y: Any) -> Any:
+        return np.hypot(1 + x, y) + np.hypot(1 - x, y)
+
+    low = np.arcsin(np.clip(2 * z[0] / both(z[0], np.where(z[0] > 0, e, 0.0)) * (1 + SLIP), -1, 1))
+    high = np.arcsin(np.clip(2 * z[1] / both(z[1], np.where(z[1] < 0, e, 0.0)) * (1 + SLIP), -1, 1))
+    low, high = np.where(z[0] > 0, low * (1 - 1e-7), low), np.where(z[1] < 0, high * (1 - 1e-7), high)
+    far = np.arccosh(both(sizes(z), e) / 2 * (1 + SLIP) + SLIP)
+    return outward(low - 2e-7 * (np.abs(low) > 1), high + 2e-7 * (np.abs(high) > 1), far * (1 + SLIP), 1e2)
+
+
+def _acos(z: Rectangle) -> Rectangle:
+    low, high, im = _asin(z)
+    return outward(math.pi / 2 - high, math.pi / 2 - low, im, 4.0)
+
+
+def _erf(z: Rectangle) -> Rectangle:
+    """|erf(x + iy) − erf x| ≤ (2/√π)|y| e^(y² − x²): the integral of erf′ from x to x + iy."""
+    low, high = BOUNDS["erf"](z[0], z[1])
+    near = _nearest(z)
+    off = 1.1284 * z[2] * np.exp((z[2] - near) * (z[2] + near) + SLIP * (near * near + z[2] * z[2]))
+    return outward(low - off, high + off, off, 1 + off)
+
+
+def _expm1(z: Rectangle) -> Rectangle:
+    """Re = expm1 x − e^x·2 sin²(y/2) = e^x cos y − 1, |Im| = |e^x sin y|."""
+    (a, b), (low, high) = BOUNDS["exp"](z[0], z[1]), BOUNDS["expm1"](z[0], z[1])
+    S, s = 2 * np.sin(np.minimum(z[2], math.pi) / 2) ** 2, _turn(z[2])[1]
+    bottom = np.where(S <= 1, low - a * S, high - b * S)
+    return outward(bottom, high, b * s, np.abs(low) + np.abs(high) + b * S)
+
+
+def _log1p(z: Rectangle) -> Rectangle:
+    """Re = log1p x + log1p((y/(1 + x))²)/2 grows with x and |y|; |Im| = atan(|y|/(1 + x))."""
+    low, high = BOUNDS["log1p"](z[0], z[1])
+    more = np.log1p((z[2] / (1 + z[1])) ** 2) / 2
+    im = np.arctan(z[2] / np.where(z[0] > -1, 1 + z[0], np.nan))
+    return outward(low, high + more, im, np.abs(low) + np.abs(high) + more)
+
+
+def _softplus(z: Rectangle) -> Rectangle:
+    """log(1 + s e^(iy)), s = e^x; the poles of its slope are at ±iπ.
+
+    |1 + s e^(iy)|² = 1 + s(2 cos y + s) falls with |y|; it grows with s if cos y ≥ 0 or s ≥ 1, else it is at least sin²y. The
+    angle grows with s; it grows with |y| as long as cos y ≥ −s, and for s < 1 it is at most asin s.
+    """
+    e = np.where(z[2] < 2.5, z[2], np.nan)
+    c, s, high = np.cos(e), np.sin(e), BOUNDS["softplus"](z[0], z[1])[1]
+    t, u = np.exp(-np.abs(z[0])), np.exp(-np.abs(z[1]))  # e^x or e^(−x), whichever is small
+    grows = (c >= 0) | (z[0] >= 0)
+    low = np.where(grows, np.maximum(z[0], 0.0) + np.log1p(t * (2 * c + t)) / 2, np.log(s) - SLIP)
+    turned = np.where(z[1] > 0, np.arctan2(s, u + c), np.arctan2(u * s, 1 + u * c))
+    im = np.where((z[1] > 0) | (c >= -u), turned, np.arcsin(np.minimum(u, 1.0)))
+    return outward(low, high, im * (1 + 10 * SLIP), high + np.abs(low))
+
+
+def _narrowed(x: Rectangle, y: Rectangle) -> Rectangle:
+    """The values that lie in both; one of the two may be unknown."""
+    return np.fmax(x[0], y[0]), np.fmin(x[1], y[1]), np.fmin(x[2], y[2])
+
+
+def _sinc(z: Rectangle) -> Rectangle:
+    """∫cos(tz)dt over [0, 1]: Re = sinc x + ∫cos(tx)(cosh(ty) − 1)dt, |Im| ≤ ∫|sin(tx)|sinh(t|y|)dt; and sin(z)/z.
+
+    The first integral is at most y²cosh(y)/6, and not negative if |x| ≤ π/2; the second at most |xy|cosh(y)/3, and sinh|y|.
+    """
+    (low, high), far, e = BOUNDS["sinc"](z[0], z[1]), sizes(z), z[2]
+    C = np.cosh(e)
+    off = e * e * C / 6
+    around = outward(low - np.where(far < 1.57, 0.0, off), high + off, np.minimum(far * e * C / 3, np.sinh(e)), 1 + off)
+    return _narrowed(around, product(MAPS["sin"](z), reciprocal(z)))
+
+
+def _exprel(z: Rectangle) -> Rectangle:
+    """∫e^(tz)dt over [0, 1]: Re = ∫e^(tx)cos(ty)dt, |Im| ≤ |y|∫t e^(tx)dt; and (e^z − 1)/z.
+
+    With weights e^(tx) the mean of t grows with x, and is at most min(1/2 + x/12, 1) for x ≥ 0; for x ≤ 0 it is at most 1/2
+    and 1/|x|, and the mean of t² at most 1/3. And cos(ty) ≥ 1 − t²y²/2.
+    """
+    (low, high), e = BOUNDS["exprel"](z[0], z[1]), z[2]
+    right = z[1] > 0
+    first = np.where(right, np.minimum(0.5 + z[1] / 12, 1.0), 1 / np.maximum(2.0, -z[1]))
+    c = np.maximum(_turn(e)[0], 1 - e * e / 2 * np.where(right, first, 1 / 3))
+    around = outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(e * first, 1.0), high)
+    return _narrowed(around, product(_expm1(z), reciprocal(z)))
+
+
+def _cbrt(z: Rectangle) -> Rectangle:
+    """For x > 0, Re ∛z grows with x and |y|; |Im ∛z| falls with x and grows with |y|. ∛(−z) = −∛z."""
+    flip, e = z[1] < 0, z[2]
+    a, b = np.where(flip, -z[1], z[0]), np.where(flip, -z[0], z[1])
+    a = np.where(a > 0, a, np.nan)
+    high = np.cbrt(np.hypot(b, e)) * np.cos(np.arctan2(e, b) / 3)
+    im = np.cbrt(np.hypot(a, e)) * np.sin(np.arctan2(e, a) / 3)
+    low, high, im = outward(np.cbrt(a), high, im, high)
+    return np.where(flip, -high, low), np.where(flip, -low, high), im
+
+
+MAPS: dict[str, Callable[[Rectangle], Rectangle]] = {
+    "exp": exponential,
+    "log": logarithm,
+    "sqrt": _sqrt,
+    "sin": _wave("sin", "cos"),
+    "cos": _wave("cos", "sin"),
+    "tan": lambda z: product(MAPS["sin"](z), reciprocal(MAPS["cos"](z))),
+    "sinh": _hyperbolic("sinh", "cosh"),
+    "cosh": _hyperbolic("cosh", "sinh"),
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "atan": _atan,
+    "asin": _asin,
+    "acos": _acos,
+    "erf": _erf,
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "softplus": _softplus,
+    "sinc": _sinc,
+    "exprel": _exprel,
+    "cbrt": _cbrt,
+    "sqr": square,
+}

@@ -1,0 +1,78 @@
+"""Taylor coefficients of (e^u − 1)/u and sin(u)/u on intervals, of all orders, many intervals at once.
+
+Both are integrals over [0, 1], so that with J_k(u) = ∫t^k e^(tu)dt = Σ_j u^j/(j!(k + 1 + j))
+
+    exprel^(k)(u) = J_k(u), which increases,    sinc^(k)(u) = ∫t^k cos(tu + kπ/2)dt, at most 1/(k + 1) in size.
+
+For u < 0 the sum has terms of one sign as well: J_k(u) = e^u·Σ_j |u|^j k!/(k + 1 + j)!.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from .bounds import Bounds
+from .series import TINY
+
+TERMS, FARTHEST = 64, 8.0  # for |u| ≤ FARTHEST the terms left out are less than 1e-30
+SLIP = 1e-13  # relative to the sum of the sizes of the terms: 2·TERMS roundings of a power, TERMS of the sum
+
+
+@cache
+def _factors(order: int, kind: str) -> np.ndarray:
+    """[k, j]: the factor of u^j/j! in the sum for order k."""
+
+    def factor(k: int, j: int) -> float:
+        match kind:
+            case "right":
+                return 1 / (k + 1 + j)
+            case "left":
+                return math.factorial(k) * math.factorial(j) / math.factorial(k + 1 + j)
+            case _:
+                return 0.0 if (k + j) % 2 else (-1.0) ** ((k + j) // 2) / (k + 1 + j)
+
+    return np.array([[factor(k, j) for j in range(TERMS)] for k in range(order + 1)])
+
+
+def _powers(u: np.ndarray) -> np.ndarray:
+    """u^j/j!, [j, …]; nan beyond FARTHEST."""
+    powers = [np.where(np.abs(u) <= FARTHEST, 1.0, np.nan)]
+    for j in range(1, TERMS):
+        powers.append(powers[-1] * u / j)
+    return np.stack(powers)
+
+
+def _summed(order: int, kind: str, powers: np.ndarray) -> np.ndarray:
+    return np.tensordot(_factors(order, kind), powers, axes=1)
+
+
+def _factorials(order: int, like: np.ndarray) -> np.ndarray:
+    return np.array([math.factorial(k) for k in range(order + 1)], dtype=float).reshape(-1, *[1] * like.ndim)
+
+
+def _exprel(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+    ends = []
+    for u in (low, high):
+        powers = _powers(np.abs(u))
+        ends.append(np.where(u < 0, np.exp(u) * _summed(order, "left", powers), _summed(order, "right", powers)))
+    factorials = _factorials(order, low)
+    return np.fmax(ends[0] * (1 - SLIP) / factorials - TINY, 0.0), ends[1] * (1 + SLIP) / factorials + TINY
+
+
+def _sinc(low: np.ndarray, high: np.ndarray, order: int) -> Bounds:
+    """Around the middle c, with half a width r: φ^(k)(c) ± (r|φ^(k+1)(c)| + r²/2(k + 3)); and ± 1/(k + 1)."""
+    c = low / 2 + high / 2
+    r = np.maximum(high - c, c - low) * (1 + SLIP) + TINY
+    powers = _powers(c)
+    at, slip = _summed(order + 1, "wave", powers), SLIP * np.exp(np.abs(c))
+    k = np.arange(order + 1.0).reshape(-1, *[1] * low.ndim)
+    off = (slip + r * (np.abs(at[1:]) + slip) + r * r / 2 / (k + 3)) * (1 + SLIP)
+    most, factorials = 1 / (k + 1), _factorials(order, low)
+    a, b = (np.fmax(at[:-1] - off, -most) / factorials, np.fmin(at[:-1] + off, most) / factorials)
+    return a - SLIP * np.abs(a) - TINY, b + SLIP * np.abs(b) + TINY
+
+
+MOMENTS: dict[str, Callable[[np.ndarray, np.ndarray, int], Bounds]] = {"exprel": _exprel, "sinc": _sinc}
+"""φ^(k)/k! on [low, high] for k = 0 … order, [k, …]; nan where nothing is known."""
