@@ -12,7 +12,7 @@ fewer variables that interact.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from typing import Any
@@ -31,6 +31,7 @@ from .tree import (
     Variable,
     children,
     postorder,
+    substituted,
     variables,
 )
 
@@ -89,11 +90,11 @@ def _compositions(term: Node, bounds: Bounds) -> list[Composition]:
     found = list[Composition]()
     for inner in _bottlenecks(term):
         if inner is not term and not isinstance(inner, Variable):
-            found.append(Composition(inner, substituted(term, inner, U)))
+            found.append(Composition(inner, _with(term, inner, U)))
         logarithms = _logarithms(inner, bounds)
         if logarithms is not None:
             factor, total = logarithms
-            found.append(Composition(total, substituted(term, inner, Product((factor, Call("exp", (U,)))))))
+            found.append(Composition(total, _with(term, inner, Product((factor, Call("exp", (U,)))))))
     return found
 
 
@@ -120,23 +121,9 @@ def _hides(term: Node, inner: Tree) -> bool:
     return True
 
 
-def substituted(term: Node, inner: Tree, by: Node) -> Node:
+def _with(term: Node, inner: Node, by: Node) -> Node:
     """The term with `by` in the place of the subtree `inner`."""
-    done: dict[int, Any] = {id(inner): by}
-    for tree in postorder((term,)):
-        if id(tree) in done:
-            continue
-        changes: dict[str, Any] = {}
-        for field in fields(tree):
-            value = getattr(tree, field.name)
-            if isinstance(value, tuple):
-                changes[field.name] = tuple(done[id(part)] for part in value)
-            elif id(value) in done:
-                changes[field.name] = done[id(value)]
-        rebuild: Any = replace
-        done[id(tree)] = rebuild(tree, **changes)
-    result: Node = done[id(term)]
-    return result
+    return substituted(term, lambda tree: by if tree is inner else None)
 
 
 def _sign(node: Node, bounds: Bounds) -> int:

@@ -1,7 +1,8 @@
 """The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
 
 Groups with one head, memory tokens above all, are proved without their denominator, in up to ten coordinates: `rational`
-says how (with `cleared`, `degrees`, `bernstein`). The rest is about groups with several heads, and domains with a condition.
+says how (with `cleared`, `degrees`, `bernstein`). The rest is about groups with several heads, domains with a condition, and
+groups of up to four coordinates where f has infinite slopes.
 
 On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
 parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
@@ -33,6 +34,7 @@ from ...layer.arithmetic import FLOAT64
 from ...layer.assemble import Frame
 from ...layer.form import Form
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
+from ...target.singular import places_of
 from ...target.target import Target
 from ..boxes import Covering, bound_of_sum
 from ..certificate import Evidence
@@ -132,13 +134,19 @@ def _prove(
 def _cover(
     summand: Summand, goal: float, wanted: float, budget: Budget, report: Callable[[float], None]
 ) -> Cover | RationalCover:
-    """A cover by rational Bernstein forms if there is one head and no condition, else by interpolation of T − f."""
+    """A cover by rational Bernstein forms if there is one head, no condition and no singular place, else by interpolation."""
     head = OneHead.of(summand) if summand.target.domain.within is None else None
-    if head is None:
+    if head is None or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
         return cover(summand, goal, budget, report)
     found = RationalCover(summand, head, goal, wanted)
     found.start(budget, report)
     return found
+
+
+def _is_steep(summand: Summand) -> bool:
+    """Whether f has infinite slopes on the box: only interpolation knows how to freeze what is singular (`frozen`)."""
+    lower, upper = (tuple(side.tolist()) for side in summand.sides)
+    return bool(places_of(summand.formula, lower, upper))
 
 
 def _covering(
