@@ -28,9 +28,15 @@ from onelayer.proof.claim import Claim
 
 SEEDS = st.integers(0, 10**6)
 FORMULAS = {
-    1: ["sin(3*x1)", "log(2 + x1)", "1/(1 + x1**2)"],
-    2: ["sin(x1*x2)", "exp(x1)/(2 + x2)", "x1**2*x2; tanh(x1 - x2)"],
-    3: ["x1*x2*x3", "x1*tanh(x2/(2 + x3))"],
+    1: ["sin(3*x1)", "log(2 + x1)", "1/(1 + x1**2)", "exprel(x1) + log1p(x1/2)"],
+    2: [
+        "sin(x1*x2)",
+        "exp(x1)/(2 + x2)",
+        "x1**2*x2; tanh(x1 - x2)",
+        "softplus(x1)*sinc(3*x1*x2)",
+        "cbrt(x1 + 2)*atan2(x2, x1 + 2)",
+    ],
+    3: ["x1*x2*x3", "x1*tanh(x2/(2 + x3))", "x1*x2*x3/(exp(x1*x2) - 1)"],
     5: ["x1*x2*x3/(2 + x4)*x5", "x1*cos(x2*x3) - sqrt(3 + x4*x5)"],
 }
 
@@ -214,6 +220,7 @@ def test_the_hunt_can_fail():
 MANY_VARIABLES = [
     ("x1*x2*x3*log(x5/x4)", [(1, 5)] * 5),
     ("x1*(1 + x5*x6*cos(x4)/(x2*x3))", [(1, 3)] * 6),
+    ("x1*x2**3/(exp(x1*x2/(x3*x4)) - 1)/x5", [(1, 2)] * 5),
 ]
 
 
