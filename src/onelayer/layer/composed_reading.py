@@ -2,7 +2,7 @@
 
 Every hidden unit must read one coordinate of the stream, as it is: relu(z_k + b). With the network replaced by one that passes
 these coordinates through, the model is an ordinary one, whose reading is that of the inner functions A. All other numbers are
-the stored floats: T = bias + Σ_i values_i·relu(A_lane(i) + offset_i), up to the rounding that `NetworkRounding` bounds.
+the stored floats: T = bias + Σ_i values_i·relu(A_lane(i) + offset_i), up to the rounding that `OuterNetwork.rounding` bounds.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from .assemble.frame import write_identity
 
 
 @dataclass(frozen=True)
-class Network:
+class OuterNetwork:
     """T as a function of the lanes: bias_o + Σ_i values_io·relu(a_lane(i) + offset_i)."""
 
     lanes: np.ndarray  # [relu]
@@ -40,7 +40,7 @@ class Network:
         return float((terms / (1 - terms) * sizes + 8 * len(self.lanes) * a.smallest) * UP_MANY)
 
 
-def network_of(model: SingleLayerTransformer) -> tuple[SingleLayerTransformer, Network] | None:
+def network_of(model: SingleLayerTransformer) -> tuple[SingleLayerTransformer, OuterNetwork] | None:
     """(the inner model, whose outputs are the lanes; what the network makes of them); None for models of another form."""
     c = model.config
     plain = c.norm == "none" and c.activation == "relu" and not c.residual and not c.dropout and c.readout != "mean"
@@ -55,7 +55,7 @@ def network_of(model: SingleLayerTransformer) -> tuple[SingleLayerTransformer, N
     if not (straight and passed and all(np.isfinite(t).all() for t in w.values())):
         return None
     coordinates, lanes = np.unique(used.argmax(axis=0), return_inverse=True)
-    network = Network(lanes.ravel(), w["b_1"], w["W_2"][:, : c.features_out], w["b_R"])
+    network = OuterNetwork(lanes.ravel(), w["b_1"], w["W_2"][:, : c.features_out], w["b_R"])
     return _passing(model, coordinates.tolist()), network
 
 

@@ -19,7 +19,7 @@ from ..polished.layer import polished
 from ..polished.refine import refined
 from ..polished.why_not import explain_failure
 from ..request import Certify, Found, Request
-from .layer import Lane, composed_layer, lanes_of
+from .layer import PlannedLane, composed_layer, lanes_of
 
 AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
 LEAST_SECONDS = 1.0  # for it
@@ -57,7 +57,7 @@ def _interacting(request: Request) -> int:
     return max(map(len, components(links_of(request.target.formula))), default=0)
 
 
-def _composed(request: Request, lanes: list[Lane], certify: Certify) -> Found | None:
+def _composed(request: Request, lanes: list[PlannedLane], certify: Certify) -> Found | None:
     """The composed layer with its certificate."""
     layer = composed_layer(request, lanes)
     if layer is None:
@@ -66,7 +66,7 @@ def _composed(request: Request, lanes: list[Lane], certify: Certify) -> Found | 
     return Found(layer, request.frame, certificate, notes=_story(request, lanes))
 
 
-def _story(request: Request, lanes: list[Lane]) -> tuple[str, ...]:
+def _story(request: Request, lanes: list[PlannedLane]) -> tuple[str, ...]:
     """What attention computes, and what the network makes of it."""
     assert request.target.formula is not None
     names, told = request.target.formula.names, list[str]()

@@ -35,7 +35,7 @@ BELOW = 4.0  # times the error of a lane: how far below its values the first kno
 
 
 @dataclass(frozen=True)
-class Lane:
+class PlannedLane:
     """A lane: its term in one output, the polyline of its outer function, and the error it may have."""
 
     output: int
@@ -57,7 +57,7 @@ class Lane:
         return np.r_[self.start, knots[1:-1]], np.r_[slopes[0], np.diff(slopes)], below
 
 
-def composed_layer(request: Request, lanes: list[Lane]) -> ComposedLayer | None:
+def composed_layer(request: Request, lanes: list[PlannedLane]) -> ComposedLayer | None:
     """The layer with these lanes, or None if one of them is not fitted in time."""
     alone = all(lane.term.interacting <= 1 for lane in lanes)
     parts = list[Layer]()
@@ -88,7 +88,7 @@ def composed_layer(request: Request, lanes: list[Lane]) -> ComposedLayer | None:
     )
 
 
-def _constants(request: Request, lanes: list[Lane]) -> Tensor:
+def _constants(request: Request, lanes: list[PlannedLane]) -> Tensor:
     """What the terms without variables add to every output that has no plain lane."""
     target = request.target
     assert target.formula is not None
@@ -101,14 +101,14 @@ def _constants(request: Request, lanes: list[Lane]) -> Tensor:
     return bias
 
 
-def lanes_of(request: Request) -> list[Lane] | None:
+def lanes_of(request: Request) -> list[PlannedLane] | None:
     """The lanes of all outputs; None where there is no composition, or where one would not help."""
     target = request.target
     if target.formula is None or target.domain.within or target.margin or request.layout != "token":
         return None
     if request.units is not None or request.construction != "auto":
         return None
-    found, composed = list[Lane](), False
+    found, composed = list[PlannedLane](), False
     for output, tree in enumerate(target.formula.outputs):
         own = _lanes_of_output(request, output, additive_terms(tree))
         if own is None:
@@ -118,7 +118,7 @@ def lanes_of(request: Request) -> list[Lane] | None:
     return found if composed else None
 
 
-def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tuple[list[Lane], bool] | None:
+def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tuple[list[PlannedLane], bool] | None:
     """The lanes of an output, and whether one of them is composed."""
     target, bounds = request.target, bounds_on(request.target)
     chosen, rest = list[Composition](), list[Node]()
@@ -132,7 +132,7 @@ def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tu
         return None
     whole = (1 - FLOAT32_SHARE * request.single) * request.fit_tolerance
     share = whole / max(len(chosen) + bool(beside), 1)
-    lanes = list[Lane]()
+    lanes = list[PlannedLane]()
     for composition in chosen:
         lane = _composed_lane(target, output, composition, share)
         if lane is None:
@@ -142,11 +142,11 @@ def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tu
         low, high = range_of(target.inner(sum_of(rest)).formula, target.domain)  # type: ignore[arg-type]
         ends = np.array([low, high if high > low else low + 1.0])
         tolerance = share if beside else AFFINE_SHARE * share
-        lanes.append(Lane(output, Composition(sum_of(rest), U), Polyline(ends, ends, 0.0), tolerance))
+        lanes.append(PlannedLane(output, Composition(sum_of(rest), U), Polyline(ends, ends, 0.0), tolerance))
     return lanes, bool(chosen)
 
 
-def _composed_lane(target: Target, output: int, term: Composition, share: float) -> Lane | None:
+def _composed_lane(target: Target, output: int, term: Composition, share: float) -> PlannedLane | None:
     """The lane of a composed term, within this share of the tolerance."""
     low, high = range_of(target.inner(term.inner).formula, target.domain)  # type: ignore[arg-type]
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
@@ -161,7 +161,7 @@ def _composed_lane(target: Target, output: int, term: Composition, share: float)
     curve = None if seen is None else fitted(*seen, CURVE_SHARE * share, MOST_PIECES)
     if curve is None or not curve.steepest > 0:
         return None
-    return Lane(output, term, curve, LANE_SHARE * share / curve.steepest)
+    return PlannedLane(output, term, curve, LANE_SHARE * share / curve.steepest)
 
 
 def placed(layer: Layer, column: int, columns: int) -> Layer:

@@ -14,7 +14,7 @@ from ...formula.composition import Composition, Way, ways
 from ...formula.composition import U as OUTER
 from ...formula.rewriting import sum_of
 from ...formula.tree import Node, variables
-from ...layer.composed_reading import Network
+from ...layer.composed_reading import OuterNetwork
 from ...layer.reading import Reading
 from ...target.points import uniform_points
 from ...target.ranges import bounds_on
@@ -35,7 +35,7 @@ class Lane:
     apart: float
 
 
-def matched(reading: Reading, network: Network, target: Target) -> list[Lane] | None:
+def matched(reading: Reading, network: OuterNetwork, target: Target) -> list[Lane] | None:
     """The lanes with the terms of the formula that they stand for; None if some term or lane is left over."""
     if target.formula is None or target.domain.within is not None or target.margin:
         return None

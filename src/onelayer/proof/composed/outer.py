@@ -13,7 +13,7 @@ from ...formula import Formula, evaluate
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra
 from ...formula.taylor.series import Space
 from ...formula.tree import Node
-from ...layer.composed_reading import Network
+from ...layer.composed_reading import OuterNetwork
 from .lanes import Lane
 
 ROUNDS, MOST_INTERVALS = 60, 200_000
@@ -29,7 +29,7 @@ class Curve:
     off: float = 0.0
 
     @staticmethod
-    def of(network: Network, lane: Lane) -> "Curve":
+    def of(network: OuterNetwork, lane: Lane) -> "Curve":
         own = (network.lanes == lane.index) & (network.values[:, lane.output] != 0)
         knots, values = lane.shift - network.offsets[own], network.values[own, lane.output]
         order = np.argsort(knots, kind="stable")

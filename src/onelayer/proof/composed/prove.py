@@ -17,7 +17,7 @@ import torch
 from ...common.budget import Budget
 from ...common.outward import UP, UP_FEW, U
 from ...formula import Formula, enclose, to_text
-from ...layer.composed_reading import Network
+from ...layer.composed_reading import OuterNetwork
 from ...layer.form import Block, Form
 from ...layer.reading import Reading
 from ...layer.rounding.deployed import Deployment
@@ -29,7 +29,7 @@ from .lanes import Lane, matched
 from .outer import Curve, outer_range
 
 
-def prove(reading: Reading, network: Network, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
+def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
     """The proof, or None if the lanes of the model are not inner functions of the formula."""
     target = claim.target
     lanes = matched(reading, network, target)
