@@ -125,8 +125,8 @@ def test_points_of_a_failed_proof_go_back_into_the_samples():
     assert len(search.pool) > before
     assert search.goal < goal
     inside = search.extra[0] + 0.5
-    assert (inside >= torch.tensor([0.2, 0.3]) - 1e-12).all()
-    assert (inside <= torch.tensor([0.4, 0.5]) + 1e-12).all()
+    assert (inside >= torch.tensor([0.2, 0.3], dtype=torch.float64) - 1e-12).all()
+    assert (inside <= torch.tensor([0.4, 0.5], dtype=torch.float64) + 1e-12).all()
     assert found.observed <= search.goal
 
 

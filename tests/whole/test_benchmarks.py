@@ -133,7 +133,7 @@ def test_ratios_and_better_peers_are_said():
     assert result.ratio("descent") == "–"
     ours = result.observed
     rows = [PeerResult(peer.name, 1, ours * (i + 1) / 2, 0.0, "") for i, peer in enumerate(PEERS)]
-    result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows, 90.0)
+    result = size.Result(result.entry, result.goal, result.approx, ours, 1.0, result.counts, rows, (100, ours), 90.0)
     assert result.ratio("descent") == "0.5"
     assert result.ratio("Levenberg–Marquardt") == "2.5"
     cells = size.peer_cells(result)

@@ -122,4 +122,4 @@ def _sigma(layer: MemoryLayer) -> float:
     """A power of two that masks the data token in every group, and is at least twice every bias."""
     lowest = min(_surely(layer, g) for g in range(layer.memory.groups))
     least = max(MASKED + layer.dimension * EDGE**2 - lowest, 2 * float(layer.memory.biases.abs().max()))
-    return 2.0 ** math.ceil(math.log2(least))
+    return 2.0 ** math.ceil(math.log2(least)) if math.isfinite(least) else least
