@@ -1033,8 +1033,9 @@ class Difference:
                 self.add([scale if p == o else arb(0) for p in self.outs], branches)
         for scales, line in layer.hinges:
             self.add(balls(scales), [zeros, balls(line)])
-        for head in (head for head in layer.heads.values() if head.columns):
-            self.add_head(layer, head, bound, reading)
+        for head in layer.heads.values():
+            if any(k > 0 for _, gain, cost in head.columns.values() for k in (*gain, *cost)):
+                self.add_head(layer, head, bound, reading)
         self.terms = [s.terms for s in sums]
         for scales, hats in self.known:
             lines, reach = list[Node](), reduce(arb.max, [size(h, box) for h in hats])
@@ -1825,7 +1826,7 @@ def highest(node: Node, box: Box, close: float, tick: Callable[[Box], None]) -> 
             end, points = enclosed(node, some)[1], (*zip(*some, strict=True), [a / 2 + b / 2 for a, b in some])
             heapq.heappush(heap, (-up(end), n, id(some), some, end))
             best = max(best, *(-up(-value(node, balls(x))) for x in points))
-        if not axes or -heap[0][0] - best <= close or n == HALVINGS:
+        if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == HALVINGS:
             return reduce(arb.max, [end for *_, end in heap])
         _, _, _, some, _ = heapq.heappop(heap)
         todo = halved(some, widest(some, box, axes))
@@ -1917,14 +1918,10 @@ class Composed:
 
 def stream(layer: Dense, m: int, box: Box, u: Any) -> Layer:
     """The layer whose only output is the coordinate m of the stream behind the attention."""
-    c, w, d_v, many = layer.c, layer.w, layer.c["d_v"], range(layer.c["d_model"])
-    heads = [h for h in range(c["heads"]) if any(row[m] for row in w["W_O"][h * d_v : (h + 1) * d_v])]
-    need(heads, "a coordinate of the stream is constant", UNCHECKED)
-    own = {k: [w[k][h] for h in heads] for k in w if k[:2] in ("W_", "b_") and k[2] in "QKV"}
-    own |= {"W_O": [row for h in heads for row in w["W_O"][h * d_v : (h + 1) * d_v]]}
-    own |= {"W_1": [[1.0, -1.0] if k == m else [0.0, 0.0] for k in many], "b_1": [0.0, 0.0], "b_2": [0.0 for _ in many]}
+    c, w, many = layer.c, layer.w, range(layer.c["d_model"])
+    own = {"W_1": [[1.0, -1.0] if k == m else [0.0, 0.0] for k in many], "b_1": [0.0, 0.0], "b_2": [0.0 for _ in many]}
     own |= {"W_2": [[s * (k == m) for k in many] for s in (1.0, -1.0)], "W_R": [[float(k == m)] for k in many]}
-    sizes = {"heads": len(heads), "features_out": 1, "ffn_width": 2}
+    sizes = {"features_out": 1, "ffn_width": 2}
     return Layer(c | sizes, w | own | {"b_R": [0.0]}, layer.places, box, u)
 
 
