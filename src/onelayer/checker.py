@@ -1424,7 +1424,7 @@ class Dense:
     """
 
     def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], u: Any) -> None:
-        self.c, self.w, self.places, self.u = c, w, places, arb(u)
+        self.c, self.w, self.places, self.unit, self.u = c, w, places, u, arb(u)
         single = u > fmpq(1, 2**30)
         self.smallest, self.room = arb(2) ** (-126 if single else -1022), arb(2) ** (120 if single else 1000)
         flat = {k: [sum((head[m] for head in w[f"W_{k}"]), ()) for m in range(c["d_model"])] for k in "QKV"}
@@ -1688,13 +1688,7 @@ def joined(stages: list[Stage]) -> Stage:
 
 Form = dict[tuple[tuple[Node, Any], ...], Any]  # Σ coefficient·Π atom^exponent, rationals
 UNIT: Form = {(): fmpq(1)}
-WRITTEN_OUT = (
-    "num",
-    "add",
-    "mul",
-    "pow",
-    "rpow",
-)  # atoms that are forms themselves: whole powers of them are multiplied out
+WRITTEN_OUT = re.findall(r"\w+", "num add mul pow rpow")  # atoms that are forms: whole powers are multiplied out
 
 
 def accumulated(parts: Iterable[tuple[Any, Form]]) -> Form:
@@ -1755,10 +1749,10 @@ def normal(node: Node) -> Form:
         return accumulated([(extra, UNIT)])
     if kind == "add":
         return accumulated((1, normal(a)) for a in operands)
-    if kind in ("mul", "div"):
-        return (
-            reduce(times, map(normal, operands)) if kind == "mul" else times(normal(operands[0]), inverse(operands[1]))
-        )
+    if kind == "mul":
+        return reduce(times, map(normal, operands))
+    if kind == "div":
+        return times(normal(operands[0]), inverse(operands[1]))
     if kind == "pow":
         return reduce(times, [inverse(operands[0]) if extra < 0 else normal(operands[0])] * abs(int(extra.p)), UNIT)
     if kind == "rpow":
@@ -1806,15 +1800,16 @@ def substituted(node: Any, by: Node) -> Node:
     return (node[0], tuple(substituted(a, by) for a in node[1]), inside)
 
 
+def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
+    """(low, high) from several pairs, all of which hold; NaN if none is finite."""
+    known = [pair for pair in ends if pair[0].is_finite() and pair[1].is_finite()] or [(arb.nan(), arb.nan())]
+    return reduce(arb.max, [low for low, _ in known]), reduce(arb.min, [high for _, high in known])
+
+
 def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
     """(low, high) of a formula on a box, by ends and by a Taylor model; NaN if it may have no value there."""
-    x = Sides(box)
-    (low, high), jets = interval(node, x), Jets(x, sorted(variables(node)))
-    least, most = jets.ends(jets.of(node))
-    if not (least.is_finite() and most.is_finite()):
-        return low, high
-    finite = low.is_finite() and high.is_finite()
-    return (low.max(least), high.min(most)) if finite else (least, most)
+    jets = Jets(Sides(box), sorted(variables(node)))
+    return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
 
 
 def highest(node: Node, box: Box, close: float, tick: Callable[[Box], None]) -> Any:
@@ -1841,11 +1836,9 @@ def range_of(node: Node, box: Box, close: float, tick: Callable[[Box], None]) ->
         for sign in (-1, 1) if part[1] else ():
             ends[sign > 0] += sign * highest(part if sign > 0 else minus(part), box, close / len(groups), tick)
     need(all(v.is_finite() for v in ends), "an inner function has no range that could be found", UNCHECKED)
-    low, high = float(ends[0].lower()), float(ends[1].upper())
-    return (
-        low if ends[0] >= low else math.nextafter(low, -INF),
-        high if ends[1] <= high else math.nextafter(high, INF),
-    )
+    low, high = float(ends[0].lower()), float(ends[1].upper())  # to nearest
+    low = low if ends[0] >= low else math.nextafter(low, -INF)
+    return low, high if ends[1] <= high else math.nextafter(high, INF)
 
 
 def defined(f: list[Node], box: Box, tick: Callable[[Box], None]) -> None:
@@ -1866,16 +1859,13 @@ class Outer:
     H is linear between knots. There H(u) − h(u) is bounded by Taylor models or by ends, |H(a) − H(u)| by δ·(largest slope).
     """
 
-    def __init__(self, n: int, o: int, h: Node, units: list[tuple[Any, Any]], delta: Any) -> None:
-        self.axes, self.o, self.h, self.delta = [n], o, h, delta
+    def __init__(self, n: int, spans: Box, outs: int, lane: tuple[int, Node, list[tuple[Any, Any]], Any]) -> None:
+        self.axes, self.domain, self.box, self.outs = [n], Domain(spans, None, 0.0), [spans[n]], outs
+        self.o, self.h, units, self.delta = lane
         self.knots, self.slopes, self.heights = [k for k, _ in units], [ZERO], [ZERO]
         for knot, worth in units:
             self.slopes.append(self.slopes[-1] + worth)
             self.heights.append(self.heights[-1] - worth * knot)
-
-    def on(self, spans: Box, outs: int) -> "Outer":
-        self.domain, self.box, self.lines = Domain(spans, None, 0.0), [spans[self.axes[0]]], range(outs)
-        return self
 
     def moved(self, a: Any, b: Any) -> Any:
         """δ·(largest slope) around an interval."""
@@ -1884,126 +1874,125 @@ class Outer:
 
     def piece(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) between a and b, where n knots are below."""
-        x, slope, height, more = Sides([(a, b)]), arb(self.slopes[n]), arb(self.heights[n]), self.moved(a, b)
-        jets, (low, high), ends = Jets(x, [0]), interval(self.h, x), corners([slope * arb(v) + height for v in (a, b)])
-        line = [slope * k for k in jets.variable(0)]
-        least, most = jets.ends(combined([line[0] + height, *line[1:]], -1, jets.of(self.h)))
-        plain = ends[0] - high, ends[1] - low
-        if not (least.is_finite() and most.is_finite() and plain[0].is_finite() and plain[1].is_finite()):
-            least, most = (least, most) if least.is_finite() and most.is_finite() else plain
-            plain = least, most
-        return least.max(plain[0]) - more, most.min(plain[1]) + more
+        jets, slope, height, more = (
+            Jets(Sides([(a, b)]), [0]),
+            arb(self.slopes[n]),
+            arb(self.heights[n]),
+            self.moved(a, b),
+        )
+        line = combined(jets.constant(height), slope, jets.variable(0))
+        (bottom, top), (low, high) = corners([slope * arb(v) + height for v in (a, b)]), interval(self.h, jets.x)
+        low, high = narrower((bottom - high, top - low), jets.ends(combined(line, -1, jets.of(self.h))))
+        return low - more, high + more
 
     def enclose(self, box: Box, effort: int) -> Leaf:
         a, b, m = *map(exact, box[0]), exact(box[0][0] / 2 + box[0][1] / 2)
         n, first, last = (bisect_right(self.knots, v) for v in (m, a, b))
-        cuts = [a, *self.knots[first:last], b]
-        ends = [self.piece(k, p, q) for k, (p, q) in enumerate(pairwise(cuts), first)]
-        at, more = arb(self.slopes[n] * m + self.heights[n]) - value(self.h, [arb(m)]), self.moved(m, m)
-        low, high, seen = [0.0 for _ in self.lines], [0.0 for _ in self.lines], [(0.0, 0.0) for _ in self.lines]
-        low[self.o], high[self.o] = -max(up(-v) for v, _ in ends), max(up(v) for _, v in ends)
-        seen[self.o] = up(at - more), -up(-at - more)
-        return Leaf(box, len(EFFORTS), 0, low, high, seen)
+        ends = [self.piece(k, *pair) for k, pair in enumerate(pairwise([a, *self.knots[first:last], b]), first)]
+        here, more = arb(self.slopes[n] * m + self.heights[n]) - value(self.h, [arb(m)]), self.moved(m, m)
+        leaf = Leaf(box, len(EFFORTS), 0, [0.0] * self.outs, [0.0] * self.outs, [(0.0, 0.0)] * self.outs)
+        leaf.low[self.o], leaf.high[self.o] = -max(up(-v) for v, _ in ends), max(up(v) for _, v in ends)
+        leaf.seen[self.o] = up(here - more), -up(-here - more)
+        return leaf
 
 
-@dataclass
-class Composed:
+class Composed(NamedTuple):
     """T − f = Σ `Outer` + something between low and high, and the rounding of the network, per output."""
 
-    lines: Sequence[Any]
+    lines: list[Node]
     low: list[Any]
     high: list[Any]
     rounding: list[Any]
 
 
-def stream(layer: Dense, m: int, box: Box, u: Any) -> Layer:
+def stream(layer: Dense, m: int, box: Box) -> Layer:
     """The layer whose only output is the coordinate m of the stream behind the attention."""
     c, w, many = layer.c, layer.w, range(layer.c["d_model"])
     own = {"W_1": [[1.0, -1.0] if k == m else [0.0, 0.0] for k in many], "b_1": [0.0, 0.0], "b_2": [0.0 for _ in many]}
     own |= {"W_2": [[s * (k == m) for k in many] for s in (1.0, -1.0)], "W_R": [[float(k == m)] for k in many]}
     sizes = {"features_out": 1, "ffn_width": 2}
-    return Layer(c | sizes, w | own | {"b_R": [0.0]}, layer.places, box, u)
+    return Layer(c | sizes, w | own | {"b_R": [0.0]}, layer.places, box, layer.unit)
 
 
 def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node, Node, float, float]]:
-    """(output, g, h, shift, δ) of every lane: what the certificate says about them is to be proved."""
+    """(output, g, h, shift, δ) of every lane, as the certificate says: all of it is to be proved."""
     found = list[tuple[int, Node, Node, float, float]]()
     for hint in hints if isinstance(hints, list) else [None]:
-        need(isinstance(hint, dict), "the lanes are malformed")
-        o, shift = hint.get("output"), hint.get("shift")
-        need(type(o) is int and 0 <= o < outs and type(shift) in (int, float), "a lane is malformed")
-        g, h = Reader(names, hint.get("inner")).node(), Reader(["u"], hint.get("outer")).node()
-        found.append((o, g, h, float(shift), read_number(hint, "bound")))
+        about: dict[str, Any] = hint if isinstance(hint, dict) else {}
+        o, shift = (about.get(k) for k in ("output", "shift"))
+        need(type(o) is int and 0 <= o < outs and type(shift) in (int, float), "a lane is malformed", UNCHECKED)
+        g, h = Reader(names, about.get("inner")).node(), Reader(["u"], about.get("outer")).node()
+        found.append((o, g, h, float(shift), read_number(about, "bound")))
     return found
 
 
 def composed(
-    layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: float, tick: Callable[[Box], None], u: Any
+    layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: float, tick: Callable[[Box], None]
 ) -> float:
     """A proved bound on |T − f| for T = bias + Σ_j worth_j·relu(z_(k_j) + b_j) and f = constant + Σ_lanes h(g).
 
-    A coordinate z of the stream is within δ of g − shift, rounding included. The network rounds every summand when b_j is
-    added, and then once for every other summand, at most.
+    A coordinate z of the stream is within δ of g − shift, rounding included. The network rounds a summand when b_j is added,
+    when it is multiplied, and once for every other summand, at most. `Layer` has seen to it that nothing overflows.
     """
-    c, w, box, F = layer.c, layer.w, domain.box, range(layer.c["ffn_width"])
+    c, w, box, F, M = layer.c, layer.w, domain.box, range(layer.c["ffn_width"]), range(layer.c["d_model"])
     plain = c["activation"] == "relu" and c["readout"] != "mean" and not c["residual"] and len(layer.places) == 1
     need(plain and domain.where is None and not domain.margin, "the layer is not composed", UNCHECKED)
-    reads = [[k for k, row in enumerate(w["W_1"]) if row[j]] for j in F]
+    reads = [[k for k in M if w["W_1"][k][j]] for j in F]
     straight = all(len(row) == 1 and w["W_1"][row[0]][j] == 1 for j, row in enumerate(reads))
     need(straight, "a unit of the network does not read one coordinate as it is", UNCHECKED)
     with ctx.workprec(WORKING):
         defined(f, box, tick)
-        fixed = [
-            difference_of(node, [substituted(h, g) for p, g, h, *_ in lanes if p == o]) for o, node in enumerate(f)
-        ]
-    worth, read, more = (
-        matrix(w["W_2"]) * matrix(w["W_R"]),
-        absolute(matrix(w["W_R"])),
-        matrix([w["b_2"]]) * matrix(w["W_R"]),
-    )
-    heavy, beside = absolute(matrix(w["W_2"])) * read, absolute(matrix([w["b_2"]])) * read
+        whole = [[substituted(h, g) for p, g, h, *_ in lanes if p == o] for o in range(len(f))]
+        fixed = list(map(difference_of, f, whole))
+    W_2, W_R, b_2, b_R, b_1 = *map(matrix, (w["W_2"], w["W_R"], [w["b_2"]], [w["b_R"]])), [exact(b) for b in w["b_1"]]
+    worth, bias, heavy = W_2 * W_R, b_2 * W_R + b_R, absolute(W_2) * absolute(W_R)
     left = [{reads[j][0] for j in F if heavy[j, o]} for o in range(len(f))]
-    parts, spans, found = (
-        list[Outer](),
-        list[tuple[float, float]](),
-        Composed(f, [], [], [arb(abs(exact(b))) for b in w["b_R"]]),
-    )
-    streams = {k: stream(layer, k, box, u) for k in set().union(*left)}
-    for o, g, h, shift, delta in lanes:
+    streams = {k: stream(layer, k, box) for k in set[int]().union(*left)}
+    sizes, spans, outer = absolute(b_2) * absolute(W_R) + absolute(b_R), list[tuple[float, float]](), list[Any]()
+    for o, g, h, shift, hinted in lanes:
         node: Node = ("add", (g, ("num", (), -exact(shift))), None)
-        far = {k: apart(streams[k], node, domain) for k in left[o]}
-        need(far, "there are more lanes than coordinates of the stream", UNCHECKED)
-        k = min(far, key=lambda k: far[k])
+        need(left[o], "there are more lanes than coordinates of the stream", UNCHECKED)
+        k = min(left[o], key=lambda k: apart(streams[k], node, domain))
         left[o].remove(k)
-        delta = bounded(streams[k], [node], domain, delta, tick)
+        delta = bounded(streams[k], [node], domain, hinted, tick)
         with ctx.workprec(WORKING):
             spans.append(range_of(g, box, delta / 16, tick))
-        own = [j for j in F if reads[j] == [k]]
-        units = sorted((exact(shift) - exact(w["b_1"][j]), worth[j, o]) for j in own)
-        parts.append(Outer(len(parts), o, h, units, exact(delta)))
-        top = exact(spans[-1][1]) - exact(shift) + exact(delta)
-        found.rounding[o] += arb(sum((heavy[j, o] * max(top + exact(w["b_1"][j]), ZERO) for j in own), ZERO))
+        top, own = exact(spans[-1][1]) - exact(shift) + exact(delta), [j for j in F if reads[j] == [k]]
+        sizes[0, o] += sum((heavy[j, o] * max(top + b_1[j], ZERO) for j in own), ZERO)
+        outer.append((o, h, sorted((exact(shift) - b_1[j], worth[j, o]) for j in own), exact(delta)))
     need(not any(left), "there are more coordinates of the stream than lanes", UNCHECKED)
     with ctx.workprec(WORKING):
-        many = max(additions([row[m] for row in w["W_2"]], bool(w["b_2"][m])) for m in range(c["d_model"]))
+        found, many = (
+            Composed(f, [], [], []),
+            max(additions([row[m] for row in w["W_2"]], bool(w["b_2"][m])) for m in M),
+        )
         for o, rest in enumerate(fixed):
             steps = 1 + many + additions([row[o] for row in w["W_R"]], bool(w["b_R"][o]))
             need(layer.u * steps < 1e-3, "there are too many summands for the rounding analysis", UNCHECKED)
-            lost = (
-                layer.smallest * (len(F) + 2) * (c["d_model"] + 2) * (1 + sum(read[m, o] for m in range(c["d_model"])))
-            )
-            found.rounding[o] = layer.charge(steps) * (found.rounding[o] + beside[0, o]) + lost
-            ball = arb(more[0, o] + exact(w["b_R"][o])) - rest
-            found.low.append(ball.lower())
-            found.high.append(ball.upper())
-        return search([part.on(spans, len(f)) for part in parts], found, bound, tick)
+            lost = layer.smallest * (len(F) + len(M) + 2) * (1 + sum(abs(W_R[m, o]) for m in M))
+            found.rounding.append(layer.charge(steps) * sizes[0, o] + lost)
+            found.low.append((bias[0, o] - rest).lower())
+            found.high.append((bias[0, o] - rest).upper())
+        return search([Outer(n, spans, len(f), lane) for n, lane in enumerate(outer)], found, bound, tick)
+
+
+def some_points(box: Box, n: int) -> list[list[float]]:
+    return [[a + (b - a) * (k * math.sqrt(i + 2) % 1) for i, (a, b) in enumerate(box)] for k in range(n)]
 
 
 def apart(layer: Layer, node: Node, domain: Domain) -> float:
-    """How far a layer is seen from a formula at some points of the domain."""
+    """How far a layer is seen from a formula."""
     part = Part(Difference(layer, [node], domain.box, 1.0, 0), range(len(domain.box)), True, domain, 0.0)
-    points = [[a + (b - a) * ((n * (i + 1) * 0.618) % 1) for i, (a, b) in enumerate(domain.box)] for n in range(1, 9)]
-    return max(up(abs(part.at(balls(x))[0])) for x in points)
+    return max(up(abs(part.at(balls(x))[0])) for x in some_points(domain.box, 8))
+
+
+def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float, width: int) -> None:
+    """Refute the claim, if it fails at one of some points."""
+    for x in ([rounded(v, width) for v in x] for x in some_points(domain.box, 64)):
+        T, off = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
+        far = (abs(t[0] - value(node, balls(x))) - e > bound for t, e, node in zip(T, off, f, strict=True))
+        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps_of(f))
+        need(not (inside and any(far)), f"the error is above the claimed {bound!r}", box=[(v, v) for v in x])
 
 
 def halved(box: Box, axis: int) -> list[Box]:
@@ -2357,8 +2346,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         if relative is not None:
             with ctx.workprec(WORKING):
                 bounded_below(f, domain, relative[1], tick)
-        u = fmpq(1, 2 ** (53 if width == 8 else 24))
-        layer = read_layer(about, tensors, domain.box, len(f), u)
+        layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
         if witness is not None:
             found = refuted(layer, f, domain, witness, (tolerance, bound))
             need(
@@ -2371,9 +2359,12 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         if isinstance(layer, Dense) and hints is not None:
             try:
                 lanes = read_lanes(hints, target["names"], len(f))
-                return Verdict("VALID", said, None, composed(layer, f, domain, lanes, bound, tick, u))
+                return Verdict("VALID", said, None, composed(layer, f, domain, lanes, bound, tick))
             except Verdict as found:  # hints that are wrong refute nothing
-                raise replace(found, verdict=UNCHECKED, box=None) from None
+                with ctx.workprec(WORKING):
+                    seen_to_fail(layer, f, domain, bound, width)
+                why = found.reason if found.verdict == UNCHECKED else "the hinted composition does not prove it"
+                raise replace(found, verdict=UNCHECKED, reason=why, box=None) from None
         if isinstance(layer, Dense):
             need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             with ctx.workprec(WORKING):
