@@ -23,10 +23,11 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
+import compositions
 import hunting
 import statements
 
-CASES = {"layers": hunting.case, "networks": hunting.network}
+CASES = {"layers": hunting.case, "networks": hunting.network, "compositions": compositions.composition}
 
 
 def main() -> int:
@@ -40,7 +41,7 @@ def main() -> int:
         "--cases",
         choices=[*sorted(CASES), "statements"],
         default="layers",
-        help="constructed layers, any Transformers, or what is said around their bounds",
+        help="constructed layers, composed ones, any Transformers, or what is said around their bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")

@@ -29,7 +29,7 @@ from .bisection import prove as bisect
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
-from .composed import prove as prove_composed
+from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import observe
 from .witness import witness

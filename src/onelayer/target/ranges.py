@@ -3,12 +3,15 @@
 import numpy as np
 
 from ..common.outward import U
-from ..formula import Formula, evaluate
+from ..formula import Formula, enclose, evaluate, interval
 from ..formula.additive import components, links_of, parts_of
+from ..formula.composition import Bounds
 from ..formula.taylor.formula import Enclosed, TaylorAlgebra
 from ..formula.taylor.series import Space
+from ..formula.tree import Node
 from .domain import Domain
 from .points import uniform_points
+from .target import Target
 
 SEEN_AT = 2000  # points
 CLOSE = 1e-10  # share of the range seen: boxes that reach no further beyond it are not halved
@@ -70,3 +73,19 @@ def _halved(lower: np.ndarray, upper: np.ndarray, axis: np.ndarray) -> tuple[np.
     first, second = upper.copy(), lower.copy()
     first[rows, axis] = second[rows, axis] = middle
     return np.concatenate([lower, second]), np.concatenate([first, upper])
+
+
+def bounds_on(target: Target) -> Bounds:
+    """Proved bounds of functions of the formula's variables on the target's box."""
+    assert target.formula is not None
+    names = target.formula.names
+    sides = [interval(a, b) for a, b in zip(target.domain.lower, target.domain.upper, strict=True)]
+
+    def bounds(node: Node) -> tuple[float, float]:
+        formula = Formula("", names, (node,))
+        ball = enclose(formula, sides)[0]
+        if ball.is_finite() and (ball.lower() > 0 or ball.upper() < 0):
+            return ball.lower(), ball.upper()
+        return range_of(formula, target.domain)
+
+    return bounds

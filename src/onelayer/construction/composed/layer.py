@@ -21,8 +21,7 @@ from ...formula.rewriting import sum_of
 from ...formula.tree import Node, variables
 from ...layer.composed import ComposedLayer
 from ...layer.layer import Layer, added
-from ...proof.composed import bounds_on
-from ...target.ranges import range_of
+from ...target.ranges import bounds_on, range_of
 from ...target.target import Target
 from ..polished.layer import AFFINE_SHARE, polished
 from ..request import FLOAT32_SHARE, Request
@@ -81,7 +80,7 @@ def composed_layer(request: Request, lanes: list[Lane]) -> ComposedLayer | None:
         bias[lane.output] += constant
         values.append(pad(torch.from_numpy(factors)[:, None], (lane.output, request.target.outputs - 1 - lane.output)))
     return ComposedLayer(
-        inner=reduce(added, parts),  # type: ignore[type-var]
+        inner=reduce(_added, parts),
         lanes=torch.cat([torch.full((len(knots),), k) for k, (knots, _, _) in enumerate(relus)]),
         knots=torch.from_numpy(np.concatenate([knots for knots, _, _ in relus])),
         values=torch.cat(values),
@@ -134,8 +133,8 @@ def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tu
     whole = (1 - FLOAT32_SHARE * request.single) * request.fit_tolerance
     share = whole / max(len(chosen) + bool(beside), 1)
     lanes = list[Lane]()
-    for term in chosen:
-        lane = _composed_lane(target, output, term, share)
+    for composition in chosen:
+        lane = _composed_lane(target, output, composition, share)
         if lane is None:
             return None
         lanes.append(lane)
@@ -172,4 +171,10 @@ def placed(layer: Layer, column: int, columns: int) -> Layer:
         value = getattr(layer, name)
         return pad(value, (column, columns - 1 - column)) if isinstance(value, Tensor) else value
 
-    return type(layer)(**{field.name: wider(field.name) for field in fields(layer)})  # type: ignore[return-value]
+    return type(layer)(**{field.name: wider(field.name) for field in fields(layer)})
+
+
+def _added(a: Layer, b: Layer) -> Layer:
+    both: Any = added
+    found: Layer = both(a, b)
+    return found

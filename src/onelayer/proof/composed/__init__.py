@@ -1,0 +1,1 @@
+"""Proofs about composed layers, lane by lane."""

@@ -1,0 +1,118 @@
+"""Outer functions: how far a polyline H, read from the network, is from a function h of one variable.
+
+For u in an interval and |a − u| ≤ δ: H(a) − h(u) lies in the range of H − h, by Taylor models on pieces of H, widened by
+δ·(steepest slope of H nearby). Intervals are halved where that is much more than what is seen at their middles.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...common.outward import UP, UP_FEW, U
+from ...formula import Formula, evaluate
+from ...formula.taylor.formula import Enclosed, TaylorAlgebra
+from ...formula.taylor.series import Space
+from ...formula.tree import Node
+from ...layer.composed_reading import Network
+from .lanes import Lane
+
+ROUNDS, MOST_INTERVALS = 60, 200_000
+CLOSE = 0.005  # relative excess over what was seen that is not worth halving for
+
+
+@dataclass(frozen=True)
+class Curve:
+    """H(u) = Σ_i values_i·relu(u − knots_i), knots in increasing order; `off` is what their rounding changes at most."""
+
+    knots: np.ndarray
+    values: np.ndarray
+    off: float = 0.0
+
+    @staticmethod
+    def of(network: Network, lane: Lane) -> "Curve":
+        own = (network.lanes == lane.index) & (network.values[:, lane.output] != 0)
+        knots, values = lane.shift - network.offsets[own], network.values[own, lane.output]
+        order = np.argsort(knots, kind="stable")
+        return Curve(knots[order], values[order], float((np.abs(values) * np.abs(knots)).sum()) * U * UP_FEW)
+
+    def line(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(value at u, slope, and bounds on the rounding of both) of the piece to the right of u."""
+        count = np.searchsorted(self.knots, u, side="right")
+        running = np.concatenate([[0.0], np.cumsum(self.values)])
+        sizes = np.concatenate([[0.0], np.cumsum(np.abs(self.values))]) * UP
+        off = (len(self.knots) + 4) * U
+        value, size = np.zeros_like(u), np.zeros_like(u)
+        for start in range(0, len(u), 4096):
+            some = slice(start, start + 4096)
+            reach = np.maximum(u[some, None] - self.knots, 0.0)
+            value[some], size[some] = reach @ self.values, reach @ np.abs(self.values)
+        return value, running[count], off * size * UP, off * sizes[count]
+
+    def steepest(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The largest |slope| on [low, high]."""
+        slopes = np.abs(np.concatenate([[0.0], np.cumsum(self.values)]))
+        slopes = slopes + (len(self.knots) + 4) * U * np.concatenate([[0.0], np.cumsum(np.abs(self.values))])
+        first = np.searchsorted(self.knots, low, side="left")
+        last = np.searchsorted(self.knots, high, side="right")
+        table = [slopes]  # maxima over 1, 2, 4, … pieces
+        while len(table[-1]) > 1 and 2 ** len(table) <= len(slopes):
+            step = 2 ** (len(table) - 1)
+            table.append(np.maximum(table[-1][:-step], table[-1][step:]))
+        level = np.floor(np.log2(last - first + 1)).astype(int)
+        found = np.zeros(len(low))
+        for k in np.unique(level).tolist():
+            own = level == k
+            found[own] = np.maximum(table[k][first[own]], table[k][last[own] + 1 - 2**k])
+        return found * UP_FEW
+
+
+def outer_range(curve: Curve, outer: Node, span: tuple[float, float], delta: float) -> tuple[float, float]:
+    """Bounds on H(a) − h(u) for u in the span and |a − u| ≤ δ."""
+    formula = Formula("", ("u",), (outer,))
+    inside = curve.knots[(curve.knots > span[0]) & (curve.knots < span[1])]
+    cuts = np.unique(np.concatenate([[span[0]], inside, [span[1]]]))
+    lower, upper = cuts[:-1], cuts[1:]
+    if not len(lower):
+        lower = upper = np.array([span[0]])
+    low, high, examined = np.inf, -np.inf, 0
+    for turn in range(ROUNDS):
+        bottom, top, seen = _ranges(curve, formula, lower, upper, delta)
+        examined += len(lower)
+        least, most = min(low, float(seen.min())), max(high, float(seen.max()))
+        slack = CLOSE * max(most - least, 0.0)
+        wide = (bottom < least - slack) | (top > most + slack)
+        wide &= (upper - lower) > 4 * np.spacing(np.maximum(np.abs(lower), np.abs(upper)))
+        if turn == ROUNDS - 1 or examined + 2 * int(wide.sum()) > MOST_INTERVALS:
+            wide[:] = False
+        low = min(low, float(bottom[~wide].min(initial=np.inf)))
+        high = max(high, float(top[~wide].max(initial=-np.inf)))
+        if not wide.any():
+            break
+        middle = (lower[wide] + upper[wide]) / 2
+        lower, upper = np.concatenate([lower[wide], middle]), np.concatenate([middle, upper[wide]])
+    off = 2 * curve.off * UP_FEW
+    return low - off - U * abs(low), high + off + U * abs(high)
+
+
+def _ranges(
+    curve: Curve, formula: Formula, lower: np.ndarray, upper: np.ndarray, delta: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(low, high) of H(a) − h(u) on intervals of u within one piece of H, and the same as seen at their middles."""
+    space = Space(lower[:, None], upper[:, None])
+    h: Enclosed = formula.tape.run(TaylorAlgebra(space))[0]
+    value, slope, value_off, slope_off = curve.line(lower)
+    line = space.variable(0) - space.constant(lower)
+    H = line.times(slope, slope_off) + space.constant(value, value_off)
+    bottom, top = (H - h.model).range()
+    H_low, H_high = H.range()
+    with np.errstate(all="ignore"):
+        bottom = np.fmax(bottom, H_low - h.high - 2 * U * (np.abs(H_low) + np.abs(h.high)))
+        top = np.fmin(top, H_high - h.low + 2 * U * (np.abs(H_high) + np.abs(h.low)))
+        left, right = np.nextafter(lower - delta * UP_FEW, -np.inf), np.nextafter(upper + delta * UP_FEW, np.inf)
+        moved = delta * curve.steepest(left, right) * UP_FEW
+        middle = (lower + upper) / 2
+        at = H.c[0] - np.asarray(evaluate(formula, middle[:, None]))[:, 0]
+        at = np.where(np.isfinite(at), at, 0.0)
+        bottom, top = bottom - moved - 2 * U * np.abs(bottom), top + moved + 2 * U * np.abs(top)
+    bottom, top = np.where(np.isnan(bottom), -np.inf, bottom), np.where(np.isnan(top), np.inf, top)
+    return bottom, top, np.concatenate([at - moved, at + moved])

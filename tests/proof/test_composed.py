@@ -1,0 +1,82 @@
+"""Composed layers: the bound is never below the error, and what is claimed of polylines holds."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from flint import arb
+
+import onelayer as ol
+from compositions import composition
+from hunting import engine, hunt
+from onelayer.formula import enclose, interval, parse
+from onelayer.layer.composed_reading import network_of
+from onelayer.layer.reading import form_of_model
+from onelayer.proof.composed.outer import Curve, outer_range
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_no_bound_is_below_the_error(dtype):
+    finds = list(hunt(engine("analytic", 20.0, dtype), (composition(seed) for seed in range(8)), dtype))
+    assert not [str(find.case) for find in finds if find.violated]
+    assert sum(math.isfinite(find.bound) for find in finds) >= 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_no_bound_is_below_the_error_in_many_layers(dtype):
+    finds = list(hunt(engine("analytic", 20.0, dtype), (composition(seed) for seed in range(100, 180)), dtype))
+    assert not [str(find.case) for find in finds if find.violated]
+    assert sum(math.isfinite(find.bound) for find in finds) >= 60
+
+
+OUTER = {"exp(u)": (-1.0, 2.0), "sqrt(u)": (0.0, 3.0), "asin(u)": (-0.5, 1.0), "sin(u)^2": (1.0, 9.0), "u": (-2.0, 5.0)}
+
+
+@pytest.mark.parametrize("text", OUTER)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_polyline_and_a_function(text, seed):
+    """H(a) − h(u) in balls, at random pairs and at the knots, lies in the range; and the range is not much wider."""
+    rng = np.random.default_rng(seed)
+    low, high = OUTER[text]
+    knots = np.sort(rng.uniform(low - 0.1, high, rng.integers(1, 12)))
+    curve = Curve(knots, rng.normal(size=len(knots)) * 10 ** rng.uniform(-2, 4))
+    delta = float(10 ** rng.uniform(-9, -1))
+    formula = parse(text, ("u",))
+    bottom, top = outer_range(curve, formula.outputs[0], (low, high), delta)
+    inside = np.clip(np.concatenate([rng.uniform(low, high, 300), knots, [low, high]]), low, high)
+    seen = []
+    for u in inside.tolist():
+        for a in (u, u + delta * float(rng.uniform(-1, 1)), u - delta, u + delta):
+            if abs(arb(a) - arb(u)) <= delta:
+                pairs = zip(curve.values.tolist(), knots.tolist(), strict=True)
+                H = sum((arb(v) * (arb(a) - arb(k)).max(arb(0)) for v, k in pairs), arb(0))
+                seen.append(H - enclose(formula, [interval(u, u)])[0].ball())
+    assert all(not value < arb(bottom) and not value > arb(top) for value in seen)
+    widest = max(float(v) for v in seen) - min(float(v) for v in seen)
+    steepest = np.abs(np.cumsum(curve.values)).max()
+    assert top - bottom <= 1.05 * widest + 4 * delta * steepest + 1e-9
+
+
+def test_a_layer_is_read_back():
+    built = ol.build("a*b/c", {"a": (1, 5), "b": (1, 5), "c": (1, 5)}, 0.2)
+    assert built.facts.construction == "composed" or built.certificate.verdict == "CERTIFIED"
+    layer = ol.build("sqrt((a - b)^2 + (c - d)^2)", "1:5", 0.05)
+    assert layer.facts.construction == "composed"
+    inner, network = network_of(layer.model)
+    assert form_of_model(inner) is not None
+    x = torch.rand(50, 1, 4, dtype=torch.float64) * 4 + 1
+    with torch.no_grad():
+        lanes = inner(x)[:, 0].numpy()
+        T = network.bias + np.maximum(lanes[:, network.lanes] + network.offsets, 0) @ network.values
+        np.testing.assert_allclose(T, layer.model(x)[:, 0].numpy(), atol=1e-10)
+
+
+def test_another_formula_is_not_matched():
+    """A layer of sqrt((a − b)² + (c − d)²) proves nothing about another function by its lanes."""
+    built = ol.build("sqrt((a - b)^2 + (c - d)^2)", "1:5", 0.05)
+    other = ol.certify(built.model, ol.Target("sqrt((a - b)^2 + (c + d)^2)", "1:5"), 0.05, seconds=5.0)
+    assert other.verdict != "CERTIFIED"
+    near = ol.certify(built.model, ol.Target("sqrt((a - b)^2 + 1.02*(c - d)^2)", "1:5"), 0.05, seconds=5.0)
+    assert near.observed <= near.bound
