@@ -1916,13 +1916,16 @@ def stream(layer: Dense, m: int, box: Box) -> Layer:
 
 def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node, Node, float, float]]:
     """(output, g, h, shift, δ) of every lane, as the certificate says: all of it is to be proved."""
-    found = list[tuple[int, Node, Node, float, float]]()
-    for hint in hints if isinstance(hints, list) else [None]:
-        about: dict[str, Any] = hint if isinstance(hint, dict) else {}
-        o, shift = (about.get(k) for k in ("output", "shift"))
+    found, listed = (
+        list[tuple[int, Node, Node, float, float]](),
+        list[Any](hints if isinstance(hints, list) else [None]),
+    )
+    for hint in listed:
+        need(isinstance(hint, dict), "a lane is malformed", UNCHECKED)
+        o, shift = hint.get("output"), hint.get("shift")
         need(type(o) is int and 0 <= o < outs and type(shift) in (int, float), "a lane is malformed", UNCHECKED)
-        g, h = Reader(names, about.get("inner")).node(), Reader(["u"], about.get("outer")).node()
-        found.append((o, g, h, float(shift), read_number(about, "bound")))
+        g, h = Reader(names, hint.get("inner")).node(), Reader(["u"], hint.get("outer")).node()
+        found.append((o, g, h, float(shift), read_number(hint, "bound")))
     return found
 
 
@@ -1962,10 +1965,7 @@ def composed(
         outer.append((o, h, sorted((exact(shift) - b_1[j], worth[j, o]) for j in own), exact(delta)))
     need(not any(left), "there are more coordinates of the stream than lanes", UNCHECKED)
     with ctx.workprec(WORKING):
-        found, many = (
-            Composed(f, [], [], []),
-            max(additions([row[m] for row in w["W_2"]], bool(w["b_2"][m])) for m in M),
-        )
+        many, found = max(additions([row[m] for row in w["W_2"]], bool(b_2[0, m])) for m in M), Composed(f, [], [], [])
         for o, rest in enumerate(fixed):
             steps = 1 + many + additions([row[o] for row in w["W_R"]], bool(w["b_R"][o]))
             need(layer.u * steps < 1e-3, "there are too many summands for the rounding analysis", UNCHECKED)
