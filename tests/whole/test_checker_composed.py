@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 
 import pytest
 
@@ -95,7 +96,14 @@ def formula(text):
     return {"target": lambda t: t | {"formula": text}}
 
 
+def loud(tensors):
+    """The same function, but 2^20 is added and subtracted on the way: in float32 that rounds away more than is claimed."""
+    tensors["b_2"][0] += 2.0**20
+    tensors["b_R"][0] -= 2.0**20
+
+
 FALSE = {
+    "rounding of the network": ("float32", {"weights": loud}),
     "bound below the truth": ("exp of logs", {"certificate": below}),
     "bound below the truth, root": ("square root at 0", {"certificate": below}),
     "bound below the truth, several": ("several terms", {"certificate": below}),
@@ -206,3 +214,33 @@ def test_different_formulas_are_not(left, right):
     with pytest.raises(checker.Verdict, match="not recognised") as found:
         difference(left, right)
     assert found.value.verdict == "NOT CHECKABLE"
+
+
+def random_text(rng, depth):
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice(["x", "y", "2", "0.5", "pi", "x", "y"])
+    a, b = random_text(rng, depth - 1), random_text(rng, depth - 1)
+    n = rng.choice(["2", "3", "0", "(-1)", "(-2)", "0.5", "(1/3)", "(-0.5)", "1.5"])
+    sums = [f"({a} + {b})", f"({a} - {b})", f"{a}*({b})", f"{a}/({b})", f"({a})**{n}", f"sqrt({a})", f"abs({a})"]
+    logs = [f"exp({a} + {b})", f"log({a})", f"exp(log({a}) + {b})", f"exp({b}*log({a}))", f"where({a} < {b}, {a}, {b})"]
+    return rng.choice(sums + logs)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_normal_form_has_the_value_of_the_formula(seed):
+    """Wherever the formula has a value, with zero slack; forms that are too large are refused."""
+    rng, compared = random.Random(seed), 0
+    points = [(0.7, 1.9), (-0.7, 1.3), (2.5, -0.4), (-1.1, -2.2), (1.0, 1.0), (0.0, 0.5)]
+    for _ in range(400):
+        node = checker.Reader(["x", "y"], random_text(rng, 4)).node()
+        try:
+            form = checker.canonical(checker.normal(node))
+        except checker.Verdict:
+            continue
+        for point in points:
+            x = checker.balls(point)
+            before, after = checker.value(node, x), checker.value(form, x)
+            if before.is_finite() and after.is_finite():
+                compared += 1
+                assert before.overlaps(after), (node, point)
+    assert compared > 800
