@@ -10,8 +10,10 @@ scores and values affine in x a head is a softmax average; a ReLU unit is half a
 Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
 box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
 the worst first, until the claim is proved or refuted (`search`). Any other layer without LayerNorm is followed step by step in
-Taylor models (`Jets`, `Dense`). Beside the bound, a relative tolerance is a claim (`bounded_below`), and there must be a point
-that the claim is about (`claim_exists`). Stored samples are checked one by one (`stored`).
+Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
+along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
+relative tolerance is a claim (`bounded_below`), and there must be a point that the claim is about (`claim_exists`). Stored
+samples are checked one by one (`stored`).
 """
 
 import ast

@@ -97,9 +97,9 @@ def formula(text):
 
 
 def loud(tensors):
-    """The same function, but 2^20 is added and subtracted on the way: in float32 that rounds away more than is claimed."""
-    tensors["b_2"][0] += 2.0**20
-    tensors["b_R"][0] -= 2.0**20
+    """The same function, but the read-out adds and subtracts 2^20: in float32 that rounds away more than is claimed."""
+    tensors["b_2"][1], tensors["b_2"][2] = 2.0**20, -(2.0**20)
+    tensors["W_R"][1:3, 0] = 1.0
 
 
 FALSE = {
@@ -114,6 +114,7 @@ FALSE = {
     "value of the other output": ("two outputs", nudged("W_2", (0, 1), 1e-3)),
     "bias": ("constant term", nudged("b_R", 0, 0.1)),
     "network bias": ("constant term", nudged("b_2", 0, 0.1)),
+    "twice the coordinate": ("exp of logs", nudged("W_1", (0, 0), 1.0)),
     "second coordinate": ("two outputs", nudged("W_1", (1, 0), 1.0)),
     "head": ("exp of logs", nudged("W_V", (0, slice(None), 0), 0.05)),
     "read-out": ("exp of logs", nudged("W_R", (0, 0), 0.05)),
