@@ -8,7 +8,10 @@ import pytest
 
 import onelayer as ol
 from checking import check, checker, forged
+from compositions import composition
+from onelayer.approximation import Approximation
 from onelayer.construction.composed import choice
+from onelayer.layer.facts import Facts
 
 UNIT = [(1, 2)] * 3
 TRUE = {
@@ -245,3 +248,19 @@ def test_a_normal_form_has_the_value_of_the_formula(seed):
                 compared += 1
                 assert before.overlaps(after), (node, point)
     assert compared > 800
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
+def test_random_and_damaged_layers(tmp_path, seed):
+    """What the library proves the checker proves too, and never a bound below an error that was seen."""
+    case = composition(seed)
+    first = ol.certify(case.network, case.target, case.tolerance)
+    if first.evidence.lanes is None:
+        pytest.skip("proved in another way, or refuted")
+    claim = ol.certify(case.network, case.target, 1.0001 * first.bound)
+    facts = Facts("polished", "composed", "token", (("gate", 1),), 1, 1.0)
+    folder = Approximation.of(case.network, case.target, claim, facts).save(tmp_path / "true")
+    assert check(folder).verdict == "VALID"
+    low = forged(folder, tmp_path / "f", lambda r: r | {"bound": 0.9999 * r["observed"], "observed": 0.0})
+    assert check(low, seconds=20.0).verdict != "VALID"
