@@ -1,0 +1,266 @@
+"""The independent checker on composed layers: true folders are valid, forged ones never, and hints are only hints."""
+
+import json
+import math
+import random
+
+import pytest
+
+import onelayer as ol
+from checking import check, checker, forged
+from compositions import composition
+from onelayer.approximation import Approximation
+from onelayer.construction.composed import choice
+from onelayer.layer.facts import Facts
+
+UNIT = [(1, 2)] * 3
+TRUE = {
+    "exp of logs": ("x1*x2/x3", UNIT, 0.02, {}),
+    "negative factor": ("-x1*x2*x3/3", {"x1": (-2, -1), "x2": (1, 3), "x3": (1, 2)}, 0.05, {}),
+    "square root at 0": ("sqrt(x1**2 + x2**2)", [(0, 1)] * 2, 0.02, {}),
+    "root of logs": ("sqrt(x1*x2/(x3 + 1))", UNIT, 0.02, {}),
+    "square of a sine": ("sin(x1*x2)**2", [(0, 2)] * 2, 0.05, {}),
+    "shifted factor": ("x1*x2*cos(x3)", {"x1": (1, 3), "x2": (1, 3), "x3": (0, 3)}, 0.3, {}),
+    "several terms": ("exp(-x1*x2) + x1*x3/x2 + x3", UNIT, 0.05, {}),
+    "two outputs": ("x1*x2/x3; sqrt(x1**2 + x2**2 + x3**2)", UNIT, 0.05, {}),
+    "constant term": ("3*pi/2 - x1*x2*x3", UNIT, 0.1, {}),
+    "nested quotient": ("x1*x2/(x3*(x4 + x2)) + 1/x4", [(1, 2)] * 4, 0.1, {}),
+    "logarithm": ("log(x1*x2 + x3)", UNIT, 0.02, {}),
+    "root below": ("x1/sqrt(1 - x2**2/x3**2)", {"x1": (1, 5), "x2": (1, 2), "x3": (3, 10)}, 0.05, {}),
+    "float32": ("x1*x2/x3", UNIT, 0.02, {"dtype": "float32"}),
+    "float32, several terms": ("x1*x2*x3 + x1/x2 - sqrt(x1*x3)", UNIT, 0.1, {"dtype": "float32"}),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Folders of composed layers, built when first asked for, also where heads alone would be smaller."""
+    root, made = tmp_path_factory.mktemp("composed"), {}
+
+    def folder(name):
+        if name not in made:
+            formula, domain, tolerance, options = TRUE[name]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(choice, "polished", lambda *_: [])
+                patch.setattr(choice, "_interacting", lambda _: math.inf)
+                made[name] = ol.build(formula, domain, tolerance, **options).save(root / name.replace(" ", "-"))
+        return made[name]
+
+    return folder
+
+
+def record_of(folder):
+    return json.loads((folder / "certificate.json").read_text())
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_a_true_folder_is_valid(folders, name):
+    record, found = record_of(folders(name)), check(folders(name))
+    assert record["verdict"] == "CERTIFIED"
+    assert record["evidence"]["lanes"]
+    assert found.verdict == "VALID", str(found)
+    assert 0.9 * record["observed"] <= found.bound <= record["bound"]
+
+
+def hinted(n=0, **changes):
+    """An edit of the hint about lane n."""
+
+    def edit(record):
+        lanes = record["evidence"]["lanes"]
+        lanes[n] |= {key: change(lanes[n][key]) for key, change in changes.items()}
+        return record
+
+    return {"certificate": edit}
+
+
+def nudged(name, index, by):
+    def edit(tensors):
+        tensors[name][index] += by
+
+    return {"weights": edit}
+
+
+def swapped(record):
+    first, second = record["evidence"]["lanes"][:2]
+    first["inner"], second["inner"] = second["inner"], first["inner"]
+    return record
+
+
+def without(record, n=-1):
+    record["evidence"]["lanes"].pop(n)
+    return record
+
+
+def below(record):
+    return record | {"bound": 0.98 * record["observed"], "observed": 0.0}
+
+
+def formula(text):
+    return {"target": lambda t: t | {"formula": text}}
+
+
+def loud(tensors):
+    """The same function, but the read-out adds and subtracts 2^20: in float32 that rounds away more than is claimed."""
+    tensors["b_2"][1], tensors["b_2"][2] = 2.0**20, -(2.0**20)
+    tensors["W_R"][1:3, 0] = 1.0
+
+
+FALSE = {
+    "rounding of the network": ("float32", {"weights": loud}),
+    "bound below the truth": ("exp of logs", {"certificate": below}),
+    "bound below the truth, root": ("square root at 0", {"certificate": below}),
+    "bound below the truth, several": ("several terms", {"certificate": below}),
+    "bound below the truth, float32": ("float32", {"certificate": below}),
+    "knot moved": ("exp of logs", nudged("b_1", 1, 0.05)),
+    "knot moved, float32": ("float32", nudged("b_1", 1, 0.05)),
+    "value": ("several terms", nudged("W_2", (0, 0), 0.05)),
+    "value of the other output": ("two outputs", nudged("W_2", (0, 1), 1e-3)),
+    "bias": ("constant term", nudged("b_R", 0, 0.1)),
+    "network bias": ("constant term", nudged("b_2", 0, 0.1)),
+    "twice the coordinate": ("exp of logs", nudged("W_1", (0, 0), 1.0)),
+    "second coordinate": ("two outputs", nudged("W_1", (1, 0), 1.0)),
+    "head": ("exp of logs", nudged("W_V", (0, slice(None), 0), 0.05)),
+    "read-out": ("exp of logs", nudged("W_R", (0, 0), 0.05)),
+    "factor missing": ("exp of logs", hinted(inner=lambda t: t.replace("log(x2) + ", ""))),
+    "factor twice": ("exp of logs", hinted(inner=lambda t: t + " + log(x2)")),
+    "sign": ("negative factor", hinted(outer=lambda t: f"-({t})")),
+    "logarithm of what is negative": ("negative factor", hinted(inner=lambda t: t.replace("-x1", "x1"))),
+    "outer": ("square root at 0", hinted(outer=lambda _: "u")),
+    "inner": ("square root at 0", hinted(inner=lambda t: t + " + 0.01")),
+    "shift": ("exp of logs", hinted(shift=lambda s: s + 0.1)),
+    "inner bound": ("exp of logs", hinted(bound=lambda b: b / 2)),
+    "no inner bound": ("exp of logs", hinted(bound=lambda _: 0.0)),
+    "lanes swapped": ("several terms", {"certificate": swapped}),
+    "lane omitted": ("several terms", {"certificate": without}),
+    "output": ("two outputs", hinted(output=lambda _: 1)),
+    "no lanes": ("constant term", {"certificate": lambda r: r | {"evidence": r["evidence"] | {"lanes": []}}}),
+    "no list": ("constant term", {"certificate": lambda r: r | {"evidence": r["evidence"] | {"lanes": {}}}}),
+    "malformed": ("constant term", hinted(output=lambda _: True)),
+    "no text": ("constant term", hinted(inner=lambda _: None)),
+    "no number": ("constant term", hinted(shift=lambda _: "0")),
+    "formula": ("exp of logs", formula("x1*x2/x3 + 0.02")),
+    "factor in the formula": ("exp of logs", formula("1.02*x1*x2/x3")),
+    "term in the formula": ("several terms", formula("exp(-x1*x2) + x1*x3/x2 + x3 + 0.03*x1")),
+    "no value somewhere": ("exp of logs", formula("x1*x2/x3*(x1 - 1.5)/(x1 - 1.5)")),
+    "no value, added": ("exp of logs", formula("x1*x2/x3 + log(x1 - 1.5) - log(x1 - 1.5)")),
+    "wider domain": (
+        "square root at 0",
+        {
+            "target": lambda t: t | {"upper": [1.5, 1.0], "ends": [["0", "1.5"], ["0", "1"]]},
+            "certificate": lambda r: r | {"domain": "x1 in [0, 1.5], x2 in [0, 1]"},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", FALSE)
+def test_a_forged_folder_is_not_valid(folders, tmp_path, edit):
+    name, edits = FALSE[edit]
+    found = check(forged(folders(name), tmp_path / "f", **edits), seconds=20.0)
+    assert found.verdict in ("INVALID", "NOT CHECKABLE"), str(found)
+    assert "\n" not in found.reason
+
+
+def test_another_way_to_write_the_same_is_still_valid(folders, tmp_path):
+    for n, edit in enumerate(
+        [
+            formula("x1*(x2/x3)"),
+            formula("1/(x3/(x2*x1))"),
+            hinted(outer=lambda _: "exp(u/2)**2"),
+            hinted(inner=lambda _: "log(x1*x2) - log(x3)"),
+        ]
+    ):
+        found = check(forged(folders("exp of logs"), tmp_path / str(n), **edit))
+        assert found.verdict == "VALID", str(found)
+
+
+EQUAL = [
+    ("x*y/z", "exp(log(x) + log(y) + log(1/z))"),
+    ("1/(x*(y + z))", "exp(-log(x) - log(y + z))"),
+    ("x*cos(y)", "exp(log(x) + log(cos(y) + 2)) - 2*x"),
+    ("sqrt(x*y)", "sqrt(1*exp(log(x) + log(y)))"),
+    ("(x + y)/(x + y)**2", "1/(x + y)"),
+    ("x*exp(y)*exp(z/2)", "exp(log(x) + y + z/2)"),
+    ("sqrt(x)*sqrt(x)*x**2", "x**3"),
+    ("(x + y)**2*z", "x**2*z + 2*x*y*z + z*y**2"),
+    ("x/(2*x + 2*y)", "x/2/(x + y)"),
+]
+DIFFERENT = [
+    ("x*y", "x + y"),
+    ("sqrt(x**2)", "x"),
+    ("sqrt(x*y)", "sqrt(x)*y"),
+    ("sqrt(x**2*y)", "x*sqrt(y)"),
+    ("exp(x + y)", "exp(x) + exp(y)"),
+    ("log(x*y)", "log(x) - log(y)"),
+    ("exp(2*log(x))", "x**3"),
+    ("exp(log(x)**2)", "x**2"),
+    ("sin(x + y)", "sin(x) + y"),
+    ("x/(y + z)", "x/y + x/z"),
+    ("abs(x)", "x"),
+    ("where(x < y, x, y)", "where(x > y, x, y)"),
+    ("x**0.5", "x**0.25"),
+]
+
+
+def difference(left, right):
+    f, g = (checker.Reader(["x", "y", "z"], text).node() for text in (left, right))
+    return checker.difference_of(f, [g])
+
+
+@pytest.mark.parametrize(("left", "right"), EQUAL)
+def test_equal_formulas_are_recognised(left, right):
+    assert difference(left, right).is_zero()
+    assert abs(difference(f"{left} + pi/3", right) - checker.arb.pi() / 3) < 1e-12
+
+
+@pytest.mark.parametrize(("left", "right"), DIFFERENT)
+def test_different_formulas_are_not(left, right):
+    with pytest.raises(checker.Verdict, match="not recognised") as found:
+        difference(left, right)
+    assert found.value.verdict == "NOT CHECKABLE"
+
+
+def random_text(rng, depth):
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice(["x", "y", "2", "0.5", "pi", "x", "y"])
+    a, b = random_text(rng, depth - 1), random_text(rng, depth - 1)
+    n = rng.choice(["2", "3", "0", "(-1)", "(-2)", "0.5", "(1/3)", "(-0.5)", "1.5"])
+    sums = [f"({a} + {b})", f"({a} - {b})", f"{a}*({b})", f"{a}/({b})", f"({a})**{n}", f"sqrt({a})", f"abs({a})"]
+    logs = [f"exp({a} + {b})", f"log({a})", f"exp(log({a}) + {b})", f"exp({b}*log({a}))", f"where({a} < {b}, {a}, {b})"]
+    return rng.choice(sums + logs)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_normal_form_has_the_value_of_the_formula(seed):
+    """Wherever the formula has a value, with zero slack; forms that are too large are refused."""
+    rng, compared = random.Random(seed), 0
+    points = [(0.7, 1.9), (-0.7, 1.3), (2.5, -0.4), (-1.1, -2.2), (1.0, 1.0), (0.0, 0.5)]
+    for _ in range(400):
+        node = checker.Reader(["x", "y"], random_text(rng, 4)).node()
+        try:
+            form = checker.canonical(checker.normal(node))
+        except checker.Verdict:
+            continue
+        for point in points:
+            x = checker.balls(point)
+            before, after = checker.value(node, x), checker.value(form, x)
+            if before.is_finite() and after.is_finite():
+                compared += 1
+                assert before.overlaps(after), (node, point)
+    assert compared > 800
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
+def test_random_and_damaged_layers(tmp_path, seed):
+    """What the library proves the checker proves too, and never a bound below an error that was seen."""
+    case = composition(seed)
+    first = ol.certify(case.network, case.target, case.tolerance)
+    if first.evidence.lanes is None:
+        pytest.skip("proved in another way, or refuted")
+    claim = ol.certify(case.network, case.target, 1.0001 * first.bound)
+    facts = Facts("polished", "composed", "token", (("gate", 1),), 1, 1.0)
+    folder = Approximation.of(case.network, case.target, claim, facts).save(tmp_path / "true")
+    assert check(folder).verdict == "VALID"
+    low = forged(folder, tmp_path / "f", lambda r: r | {"bound": 0.9999 * r["observed"], "observed": 0.0})
+    assert check(low, seconds=20.0).verdict != "VALID"
