@@ -1948,7 +1948,7 @@ def accumulated(parts: Iterable[tuple[Any, Form]]) -> Form:
     return {m: k for m, k in found.items() if k}
 
 
-def times(P: Form, Q: Form) -> Form:
+def multiplied(P: Form, Q: Form) -> Form:
     def powers(m: Any, n: Any) -> dict[Node, Any]:
         return {a: dict(m).get(a, ZERO) + dict(n).get(a, ZERO) for a in dict(m) | dict(n)}
 
@@ -1999,7 +1999,7 @@ def normal(node: Node) -> Form:
     if kind == "mul":
         return reduce(times, map(normal, operands))
     if kind == "div":
-        return times(normal(operands[0]), inverse(operands[1]))
+        return multiplied(normal(operands[0]), inverse(operands[1]))
     if kind == "pow":
         return reduce(times, [inverse(operands[0]) if extra < 0 else normal(operands[0])] * abs(int(extra.p)), UNIT)
     if kind == "rpow":
@@ -2010,7 +2010,7 @@ def normal(node: Node) -> Form:
     for m, k in normal(operands[0]).items():
         log = len(m) == 1 and m[0][0][0] == "log" and m[0][1] == 1
         power: Form = {((("exp", (canonical({m: fmpq(1)}),), None), k),): fmpq(1)}
-        found = times(found, raised(normal(m[0][0][1][0]), k) if log else power)
+        found = multiplied(found, raised(normal(m[0][0][1][0]), k) if log else power)
     return found
 
 
@@ -2020,7 +2020,7 @@ def inverse(node: Node) -> Form:
     if kind == "mul":
         return reduce(times, map(inverse, operands))
     if kind == "div":
-        return times(inverse(operands[0]), normal(operands[1]))
+        return multiplied(inverse(operands[0]), normal(operands[1]))
     if kind == "pow" and extra > 0:
         return reduce(times, [inverse(operands[0])] * int(extra.p))
     return normal(("exp", (minus(operands[0]),), None)) if kind == "exp" else raised(normal(node), fmpq(-1))

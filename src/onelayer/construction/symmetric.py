@@ -1,7 +1,6 @@
 """Symmetric targets without positional codes: heads that see sums over all tokens, their values solved for."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,7 +9,6 @@ from torch import Tensor
 from ..common.errors import InputError
 from ..common.numbers import at_least
 from ..layer.symmetric import SymmetricHeads, SymmetricLayer
-from ..proof.observation import observe
 from ..target.points import fitting_points
 from ..target.samples import require_function
 from ..target.target import Target
@@ -18,8 +16,6 @@ from .request import POOL_GOAL, SEARCH_TIME, Certify, Found, Request
 from .solved.values import Problem, Solution, solve
 
 NOTE = "no positional codes: permuting the inputs does not change T"
-LOOKS = 3  # fits with the same heads: points at which one is worst are added for the next
-HOPELESS = 3.0  # times the tolerance: other points would not help
 
 
 def symmetric_heads(tokens: int, size: int, tolerance: float, spread: float) -> SymmetricHeads:
@@ -43,39 +39,26 @@ def symmetric_layer(request: Request, certify: Certify | None = None) -> Found:
 
     def sample(count: int, draw_seed: int) -> tuple[Tensor, Tensor]:
         unit = fitting_points(count, D, draw_seed)
+        ends = ((unit == 0) | (unit == 1)).sum(dim=1)
+        unit = unit[(ends <= 1) | (ends == D)]  # few heads, many symmetries: more edges would weigh too much
         return unit - 0.5, torch.from_numpy(target(target.domain.points(unit.numpy())))
 
-    pool, more = sample(16_000, 99 + seed), sample(1, seed)
+    pool = sample(16_000, 99 + seed)
     spread = float(pool[1].max() - pool[1].min()) or 1.0
     best: tuple[SymmetricHeads, Solution] | None = None
     budget = request.budget.share(SEARCH_TIME)
     for size in range(1, 7):
         every = symmetric_heads(D, size, tolerance, spread)
         heads = _useful(every, sample(4000, 7 + seed), request.units, tolerance / 10)
-        for _ in range(LOOKS):
-            fitted = joined(sample(max(8000, 12 * len(heads)), 7 + seed), more)
-            solution = solve(Problem(heads.features, *fitted, *joined(pool, more)), over=budget.over)
-
-            def answer(x: np.ndarray, T: SymmetricHeads = heads, c: Tensor = solution.coefficients) -> np.ndarray:
-                return (T.features(request.frame(torch.from_numpy(x))) @ c).numpy()
-
-            seen = observe(answer, target, seed + 1)
-            solution = replace(solution, observed=max(solution.observed, seen.largest))
-            if best is None or solution.observed < best[1].observed:
-                best = heads, solution
-            if solution.observed <= POOL_GOAL * tolerance or solution.observed > HOPELESS * tolerance or budget.over():
-                break
-            worst = torch.from_numpy(target.domain.unit(seen.worst)) - 0.5, torch.from_numpy(target(seen.worst))
-            more = joined(more, worst)  # the next fit knows the points at which this one is worst
+        solution = solve(
+            Problem(heads.features, *sample(max(1000, 12 * len(heads)), 7 + seed), *pool), over=budget.over
+        )
+        if best is None or solution.observed < best[1].observed:
+            best = heads, solution
         if best[1].observed <= POOL_GOAL * tolerance or budget.over():
             break
     assert best is not None
     return Found(SymmetricLayer(best[0], best[1].coefficients, D), request.frame, notes=(NOTE,))
-
-
-def joined(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Both samples, one after the other."""
-    return torch.cat([a[0], b[0]]), torch.cat([a[1], b[1]])
 
 
 def _useful(heads: SymmetricHeads, sample: tuple[Tensor, Tensor], units: int | None, enough: float) -> SymmetricHeads:
