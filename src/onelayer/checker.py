@@ -1960,7 +1960,7 @@ def written_out(powers: dict[Node, Any]) -> Form:
     whole = {a: max(int(e.floor()), 0) if a[0] in WRITTEN_OUT else 0 for a, e in powers.items()}
     left = ((a, e - whole[a]) for a, e in powers.items() if e != whole[a])
     sums = [normal(a) for a, n in whole.items() for _ in range(n)]
-    return reduce(times, sums, {tuple(sorted(left, key=repr)): fmpq(1)})
+    return reduce(multiplied, sums, {tuple(sorted(left, key=repr)): fmpq(1)})
 
 
 def raised(form: Form, q: Any) -> Form:
@@ -1969,7 +1969,7 @@ def raised(form: Form, q: Any) -> Form:
     (m, k), alone = next(iter(form.items()), ((), ZERO)), len(form) == 1
     if q.q == 1 and (q >= 0 or alone):
         form = form if q >= 0 else accumulated([(1 / k, written_out({a: -e for a, e in m}))])
-        return reduce(times, [form] * abs(int(q.p)), UNIT)
+        return reduce(multiplied, [form] * abs(int(q.p)), UNIT)
     single = alone and k == 1 and len(m) == 1 and m[0][1] == 1
     return {((m[0][0] if single else canonical(form), q),): fmpq(1)}
 
@@ -1997,11 +1997,13 @@ def normal(node: Node) -> Form:
     if kind == "add":
         return accumulated((1, normal(a)) for a in operands)
     if kind == "mul":
-        return reduce(times, map(normal, operands))
+        return reduce(multiplied, map(normal, operands))
     if kind == "div":
         return multiplied(normal(operands[0]), inverse(operands[1]))
     if kind == "pow":
-        return reduce(times, [inverse(operands[0]) if extra < 0 else normal(operands[0])] * abs(int(extra.p)), UNIT)
+        return reduce(
+            multiplied, [inverse(operands[0]) if extra < 0 else normal(operands[0])] * abs(int(extra.p)), UNIT
+        )
     if kind == "rpow":
         return raised(normal(operands[0]), extra)
     if kind != "exp":
@@ -2018,11 +2020,11 @@ def inverse(node: Node) -> Form:
     """1/node, factor by factor: denominators are not multiplied out."""
     kind, operands, extra = node
     if kind == "mul":
-        return reduce(times, map(inverse, operands))
+        return reduce(multiplied, map(inverse, operands))
     if kind == "div":
         return multiplied(inverse(operands[0]), normal(operands[1]))
     if kind == "pow" and extra > 0:
-        return reduce(times, [inverse(operands[0])] * int(extra.p))
+        return reduce(multiplied, [inverse(operands[0])] * int(extra.p))
     return normal(("exp", (minus(operands[0]),), None)) if kind == "exp" else raised(normal(node), fmpq(-1))
 
 
