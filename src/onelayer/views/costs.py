@@ -10,6 +10,8 @@ from ..construction.plan import Plan
 from ..construction.representative.layer import plan_representative
 from ..layer.assemble import Layout
 
+MOST_STEEP = 3  # variables of a function with unbounded slopes for which a plan is worth its time
+
 
 def size_table(approximation: Approximation) -> Table:
     """Units, heads, parameters, bytes, operations, cancellation."""
@@ -41,6 +43,8 @@ def plan_html(approximation: Approximation) -> str:
         target = approximation.target
         if target is None or target.formula is None or target.domain.within is not None:
             return ""
+        if target.dimension > MOST_STEEP and target.modulus.lipschitz is None:
+            return '<p class="note">The paper\'s own construction is out of reach: the slopes of f are not bounded.</p>'
         try:
             plan = plan_representative(target, approximation.certificate.tolerance)
         except InputError as refusal:

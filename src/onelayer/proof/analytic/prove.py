@@ -134,9 +134,13 @@ def _prove(
 def _cover(
     summand: Summand, goal: float, wanted: float, budget: Budget, report: Callable[[float], None]
 ) -> Cover | RationalCover:
-    """A cover by rational Bernstein forms if there is one head, no condition and no singular place, else by interpolation."""
+    """A cover by rational Bernstein forms if there is one head, no condition and no singular place, else by interpolation.
+
+    Without heads T − f is f less an affine function, which interpolation bounds at once.
+    """
     head = OneHead.of(summand) if summand.target.domain.within is None else None
-    if head is None or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
+    idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
+    if head is None or idle or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
         return cover(summand, goal, budget, report)
     found = RationalCover(summand, head, goal, wanted)
     found.start(budget, report)

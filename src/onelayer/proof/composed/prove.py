@@ -28,6 +28,8 @@ from ..claim import Claim, Proof
 from .lanes import Lane, matched
 from .outer import Curve, outer_range
 
+NEGLIGIBLE = 0.01  # share of the tolerance: an error of a lane that costs no more need not be known closely
+
 
 def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
     """The proof, or None if the lanes of the model are not inner functions of the formula."""
@@ -38,7 +40,10 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget,
     inner, constants = list[Proof](), [lane for lane in lanes if lane.index < 0]
     lanes = [lane for lane in lanes if lane.index >= 0]
     for lane in lanes:
-        own = replace(claim, tolerance=max(lane.apart, 1e-290), progress=None).about(target.inner(lane.term.inner))
+        matters = (
+            NEGLIGIBLE * claim.tolerance / max(float(np.abs(np.cumsum(Curve.of(network, lane).values)).max()), 1e-290)
+        )
+        own = replace(claim, tolerance=max(lane.apart, matters), progress=None).about(target.inner(lane.term.inner))
         proof = analytic.prove(_lane_form(reading.form, lane), reading.frame, own, budget, how=how)
         if proof is None or not np.isfinite(proof.bound):
             return None
