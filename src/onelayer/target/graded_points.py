@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..formula import Formula, evaluate
@@ -48,11 +48,11 @@ class Grading:
     def isolated(self) -> bool:
         return len(self.points) <= ISOLATED
 
-    def toward(self, unit: np.ndarray, s: Float[np.ndarray, " row"], rng: np.random.Generator) -> np.ndarray:
-        """The points, each moved toward the place to s times its distance."""
+    def toward(self, unit: np.ndarray, s: Float[np.ndarray, " row"], which: Int[np.ndarray, " row"]) -> np.ndarray:
+        """The points, each moved toward the place (`which` of its points, if they are isolated) to s times its distance."""
         moved, pick = unit.copy(), list(self.coordinates)
         if self.isolated:
-            z = self.points[rng.integers(0, len(self.points), len(unit))]
+            z = self.points[which % len(self.points)]
             moved[:, pick] = z + s[:, None] * (unit[:, pick] - z)
             return moved
         goal = s * self.distance(unit)
@@ -117,12 +117,12 @@ def _grading(formula: Formula, domain: Domain, place: Place) -> Grading:
 
 def _finest(grading: Grading, formula: Formula, detail: float) -> float:
     """The largest s = 2^−k after which f changes by less than `detail` on the way to the place."""
-    rng = np.random.default_rng(0)
-    start = rng.random((PROBES, len(grading.domain.lower)))
-    ways = [grading.toward(start, np.full(PROBES, 2.0**-k), np.random.default_rng(1)) for k in range(1, MOST_HALVINGS)]
+    start, levels = np.random.default_rng(0).random((PROBES, len(grading.domain.lower))), np.arange(1, MOST_HALVINGS)
+    starts, which = np.tile(start, (len(levels), 1)), np.tile(np.arange(PROBES), len(levels))
+    ways = grading.toward(starts, 2.0 ** -np.repeat(levels, PROBES), which)
     with np.errstate(all="ignore"):
-        values = np.stack([np.asarray(evaluate(formula, grading.domain.points(way)), dtype=float) for way in ways])
-        change = np.nan_to_num(np.abs(values - values[-1])).reshape(len(ways), -1).max(axis=1)
+        values = np.asarray(evaluate(formula, grading.domain.points(ways)), dtype=float).reshape(len(levels), -1)
+        change = np.nan_to_num(np.abs(values - values[-1])).max(axis=1)
     return 2.0 ** -(1 + int((change > detail).sum()))
 
 
@@ -137,7 +137,7 @@ def graded(
     for position, grading in enumerate(gradings):
         rows = np.flatnonzero(which == position)
         s = grading.finest ** rng.random(len(rows))
-        there = grading.toward(moved[rows], s, rng)
+        there = grading.toward(moved[rows], s, rng.integers(0, len(grading.points), len(rows)))
         with np.errstate(all="ignore"):  # rounding may leave a node without a value so close to the place
             good = np.isfinite(np.asarray(evaluate(grading.node, grading.domain.points(there)), dtype=float)).all(
                 axis=1

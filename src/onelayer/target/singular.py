@@ -59,6 +59,15 @@ def reaches(values: tuple[float, ...], arguments: list[Interval]) -> bool:
     )
 
 
+def may_be_steep(formula: Formula, lower: tuple[float, ...], upper: tuple[float, ...]) -> bool:
+    """Whether enclosures over the whole box leave room for infinite slopes."""
+    sides = [interval(a, b) for a, b in zip(lower, upper, strict=True)]
+    return any(
+        reaches(singular_values(node)[0], enclose(replace(formula, outputs=arguments_of(node)), sides))
+        for node in singular_nodes(formula, steep=True)
+    )
+
+
 @dataclass(frozen=True)
 class Place:
     """Where one node is singular: points [point, coordinate] in the coordinates of its arguments."""

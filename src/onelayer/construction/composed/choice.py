@@ -1,7 +1,8 @@
 """Composed or not: the certified layer with fewer parameters, without paying twice.
 
 A composed layer is tried first where fewer variables interact in its inner functions than in the formula. Once it is
-certified, heads alone get as much time again, for as many units as take fewer parameters. Otherwise heads alone are tried
+certified, heads alone get as much time again, for as many units as take fewer parameters, unless the formula may have
+infinite slopes: heads that follow them all are no fewer. Otherwise heads alone are tried
 first, and a composed layer only if they fail.
 """
 
@@ -14,6 +15,7 @@ from ...layer.assemble.composed import composed_config
 from ...layer.composed import ComposedLayer
 from ...model.config import LayerConfig
 from ...proof.decision import PROOF_SECONDS
+from ...target.singular import may_be_steep
 from ..fitted_groups import config_of
 from ..polished.layer import polished
 from ..polished.refine import refined
@@ -32,6 +34,8 @@ def fewest_units(request: Request, certify: Certify) -> Found:
     first = _composed(request, lanes, certify) if lanes and helps else None
     if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":
         assert isinstance(first.layer, ComposedLayer)
+        if _steep(request):
+            return first
         again = max(AS_LONG_AGAIN * request.budget.elapsed, request.budget.elapsed + LEAST_SECONDS)
         shorter = replace(request, budget=request.budget.up_to(again))
         candidates = polished(shorter, config_of_composed(request, first.layer).parameter_count)
@@ -55,6 +59,12 @@ def _interacting(request: Request) -> int:
     """The largest number of variables that interact in the formula."""
     assert request.target.formula is not None
     return max(map(len, components(links_of(request.target.formula))), default=0)
+
+
+def _steep(request: Request) -> bool:
+    target = request.target
+    assert target.formula is not None
+    return may_be_steep(target.formula, target.domain.lower, target.domain.upper)
 
 
 def _composed(request: Request, lanes: list[PlannedLane], certify: Certify) -> Found | None:

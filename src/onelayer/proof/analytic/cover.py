@@ -22,7 +22,9 @@ from .tiles import Tiles
 
 BOXES_PER_SIDE = 4  # at least, where a condition cuts the box
 FREEZING_COST = 2.0  # times the truncation aimed at: what constants in the place of singular nodes may cost
-CLOSE_ENOUGH = 0.01  # relative excess over what was seen that is not worth refining
+FINER = 0.1  # share of the truncation aimed at, once a box decides
+CLOSE_ENOUGH = 0.01  # relative excess over what was seen that is not worth refining …
+CLOSE_ACROSS = 0.05  # … where a condition cuts the box: the closer, the more boxes lie across its edge
 THINNEST_HALVED = 2.0**-24  # share of a side: thinner boxes across the edge of the domain are not halved
 REFINED_AT_ONCE = 64  # boxes
 ONE_THREAD_BELOW = 500  # tokens: with fewer, one thread is quicker
@@ -104,9 +106,10 @@ class Cover:
         if boxes is None or budget.over(len(boxes)):
             return False
         scores, seen = np.hstack([boxes.high, -boxes.low]), np.concatenate([self.largest_seen, -self.smallest_seen])
-        enough = seen + CLOSE_ENOUGH * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2)
+        close, more = (CLOSE_ACROSS, FINER * self.goal) if self.summand.target.domain.within else (CLOSE_ENOUGH, 0.0)
+        enough = seen + close * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2) + more
         if alone:
-            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE_ENOUGH)
+            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + close) + more
         ends = (scores.max(axis=0) > enough) & ~boxes.done[scores.argmax(axis=0)]
         excess = np.where(boxes.done[:, None], 0.0, scores - enough)[:, ends].max(axis=1, initial=0.0)
         some = np.argsort(-excess, kind="stable")[:REFINED_AT_ONCE]
@@ -123,8 +126,8 @@ class Cover:
         return True
 
     def _bound_finely(self, boxes: BoundedTiles, some: np.ndarray) -> None:
-        """Bound the interpolants more closely, with degrees for a tenth of the truncation."""
-        degrees = boxes.tiles[some].degrees(self.goal / 10)
+        """Bound the interpolants more closely, with degrees for less truncation."""
+        degrees = boxes.tiles[some].degrees(FINER * self.goal)
         for p in np.unique(degrees).tolist():
             own = some[degrees == p]
             found = enclosed(self.summand, boxes.tiles[own], p, FINE)
@@ -142,7 +145,7 @@ class Cover:
         kept[some] = False
         kept_boxes = boxes[kept]
         if len(halves):
-            found = bounded(self.summand, measured(self.summand, halves), truths, self.goal)
+            found = bounded(self.summand, measured(self.summand, halves), truths, FINER * self.goal)
             assert found is not None
             own, seen = found
             # what holds on a box holds on its halves
@@ -214,7 +217,7 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
 
 def _bounded_frozen(summand: Summand, tiles: Tiles, goal: float) -> tuple[BoundedTiles, tuple[np.ndarray, np.ndarray]]:
     """Frozen tiles, finely bounded at once: they are few, small, and not refined any more. Nothing counts as seen of f."""
-    degrees, m = tiles.degrees(goal / 10), len(summand.form.bias)
+    degrees, m = tiles.degrees(FINER * goal), len(summand.form.bias)
     low, high = np.full((len(tiles), m), -np.inf), np.full((len(tiles), m), np.inf)
     for p in np.unique(degrees).tolist():
         own = np.flatnonzero(degrees == p)
