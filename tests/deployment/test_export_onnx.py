@@ -54,7 +54,10 @@ def test_a_changed_weight_is_seen(tmp_path):
     assert np.abs(session(tmp_path / "n.onnx").run(["y"], {"x": x})[0] - approximation(x)).max() > 1e-5
 
 
-@pytest.mark.parametrize(("dtype", "tolerance", "claim"), [("float64", 1e-6, 1e-6), ("float32", 5e-4, 1e-3)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "claim"),
+    [pytest.param("float64", 1e-6, 1e-6, marks=pytest.mark.long), ("float32", 5e-4, 1e-3)],
+)
 def test_sines_hold_in_a_process_without_onelayer(dtype, tolerance, claim, tmp_path):
     approximation = ol.build(*SINES, tolerance, dtype=dtype)
     assert approximation.certificate.verdict == "CERTIFIED"

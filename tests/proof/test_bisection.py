@@ -56,7 +56,7 @@ def test_an_unlike_kink_does_not_cancel():
         ("abs(x1-x2)", 1e-5, {"units": 16, "hinges": 6, "method": "solved"}),
         ("where(x1<0.5, 0, 1)", 0.05, {"margin": 0.05}),
         ("where(x1<0.5, 0.5-x1, x1-0.5)", 0.05, {}),
-        ("sqrt(x1*x2) + abs(x1 - 0.3)*x2", 0.1, {}),
+        pytest.param("sqrt(x1*x2) + abs(x1 - 0.3)*x2", 0.1, {}, marks=pytest.mark.long),
         ("max(sin(3*x1), x2)", 0.1, {}),
     ],
 )

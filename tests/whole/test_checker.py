@@ -447,7 +447,7 @@ def answers(model, places, points):
         return model(x)[:, list(places)].flatten(1).double().tolist()
 
 
-SLOW = ("gates token 2 300", "gates wide 2 10", "memory token 3 10")
+SLOW = ("gates token 2 300", "gates wide 2 10", "gates heads 2 10", "memory token 2 10", "memory token 3 10")
 
 
 def rounded_in(case, dtype):

@@ -1,9 +1,9 @@
 """Composed or not: the certified layer with fewer parameters, without paying twice.
 
-A composed layer is tried first where fewer variables interact in its inner functions than in the formula. Once it is
-certified, heads alone get as much time again, for as many units as take fewer parameters, unless the formula may have
-infinite slopes: heads that follow them all are no fewer. Otherwise heads alone are tried
-first, and a composed layer only if they fail.
+A composed layer is tried first where fewer variables interact in its inner functions than in the formula, unless these are
+two and its polylines have many pieces. Once it is certified, heads alone get as much time again, for as many units as take
+fewer parameters, unless the formula may have infinite slopes: heads that follow them all are no fewer. Otherwise heads alone
+are tried first, and a composed layer only if they fail.
 """
 
 from dataclasses import replace
@@ -24,31 +24,44 @@ from ..request import Certify, Found, Request
 from .layer import PlannedLane, composed_layer, lanes_of
 
 AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
-LEAST_SECONDS = 1.0  # for it
+EASY_ALONE = 2  # interacting variables that heads alone follow well
+FEW_PIECES = 40  # of all polylines together
+LEAST_SECONDS = (
+    20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well
+)
 
 
 def fewest_units(request: Request, certify: Certify) -> Found:
     """The method "polished": the layer with the fewest parameters that is certified."""
     lanes = lanes_of(request)
-    helps = lanes is not None and max(lane.term.interacting for lane in lanes) < _interacting(request)
+    helps = lanes is not None and _helps(request, lanes)
     first = _composed(request, lanes, certify) if lanes and helps else None
     if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":
         assert isinstance(first.layer, ComposedLayer)
         if _steep(request):
             return first
-        again = max(AS_LONG_AGAIN * request.budget.elapsed, request.budget.elapsed + LEAST_SECONDS)
+        spent, least = request.budget.elapsed, LEAST_SECONDS / 2 ** (_interacting(request) - 1)
+        again = max(AS_LONG_AGAIN * spent, spent + least)
         shorter = replace(request, budget=request.budget.up_to(again))
         candidates = polished(shorter, config_of_composed(request, first.layer).parameter_count)
         if not candidates or candidates[0].observed > candidates[0].goal:
             return first
         best = refined(candidates[:1], certify)
         return _heads_alone(best) if best.certificate.verdict == "CERTIFIED" else first
-    best = refined(polished(request), certify)
-    if best.certificate.verdict != "CERTIFIED" and lanes and not helps and not request.budget.over():
+    later = bool(lanes) and not helps
+    best = refined(polished(replace(request, budget=request.budget.share(0.5)) if later else request), certify)
+    if best.certificate.verdict != "CERTIFIED" and lanes and later and not request.budget.over():
         second = _composed(request, lanes, certify)
         if second is not None and second.certificate is not None and second.certificate.verdict == "CERTIFIED":
             return second
     return _heads_alone(best)
+
+
+def _helps(request: Request, lanes: list[PlannedLane]) -> bool:
+    """Whether fewer variables interact, and either heads alone would find them hard or the network is small."""
+    before, pieces = _interacting(request), sum(len(lane.curve.knots) - 1 for lane in lanes)
+    fewer = max(lane.term.interacting for lane in lanes) < before
+    return fewer and (before > EASY_ALONE or pieces <= FEW_PIECES or _steep(request))
 
 
 def _heads_alone(best) -> Found:  # type: ignore[no-untyped-def]
