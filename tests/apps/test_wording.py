@@ -72,7 +72,8 @@ LINES = {
         "change: use numbers, pi and e, no variables"
     ),
     "train x --domain 0:1 --out f --loss cross_entropy": (
-        "asked: samples (X, labels) for --loss cross_entropy; found: a function; change: use --loss mse or --loss sup"
+        "asked: onelayer train FORMULA --domain … --out …; found: invalid value for '--loss': 'cross_entropy' is not one of "
+        "'mse', 'sup'; change: see onelayer train --help"
     ),
     "eval f one": (
         "asked: numbers for the point; found: the unknown name 'one'; change: give numbers such as 1.5, -2e-3 or pi/2"
