@@ -44,7 +44,7 @@ class MemoryFamily:
         return torch.cat([kappa * centres, -kappa / 2 * centres.square().sum(dim=1, keepdim=True)], dim=1)
 
     def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit"]:
-        return torch.softmax(x @ theta[:, :-1].T + theta[:, -1], dim=-1)
+        return torch.softmax(theta[:, :-1] @ x.T + theta[:, -1:], dim=0).T  # many times as fast as along the last axis
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         return torch.cat([_ones(x), x, weights[:, 1:]], dim=1)
@@ -94,8 +94,9 @@ class GateFamily:
         return torch.cat([beta, beta * corners], dim=1)
 
     def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit slot"]:
-        scores = theta[:, 1:] - theta[:, :1] * x[:, None, :]
-        return torch.softmax(torch.nn.functional.pad(scores, (1, 0)), dim=-1)
+        scores = theta.new_zeros(self.dimension + 1, len(theta), len(x))  # the anchor's remain 0
+        torch.sub(theta.T[1:, :, None], theta[:, :1] * x.T[:, None, :], out=scores[1:])
+        return torch.softmax(scores, dim=0).permute(2, 1, 0)
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         slope = (weights[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)

@@ -15,6 +15,7 @@ above each time. Errors are *observed* on points; they prove nothing.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -39,6 +40,11 @@ class FitSamples:
     weights: Float[Tensor, " point"]
     pool: Float[Tensor, "pool coordinate"]
     pool_values: Float[Tensor, "pool out"]
+
+    @cached_property
+    def root(self) -> Float[Tensor, "point 1"]:
+        """√w."""
+        return self.weights.sqrt()[:, None]
 
     def joined(self, points: Tensor, values: Tensor, weight: float) -> "FitSamples":
         """With more points to fit on."""
@@ -88,20 +94,21 @@ class _State:
     Q: Tensor
     residual: Tensor  # weighted, [point, out]
     squares: float
+    size: float  # |c|²
 
     def cost(self, penalty: float) -> float:
-        return self.squares + penalty * float(self.c.square().sum())
+        return self.squares + penalty * self.size
 
 
 def _state(family: Family, theta: Tensor, samples: FitSamples, penalty: float) -> _State:
-    heads = family.weights(theta, samples.points)
-    phi, root = family.features(samples.points, heads), samples.weights.sqrt()[:, None]
+    heads, root = family.weights(theta, samples.points), samples.root
+    phi = family.features(samples.points, heads) * root
     n, K = phi.shape
-    stacked = torch.cat([phi * root, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype, device=phi.device)])
-    Q, R = torch.linalg.qr(stacked)
-    c = torch.linalg.solve_triangular(R, Q[:n].T @ (samples.values * root), upper=True)
-    residual = (samples.values - phi @ c) * root
-    return _State(theta, heads, c, Q, residual, float(residual.square().sum()))
+    Q, R = torch.linalg.qr(torch.cat([phi, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype, device=phi.device)]))
+    values = samples.values * root
+    c = torch.linalg.solve_triangular(R, Q[:n].T @ values, upper=True)
+    residual = values - phi @ c
+    return _State(theta, heads, c, Q, residual, float(residual.square().sum()), float(c.square().sum()))
 
 
 def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimits, iterations: int = 100) -> Fit:
@@ -160,7 +167,7 @@ def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tup
     With A (`centring`) they are those of J A: a step in these coordinates is A times as large in θ.
     """
     n = len(samples.points)
-    J = family.jacobian(samples.points, state.heads, state.c) * samples.weights.sqrt()[:, None]
+    J = family.jacobian(samples.points, state.heads, state.c) * samples.root
     A = centring(family, J) if family.graded else None
     if A is not None:
         J = torch.einsum("onui,uij->onuj", J.unflatten(2, A.shape[:2]), A).flatten(2)
@@ -172,7 +179,7 @@ def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tup
 
 
 def _errors(state: _State, samples: FitSamples) -> Tensor:
-    return (state.residual.abs() / samples.weights.sqrt()[:, None]).amax(dim=1)
+    return (state.residual.abs() / samples.root).amax(dim=1)
 
 
 def _good(state: _State, samples: FitSamples, limits: StepLimits) -> bool:
