@@ -10,6 +10,7 @@ linear coefficients c, so that T = Φ c. `jacobian` is ∂(Φ c)/∂θ at fixed 
 The weights of a softmax sum to 1, so one of them is left out of the features: it would repeat the constant.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +19,8 @@ from torch import Tensor
 
 from ...layer.heads import Gates, Memory
 from ...target.points import spread_points
+
+NEW_SHARE = 0.3  # of the tokens there: the share of one that is inserted
 
 
 def _ones(x: Tensor) -> Tensor:
@@ -65,6 +68,22 @@ class MemoryFamily:
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
         """Σ (w_j(c_j − T))²: how much the token would be missed."""
         return self._slopes(weights, c).square().sum(dim=(0, 1))
+
+    def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
+        """θ with tokens added at the points of the largest error: their scores are tangent planes of s = log Σ_j exp score_j.
+
+        s is convex, so a token that touches s(x) + log NEW_SHARE at z weighs most at z, with the width that tokens have
+        there. The next one goes where the error, damped by that weight, is largest.
+        """
+        scores = x @ theta[:, :-1].T + theta[:, -1]
+        total, added = scores.logsumexp(dim=1), []
+        for _ in range(count):
+            z = int(errors.argmax())
+            key = scores[z].softmax(dim=0) @ theta[:, :-1]
+            added.append(torch.cat([key, (total[z] - key @ x[z] + math.log(NEW_SHARE)).reshape(1)]))
+            errors = errors * (1 - ((x - x[z]) @ key + total[z] - total).exp()).clamp_min(0).sqrt()
+        theta = torch.cat([theta, *(new[None] for new in added)])
+        return theta - theta.mean(dim=0)  # no weight changes
 
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory:
         """The memory tokens, centred: a key and a bias taken off all of them change no weight."""
@@ -124,6 +143,16 @@ class GateFamily:
         """How much a unit's contribution varies over the points."""
         own = self._slopes(x, weights, c)[1]
         return (own - own.mean(dim=0)).square().sum(dim=(0, 2))
+
+    def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
+        """θ with gates added whose corners are the points of the largest error, as sharp as the others, facing either way."""
+        beta, added = float(theta[:, 0].abs().median()), []
+        for number in range(count):
+            z = int(errors.argmax())
+            facing = -beta if self.dimension > 1 and (len(theta) + number) % 2 else beta
+            added.append(facing * torch.cat([x.new_ones(1), x[z]]))
+            errors = errors * (1 - (-beta * (x - x[z]).norm(dim=1)).exp())
+        return torch.cat([theta, *(new[None] for new in added)])
 
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Gates:
         pick = list(group)

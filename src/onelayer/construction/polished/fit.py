@@ -68,11 +68,12 @@ class StepLimits:
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, their coefficients, and the largest error on the points and on the pool (∞ until it is computed)."""
+    """Parameters, coefficients, the largest error and F on the points, and the largest error on the pool (∞ until known)."""
 
     theta: Float[Tensor, "unit width"]
     coefficients: Float[Tensor, "feature out"]
     fitted: float
+    squares: float = math.inf
     observed: float = math.inf
 
     @property
@@ -154,7 +155,8 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
         history.append(state.squares)
         if turn >= FIRST_STEPS and history[-1] > (1 - LEAST_PROGRESS) * history[-1 - WINDOW]:
             break
-    return Fit(state.theta, size * state.c, size * float(_errors(state, samples).max()))
+    fitted = size * float(_errors(state, samples).max())
+    return Fit(state.theta, size * state.c, fitted, size**2 * state.cost(penalty))
 
 
 def theta_moved(theta: Tensor, step: Tensor, reach: float) -> Tensor:

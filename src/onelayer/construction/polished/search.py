@@ -6,13 +6,9 @@ on which finishes first). Growing follows the rate seen so far; fresh starts, no
 """
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
-from threading import Lock
 
 import torch
 from torch import Tensor
@@ -31,12 +27,19 @@ ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
 }
 FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
-ROUGH_SHARE = 0.25  # share of the range: a start with a larger error is not worth polishing
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 SHARPEN_WITHIN = 8.0  # times the goal: reweighting may still lead from there to the goal
-FRESH_STARTS = 2  # of every size
-PARALLEL_FROM = 150  # free numbers from which a second thread pays off
-FIRST_PRUNED = 0.15  # share of the units pruned at first
+LEAST_GROWTH, NEAR_GROWTH, MOST_GROWTH = (
+    0.03,
+    0.1,
+    0.25,
+)  # shares of the units inserted at a time: near the goal, far from it
+HARDLY = 0.9  # share of the error left by units that hardly helped
+CAUTION = 0.7  # share of the units that the rate asks for
+RECENT = 4  # sizes that tell the rate
+MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has failed
+PRUNE_TRIALS = 8  # units of which the one that is missed least is pruned
+WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
 STALLED, SHARPER = 0.5, 10.0  # where growing leaves more than this share of the error, raise the reach by this factor
 
@@ -58,7 +61,6 @@ class UnitSearch:
     tried: dict[int, float] = field(default_factory=dict)
     device: str = "cpu"
     reach: float = FIRST_REACH
-    sampling: Lock = field(default_factory=Lock)  # only one thread at a time calls a user's function
 
     def __post_init__(self) -> None:
         d = len(self.source.group)
@@ -84,9 +86,10 @@ class UnitSearch:
         """The smallest fit found within the goal, else the one with the least error; after an interrupt the best so far."""
 
         def work() -> None:
-            if self.probe and self._attempt(self.most).observed > self.goal:
-                return
-            self._grow()
+            if self.probe:
+                self._best_of([self._start(self.most)], ())
+            else:
+                self._grow(self._start(self._first(self.most)))
             self._shrink()
 
         return self._safely(work)
@@ -95,12 +98,12 @@ class UnitSearch:
         """The best fit found with exactly this many units."""
         self.source.require_samples(self._freedom(units, len(self.source.group) + 1))
         self.most, self.exactly = units, True
-        return self._safely(lambda: self._attempt(units, starts=2 * FRESH_STARTS))
+        return self._safely(lambda: self._grow(self._start(self._first(units))))
 
     def pilot(self, units: int) -> Fit:
         """One fresh start with this many units."""
         with one_thread():
-            return self._fresh(units, 0)
+            return self._polished(self._start(units))
 
     def _safely(self, work: Callable[[], object]) -> Fit:
         """The best fit after the work; an interrupt from the keyboard ends it early."""
@@ -110,7 +113,8 @@ class UnitSearch:
         except KeyboardInterrupt:
             self.budget.interrupted.set()
         if self.best is None:
-            theta, samples, _ = self._start(min(self.most, FIRST_UNITS[self.family.name][0]), 0)
+            theta = self._start(min(self.most, FIRST_UNITS[self.family.name][0]))
+            samples = self.samples(len(theta), theta.shape[1], 0)
             self._note(self._judged(polish(self.family, theta, samples, self._limits(len(theta), theta), 0)))
         assert self.best is not None
         return self.best
@@ -126,7 +130,7 @@ class UnitSearch:
             fit = self._polished(before.theta)
             self._note(fit)
             if fit.observed > goal and not self.exactly and not self.budget.over():
-                self._grow(math.ceil(1.08 * before.units))
+                self._grow(self._inserted(fit, max(1, round(LEAST_GROWTH * fit.units))))
                 self._shrink()
 
         return self._safely(work)
@@ -142,8 +146,7 @@ class UnitSearch:
         """Points for this many units, and the pool."""
         d = len(self.source.group)
         count = max(500, int((POINTS_PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
-        with self.sampling:
-            points, values = self.source.sample(count, 7 + self.source.seed + seed)
+        points, values = self.source.sample(count, 7 + self.source.seed + seed)
         points = torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]])
         values = torch.cat([values.to(self.device), self.extra[1]])
         return FitSamples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
@@ -157,7 +160,7 @@ class UnitSearch:
         enough = 0.0 if self.exactly else 0.5 * self.goal
         return StepLimits(self.cap(self.spread, units), reach, enough, self.budget.over)
 
-    def _start(self, units: int, seed: int) -> tuple[Tensor, FitSamples, float]:
+    def _start(self, units: int, seed: int = 0) -> Tensor:
         """The arrangement with the best least-squares fit."""
         width = len(self.source.group) + 1
         samples = self.samples(units, width, seed)
@@ -172,18 +175,15 @@ class UnitSearch:
             best = [theta for _, theta in sorted(found, key=lambda pair: pair[0])[:TRIED_STARTS]]
             fits = [polish(self.family, t, samples, self._limits(units, t), TRIED_STEPS) for t in best]
             found = [(fit.fitted, fit.theta) for fit in fits]
-        error, theta = min(found, key=lambda pair: pair[0])
-        return theta, samples, error
+        return min(found, key=lambda pair: pair[0])[1]
 
-    def _fresh(self, units: int, seed: int) -> Fit:
-        theta, samples, _ = self._start(units, seed)
-        return self._polished(theta, samples)
-
-    def _polished(self, theta: Tensor, samples: FitSamples | None = None) -> Fit:
-        samples = samples or self.samples(len(theta), theta.shape[1], 0)
+    def _polished(self, theta: Tensor, turn: int = 0, before: float = math.inf) -> Fit:
+        samples = self.samples(len(theta), theta.shape[1], turn)
         limits = self._limits(len(theta), theta)
         fit = polish(self.family, theta, samples, limits)
-        hopeless = SHARPEN_WITHIN * self.goal < fit.fitted and not self.exactly
+        hopeless = SHARPEN_WITHIN * self.goal < min(fit.fitted, before) and not (
+            self.exactly and len(theta) == self.most
+        )
         limits = limits if self.exactly else replace(limits, enough=self.goal)
         return self._judged(fit) if hopeless else sharpen(self.family, fit, samples, limits)[0]
 
@@ -191,103 +191,118 @@ class UnitSearch:
         """The fit with its error on the pool."""
         return replace(fit, observed=float(errors_at(self.family, fit, self.pool, self.pool_values).max()))
 
-    def _attempt(self, units: int, starts: int = FRESH_STARTS, first: int = 0) -> Fit:
-        """The best of a few fresh starts with this many units."""
-        tasks = [partial(self._fresh, units, seed) for seed in range(first, first + starts)]
-        fits = self._all(tasks, units)
-        fit = min(fits, key=lambda f: f.observed)
-        self._note(fit)
-        return fit
-
-    def _all(self, tasks: Sequence[Callable[[], Fit]], units: int) -> list[Fit]:
-        """The results of tasks with this many units, in parallel where that pays off."""
-        small = self._freedom(units, len(self.source.group) + 1) < PARALLEL_FROM
-        return [task() for task in tasks] if small else in_parallel(tasks, self.budget)
-
     def _note(self, fit: Fit) -> None:
         """Keep it if it is smaller and within the goal, or nearer to the goal."""
         self.tried[fit.units] = min(fit.observed, self.tried.get(fit.units, math.inf))
-        self.report(f"polishing: {fit.units} units, error {at_least(fit.observed, 2)}")
         if self.best is None or self._order(fit) < self._order(self.best):
             self.best = fit
+        self.report(f"polishing: {fit.units} units, error {at_least(fit.observed, 2)}")
 
     def _order(self, fit: Fit) -> tuple[bool, float]:
         met = fit.observed <= self.goal
         return (not met, float(fit.units) if met else fit.observed)
 
-    def _grow(self, first: int = 0) -> None:
-        d = len(self.source.group)
-        units = min(self.most, first or FIRST_UNITS[self.family.name][min(d, 4) - 1])
-        while units < self.most and self._start(units, 0)[2] > ROUGH_SHARE * self.spread and not self.budget.over():
-            units = min(self.most, math.ceil(1.5 * units))
+    def _first(self, units: int) -> int:
+        return min(units, self.most, FIRST_UNITS[self.family.name][min(len(self.source.group), 4) - 1])
+
+    def _grow(self, theta: Tensor) -> None:
+        """Polish; insert units where the error is largest; until the goal is met or no more units are allowed.
+
+        Gates are few, and the best place for one depends on all others: they are also started afresh at each size.
+        """
         history: list[tuple[int, float]] = []
+        starts = [theta]
         while True:
-            fit = self._attempt(units)
-            history.append((units, fit.observed))
-            if fit.observed <= self.goal or units >= self.most or self.budget.over():
+            fit = self._best_of(starts, history)
+            history.append((fit.units, fit.observed))
+            if (fit.observed <= self.goal and not self.exactly) or fit.units >= self.most or self.budget.over():
                 return
-            if len(history) > 1 and fit.observed > STALLED * history[-2][1]:
+            if stalled(history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
                 self.reach = min(SHARPER * self.reach, MOST_REACH)  # perhaps the heads must be sharper
-            units = min(self.most, next_size(history, self.goal))
+            units = min(self.most, next_size(history, 0.0 if self.exactly else self.goal, len(self.source.group)))
+            fresh = [self._start(units, len(history))] if self.family.name == "gates" else []
+            starts = [*fresh, self._inserted(fit, units - fit.units)]
+
+    def _best_of(self, starts: Sequence[Tensor], history: Sequence[tuple[int, float]]) -> Fit:
+        """The first of the starts that meets the goal, else the one that ends nearest to it."""
+        fits: list[Fit] = []
+        for theta in starts:
+            fits.append(self._polished(theta, len(history), history[-1][1] if history else math.inf))
+            self._note(fits[-1])
+            if fits[-1].observed <= self.goal and not self.exactly:
+                break
+        return min(fits, key=lambda fit: fit.observed)
+
+    def _inserted(self, fit: Fit, count: int) -> Tensor:
+        """θ with this many units added where the error on the pool is largest."""
+        errors = errors_at(self.family, fit, self.pool, self.pool_values)
+        worst = errors.topk(min(len(errors), WORST_POINTS)).indices
+        return self.family.inserted(fit.theta, self.pool[worst], errors[worst], count)
 
     def _shrink(self) -> None:
-        """Prune the units that matter least and polish again; then try smaller sizes afresh, as long as one succeeds."""
+        """Prune and polish again, halfway to the largest size that failed at a time; the last size is tried in two ways.
+
+        A fit that was grown is about as small as it can be, so only a few of its units go at a time.
+        """
+        grown = any(error > self.goal for error in self.tried.values())
+        failed, retried = 0, 0
         while self.best is not None and self.best.observed <= self.goal and self.best.units > 1:
-            self._prune()
-            if self.budget.over() or not self._smaller():
+            fit = self.best
+            most = max(1, round(MOST_PRUNED * fit.units)) if grown else fit.units
+            units = fit.units - max(1, min(most, (fit.units - failed) // 2))
+            if self.budget.over() or retried == units:
                 return
-
-    def _prune(self) -> None:
-        """Remove the units that matter least, two numbers of them at a time; the larger one that does no harm counts."""
-        assert self.best is not None
-        fraction = FIRST_PRUNED
-        while not self.budget.over() and self.best.units > 1:
-            fit, gone = self.best, min(max(1, int(fraction * self.best.units)), self.best.units - 1)
-            samples = self.samples(fit.units, fit.theta.shape[1], 0)
-            weights = self.family.weights(fit.theta, samples.points)
-            order = self.family.importance(samples.points, weights, fit.coefficients).argsort()
-            counts = sorted({gone, max(1, gone // 2)})
-            kept = [fit.theta[order[count:].sort().values] for count in counts]
-            for pruned in self._all([partial(self._polished, theta) for theta in kept], fit.units):
-                self._note(pruned)
-            lost = fit.units - self.best.units
-            if lost < counts[0]:  # not even the smaller number
-                if counts[0] == 1:
-                    return
-                fraction = counts[0] / 2 / fit.units
+            if units > failed:
+                self._note(self._polished(self._pruned(fit, units)))
             else:
-                fraction = 1.5 * lost / fit.units if lost == gone else fraction / 2
+                self._note(self._polished(self._moved(fit, units), 1))
+                retried = units
+            failed = failed if self.best is not fit else units
 
-    def _smaller(self) -> bool:
-        """Whether fresh starts meet the goal with a tenth fewer units."""
-        assert self.best is not None
-        units = self.best.units - max(1, self.best.units // 10)
-        if units < 1 or self.tried.get(units, math.inf) < math.inf:
-            return False
-        return self._attempt(units, first=FRESH_STARTS).observed <= self.goal
+    def _moved(self, fit: Fit, units: int) -> Tensor:
+        """Another start of this size: a fresh one of gates; one that has a token elsewhere."""
+        if self.family.name == "gates" or units < 2:
+            return self._start(units, 1)
+        theta = self._pruned(fit, units - 1)
+        samples = self.samples(len(theta), theta.shape[1], 0)
+        return self._inserted(polish(self.family, theta, samples, self._limits(len(theta), theta), 0), 1)
+
+    def _pruned(self, fit: Fit, units: int) -> Tensor:
+        """θ without the units whose absence costs the linear fit least; of each, the few that matter least are tried."""
+        samples, theta, c = self.samples(units, fit.theta.shape[1], 0), fit.theta, fit.coefficients
+        limits = self._limits(units, theta)
+        while len(theta) > units:
+            importance = self.family.importance(samples.points, self.family.weights(theta, samples.points), c)
+            candidates = importance.argsort()[:PRUNE_TRIALS].tolist()
+            rest = [torch.cat([theta[:j], theta[j + 1 :]]) for j in candidates]
+            fits = [polish(self.family, kept, samples, limits, 0) for kept in rest]
+            best = min(fits, key=lambda f: f.squares)
+            theta, c = best.theta, best.coefficients
+        return theta
 
 
-def next_size(history: Sequence[tuple[int, float]], goal: float) -> int:
-    """The size at which the rate of the last two sizes would meet the goal, between 1.2 and 2 times the last size."""
+def stalled(history: Sequence[tuple[int, float]]) -> bool:
+    """Whether a third more units left more than half of the error."""
     units, error = history[-1]
-    factor = 1.5
-    if len(history) > 1:
-        before, larger = history[-2]
-        rate = math.log(max(larger, 1e-300) / max(error, 1e-300)) / math.log(units / before)
-        if rate > 0:
-            factor = math.exp(min(math.log(max(error, 1e-300) / max(goal, 1e-300)) / rate, 1.0))
-    return math.ceil(units * min(max(factor, 1.2), 2.0))
+    before = [e for n, e in history if 1.3 * n <= units]
+    return bool(before) and error > STALLED * before[-1]
 
 
-def in_parallel(tasks: Sequence[Callable[[], Fit]], budget: Budget) -> list[Fit]:
-    """The results in order; tasks run in parallel, one thread each. After an interrupt they end with what they have."""
-    cores = min(len(tasks), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    if cores <= 1:
-        return [task() for task in tasks]
-    with ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        futures = [pool.submit(task) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except KeyboardInterrupt:
-            budget.interrupted.set()
-            return [future.result() for future in futures]
+def next_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
+    """Most of the way to where log error, linear in n^(1/d) over the last sizes, would meet the goal; 3 to 25 % more units."""
+    units, error = history[-1]
+    least, most = (
+        max(1, round(LEAST_GROWTH * units)),
+        max(1, math.ceil((MOST_GROWTH if error > SHARPEN_WITHIN * goal else NEAR_GROWTH) * units)),
+    )
+    recent = [(n ** (1 / d), math.log(max(e, 1e-300))) for n, e in history[-RECENT:]]
+    if len(recent) < 2 or goal <= 0:
+        return units + most
+    mean_n, mean_e = (sum(column) / len(recent) for column in zip(*recent, strict=True))
+    if error > HARDLY * history[-2][1]:
+        return units + most
+    rate = -sum((n - mean_n) * (e - mean_e) for n, e in recent) / sum((n - mean_n) ** 2 for n, _ in recent)
+    if rate <= 0:
+        return units + most
+    root = units ** (1 / d) + math.log(error / goal) / rate
+    return units + min(max(int(CAUTION * (min(root, 1e6) ** d - units)), least), most)
