@@ -56,18 +56,18 @@ class MemoryFamily:
         """The value of every token; the first one's is 0, the constant takes its place."""
         return torch.cat([torch.zeros_like(c[:1]), c[1 + self.dimension :]])
 
-    def _slopes(self, weights: Tensor, c: Tensor) -> Float[Tensor, "out point unit"]:
+    def _slopes(self, weights: Tensor, c: Tensor) -> Float[Tensor, "out unit point"]:
         """∂T/∂score_j = w_j(c_j − Σ_i w_i c_i)."""
         v = self.values(c).T
-        return weights * (v[:, None, :] - (v @ weights.T)[:, :, None])
+        return weights.T * (v[:, :, None] - (v @ weights.T)[:, None, :])
 
     def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
-        moved = torch.cat([x, _ones(x)], dim=1)  # ∂score/∂(k, b)
-        return (self._slopes(weights, c)[..., None] * moved[:, None, :]).flatten(2)
+        moved = torch.cat([x, _ones(x)], dim=1).T.contiguous()  # ∂score/∂(k, b)
+        return (self._slopes(weights, c)[:, :, None] * moved).flatten(1, 2).mT
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
         """Σ (w_j(c_j − T))²: how much the token would be missed."""
-        return self._slopes(weights, c).square().sum(dim=(0, 1))
+        return self._slopes(weights, c).square().sum(dim=(0, 2))
 
     def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
         """θ with tokens added at the points of the largest error: their scores are tangent planes of s = log Σ_j exp score_j.
@@ -113,9 +113,8 @@ class GateFamily:
         return torch.cat([beta, beta * corners], dim=1)
 
     def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit slot"]:
-        scores = theta.new_zeros(self.dimension + 1, len(theta), len(x))  # the anchor's remain 0
-        torch.sub(theta.T[1:, :, None], theta[:, :1] * x.T[:, None, :], out=scores[1:])
-        return torch.softmax(scores, dim=0).permute(2, 1, 0)
+        scores = theta.T[1:, :, None] - theta[:, :1] * x.T[:, None, :]
+        return torch.softmax(torch.cat([torch.zeros_like(scores[:1]), scores]), dim=0).permute(2, 1, 0)
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         slope = (weights[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
@@ -128,21 +127,21 @@ class GateFamily:
         return torch.cat([own[:, :1], torch.zeros_like(own[:, :1]), own[:, 1:]], dim=1)
 
     def _slopes(self, x: Tensor, weights: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """(∂T/∂score of token i of unit j = w_ji(v_ji − T_j), T_j less its value on the first token)."""
-        v = self.values(c)
-        tokens = v[:, 1:-1] + v[:, None, -1] * x[:, None, :, None]  # [point, unit, token, out]
-        own = v[:, 0] * weights[..., :1] + (tokens * weights[..., 1:, None]).sum(dim=2)
-        return weights[..., 1:, None] * (tokens - own[:, :, None]), own
+        """(∂T/∂score of token i of unit j = w_ji(v_ji − T_j), T_j less its value on the first token): [out, (i,) j, point]."""
+        v, w = self.values(c).permute(2, 1, 0)[..., None], weights.permute(2, 1, 0)
+        tokens = v[:, 1:-1] + v[:, -1:] * x.T[:, None, :]
+        own = v[:, 0] * w[0] + (tokens * w[1:]).sum(dim=1)
+        return w[1:] * (tokens - own[:, None]), own
 
     def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
         slopes, _ = self._slopes(x, weights, c)
-        sharpness = -(slopes * x[:, None, :, None]).sum(dim=2, keepdim=True)
-        return torch.cat([sharpness, slopes], dim=2).permute(3, 0, 1, 2).flatten(2)
+        sharpness = -(slopes * x.T[:, None, :]).sum(dim=1, keepdim=True)
+        return torch.cat([sharpness, slopes], dim=1).transpose(1, 2).flatten(1, 2).mT
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
         """How much a unit's contribution varies over the points."""
         own = self._slopes(x, weights, c)[1]
-        return (own - own.mean(dim=0)).square().sum(dim=(0, 2))
+        return (own - own.mean(dim=-1, keepdim=True)).square().sum(dim=(0, 2))
 
     def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
         """θ with gates added whose corners are the points of the largest error, as sharp as the others, facing either way."""

@@ -23,11 +23,13 @@ from torch import Tensor
 
 from .families import Family, centring
 
+RIDGE = 1e-18  # per point, before the residual is known
 FIRST_STEPS = 15  # after these, stop …
-WINDOW, LEAST_PROGRESS = 5, 0.03  # … when this many steps lower the squares by less than this share
+WINDOW, LEAST_PROGRESS = 8, 0.05  # … when this many steps lower the squares by less than this share
 ROUNDS = 6  # of reweighting
 GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times what is enough after the first round
-DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 2.0, 1 / 3  # Nielsen (1999): ×2, ×4, … after failures, ≥ ×1/3 after success
+DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 4.0, 0.15  # after a failure; after a success, at least
+MOST_FAILURES = 13  # of one step
 AT_ONCE = 2**22  # numbers held at a time on the pool
 
 
@@ -122,7 +124,7 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
     def penalty_of(squares: float) -> float:
         return max((math.sqrt(squares) / limits.cap) ** 2 * len(theta), 1e-30)
 
-    state = _state(family, theta, samples, 1e-12 * n)
+    state = _state(family, theta, samples, RIDGE * n)
     penalty = penalty_of(state.squares)
     state = _state(family, theta, samples, penalty)
     damping, history = 1e-2, [state.squares]
@@ -130,10 +132,13 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
         if _good(state, samples, limits) or limits.over():
             break
         gram, slope, A = _normal_equations(family, state, samples)
+        if A is None:  # what would leave ±reach stays
+            flat = state.theta.reshape(-1, 1)
+            free = ((flat.abs() < limits.reach) | (flat * slope <= 0)).to(slope)
+            gram, slope = gram * free * free.T, slope * free
         diagonal = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()))
         better: _State | None = None
-        growth = DAMPING_GROWTH
-        for _ in range(8):
+        for _ in range(MOST_FAILURES):
             if limits.over():
                 break
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
@@ -144,7 +149,7 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
                 if candidate.cost(penalty) < state.cost(penalty):
                     better = candidate
                     break
-            damping, growth = growth * damping, DAMPING_GROWTH * growth
+            damping *= DAMPING_GROWTH
         if better is None:
             break
         expected = float((move * (damping * diagonal[:, None] * move + slope)).sum())  # what the linear model predicted
@@ -169,15 +174,15 @@ def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tup
     With A (`centring`) they are those of J A: a step in these coordinates is A times as large in θ.
     """
     n = len(samples.points)
-    J = family.jacobian(samples.points, state.heads, state.c) * samples.root
+    J = family.jacobian(samples.points, state.heads, state.c).mul_(samples.root)
     A = centring(family, J) if family.graded else None
     if A is not None:
         J = torch.einsum("onui,uij->onuj", J.unflatten(2, A.shape[:2]), A).flatten(2)
-    along = state.Q[:n].T @ J
-    slope = torch.einsum("onp,no->p", J, state.residual)[:, None]
-    J = (J - state.Q[:n] @ along).flatten(0, 1)
-    below = (state.Q[n:] @ along).flatten(0, 1)
-    return J.T @ J + below.T @ below, slope, A
+    Q, J, residual = state.Q[:n], J.mT, state.residual.T[..., None]
+    slope, along = (J @ residual).sum(dim=0), J @ Q
+    J.baddbmm_(along, Q.T.expand(len(J), -1, -1), alpha=-1)  # in place: memory is what takes time here
+    rows, below = (t.transpose(0, 1).flatten(1) for t in (J, along @ state.Q[n:].T))
+    return rows @ rows.T + below @ below.T, slope, A
 
 
 def _errors(state: _State, samples: FitSamples) -> Tensor:

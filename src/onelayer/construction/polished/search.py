@@ -156,7 +156,7 @@ class UnitSearch:
         return units * width + self.family.count(units)
 
     def _limits(self, units: int, theta: Tensor) -> StepLimits:
-        reach = max(self.reach, 2 * float(theta.abs().max()))
+        reach = max(self.reach, float(theta.abs().max()))
         enough = 0.0 if self.exactly else 0.5 * self.goal
         return StepLimits(self.cap(self.spread, units), reach, enough, self.budget.over)
 
