@@ -1,8 +1,7 @@
-"""The search for the fewest units of one group: start, polish, grow until the goal is met, then prune and try smaller ones.
+"""The search for the fewest units of one group: start small, polish, insert units where the error is largest, then prune.
 
-Errors here are observed on a pool. Error is not monotone in the number of units and depends on the start, so every size is
-tried from a few fresh starts, which run in parallel for larger sizes (the best in a fixed order wins: the result does not depend
-on which finishes first). Growing follows the rate seen so far; fresh starts, not split units, lead out of local minima.
+Errors here are observed on a pool. Each size starts from the fit of the last one: new units are placed at the worst points of
+the pool, as many as the rate seen so far asks for. Once the goal is met, the units that are missed least are taken away again.
 """
 
 import math
@@ -26,14 +25,11 @@ ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
     "gates": ((1.0, 1.0), (1.5, 1.0), (3.0, 1.0)),  # β·h, padding
 }
 FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
+POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the number of coordinates
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 SHARPEN_WITHIN = 8.0  # times the goal: reweighting may still lead from there to the goal
-LEAST_GROWTH, NEAR_GROWTH, MOST_GROWTH = (
-    0.03,
-    0.1,
-    0.25,
-)  # shares of the units inserted at a time: near the goal, far from it
+LEAST_GROWTH, NEAR_GROWTH, MOST_GROWTH = 0.03, 0.1, 0.25  # shares of the units inserted at a time: near the goal, far from it
 HARDLY = 0.9  # share of the error left by units that hardly helped
 CAUTION = 0.7  # share of the units that the rate asks for
 RECENT = 4  # sizes that tell the rate
@@ -61,10 +57,12 @@ class UnitSearch:
     tried: dict[int, float] = field(default_factory=dict)
     device: str = "cpu"
     reach: float = FIRST_REACH
+    grown: Fit | None = None  # the last fit while growing
+    history: list[tuple[int, float]] = field(default_factory=list)  # (units, error) while growing
 
     def __post_init__(self) -> None:
         d = len(self.source.group)
-        points, values = self.source.sample(16_000 if d <= 2 else 30_000, 99 + self.source.seed)
+        points, values = self.source.sample(POOL[min(d, 3) - 1], 99 + self.source.seed)
         self.pool, self.pool_values = points[:, list(self.source.group)].to(self.device), values.to(self.device)
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
         one, two = (self._freedom(units, d + 1) for units in (1, 2))
@@ -87,9 +85,9 @@ class UnitSearch:
 
         def work() -> None:
             if self.probe:
-                self._best_of([self._start(self.most)], ())
+                self._best_of([self._start(self.most)])
             else:
-                self._grow(self._start(self._first(self.most)))
+                self._grow()
             self._shrink()
 
         return self._safely(work)
@@ -98,7 +96,14 @@ class UnitSearch:
         """The best fit found with exactly this many units."""
         self.source.require_samples(self._freedom(units, len(self.source.group) + 1))
         self.most, self.exactly = units, True
-        return self._safely(lambda: self._grow(self._start(self._first(units))))
+        return self._safely(self._grow)
+
+    def expected(self) -> int:
+        """How many units the rate of the first two sizes suggests; `run` goes on from there."""
+        self._safely(lambda: self._grow(sizes=2))
+        if self.history[-1:] and self.history[-1][1] > self.goal:
+            return expected_size(self.history, self.goal, len(self.source.group))
+        return self.best.units if self.best else 0
 
     def pilot(self, units: int) -> Fit:
         """One fresh start with this many units."""
@@ -130,7 +135,8 @@ class UnitSearch:
             fit = self._polished(before.theta)
             self._note(fit)
             if fit.observed > goal and not self.exactly and not self.budget.over():
-                self._grow(self._inserted(fit, max(1, round(LEAST_GROWTH * fit.units))))
+                self.history, self.grown = [], fit
+                self._grow()
                 self._shrink()
 
         return self._safely(work)
@@ -205,29 +211,34 @@ class UnitSearch:
     def _first(self, units: int) -> int:
         return min(units, self.most, FIRST_UNITS[self.family.name][min(len(self.source.group), 4) - 1])
 
-    def _grow(self, theta: Tensor) -> None:
-        """Polish; insert units where the error is largest; until the goal is met or no more units are allowed.
+    def _grow(self, sizes: int = 0) -> None:
+        """Polish; insert units where the error is largest; until the goal is met, no more units are allowed, or `sizes` are done.
 
-        Gates are few, and the best place for one depends on all others: they are also started afresh at each size.
+        Gates are few, and the best place for one depends on all others: they are also started afresh at each size, as are
+        units graded toward infinite slopes.
         """
-        history: list[tuple[int, float]] = []
-        starts = [theta]
-        while True:
-            fit = self._best_of(starts, history)
-            history.append((fit.units, fit.observed))
-            if (fit.observed <= self.goal and not self.exactly) or fit.units >= self.most or self.budget.over():
-                return
-            if stalled(history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
-                self.reach = min(SHARPER * self.reach, MOST_REACH)  # perhaps the heads must be sharper
-            units = min(self.most, next_size(history, 0.0 if self.exactly else self.goal, len(self.source.group)))
-            fresh = [self._start(units, len(history))] if self.family.name == "gates" else []
-            starts = [*fresh, self._inserted(fit, units - fit.units)]
+        while not sizes or len(self.history) < sizes:
+            if self.grown is None:
+                starts = [self._start(self._first(self.most))]
+            else:
+                fit, near = self.grown, [(self.grown.units, self.grown.observed)]
+                goal = 0.0 if self.exactly else self.goal
+                met = fit.observed <= self.goal and not self.exactly
+                if met or fit.units >= self.most or self.budget.over():
+                    return
+                if stalled(self.history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
+                    self.reach = min(SHARPER * self.reach, MOST_REACH)  # perhaps the heads must be sharper
+                units = min(self.most, next_size(self.history or near, goal, len(self.source.group)))
+                fresh = [self._start(units, len(self.history))] if self.family.name == "gates" or self.faces else []
+                starts = [*fresh, self._inserted(fit, units - fit.units)]
+            self.grown = self._best_of(starts)
+            self.history.append((self.grown.units, self.grown.observed))
 
-    def _best_of(self, starts: Sequence[Tensor], history: Sequence[tuple[int, float]]) -> Fit:
+    def _best_of(self, starts: Sequence[Tensor]) -> Fit:
         """The first of the starts that meets the goal, else the one that ends nearest to it."""
         fits: list[Fit] = []
         for theta in starts:
-            fits.append(self._polished(theta, len(history), history[-1][1] if history else math.inf))
+            fits.append(self._polished(theta, len(self.history), self.history[-1][1] if self.history else math.inf))
             self._note(fits[-1])
             if fits[-1].observed <= self.goal and not self.exactly:
                 break
@@ -288,21 +299,21 @@ def stalled(history: Sequence[tuple[int, float]]) -> bool:
     return bool(before) and error > STALLED * before[-1]
 
 
-def next_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
-    """Most of the way to where log error, linear in n^(1/d) over the last sizes, would meet the goal; 3 to 25 % more units."""
-    units, error = history[-1]
-    least, most = (
-        max(1, round(LEAST_GROWTH * units)),
-        max(1, math.ceil((MOST_GROWTH if error > SHARPEN_WITHIN * goal else NEAR_GROWTH) * units)),
-    )
+def expected_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
+    """Where log error, linear in n^(1/d) over the last sizes, would meet the goal; 10⁶ if it does not fall."""
     recent = [(n ** (1 / d), math.log(max(e, 1e-300))) for n, e in history[-RECENT:]]
-    if len(recent) < 2 or goal <= 0:
-        return units + most
+    if len(recent) < 2 or goal <= 0 or history[-1][1] > HARDLY * history[-2][1]:
+        return 10**6
     mean_n, mean_e = (sum(column) / len(recent) for column in zip(*recent, strict=True))
-    if error > HARDLY * history[-2][1]:
-        return units + most
     rate = -sum((n - mean_n) * (e - mean_e) for n, e in recent) / sum((n - mean_n) ** 2 for n, _ in recent)
     if rate <= 0:
-        return units + most
-    root = units ** (1 / d) + math.log(error / goal) / rate
-    return units + min(max(int(CAUTION * (min(root, 1e6) ** d - units)), least), most)
+        return 10**6
+    return math.ceil(min((recent[-1][0] + math.log(history[-1][1] / goal) / rate) ** d, 1e6))
+
+
+def next_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
+    """Most of the way to the size that is expected to meet the goal: 3 to 25 % more units, near the goal 10 % at most."""
+    units, error = history[-1]
+    growth = MOST_GROWTH if error > SHARPEN_WITHIN * goal else NEAR_GROWTH
+    least, most = max(1, round(LEAST_GROWTH * units)), max(1, math.ceil(growth * units))
+    return units + min(max(int(CAUTION * (expected_size(history, goal, d) - units)), least), most)
