@@ -26,7 +26,7 @@ from .families import Family, centring
 RIDGE = 1e-18  # per point, before the residual is known
 FIRST_STEPS = 15  # after these, stop …
 WINDOW, LEAST_PROGRESS = 8, 0.05  # … when this many steps lower the squares by less than this share
-ROUNDS = 6  # of reweighting
+ROUNDS = 10  # of reweighting
 GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times what is enough after the first round
 DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 4.0, 0.15  # after a failure; after a success, at least
 MOST_FAILURES = 13  # of one step

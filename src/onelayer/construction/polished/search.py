@@ -29,7 +29,11 @@ POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the 
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 SHARPEN_WITHIN = 8.0  # times the goal: reweighting may still lead from there to the goal
-LEAST_GROWTH, NEAR_GROWTH, MOST_GROWTH = 0.03, 0.1, 0.25  # shares of the units inserted at a time: near the goal, far from it
+LEAST_GROWTH, NEAR_GROWTH, MOST_GROWTH = (
+    0.03,
+    0.1,
+    0.25,
+)  # shares of the units inserted at a time: near the goal, far from it
 HARDLY = 0.9  # share of the error left by units that hardly helped
 CAUTION = 0.7  # share of the units that the rate asks for
 RECENT = 4  # sizes that tell the rate
@@ -85,7 +89,8 @@ class UnitSearch:
 
         def work() -> None:
             if self.probe:
-                self._best_of([self._start(self.most)])
+                if self.goal < self._best_of([self._start(self.most)]).observed <= SHARPEN_WITHIN * self.goal:
+                    self._best_of([self._start(self.most, 1)])
             else:
                 self._grow()
             self._shrink()
