@@ -74,6 +74,7 @@ class UnitSearch:
         self.most = max(1, 1 + (allowed - one) // (two - one))
         self.faces = self.source.faces()
         self.family = replace(self.family, graded=bool(self.faces))
+        self.worst = torch.zeros(0, dtype=torch.int64, device=self.device)  # of the pool, at the last size
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 
     @property
@@ -160,6 +161,7 @@ class UnitSearch:
         points, values = self.source.sample(count, 7 + self.source.seed + seed)
         points = torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]])
         values = torch.cat([values.to(self.device), self.extra[1]])
+        points, values = torch.cat([points, self.pool[self.worst]]), torch.cat([values, self.pool_values[self.worst]])
         return FitSamples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)
 
     def _freedom(self, units: int, width: int) -> int:
@@ -253,6 +255,7 @@ class UnitSearch:
         """θ with this many units added where the error on the pool is largest."""
         errors = errors_at(self.family, fit, self.pool, self.pool_values)
         worst = errors.topk(min(len(errors), WORST_POINTS)).indices
+        self.worst = worst[: max(1, len(fit.theta) // 2)]
         return self.family.inserted(fit.theta, self.pool[worst], errors[worst], count)
 
     def _shrink(self) -> None:
