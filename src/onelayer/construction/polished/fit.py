@@ -26,8 +26,8 @@ from .families import Family, centring
 RIDGE = 1e-18  # per point, before the residual is known
 FIRST_STEPS = 15  # after these, stop …
 WINDOW, LEAST_PROGRESS = 8, 0.05  # … when this many steps lower the squares by less than this share
-ROUNDS = 10  # of reweighting
-GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times what is enough after the first round
+ROUNDS = 6  # of reweighting
+GIVE_UP_FACTOR = 1.6  # give up when the error is still above this many times what is enough after the first round
 DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 4.0, 0.15  # after a failure; after a success, at least
 MOST_FAILURES = 13  # of one step
 AT_ONCE = 2**22  # numbers held at a time on the pool

@@ -4,8 +4,9 @@
            → on a failed certificate the points of the worst boxes go back into the samples, and it is polished again
 
 An additive target is polished group by group, the cheapest first, each with an equal share of what the others left of
-the tolerance; groups may overlap where a formula's terms do. `construction="auto"` polishes memory tokens, then tries gates,
-no more than would take fewer parameters; in the same way disjoint groups are tried after overlapping ones.
+the tolerance; groups may overlap where a formula's terms do. `construction="auto"` begins with the family that is likely
+to be cheaper and then tries the other, no more units than would take fewer parameters; in the same way disjoint groups are
+tried after overlapping ones.
 """
 
 from collections.abc import Callable

@@ -269,7 +269,8 @@ class UnitSearch:
             fit = self.best
             most = max(1, round(MOST_PRUNED * fit.units)) if grown else fit.units
             units = fit.units - max(1, min(most, (fit.units - failed) // 2))
-            if self.budget.over() or retried == units:
+            near = failed > 0 and fit.units - failed <= LEAST_GROWTH * fit.units  # the rest is not worth its time
+            if self.budget.over() or retried == units or near:
                 return
             if units > failed:
                 self._note(self._polished(self._pruned(fit, units)))
