@@ -108,7 +108,7 @@ class Candidate:
             goal -= min(found.solution.observed, share)
         return self
 
-    def expected(self) -> float:
+    def expected(self) -> int:
         """The parameters that the widest group alone is expected to take, from two small fits."""
         widest = max(self.sources, key=lambda source: len(source.group))
         search = self._search(widest, self.goal / len(self.sources), MOST_UNITS, 0)
@@ -257,7 +257,7 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
 def _in_order(ways: list[Candidate]) -> list[Candidate]:
     """The family that is likely to be cheaper first: gates where most groups are single coordinates, else as pilots say."""
     families = {way.family: way for way in reversed(ways)}  # the first way of each
-    if len(families) < 2 or ways[0].request.units is not None:
+    if len(families) < 2 or ways[0].request.units is not None or not all(way.sources for way in ways):
         return ways
     if all(2 * sum(len(s.group) for s in way.sources) < 3 * len(way.sources) for way in families.values()):
         return sorted(ways, key=lambda way: way.family)  # gates before memory tokens
