@@ -13,7 +13,7 @@ from onelayer.construction.fitted_groups import splittings
 from onelayer.construction.kinks.remainder import remainders_of
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.layer import Candidate, _affordable, polished
-from onelayer.construction.polished.search import UnitSearch, in_parallel, next_size
+from onelayer.construction.polished.search import UnitSearch, expected_size, next_size
 from onelayer.construction.polished.why_not import units_needed
 from onelayer.construction.request import Request
 from onelayer.proof.certificate import Box, Certificate, Evidence
@@ -26,10 +26,9 @@ WAVE = Target("sin(6*x1)*x2", [(0, 1)] * 2)
 
 def search_of(target: Target, goal: float, **about) -> UnitSearch:
     group = tuple(range(target.dimension))
-    given = {"budget": Budget(60.0), "most": 60} | about
-    return UnitSearch(
-        family_of("memory", len(group)), GroupSamples(target, group, 0), goal, lambda spread, n: 1e3 * spread, **given
-    )
+    given = {"family": family_of("memory", len(group)), "budget": Budget(60.0), "most": 60} | about
+    source = GroupSamples(target, group, 0)
+    return UnitSearch(source=source, goal=goal, cap=lambda spread, n: 1e3 * spread, **given)
 
 
 def polished_memory(target: Target, tolerance: float) -> Candidate:
@@ -75,19 +74,44 @@ def test_an_interrupt_keeps_the_best_so_far(stage):
     assert np.isfinite(approx(np.full((1, 2), 0.5))).all()
 
 
-def test_results_come_in_order_and_threads_are_as_before():
-    effort, threads = Budget(1.0), torch.get_num_threads()
-    fits = [search_of(WAVE, 1.0).pilot(n) for n in (3, 5)]
-    assert [f.units for f in in_parallel([lambda f=f: f for f in fits], effort)] == [3, 5]
+def test_a_pilot_leaves_threads_as_before():
+    threads = torch.get_num_threads()
+    assert [search_of(WAVE, 1.0).pilot(n).units for n in (3, 5)] == [3, 5]
     assert torch.get_num_threads() == threads
 
 
 def test_sizes_follow_the_rate():
-    assert next_size([(10, 1e-2)], 1e-6) == 15
-    assert next_size([(10, 1e-2), (20, 1e-3)], 1e-9) == 40  # never more than twice
-    assert next_size([(10, 1e-2), (20, 1e-3)], 0.9e-3) == 24  # never less than 1.2 times
-    assert next_size([(10, 1e-3), (20, 1e-2)], 1e-9) == 30  # no rate to go by
-    assert next_size([(10, 1e-2), (20, 1e-3)], 5e-4) == math.ceil(20 * 2 ** (1 / math.log2(10)))
+    falling = [(n, math.exp(-2 * math.sqrt(n))) for n in (16, 25)]  # d = 2
+    assert expected_size(falling, math.exp(-12.001), 2) == 37
+    assert expected_size([(16, 1e-3), (25, 1e-2)], 1e-6, 2) == 10**6  # the error does not fall
+    assert next_size([(20, 1e-2)], 1e-6, 2) == 25  # no rate to go by: a quarter more
+    assert next_size(falling, 1e-9, 2) == 32  # never more than that
+    assert next_size(falling, 0.5 * falling[-1][1], 2) == 27  # most of the way to 29
+    assert next_size([(100, 1e-2), (110, 1.01e-6)], 1e-6, 2) == 113  # never less than 3 %
+
+
+@pytest.mark.parametrize("family", ["memory", "gates"])
+def test_units_are_inserted_where_the_error_is_largest(family):
+    search = search_of(WAVE, 1e-3, family=family_of(family, 2))
+    fit = search.pilot(6)
+    x = torch.tensor([[0.3, -0.2], [-0.4, 0.4]], dtype=torch.float64)
+    theta = search.family.inserted(fit.theta, x, torch.tensor([1.0, 0.1], dtype=torch.float64), 1)
+    assert len(theta) == 7
+    if family == "memory":
+        own = search.family.weights(theta, torch.cat([x, search.pool]))[:, -1]
+        assert own[0] >= own.max() - 1e-12
+    else:
+        assert torch.allclose(theta[-1, 1:] / theta[-1, 0], x[0])
+
+
+def test_an_expectation_is_not_lost():
+    search = search_of(WAVE, 1e-3)
+    units = search.expected()
+    tried = dict(search.tried)
+    fit = search.run()
+    assert fit.observed <= 1e-3
+    assert units > 0
+    assert tried.items() <= search.tried.items()
 
 
 def test_what_would_be_needed_is_estimated():

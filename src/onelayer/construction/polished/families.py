@@ -10,6 +10,7 @@ linear coefficients c, so that T = Φ c. `jacobian` is ∂(Φ c)/∂θ at fixed 
 The weights of a softmax sum to 1, so one of them is left out of the features: it would repeat the constant.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +19,8 @@ from torch import Tensor
 
 from ...layer.heads import Gates, Memory
 from ...target.points import spread_points
+
+NEW_SHARE = 0.3  # of the tokens there: the share of one that is inserted
 
 
 def _ones(x: Tensor) -> Tensor:
@@ -44,7 +47,7 @@ class MemoryFamily:
         return torch.cat([kappa * centres, -kappa / 2 * centres.square().sum(dim=1, keepdim=True)], dim=1)
 
     def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit"]:
-        return torch.softmax(x @ theta[:, :-1].T + theta[:, -1], dim=-1)
+        return torch.softmax(theta[:, :-1] @ x.T + theta[:, -1:], dim=0).T  # many times as fast as along the last axis
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         return torch.cat([_ones(x), x, weights[:, 1:]], dim=1)
@@ -53,18 +56,34 @@ class MemoryFamily:
         """The value of every token; the first one's is 0, the constant takes its place."""
         return torch.cat([torch.zeros_like(c[:1]), c[1 + self.dimension :]])
 
-    def _slopes(self, weights: Tensor, c: Tensor) -> Float[Tensor, "out point unit"]:
+    def _slopes(self, weights: Tensor, c: Tensor) -> Float[Tensor, "out unit point"]:
         """∂T/∂score_j = w_j(c_j − Σ_i w_i c_i)."""
         v = self.values(c).T
-        return weights * (v[:, None, :] - (v @ weights.T)[:, :, None])
+        return weights.T * (v[:, :, None] - (v @ weights.T)[:, None, :])
 
     def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
-        moved = torch.cat([x, _ones(x)], dim=1)  # ∂score/∂(k, b)
-        return (self._slopes(weights, c)[..., None] * moved[:, None, :]).flatten(2)
+        moved = torch.cat([x, _ones(x)], dim=1).T.contiguous()  # ∂score/∂(k, b)
+        return (self._slopes(weights, c)[:, :, None] * moved).flatten(1, 2).mT
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
         """Σ (w_j(c_j − T))²: how much the token would be missed."""
-        return self._slopes(weights, c).square().sum(dim=(0, 1))
+        return self._slopes(weights, c).square().sum(dim=(0, 2))
+
+    def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
+        """θ with tokens added at the points of the largest error: their scores are tangent planes of s = log Σ_j exp score_j.
+
+        s is convex, so a token that touches s(x) + log NEW_SHARE at z weighs most at z, with the width that tokens have
+        there. The next one goes where the error, damped by that weight, is largest.
+        """
+        scores = x @ theta[:, :-1].T + theta[:, -1]
+        total, added = scores.logsumexp(dim=1), []
+        for _ in range(count):
+            z = int(errors.argmax())
+            key = scores[z].softmax(dim=0) @ theta[:, :-1]
+            added.append(torch.cat([key, (total[z] - key @ x[z] + math.log(NEW_SHARE)).reshape(1)]))
+            errors = errors * (1 - ((x - x[z]) @ key + total[z] - total).exp()).clamp_min(0).sqrt()
+        theta = torch.cat([theta, *(new[None] for new in added)])
+        return theta - theta.mean(dim=0)  # no weight changes
 
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory:
         """The memory tokens, centred: a key and a bias taken off all of them change no weight."""
@@ -94,8 +113,8 @@ class GateFamily:
         return torch.cat([beta, beta * corners], dim=1)
 
     def weights(self, theta: Tensor, x: Tensor) -> Float[Tensor, "point unit slot"]:
-        scores = theta[:, 1:] - theta[:, :1] * x[:, None, :]
-        return torch.softmax(torch.nn.functional.pad(scores, (1, 0)), dim=-1)
+        scores = theta.T[1:, :, None] - theta[:, :1] * x.T[:, None, :]
+        return torch.softmax(torch.cat([torch.zeros_like(scores[:1]), scores]), dim=0).permute(2, 1, 0)
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         slope = (weights[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
@@ -108,21 +127,31 @@ class GateFamily:
         return torch.cat([own[:, :1], torch.zeros_like(own[:, :1]), own[:, 1:]], dim=1)
 
     def _slopes(self, x: Tensor, weights: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """(∂T/∂score of token i of unit j = w_ji(v_ji − T_j), T_j less its value on the first token)."""
-        v = self.values(c)
-        tokens = v[:, 1:-1] + v[:, None, -1] * x[:, None, :, None]  # [point, unit, token, out]
-        own = v[:, 0] * weights[..., :1] + (tokens * weights[..., 1:, None]).sum(dim=2)
-        return weights[..., 1:, None] * (tokens - own[:, :, None]), own
+        """(∂T/∂score of token i of unit j = w_ji(v_ji − T_j), T_j less its value on the first token): [out, (i,) j, point]."""
+        v, w = self.values(c).permute(2, 1, 0)[..., None], weights.permute(2, 1, 0)
+        tokens = v[:, 1:-1] + v[:, -1:] * x.T[:, None, :]
+        own = v[:, 0] * w[0] + (tokens * w[1:]).sum(dim=1)
+        return w[1:] * (tokens - own[:, None]), own
 
     def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, "out point parameter"]:
         slopes, _ = self._slopes(x, weights, c)
-        sharpness = -(slopes * x[:, None, :, None]).sum(dim=2, keepdim=True)
-        return torch.cat([sharpness, slopes], dim=2).permute(3, 0, 1, 2).flatten(2)
+        sharpness = -(slopes * x.T[:, None, :]).sum(dim=1, keepdim=True)
+        return torch.cat([sharpness, slopes], dim=1).transpose(1, 2).flatten(1, 2).mT
 
     def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Float[Tensor, " unit"]:
         """How much a unit's contribution varies over the points."""
         own = self._slopes(x, weights, c)[1]
-        return (own - own.mean(dim=0)).square().sum(dim=(0, 2))
+        return (own - own.mean(dim=-1, keepdim=True)).square().sum(dim=(0, 2))
+
+    def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
+        """θ with gates added whose corners are the points of the largest error, as sharp as the others, facing either way."""
+        beta, added = float(theta[:, 0].abs().median()), []
+        for number in range(count):
+            z = int(errors.argmax())
+            facing = -beta if self.dimension > 1 and (len(theta) + number) % 2 else beta
+            added.append(facing * torch.cat([x.new_ones(1), x[z]]))
+            errors = errors * (1 - (-beta * (x - x[z]).norm(dim=1)).exp())
+        return torch.cat([theta, *(new[None] for new in added)])
 
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Gates:
         pick = list(group)

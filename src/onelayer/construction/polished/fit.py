@@ -15,6 +15,7 @@ above each time. Errors are *observed* on points; they prove nothing.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -22,11 +23,13 @@ from torch import Tensor
 
 from .families import Family, centring
 
+RIDGE = 1e-18  # per point, before the residual is known
 FIRST_STEPS = 15  # after these, stop …
-WINDOW, LEAST_PROGRESS = 5, 0.03  # … when this many steps lower the squares by less than this share
+WINDOW, LEAST_PROGRESS = 8, 0.05  # … when this many steps lower the squares by less than this share
 ROUNDS = 6  # of reweighting
-GIVE_UP_FACTOR = 2.5  # give up when the error is still above this many times what is enough after the first round
-DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 2.0, 1 / 3  # Nielsen (1999): ×2, ×4, … after failures, ≥ ×1/3 after success
+GIVE_UP_FACTOR = 1.6  # give up when the error is still above this many times what is enough after the first round
+DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 4.0, 0.15  # after a failure; after a success, at least
+MOST_FAILURES = 13  # of one step
 AT_ONCE = 2**22  # numbers held at a time on the pool
 
 
@@ -39,6 +42,11 @@ class FitSamples:
     weights: Float[Tensor, " point"]
     pool: Float[Tensor, "pool coordinate"]
     pool_values: Float[Tensor, "pool out"]
+
+    @cached_property
+    def root(self) -> Float[Tensor, "point 1"]:
+        """√w."""
+        return self.weights.sqrt()[:, None]
 
     def joined(self, points: Tensor, values: Tensor, weight: float) -> "FitSamples":
         """With more points to fit on."""
@@ -62,11 +70,12 @@ class StepLimits:
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, their coefficients, and the largest error on the points and on the pool (∞ until it is computed)."""
+    """Parameters, coefficients, the largest error and F on the points, and the largest error on the pool (∞ until known)."""
 
     theta: Float[Tensor, "unit width"]
     coefficients: Float[Tensor, "feature out"]
     fitted: float
+    squares: float = math.inf
     observed: float = math.inf
 
     @property
@@ -88,20 +97,21 @@ class _State:
     Q: Tensor
     residual: Tensor  # weighted, [point, out]
     squares: float
+    size: float  # |c|²
 
     def cost(self, penalty: float) -> float:
-        return self.squares + penalty * float(self.c.square().sum())
+        return self.squares + penalty * self.size
 
 
 def _state(family: Family, theta: Tensor, samples: FitSamples, penalty: float) -> _State:
-    heads = family.weights(theta, samples.points)
-    phi, root = family.features(samples.points, heads), samples.weights.sqrt()[:, None]
+    heads, root = family.weights(theta, samples.points), samples.root
+    phi = family.features(samples.points, heads) * root
     n, K = phi.shape
-    stacked = torch.cat([phi * root, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype, device=phi.device)])
-    Q, R = torch.linalg.qr(stacked)
-    c = torch.linalg.solve_triangular(R, Q[:n].T @ (samples.values * root), upper=True)
-    residual = (samples.values - phi @ c) * root
-    return _State(theta, heads, c, Q, residual, float(residual.square().sum()))
+    Q, R = torch.linalg.qr(torch.cat([phi, math.sqrt(penalty) * torch.eye(K, dtype=phi.dtype, device=phi.device)]))
+    values = samples.values * root
+    c = torch.linalg.solve_triangular(R, Q[:n].T @ values, upper=True)
+    residual = values - phi @ c
+    return _State(theta, heads, c, Q, residual, float(residual.square().sum()), float(c.square().sum()))
 
 
 def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimits, iterations: int = 100) -> Fit:
@@ -114,7 +124,7 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
     def penalty_of(squares: float) -> float:
         return max((math.sqrt(squares) / limits.cap) ** 2 * len(theta), 1e-30)
 
-    state = _state(family, theta, samples, 1e-12 * n)
+    state = _state(family, theta, samples, RIDGE * n)
     penalty = penalty_of(state.squares)
     state = _state(family, theta, samples, penalty)
     damping, history = 1e-2, [state.squares]
@@ -122,10 +132,13 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
         if _good(state, samples, limits) or limits.over():
             break
         gram, slope, A = _normal_equations(family, state, samples)
+        if A is None:  # what would leave ±reach stays
+            flat = state.theta.reshape(-1, 1)
+            free = ((flat.abs() < limits.reach) | (flat * slope <= 0)).to(slope)
+            gram, slope = gram * free * free.T, slope * free
         diagonal = gram.diagonal().clamp_min(1e-14 * float(gram.diagonal().max()))
         better: _State | None = None
-        growth = DAMPING_GROWTH
-        for _ in range(8):
+        for _ in range(MOST_FAILURES):
             if limits.over():
                 break
             factor, failed = torch.linalg.cholesky_ex(gram + torch.diag(damping * diagonal))
@@ -136,7 +149,7 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
                 if candidate.cost(penalty) < state.cost(penalty):
                     better = candidate
                     break
-            damping, growth = growth * damping, DAMPING_GROWTH * growth
+            damping *= DAMPING_GROWTH
         if better is None:
             break
         expected = float((move * (damping * diagonal[:, None] * move + slope)).sum())  # what the linear model predicted
@@ -147,7 +160,8 @@ def polish(family: Family, theta: Tensor, samples: FitSamples, limits: StepLimit
         history.append(state.squares)
         if turn >= FIRST_STEPS and history[-1] > (1 - LEAST_PROGRESS) * history[-1 - WINDOW]:
             break
-    return Fit(state.theta, size * state.c, size * float(_errors(state, samples).max()))
+    fitted = size * float(_errors(state, samples).max())
+    return Fit(state.theta, size * state.c, fitted, size**2 * state.cost(penalty))
 
 
 def theta_moved(theta: Tensor, step: Tensor, reach: float) -> Tensor:
@@ -160,19 +174,19 @@ def _normal_equations(family: Family, state: _State, samples: FitSamples) -> tup
     With A (`centring`) they are those of J A: a step in these coordinates is A times as large in θ.
     """
     n = len(samples.points)
-    J = family.jacobian(samples.points, state.heads, state.c) * samples.weights.sqrt()[:, None]
+    J = family.jacobian(samples.points, state.heads, state.c).mul_(samples.root)
     A = centring(family, J) if family.graded else None
     if A is not None:
         J = torch.einsum("onui,uij->onuj", J.unflatten(2, A.shape[:2]), A).flatten(2)
-    along = state.Q[:n].T @ J
-    slope = torch.einsum("onp,no->p", J, state.residual)[:, None]
-    J = (J - state.Q[:n] @ along).flatten(0, 1)
-    below = (state.Q[n:] @ along).flatten(0, 1)
-    return J.T @ J + below.T @ below, slope, A
+    Q, J, residual = state.Q[:n], J.mT, state.residual.T[..., None]
+    slope, along = (J @ residual).sum(dim=0), J @ Q
+    J.baddbmm_(along, Q.T.expand(len(J), -1, -1), alpha=-1)  # in place: memory is what takes time here
+    rows, below = (t.transpose(0, 1).flatten(1) for t in (J, along @ state.Q[n:].T))
+    return rows @ rows.T + below @ below.T, slope, A
 
 
 def _errors(state: _State, samples: FitSamples) -> Tensor:
-    return (state.residual.abs() / samples.weights.sqrt()[:, None]).amax(dim=1)
+    return (state.residual.abs() / samples.root).amax(dim=1)
 
 
 def _good(state: _State, samples: FitSamples, limits: StepLimits) -> bool:

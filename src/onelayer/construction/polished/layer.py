@@ -4,8 +4,9 @@
            → on a failed certificate the points of the worst boxes go back into the samples, and it is polished again
 
 An additive target is polished group by group, the cheapest first, each with an equal share of what the others left of
-the tolerance; groups may overlap where a formula's terms do. `construction="auto"` polishes memory tokens, then tries gates,
-no more than would take fewer parameters; in the same way disjoint groups are tried after overlapping ones.
+the tolerance; groups may overlap where a formula's terms do. `construction="auto"` begins with the family that is likely
+to be cheaper and then tries the other, no more units than would take fewer parameters; in the same way disjoint groups are
+tried after overlapping ones.
 """
 
 from collections.abc import Callable
@@ -62,6 +63,8 @@ class Candidate:
     budget: Budget
     searches: dict[tuple[int, ...], UnitSearch] = field(default_factory=dict)
     fitted: dict[tuple[int, ...], FittedGroup] = field(default_factory=dict)
+    piloted: dict[tuple[int, ...], UnitSearch] = field(default_factory=dict)
+    limited: bool = False  # whether another candidate sets a limit: more units than it allows are of no use
 
     @property
     def target(self) -> Target:
@@ -87,7 +90,8 @@ class Candidate:
         return config_of(self.target, self.layer).parameter_count
 
     def run(self, most: int = MOST_UNITS) -> "Candidate":
-        """Fit all groups, the cheapest first; `most` units in all groups together."""
+        """Fit all groups, the cheapest first; `most` units in all groups together, where another candidate sets the limit."""
+        self.limited = most < MOST_UNITS
         sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
         goal = max(self.goal - self.remainder.error, LEAST_GOAL * self.goal)
         for position, source in enumerate(sources):
@@ -104,11 +108,22 @@ class Candidate:
             goal -= min(found.solution.observed, share)
         return self
 
+    def expected(self) -> int:
+        """The parameters that the widest group alone is expected to take, from two small fits."""
+        widest = max(self.sources, key=lambda source: len(source.group))
+        search = self._search(widest, self.goal / len(self.sources), MOST_UNITS, 0)
+        self.piloted[widest.group] = search
+        return _size(self.target, self.family, [widest], search.expected())
+
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
         family, budget = family_of(self.family, d), self.budget.share(1 / (groups - position))
-        search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
-        search.probe = groups == 1 and most < MOST_UNITS
+        search = self.piloted.pop(source.group, None)
+        if search is None:
+            search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
+        else:
+            search.goal, search.budget, search.most = share, budget, min(search.most, most)
+        search.probe = position == groups - 1 and most < MOST_UNITS and self.limited
         search.report = self._report(search, position, groups)
         return search
 
@@ -220,18 +235,36 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
     budget = request.budget.share(SEARCH_TIME)
     found: list[Candidate] = []
     remainders = remainders_of(request)
-    for family, remainder in remainders.items():
-        for sources in _groupings(remainder, request):
-            if found and budget.over():
-                break
-            met = [p for p in found if p.observed <= p.goal]
-            limits = [p.parameters for p in met] + ([] if fewer_than is None else [fewer_than])
-            most = _affordable(request.target, family, sources, min(limits)) if limits else MOST_UNITS
-            wide = max((len(s.group) for s in sources), default=0) > MOST_WITH_HEADS
-            own = budget.share(FIRST_FAMILY_TIME if family == "memory" and len(remainders) > 1 else 1.0)
-            if most and not (found and wide):
-                found.append(Candidate(request, family, remainder, sources, own).run(most))
+    share = FIRST_FAMILY_TIME if len(remainders) > 1 else 1.0
+    ways = [
+        Candidate(request, family, remainder, sources, budget)
+        for family, remainder in remainders.items()
+        for sources in _groupings(remainder, request)
+    ]
+    for candidate in _in_order(ways):
+        if found and budget.over():
+            break
+        met = [p for p in found if p.observed <= p.goal]
+        limits = [p.parameters for p in met] + ([] if fewer_than is None else [fewer_than])
+        most = _affordable(request.target, candidate.family, candidate.sources, min(limits)) if limits else MOST_UNITS
+        wide = max((len(s.group) for s in candidate.sources), default=0) > MOST_WITH_HEADS
+        candidate.budget = budget.share(1.0 if found else share)
+        if most and not (found and wide):
+            found.append(candidate.run(most))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
+
+
+def _in_order(ways: list[Candidate]) -> list[Candidate]:
+    """The family that is likely to be cheaper first: gates where most groups are single coordinates, else as pilots say."""
+    families = {way.family: way for way in reversed(ways)}  # the first way of each
+    if len(families) < 2 or ways[0].request.units is not None or not all(way.sources for way in ways):
+        return ways
+    if all(2 * sum(len(s.group) for s in way.sources) < 3 * len(way.sources) for way in families.values()):
+        return sorted(ways, key=lambda way: way.family)  # gates before memory tokens
+    if max(len(s.group) for way in families.values() for s in way.sources) > MOST_WITH_HEADS:
+        return ways
+    expected = {family: way.expected() for family, way in families.items()}
+    return sorted(ways, key=lambda way: expected[way.family])
 
 
 def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples]]:
@@ -247,17 +280,16 @@ def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples
     return found
 
 
+def _size(target: Target, family: str, sources: list[GroupSamples], units: int) -> int:
+    """The parameters of a layer with this many units."""
+    if family == "gates":
+        config = gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False)
+        return config.parameter_count
+    groups = [len(source.group) for source in sources]
+    return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
+
+
 def _affordable(target: Target, family: str, sources: list[GroupSamples], parameters: int) -> int:
     """How many units take fewer parameters than this."""
-
-    def size(units: int) -> int:
-        if family == "gates":
-            config = gate_config(
-                target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False
-            )
-            return config.parameter_count
-        groups = [len(source.group) for source in sources]
-        return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
-
-    one, two = size(1), size(2)
+    one, two = (_size(target, family, sources, units) for units in (1, 2))
     return min(max(0, 1 + (parameters - 1 - one) // (two - one)), MOST_UNITS)
