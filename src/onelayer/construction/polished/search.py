@@ -19,6 +19,7 @@ from ...target.group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .graded import graded_starts
+from .sizes import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
 
 ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
     "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
@@ -28,20 +29,11 @@ FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the numb
 POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the number of coordinates
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
-SHARPEN_WITHIN = 8.0  # times the goal: reweighting may still lead from there to the goal
-LEAST_GROWTH, NEAR_GROWTH, MOST_GROWTH = (
-    0.03,
-    0.1,
-    0.25,
-)  # shares of the units inserted at a time: near the goal, far from it
-HARDLY = 0.9  # share of the error left by units that hardly helped
-CAUTION = 0.7  # share of the units that the rate asks for
-RECENT = 4  # sizes that tell the rate
 MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has failed
 PRUNE_TRIALS = 8  # units of which the one that is missed least is pruned
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
-STALLED, SHARPER = 0.5, 10.0  # where growing leaves more than this share of the error, raise the reach by this factor
+SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 
 
 @dataclass
@@ -299,30 +291,3 @@ class UnitSearch:
             best = min(fits, key=lambda f: f.squares)
             theta, c = best.theta, best.coefficients
         return theta
-
-
-def stalled(history: Sequence[tuple[int, float]]) -> bool:
-    """Whether a third more units left more than half of the error."""
-    units, error = history[-1]
-    before = [e for n, e in history if 1.3 * n <= units]
-    return bool(before) and error > STALLED * before[-1]
-
-
-def expected_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
-    """Where log error, linear in n^(1/d) over the last sizes, would meet the goal; 10⁶ if it does not fall."""
-    recent = [(n ** (1 / d), math.log(max(e, 1e-300))) for n, e in history[-RECENT:]]
-    if len(recent) < 2 or goal <= 0 or history[-1][1] > HARDLY * history[-2][1]:
-        return 10**6
-    mean_n, mean_e = (sum(column) / len(recent) for column in zip(*recent, strict=True))
-    rate = -sum((n - mean_n) * (e - mean_e) for n, e in recent) / sum((n - mean_n) ** 2 for n, _ in recent)
-    if rate <= 0:
-        return 10**6
-    return math.ceil(min((recent[-1][0] + math.log(history[-1][1] / goal) / rate) ** d, 1e6))
-
-
-def next_size(history: Sequence[tuple[int, float]], goal: float, d: int) -> int:
-    """Most of the way to the size that is expected to meet the goal: 3 to 25 % more units, near the goal 10 % at most."""
-    units, error = history[-1]
-    growth = MOST_GROWTH if error > SHARPEN_WITHIN * goal else NEAR_GROWTH
-    least, most = max(1, round(LEAST_GROWTH * units)), max(1, math.ceil(growth * units))
-    return units + min(max(int(CAUTION * (expected_size(history, goal, d) - units)), least), most)
