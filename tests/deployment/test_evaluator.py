@@ -1,6 +1,7 @@
 """Other attention: linear, sparse and adaptive, each within what it says of itself."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import onelayer as ol
 from cases import lattice_layer, random_layer
+from halves import half
 from onelayer import InputError
 from onelayer.deployment.attention.sparse import Cells, SparseAttention
 from onelayer.layer.arithmetic import FLOAT32, FLOAT64
@@ -80,8 +82,9 @@ def test_a_remainder_below_rounding_keeps_everything():
     assert cells.cell(5).tokens == sum(b.biases.numel() for b in form.blocks)
 
 
-@pytest.mark.parametrize("attention", ["auto", "softmax", "linear", "sparse", "adaptive"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("dtype", "attention"), half(product(("float64", "float32"), ("auto", "softmax", "linear", "sparse", "adaptive")))
+)
 def test_an_approximation_with_other_attention(attention, dtype):
     approx = ol.build("sin(x1)*x2; x1 + x2", [(0, 1), (-1, 1)], 1e-2, dtype=dtype)
     fast = approx.fast(attention)

@@ -6,6 +6,8 @@ from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
 import onelayer
 
 SOURCE = Path(onelayer.__file__).parent
@@ -96,6 +98,7 @@ FORBIDDEN = {
 }
 
 
+@pytest.mark.long
 def test_forbidden_imports_are_found_in_a_scratch_copy(tmp_path):
     scratch = tmp_path / "onelayer"
     shutil.copytree(SOURCE, scratch, ignore=shutil.ignore_patterns("__pycache__"))

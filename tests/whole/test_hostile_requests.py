@@ -194,6 +194,7 @@ def test_garbage_behind_a_request(server):
             pass
 
 
+@pytest.mark.long
 def test_fifty_at_once(server):
     """Each gets a place in the queue, a start or a 429; then all go away."""
     data = wish(host(server), SLOW)
@@ -247,6 +248,7 @@ def test_visitors_share(server):
             connection.close()
 
 
+@pytest.mark.long
 def test_thirty_disconnects(server):
     """Before a start, in the queue, in the middle: the next build works, and so does every job that waits."""
     for k in range(30):

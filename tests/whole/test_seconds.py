@@ -85,6 +85,7 @@ def test_what_is_left_undone_is_said():
     assert not done.facts.notes
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("as_user")
 def test_other_calls_keep_their_time():
     layer = ol.build(*WAVES, seconds=2.0)
