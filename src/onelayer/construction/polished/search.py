@@ -30,6 +30,7 @@ POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the 
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has failed
+RETRY_WITHIN = 2.5  # times the goal: a size that failed by less, and not while growing, is tried in another way
 PRUNE_TRIALS = 8  # units of which the one that is missed least is pruned
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
@@ -253,7 +254,8 @@ class UnitSearch:
     def _shrink(self) -> None:
         """Prune and polish again, halfway to the largest size that failed at a time; the last size is tried in two ways.
 
-        A fit that was grown is about as small as it can be, so only a few of its units go at a time.
+        A fit that was grown is about as small as it can be, so only a few of its units go at a time. A size that failed by
+        far, or while growing too, is not tried again.
         """
         grown = any(error > self.goal for error in self.tried.values())
         failed, retried = 0, 0
@@ -262,7 +264,8 @@ class UnitSearch:
             most = max(1, round(MOST_PRUNED * fit.units)) if grown else fit.units
             units = fit.units - max(1, min(most, (fit.units - failed) // 2))
             near = failed > 0 and fit.units - failed <= LEAST_GROWTH * fit.units  # the rest is not worth its time
-            if self.budget.over() or retried == units or near:
+            enough = units in dict(self.history) or self.tried.get(units, 0.0) > RETRY_WITHIN * self.goal
+            if self.budget.over() or retried == units or near or (units == failed and enough):
                 return
             if units > failed:
                 self._note(self._polished(self._pruned(fit, units)))
