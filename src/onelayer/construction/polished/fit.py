@@ -27,6 +27,7 @@ RIDGE = 1e-18  # per point, before the residual is known
 FIRST_STEPS = 15  # after these, stop …
 WINDOW, LEAST_PROGRESS = 8, 0.05  # … when this many steps lower the squares by less than this share
 ROUNDS = 6  # of reweighting
+CLOSE = 1.2  # times what is enough: as many rounds again
 GIVE_UP_FACTOR = 1.6  # give up when the error is still above this many times what is enough after the first round
 DAMPING_GROWTH, LEAST_DAMPING_FACTOR = 4.0, 0.15  # after a failure; after a success, at least
 MOST_FAILURES = 13  # of one step
@@ -209,8 +210,8 @@ def sharpen(
     """The best fit on the pool among those with Lawson's weights, and the samples with the points added to them."""
     found = errors_at(family, fit, samples.pool, samples.pool_values)
     best = fit = replace(fit, observed=float(found.max()))
-    for turn in range(rounds):
-        far = turn > 0 and best.observed > GIVE_UP_FACTOR * limits.enough > 0
+    for turn in range(2 * rounds):
+        far = turn > 0 and best.observed > (GIVE_UP_FACTOR if turn < rounds else CLOSE) * limits.enough > 0
         if best.observed <= limits.enough or far or limits.over():
             break
         if float(found.max()) > 1.1 * fit.fitted:

@@ -30,7 +30,7 @@ POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the 
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
 TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has failed
-RETRY_WITHIN = 2.5  # times the goal: a size that failed by less, and not while growing, is tried in another way
+RETRY_WITHIN = (2.5, 1.5, 1.3)  # times the goal: a size that failed by less is tried once, twice, three times more
 PRUNE_TRIALS = 8  # units of which the one that is missed least is pruned
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
@@ -252,32 +252,36 @@ class UnitSearch:
         return self.family.inserted(fit.theta, self.pool[worst], errors[worst], count)
 
     def _shrink(self) -> None:
-        """Prune and polish again, halfway to the largest size that failed at a time; the last size is tried in two ways.
+        """Prune and polish again, halfway to the largest size that failed at a time; the last size is tried in other ways too.
 
-        A fit that was grown is about as small as it can be, so only a few of its units go at a time. A size that failed by
-        far, or while growing too, is not tried again.
+        A fit that was grown is about as small as it can be, so only a few of its units go at a time.
         """
         grown = any(error > self.goal for error in self.tried.values())
-        failed, retried = 0, 0
+        failed, retries = 0, 0
         while self.best is not None and self.best.observed <= self.goal and self.best.units > 1:
             fit = self.best
             most = max(1, round(MOST_PRUNED * fit.units)) if grown else fit.units
             units = fit.units - max(1, min(most, (fit.units - failed) // 2))
             near = failed > 0 and fit.units - failed <= LEAST_GROWTH * fit.units  # the rest is not worth its time
-            enough = units in dict(self.history) or self.tried.get(units, 0.0) > RETRY_WITHIN * self.goal
-            if self.budget.over() or retried == units or near or (units == failed and enough):
+            if self.budget.over() or near or (units == failed and not self._worth_another(units, retries)):
                 return
             if units > failed:
                 self._note(self._polished(self._pruned(fit, units)))
+                retries = 0
             else:
-                self._note(self._polished(self._moved(fit, units), 1))
-                retried = units
+                retries += 1
+                self._note(self._polished(self._moved(fit, units, retries), 1))
             failed = failed if self.best is not fit else units
 
-    def _moved(self, fit: Fit, units: int) -> Tensor:
+    def _worth_another(self, units: int, retries: int) -> bool:
+        """Whether a size that failed is tried once more: it came close, and gates, whose starts differ much, very close."""
+        ways = 1 - (units in dict(self.history)) if self.family.name == "memory" else len(RETRY_WITHIN)
+        return retries < ways and self.tried[units] <= RETRY_WITHIN[retries] * self.goal
+
+    def _moved(self, fit: Fit, units: int, seed: int) -> Tensor:
         """Another start of this size: a fresh one of gates; one that has a token elsewhere."""
         if self.family.name == "gates" or units < 2:
-            return self._start(units, 1)
+            return self._start(units, seed)
         theta = self._pruned(fit, units - 1)
         samples = self.samples(len(theta), theta.shape[1], 0)
         return self._inserted(polish(self.family, theta, samples, self._limits(len(theta), theta), 0), 1)
