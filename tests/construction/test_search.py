@@ -12,9 +12,9 @@ from onelayer.common.budget import Budget
 from onelayer.construction.fitted_groups import splittings
 from onelayer.construction.kinks.remainder import remainders_of
 from onelayer.construction.polished.families import family_of
+from onelayer.construction.polished.growth import expected_size, next_size
 from onelayer.construction.polished.layer import Candidate, _affordable, polished
 from onelayer.construction.polished.search import UnitSearch
-from onelayer.construction.polished.sizes import expected_size, next_size
 from onelayer.construction.polished.why_not import units_needed
 from onelayer.construction.request import Request
 from onelayer.proof.certificate import Box, Certificate, Evidence

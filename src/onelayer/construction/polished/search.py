@@ -19,7 +19,7 @@ from ...target.group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .graded import graded_starts
-from .sizes import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
+from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
 
 ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
     "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
