@@ -53,6 +53,15 @@ def test_the_search_meets_its_goal_and_prunes():
     assert 0.99 < search.done <= 1
 
 
+@pytest.mark.parametrize("family", ["memory", "gates"])
+def test_a_search_goes_on_from_its_best_fit(family):
+    search = search_of(WAVE, 1e-2, family=family_of(family, 2))
+    before = search.run()
+    after = search.resume(*search.source.sample(50, seed=5), 1e-4)
+    assert after.observed <= 1e-4 < before.observed
+    assert after.units > before.units
+
+
 def test_time_that_is_over_leaves_a_layer_all_the_same():
     fit = search_of(WAVE, 1e-9, budget=Budget(0.0)).run()
     assert math.isfinite(fit.observed)

@@ -134,7 +134,7 @@ class UnitSearch:
             fit = self._polished(before.theta)
             self._note(fit)
             if fit.observed > goal and not self.exactly and not self.budget.over():
-                self.history, self.grown = [], fit
+                self.history, self.grown = [(fit.units, fit.observed)], fit
                 self._grow()
                 self._shrink()
 
@@ -221,14 +221,14 @@ class UnitSearch:
             if self.grown is None:
                 starts = [self._start(self._first(self.most))]
             else:
-                fit, near = self.grown, [(self.grown.units, self.grown.observed)]
+                fit = self.grown
                 goal = 0.0 if self.exactly else self.goal
                 met = fit.observed <= self.goal and not self.exactly
                 if met or fit.units >= self.most or self.budget.over():
                     return
                 if stalled(self.history) and float(fit.theta.abs().max()) > 0.99 * self.reach:
                     self.reach = min(SHARPER * self.reach, MOST_REACH)  # perhaps the heads must be sharper
-                units = min(self.most, next_size(self.history or near, goal, len(self.source.group)))
+                units = min(self.most, next_size(self.history, goal, len(self.source.group)))
                 fresh = [self._start(units, len(self.history))] if self.family.name == "gates" or self.faces else []
                 starts = [*fresh, self._inserted(fit, units - fit.units)]
             self.grown = self._best_of(starts)
