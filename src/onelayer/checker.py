@@ -397,7 +397,12 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
             return value(operands[choice[id(node)]], x, choice)
         truths = truth(extra, x)
         return arb.nan() if None in truths else reduce(arb.union, [value(operands[0 if t else 1], x) for t in truths])
-    u = [value(a, x, choice) for a in operands]
+    return applied(node, [value(a, x, choice) for a in operands], isinstance(x, Sides), choice)
+
+
+def applied(node: Node, u: list[Any], box: bool, choice: dict[int, int] | None) -> Any:
+    """The function of a node with these operands, as `value` has it; `box`: they are ranges on a box."""
+    kind, operands, extra = node
     z = u[0]
     if kind in KINKS:
         u = [z, -z] if kind == "abs" else u
@@ -411,10 +416,10 @@ def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) ->
     if kind == "rpow" and extra == fmpq(1, 2) and isinstance(z, arb) and z > 0:
         return z.sqrt()  # exact for squares
     if kind == "rpow" and isinstance(z, arb) and extra > 0 and not z > 0:  # 0 at 0
-        if z == 0 or z < 0 or not (isinstance(x, Sides) and z.is_finite()):
+        if z == 0 or z < 0 or not (box and z.is_finite()):
             return arb(0) if z == 0 else arb.nan()
         return arb(0).union((arb(extra) * z.upper().log()).exp())  # where it is defined
-    if kind in ("asin", "acos") and isinstance(x, Sides) and z.is_finite() and not (z < -1 or z > 1):
+    if kind in ("asin", "acos") and box and z.is_finite() and not (z < -1 or z > 1):
         return reduce(arb.union, [getattr(v.max(arb(-1)).min(arb(1)), kind)() for v in (z.lower(), z.upper())])
     if kind in SPECIAL:
         return SPECIAL[kind](*u)
@@ -1302,6 +1307,46 @@ class Difference:
             self.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
 
 
+def outspread(start: Any, rows: Sequence[list[Any]], join: Callable[[Any, Any], Any]) -> list[Any]:
+    """start joined with one entry of every row, for all choices in the order of `product`."""
+    found = [start]
+    for row in rows:
+        found = [join(w, t) for w in found for t in row]
+    return found
+
+
+def line_on(a: Affine, grid: list[list[Any]]) -> list[Any]:
+    """An affine function on a grid, coordinate by coordinate."""
+    found = [a[0]]
+    for k, nodes in zip(a[1:], grid, strict=True):
+        row = [] if k.is_zero() else [k * v for v in nodes]
+        found = [w + t for w in found for t in row] if row else [w for w in found for _ in nodes]
+    return found
+
+
+def value_on(
+    node: Node, axes: Sequence[int], grid: list[list[Any]], choice: dict[int, int]
+) -> tuple[list[int], list[Any]]:
+    """(the coordinates that a node depends on, its values on their grid): no part is evaluated twice for the same ones."""
+    while node[0] == "where":
+        node = node[1][choice[id(node)]]
+    if node[0] == "var":
+        return ([axes.index(node[2])], grid[axes.index(node[2])]) if node[2] in axes else ([], [arb.nan()])
+    if not node[1]:
+        return [], [value(node, ())]
+    parts = [value_on(a, axes, grid, choice) for a in node[1]]
+    own = sorted({n for have, _ in parts for n in have})
+    columns = [widened(*part, own, grid) for part in parts]
+    return own, [applied(node, list(u), False, choice) for u in zip(*columns, strict=True)]
+
+
+def widened(have: list[int], values: list[Any], want: Sequence[int], grid: list[list[Any]]) -> list[Any]:
+    """Values on the grid of some coordinates as values on a grid of more."""
+    steps = [math.prod(len(grid[m]) for m in have[have.index(n) + 1 :]) if n in have else 0 for n in want]
+    rows = [[k * step for k in range(len(grid[n]))] for n, step in zip(want, steps, strict=True)]
+    return values if have == want else [values[k] for k in outspread(0, rows, operator.add)]
+
+
 @cache
 def interpolation(p: int, N: int) -> Any:
     """[N, p + 1]: from values of a polynomial at p + 1 Chebyshev points (first kind) to its values at N."""
@@ -1519,17 +1564,15 @@ class Part:
 
     def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
         """T on a grid, per output: e^(k·x) is a product over the axes."""
-        points = [list(x) for x in product(*grid)]
-        found = [[at(line, x) for x in points] for line in self.lines]
+        found = [line_on(line, grid) for line in self.lines]
         for scores, values in self.averages:
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
             first = [s[0].exp() for s in scores]
-            tokens = ([math.prod(e, start=a) for e in product(*t)] for a, t in zip(first, powers, strict=True))
+            tokens = (outspread(a, t, operator.mul) for a, t in zip(first, powers, strict=True))
             weights = list(zip(*tokens, strict=True))
             inverse = [1 / sum(e, arb(0)) for e in weights]
             for o, row in enumerate(values):
-                fixed = [all(k.is_zero() for k in v[1:]) for v in row]
-                worth = ([v[0] if c else at(v, x) for v, c in zip(row, fixed, strict=True)] for x in points)
+                worth = zip(*(line_on(v, grid) for v in row), strict=True)
                 tops = [sum(map(operator.mul, e, v), arb(0)) for e, v in zip(weights, worth, strict=True)]
                 found[o] = [f + t * q for f, t, q in zip(found[o], tops, inverse, strict=True)]
         return found
@@ -1597,9 +1640,11 @@ class Part:
         N = max(p + 1, min(fine * p, int(most ** (1 / D))))
         nodes = [arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
         grid = [[(arb(a) + arb(b)) / 2 + h * t for t in nodes] for (a, b), h in zip(box, halves, strict=True)]
-        points = [self.domain.point(self.axes, point) for point in product(*grid)] if any(smooth) else []
         for o, layer in enumerate(self.layer_at(grid)):
-            columns = [[[s * value(node, y, c) for y in points] for c in choices] for s, node, choices in smooth[o]]
+            columns = [
+                [[s * v for v in widened(*value_on(node, self.axes, grid, c), range(D), grid)] for c in choices]
+                for s, node, choices in smooth[o]
+            ]
             tail, grow, low, high = sum(tails[o]) * UP, (UP / math.cos(p * math.pi / (2 * N))) ** D, INF, -INF
             for branch in product(*columns):
                 bottom, top, slack = self.extremes([sum(v) for v in zip(layer, *branch, strict=True)], p, N)
