@@ -81,16 +81,15 @@ def that_matter(patch):
 
 
 def every_box(boxes):
-    """A bound for each combination of boxes, one of every patch, before it is cut to that of the proof."""
+    """A bound for each combination of boxes, one of every patch, as large as the domain, before it is cut to the proof's."""
+    ends = np.array([boxes.domain.lower, boxes.domain.upper])
     for combination in itertools.product(*map(that_matter, boxes.patches)):
-        one = [replace(p, **{e: getattr(p, e)[[b]] for e in ("lower", "upper", "low", "high")})
-               for p, b in zip(boxes.patches, combination, strict=True)]  # fmt: skip
-        middle = np.array(boxes.domain.lower)
-        for p in one:
-            middle[list(p.coordinates)] = (p.lower[0] + p.upper[0]) / 2
-        yield replace(boxes, patches=tuple(one), everywhere=math.inf, domain=replace(boxes.domain, within=None)).bound(
-            middle
-        )
+        one = [
+            replace(p, lower=ends[:1, p.coordinates], upper=ends[1:, p.coordinates], low=p.low[[b]], high=p.high[[b]])
+            for p, b in zip(boxes.patches, combination, strict=True)
+        ]
+        everywhere = replace(boxes, patches=tuple(one), everywhere=math.inf, domain=replace(boxes.domain, within=None))
+        yield everywhere.bound(ends.mean(axis=0))
 
 
 @names
