@@ -1583,10 +1583,10 @@ class Part:
         rest = [sum((s * value(n, whole) for s, n in row), arb(0)) for row in self.terms]
         return [t[0] + r for t, r in zip(layer, rest, strict=True)]
 
-    def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int) -> list[float]:
+    def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int, rhos: Sequence[float] = RHOS) -> list[float]:
         """V_i of a term for every ρ, with coordinate i in the rectangle around its ellipse."""
-        found, z, (a, b) = [INF] * len(RHOS), list(x), x.box[self.axes[i]]
-        for n, rho in enumerate(RHOS):
+        found, z, (a, b) = [INF] * len(rhos), list(x), x.box[self.axes[i]]
+        for n, rho in enumerate(rhos):
             real, across = ((arb(b) - arb(a)) / 4 * (arb(rho) + s / arb(rho)) * arb(0, 1) for s in (1, -1))
             z[self.axes[i]] = acb((arb(a) + arb(b)) / 2 + real, across)
             found[n] = up(value(node, z, choice).abs_upper())
@@ -1659,11 +1659,18 @@ class Part:
         return leaf
 
     def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
-        """The axis across which to cut a box so that the ranges of terms become smallest; the widest of those."""
+        """The axis to cut so that most terms become analytic, then so that their ranges become smallest; the widest of those."""
 
-        def left(i: int) -> tuple[float, float]:
-            found = [self.loose(row, half) for half in halved(box, i) for row in rough]
-            return max(up(ball.rad()) for ball in found), -widths[i]
+        def analytic(node: Node, half: Box) -> bool:
+            x = Sides(self.domain.whole(self.axes, half, self.domain.box))
+            every = product(range(len(half)), choices_of(node, x))
+            return all(self.sizes(node, c, x, i, RHOS[:1])[0] < INF for i, c in every)
+
+        def left(i: int) -> tuple[int, float, float]:
+            halves = halved(box, i)
+            still = sum(not analytic(node, half) for half in halves for row in rough for _, node in row)
+            found = [self.loose(row, half) for half in halves for row in rough]
+            return still, max(up(ball.rad()) for ball in found), -widths[i]
 
         able = [i for i, (a, b) in enumerate(box) if a < (a + b) / 2 < b] or [0]
         return min(able, key=left) if len(able) > 1 else able[0]
