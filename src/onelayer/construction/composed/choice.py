@@ -17,6 +17,7 @@ from ...model.config import LayerConfig
 from ...proof.decision import PROOF_SECONDS
 from ...target.singular import may_be_steep
 from ..fitted_groups import config_of
+from ..kinks.remainder import remainders_of
 from ..polished.layer import polished
 from ..polished.refine import refined
 from ..polished.why_not import explain_failure
@@ -33,7 +34,8 @@ LEAST_SECONDS = (
 
 def fewest_units(request: Request, certify: Certify) -> Found:
     """The method "polished": the layer with the fewest parameters that is certified."""
-    lanes = lanes_of(request)
+    exact = any(remainder.nothing_left for remainder in remainders_of(request).values())  # kinks are all there is
+    lanes = None if exact else lanes_of(request)
     helps = lanes is not None and _helps(request, lanes)
     first = _composed(request, lanes, certify) if lanes and helps else None
     if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":
