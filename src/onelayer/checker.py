@@ -1663,8 +1663,9 @@ class Part:
 
         def analytic(node: Node, half: Box) -> bool:
             x = Sides(self.domain.whole(self.axes, half, self.domain.box))
-            every = product(range(len(half)), choices_of(node, x))
-            return all(self.sizes(node, c, x, i, RHOS[:1])[0] < INF for i, c in every)
+            choices = choices_of(node, x)
+            every = product(range(len(half)), choices)
+            return 0 < len(choices) <= BRANCHES and all(self.sizes(node, c, x, i, RHOS[:1])[0] < INF for i, c in every)
 
         def left(i: int) -> tuple[int, float, float]:
             halves = halved(box, i)

@@ -106,7 +106,9 @@ class Cover:
         if boxes is None or budget.over(len(boxes)):
             return False
         scores, seen = np.hstack([boxes.high, -boxes.low]), np.concatenate([self.largest_seen, -self.smallest_seen])
-        close, more = (CLOSE_ACROSS, FINER * self.goal) if self.summand.target.domain.within else (CLOSE_ENOUGH, 0.0)
+        close, more = (
+            (CLOSE_ENOUGH, 0.0) if self.summand.target.domain.within is None else (CLOSE_ACROSS, FINER * self.goal)
+        )
         enough = seen + close * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2) + more
         if alone:
             scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + close) + more
