@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, reduce
-from itertools import count, pairwise, permutations, product
+from itertools import accumulate, count, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -50,10 +50,11 @@ FILES = ("model.safetensors", "target.json", "certificate.json")
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
-DEGREES = {1: (2, 4, 8, 16, 24, 32), 2: (2, 4, 8, 12, 16, 20), 3: (2, 4, 6, 8, 10, 12), 4: (2, 3, 4, 6, 8, 10)}
+DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of an interpolant, along one coordinate
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
-NODES, BRANCHES, FORMS = 20_000, 16, 256  # at most on a box; affine functions of a nested maximum
+NODES = {1: 33, 2: 450, 3: 2_200, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
+BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
 TURNS, FADED = 30, -12.0  # spread of scores from which tokens without weight are set apart; log of such a weight
 SHARP = 3000  # a head that needs this many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
@@ -1348,11 +1349,23 @@ def widened(have: list[int], values: list[Any], want: Sequence[int], grid: list[
 
 
 @cache
-def interpolation(p: int, N: int) -> Any:
-    """[N, p + 1]: from values of a polynomial at p + 1 Chebyshev points (first kind) to its values at N."""
-    rows = [[2 * arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * N)) for j in range(1, p + 1)] for i in range(N)]
-    columns = [[arb.cos_pi_fmpq(fmpq((2 * k + 1) * j, 2 * p + 2)) for k in range(p + 1)] for j in range(1, p + 1)]
-    return arb_mat(N, p + 1, [(1 + v) / (p + 1) for v in (arb_mat(rows) * arb_mat(columns)).entries()])
+def chebyshev(p: int, N: int) -> Any:
+    """[N, p + 1]: T_0 … T_p at the N Chebyshev points of the first kind."""
+    return arb_mat([[arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * N)) for j in range(p + 1)] for i in range(N)])
+
+
+@cache
+def coefficients(p: int) -> Any:
+    """[p + 1, p + 1]: from values at p + 1 Chebyshev points to the coefficients of T_0 … T_p."""
+    rows = chebyshev(p, p + 1).transpose().tolist()
+    return arb_mat([[v * (2 if j else 1) / (p + 1) for v in row] for j, row in enumerate(rows)])
+
+
+def transformed(values: list[Any], matrices: list[Any]) -> list[Any]:
+    """A tensor, the last index running fastest, with a matrix applied to every index."""
+    for m in matrices:
+        values = (m * arb_mat(m.ncols(), len(values) // m.ncols(), values)).transpose().entries()
+    return values
 
 
 def up(ball: Any) -> float:
@@ -1448,9 +1461,10 @@ def touched(head: Head) -> set[int]:
 class Part:
     """g on a group of coordinates that neither T nor f mixes with others.
 
-    On a box with half-widths r, g is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its ellipse
-    (half-axes r_i(ρ ± 1/ρ)/2) and the others real, then ‖g − I_p g‖ ≤ Σ_i Λ^i·4V_i ρ^(−p)/(ρ − 1), Λ = 1 + (2/π)ln(p + 1).
-    A polynomial is at most cos(pπ/2N)^(−D) times its maximum over N^D Chebyshev points (Ehlich and Zeller). V of f: complex
+    On a box with half-widths r, g is interpolated at Π(p_i + 1) Chebyshev points. If |g| ≤ V_i with coordinate i on its
+    ellipse (half-axes r_i(ρ ± 1/ρ)/2) and the others real, then ‖g − Ig‖ ≤ Σ_i Π_{j<i}Λ_j·4V_i ρ^(−p_i)/(ρ − 1), where
+    Λ_j = 1 + (2/π)ln(p_j + 1). A polynomial is at most Π 1/cos(p_i π/2N_i) times its maximum over ΠN_i Chebyshev points (Ehlich
+    and Zeller). V of f: complex
     balls. V of T: on the ellipse the scores of a head have imaginary parts within θ = Im x_i·(max k − min k)/2 of their
     middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)| and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1:
     |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight on the box are turned so little: with
@@ -1527,11 +1541,11 @@ class Part:
             found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
         return found
 
-    def strip(self, i: int, halves: list[Any], rho: float, turning: list[Any]) -> list[float]:
+    def strip(self, i: int, box: Box, halves: list[Any], rho: float, turning: list[Any]) -> list[float]:
         """V_i of T per output."""
         half = halves[i]
         across, beyond = half * (arb(rho) - 1 / arb(rho)) / 2, half * (arb(rho) + 1 / arb(rho)) / 2
-        found = [size(line, self.box) + abs(line[i + 1]) * beyond for line in self.fixed]
+        found = [size(line, box) + abs(line[i + 1]) * beyond for line in self.fixed]
         for spread, reach in self.strips.items():
             theta = across * spread[i] / 2
             if not theta < 1.5:
@@ -1605,7 +1619,7 @@ class Part:
             return leaf
         halves = [(arb(b) - arb(a)) / 2 for a, b in box]
         turning = self.turning(box)
-        strips = [[self.strip(i, halves, rho, turning) for rho in RHOS] for i in range(D)]
+        strips = [[self.strip(i, box, halves, rho, turning) for rho in RHOS] for i in range(D)]
         curves = [[[v[o] for v in axis] for axis in strips] for o in outs]
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]
@@ -1625,32 +1639,33 @@ class Part:
             leaf.axis = self.across(rough, box, widths)
             if not max(up(ball.rad()) for ball in loose) <= self.share:
                 return leaf
-        share, fine, most = EFFORTS[effort]
-        for p in (p for p in DEGREES[min(D, 4)] if (p + 1) ** D <= NODES):
-            ends = [(1 + 2 / math.pi * math.log(p + 1)) ** i * UP for i in range(D)]
-            factors = [4 * rho**-p / (rho - 1) for rho in RHOS]
-            least = [[min(map(operator.mul, curve, factors)) for curve in curves[o]] for o in outs]
-            tails = [list(map(operator.mul, ends, row)) for row in least]
-            worst = max(tails, key=sum)
-            if sum(worst) <= share * self.share:
-                break
-        else:
-            leaf.axis = worst.index(max(worst))
+        enough, tails, degrees, ends = EFFORTS[effort][0] * self.share / D, list[list[float]](), list[int](), UP
+        for i in range(D):
+            for p in DEGREES:
+                factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
+                least = [min(map(operator.mul, curves[o][i], factors)) for o in outs]
+                if max(least) <= enough:
+                    break
+            tails, degrees, ends = [*tails, least], [*degrees, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
+        worst = [max(least) for least in tails]
+        if not max(worst) <= enough or math.prod(p + 1 for p in degrees) > NODES[min(D, 5)]:
+            steep = [(tail > enough, p, tail) for tail, p in zip(worst, degrees, strict=True)]
+            leaf.axis = steep.index(max(steep))
             return leaf
-        N = max(p + 1, min(fine * p, int(most ** (1 / D))))
-        nodes = [arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
-        grid = [[(arb(a) + arb(b)) / 2 + h * t for t in nodes] for (a, b), h in zip(box, halves, strict=True)]
+        grid = [
+            [(arb(a) + arb(b)) / 2 + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
+            for (a, b), h, p in zip(box, halves, degrees, strict=True)
+        ]
         for o, layer in enumerate(self.layer_at(grid)):
             columns = [
                 [[s * v for v in widened(*value_on(node, self.axes, grid, c), range(D), grid)] for c in choices]
                 for s, node, choices in smooth[o]
             ]
-            tail, grow, low, high = sum(tails[o]) * UP, (UP / math.cos(p * math.pi / (2 * N))) ** D, INF, -INF
+            tail, low, high = sum(least[o] for least in tails) * UP, INF, -INF
             for branch in product(*columns):
-                bottom, top, slack = self.extremes([sum(v) for v in zip(layer, *branch, strict=True)], p, N)
-                reach = ((top - bottom) / 2 + slack) * grow * UP + tail
-                low, high = min(low, (top + bottom) / 2 - reach), max(high, (top + bottom) / 2 + reach)
-                leaf.seen[o] = (bottom + slack + tail, top - slack - tail)
+                found = self.extremes([sum(v) for v in zip(layer, *branch, strict=True)], degrees, effort)
+                low, high = min(low, found[0] - tail), max(high, found[1] + tail)
+                leaf.seen[o] = (found[2] + tail, found[3] - tail)
             leaf.high[o], leaf.low[o] = up(loose[o] + high), -up(-loose[o] - low)
             leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
         if leaf.crude:
@@ -1659,7 +1674,7 @@ class Part:
         return leaf
 
     def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
-        """The axis to cut so that most terms become analytic, then so that their ranges become smallest; the widest of those."""
+        """The axis whose halves, then eighths, let most terms become analytic; then the one whose halves have smaller ranges."""
 
         def analytic(node: Node, half: Box) -> bool:
             x = Sides(self.domain.whole(self.axes, half, self.domain.box))
@@ -1667,24 +1682,49 @@ class Part:
             every = product(range(len(half)), choices)
             return 0 < len(choices) <= BRANCHES and all(self.sizes(node, c, x, i, RHOS[:1])[0] < INF for i, c in every)
 
-        def left(i: int) -> tuple[int, float, float]:
-            halves = halved(box, i)
-            still = sum(not analytic(node, half) for half in halves for row in rough for _, node in row)
-            found = [self.loose(row, half) for half in halves for row in rough]
-            return still, max(up(ball.rad()) for ball in found), -widths[i]
+        def still(i: int, times: int) -> int:
+            parts = [box]
+            for _ in range(times):
+                parts = [half for part in parts for half in halved(part, i)]
+            return sum(not analytic(node, part) for part in parts for row in rough for _, node in row)
 
-        able = [i for i, (a, b) in enumerate(box) if a < (a + b) / 2 < b] or [0]
+        def left(i: int) -> tuple[float, float]:
+            return max(up(self.loose(row, half).rad()) for half in halved(box, i) for row in rough), -widths[i]
+
+        able = [i for i, (a, b) in enumerate(box) if b - a > 64 * math.ulp(max(-a, b))] or [widths.index(max(widths))]
+        for times in (1, 3):
+            found = [still(i, times) for i in able] if len(able) > 1 else [0]
+            able = [i for i, n in zip(able, found, strict=True) if n == min(found)]
         return min(able, key=left) if len(able) > 1 else able[0]
 
-    def extremes(self, values: list[Any], p: int, N: int) -> tuple[float, float, float]:
-        """(least, largest, slack) of an interpolant at N^D Chebyshev points from its values at (p + 1)^D; slack ≥ Σ radii."""
-        for _ in self.axes:
-            fine = interpolation(p, N) * arb_mat(p + 1, len(values) // (p + 1), values)
-            values = fine.transpose().entries()
-        radii = arb_mat([[1] * fine.nrows()]) * (fine - fine.mid()) * arb_mat([[1]] * fine.ncols())
-        found = [float(v) for v in values]
-        slack = up(radii[0, 0].abs_upper()) + 1e-15 * max(map(abs, found))
-        return (min(found), max(found), slack) if math.isfinite(sum(found) + slack) else (0.0, 0.0, INF)
+    def extremes(self, values: list[Any], degrees: list[int], effort: int) -> tuple[float, float, float, float]:
+        """Bounds on an interpolant from its values at Π(p_i + 1) points, then: a number it falls to, a number it rises to.
+
+        Coefficients of high degrees that add up to little are dropped, and the rest is looked at in ΠN_i points.
+        """
+        (share, fine, most), D = EFFORTS[effort], len(degrees)
+        tensor = transformed(values, [coefficients(p) for p in degrees])
+        indices, sums = list(product(*(range(p + 1) for p in degrees))), [[0.0] * (p + 1) for p in degrees]
+        for index, size in zip(indices, (up(abs(c)) for c in tensor), strict=True):
+            for row, k in zip(sums, index, strict=True):
+                row[k] += size * UP
+        drop, kept = 0.0, list[int]()
+        for row in sums:
+            rest = list(accumulate(reversed(row[1:]), initial=0.0))  # of the highest degree, of the two highest, …
+            fewer = sum(size <= share * self.share / D for size in rest) - 1
+            drop, kept = drop + rest[fewer] * UP, [*kept, len(row) - 1 - fewer]
+        tensor = [c for index, c in zip(indices, tensor, strict=True) if all(map(operator.le, index, kept))]
+        fine = min(fine, (most / math.prod(max(p, 1) for p in kept)) ** (1 / D))
+        pairs = [(p, max(p + 1, int(fine * p))) for p in kept]
+        balls = transformed(tensor, [chebyshev(p, N) for p, N in pairs])
+        found, radii = [float(v) for v in balls], up(sum((v.rad() for v in balls), arb(0)))
+        slack, low, high = radii + 1e-15 * max(map(abs, found)), min(found), max(found)
+        reach = ((high - low) / 2 + slack) * math.prod(
+            UP / math.cos(p * math.pi / (2 * N)) for p, N in pairs
+        ) * UP + drop
+        if not math.isfinite(sum(found) + reach):
+            return -INF, INF, INF, -INF
+        return (low + high) / 2 - reach, (low + high) / 2 + reach, low + slack + drop, high - slack - drop
 
 
 class Weights:
