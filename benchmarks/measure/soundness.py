@@ -5,7 +5,8 @@ tokens; NaN and infinite weights) × formulas near branch cuts and poles × boxe
 bound is compared, with zero slack, with errors proved in ball arithmetic at the worst points found. Prints a table; exits
 with 1 after a violation, with the seed that reproduces it. `--cases networks --engine bisect` takes any Transformers,
 LayerNorm and smooth activations included. `--cases heads` takes memory tokens alone, in up to
-seven variables. `--cases statements` attacks what is said around the bound: tampered relative claims,
+seven variables. `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable
+singularities. `--cases statements` attacks what is said around the bound: tampered relative claims,
 points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back.
 """
 
@@ -31,6 +32,7 @@ import statements
 CASES = {
     "layers": hunting.case,
     "heads": hunting.one_head,
+    "functions": hunting.special,
     "compositions": compositions.composition,
     "networks": hunting.network,
 }
@@ -47,7 +49,7 @@ def main() -> int:
         "--cases",
         choices=[*sorted(CASES), "statements"],
         default="layers",
-        help="constructed layers, one head alone, composed layers, any Transformers, or what is said around their bounds",
+        help="constructed layers, one head alone, special functions, composed layers, any Transformers, or what is said around their bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")

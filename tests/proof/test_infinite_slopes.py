@@ -167,3 +167,11 @@ def test_a_cone_is_certified():
 def test_a_formula_without_a_value_at_the_place_is_refused():
     with pytest.raises(ol.InputError, match="finite on the whole domain"):
         ol.build("1/sqrt(x)", {"x": (0, 1)}, 1e-3)
+
+
+def test_a_domain_that_is_singular_all_over_is_bounded():
+    """Every box is frozen: none is left for polynomials."""
+    target = ol.Target("abs(x)**(2/3)", {"x": (-1.6e-7, 1.6e-7)})
+    layer = gate_layer(torch.tensor([0.1], dtype=torch.float64), 1)
+    proof = prove(form_of(layer), frame_of(target.domain), Claim(target, 0.26), Budget(seconds=10.0))
+    assert 0.1 <= proof.bound <= 0.11

@@ -38,6 +38,17 @@ MANY = [  # formulas of four and more variables, as above
     ("x1*exp(-x2*x3*x4/(x5*x6))", [(1, 3)] * 6), ("x1*(1 + x2*x3*cos(x4)/(x5*x6))", [(1, 3)] * 6),
     ("x1*x2*x3/((x4-x5)**2 + (x6-x7)**2 + 1)", [(0, 2)] * 7), ("sqrt(x1*x2 + x3*x4)*x5 - x6*x7", [(0.2, 2)] * 7),
 ]  # fmt: skip
+SPECIAL = [  # functions with removable singularities, infinite slopes, cones and branch cuts; where they are special
+    ("sinc(x1)", [ANY]), ("sinc(50*x1)*x2", [(-1, 1)] * 2), ("x1*sinc(x1*x2)**2", [(-3, 3)] * 2), ("expm1(x1)", [(-40, 20)]),
+    ("1e9*expm1(1e-9*x1)", [(-3, 3)]), ("exprel(x1)", [(-40, 20)]), ("log1p(x1)", [(-0.999999, 10)]), ("log1p(x1)", [(-1e-9, 1e-9)]),
+    ("1e9*log1p(1e-9*x1)", [(-3, 3)]), ("softplus(x1)", [(-800, 800)]), ("softplus(40*x1)-40*x1", [(-2, 2)]), ("cbrt(x1)", [(-8, 8)]),
+    ("cbrt(x1*x2)", [(-1, 1)] * 2), ("cbrt(x1)**2 - x2", [(-1, 1)] * 2), ("atan2(x2, x1)", [(1e-9, 3), (-3, 3)]),
+    ("atan2(x1, x2)", [(1e-3, 3), (-3, 3)]), ("hypot(x1, x2)", [(-1, 1)] * 2), ("hypot(x1, x2-x3)", [(-2, 2)] * 3),
+    ("hypot(1e6*x1, x2)", [(-1, 1)] * 2), ("log2(x1)", [(1e-9, 64)]), ("log10(x1)*x2", [(1e-6, 5), (-5, 5)]),
+    ("sqrt(x1*x2)", [(0, 1)] * 2), ("sqrt(x1)*cos(x2)", [(0, 2), (-3, 3)]), ("asin(x1*sin(x2))", [(0, 1), (0, 1.57)]),
+    ("sqrt(x1**2 + x2**2 - 2*x1*x2*cos(x3))", [(0, 2), (0, 2), (0, 6)]), ("x1*log1p(x1-1)", [(1e-9, 2)]), ("abs(x1)**(2/3)", [(-1, 1)]),
+    ("sqrt(1 - x1**2)*x2", [(-1, 1)] * 2), ("acos(x1)**2", [(-1, 1)]), ("sqrt(abs(x1-x2))", [(-1, 1)] * 2),
+]  # fmt: skip
 CONDITIONS = {1: ["{x} >= {c}"], 2: ["x1 + x2 <= {s}", "(x1-{a})**2 + (x2-{b})**2 <= {r}"]}
 
 
@@ -68,13 +79,18 @@ class Case:
         return f"hostile.{maker}({self.seed}): {self.target.text} on {box}{where}, {what}"
 
 
-def case(seed: int) -> Case:
+def special(seed: int) -> Case:
+    """The same with functions at the places where they are special."""
+    return case(seed, SPECIAL)
+
+
+def case(seed: int, formulas: list[tuple[str, list[tuple[float, float]]]] = FORMULAS) -> Case:
     """The case of a seed: one in ten is a layer that equals its target up to rounding, one in twenty is poisoned."""
     rng = np.random.default_rng(seed)
     tolerance = 10 ** rng.uniform(-16, 0)  # only decides how closely the engine works
     if rng.random() < 0.1:
         return (twin if rng.random() < 0.6 else cancelled)(seed, rng, tolerance)
-    formula, limits = FORMULAS[rng.integers(len(FORMULAS))]
+    formula, limits = formulas[rng.integers(len(formulas))]
     domain = [_side(rng, a, b) for a, b in limits]
     target = ol.Target(formula, domain, within=_condition(rng, domain) if rng.random() < 0.1 else None)
     m = len(target.formula.outputs) if target.formula else 1

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from flint import arb, ctx
 
-from hostile import Case, case, network, one_head
+from hostile import Case, case, network, one_head, special
 from onelayer.common.budget import Budget
 from onelayer.formula import enclose, holds
 from onelayer.layer.assemble import Frame
@@ -38,6 +38,7 @@ __all__ = [
     "one_head",
     "proved_error",
     "real_value",
+    "special",
 ]
 
 

@@ -39,6 +39,11 @@ def test_lines_and_tips_are_found():
     assert edge.points.min(axis=1).max() < 1e-12
 
 
+def test_a_side_with_few_numbers_in_it_is_not_halved_for_ever():
+    (edge,) = places("sqrt(x*y)", {"x": (0, 0.001276109681715441), "y": (0.9989097397556043, 1)})
+    assert edge.points[:, 0].max() < 1e-12
+
+
 def test_half_of_the_samples_are_graded_toward_the_place():
     """Log-uniform: each of four decades gets its share, and the finest ones change f by about the detail that matters."""
     target = ol.Target("sqrt(x)*cos(y)", {"x": (0, 1), "y": (0, 1)})

@@ -18,6 +18,8 @@ SEEDS = range(5_000_000, 5_000_240)
 HUNTS = [
     ("analytic", hunting.case, torch.float64, SEEDS[:120]),
     ("analytic", hunting.case, torch.float32, SEEDS[120:160]),
+    ("analytic", hunting.special, torch.float64, SEEDS[:60]),
+    ("analytic", hunting.special, torch.float32, SEEDS[60:90]),
     ("bisect", hunting.case, torch.float64, SEEDS[160:210]),
     ("bisect", hunting.case, torch.float32, SEEDS[210:240]),
     ("bisect", hunting.network, torch.float64, SEEDS[:60]),

@@ -119,8 +119,10 @@ class _Search:
         return min(ends, key=lambda z: self._distance(np.stack([z, z])))
 
     def _width(self, box: np.ndarray) -> np.ndarray:
-        pick = list(self.coordinates)
-        return np.asarray((box[1] - box[0]) / (self.upper[pick] - self.lower[pick]))
+        """Shares of the sides; 0 where no number lies between the ends."""
+        pick, middle = list(self.coordinates), (box[0] + box[1]) / 2
+        able = (box[0] < middle) & (middle < box[1])
+        return np.where(able, (box[1] - box[0]) / (self.upper[pick] - self.lower[pick]), 0.0)
 
     def _halves(self, box: np.ndarray) -> list[np.ndarray]:
         axis = int(self._width(box).argmax())

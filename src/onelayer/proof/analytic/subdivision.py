@@ -116,7 +116,7 @@ def halved_for_goal(summand: Summand, tiles: Tiles, goal: float, over: Callable[
     """
     goal, highest, rows = max(goal, 1e-15 * summand.size), DEGREES[summand.dimension][-1], _rows(summand)
     lower, upper = summand.sides
-    good: list[Tiles] = []
+    good = [tiles[:0]]
     while len(tiles):
         width = (tiles.boxes[:, 1] - tiles.boxes[:, 0]) / (upper - lower)
         missed = (tiles.truncation(highest).max(axis=1) > goal) & (width.max(axis=1) > SMALLEST_SIDE[1])
