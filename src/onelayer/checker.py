@@ -53,7 +53,7 @@ MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
 DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of an interpolant, along one coordinate
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
-NODES = {1: 33, 2: 450, 3: 2_200, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
+NODES = {1: 33, 2: 900, 3: 4_000, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
 BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
 TURNS, FADED = 30, -12.0  # spread of scores from which tokens without weight are set apart; log of such a weight
 SHARP = 3000  # a head that needs this many boxes is sharp
@@ -1368,6 +1368,12 @@ def transformed(values: list[Any], matrices: list[Any]) -> list[Any]:
     return values
 
 
+def phi_of(theta: float, eta: float = 0.0) -> float:
+    """A number above (1 + η)/(cos θ − η); infinite if there is none."""
+    gap = math.cos(theta * (1 + 1e-9)) - eta - 1e-9 if theta < 1.5 else 0.0
+    return (1 + eta) / gap * (1 + 1e-9) if gap > 0.01 else INF
+
+
 def up(ball: Any) -> float:
     """A float above a ball; infinite if there is none."""
     found = float(ball.upper()) if ball.is_finite() else INF
@@ -1485,25 +1491,24 @@ class Part:
         self.lines = [local(line) if first else [arb(0), *local(line)[1:]] for line in g.lines]
         self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
         self.jumps = jumps_of([node for row in self.terms for _, node in row])
-        self.strips = dict[tuple[float, ...], list[Affine]]()  # spread of keys → |v_t − c|, its growth outside
-        self.sharp = list[tuple[tuple[float, ...], list[Affine], list[Affine]]]()  # spread, scores, as above
-        self.fixed, self.heads = list(self.lines), [head for head in g.heads if mine(touched(head))]
+        self.strips = dict[tuple[float, ...], list[list[float]]]()  # spread of keys → |v_t − c|, its growth outside
+        self.sharp = list[tuple[tuple[float, ...], list[Affine], list[list[float]]]]()  # spread, scores, as above
+        self.heads = [head for head in g.heads if mine(touched(head))]
         self.averages = [
             ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
         ]
         for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
-            reach = [[arb(0)] * (len(axes) + 1) for _ in self.outs]
+            reach = [[0.0] * (len(axes) + 1) for _ in self.outs]
             if max((k * (b - a) for k, (a, b) in zip(spread, self.box, strict=True)), default=0.0) > TURNS:
                 self.sharp.append((spread, scores, reach))
             else:
                 reach = self.strips.setdefault(spread, reach)
             for o, row in enumerate(values):
                 middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
-                self.fixed[o] = combined(self.fixed[o], 1, middle)
                 apart = [combined(v, -1, middle) for v in row]
                 sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
-                reach[o] = [r + reduce(arb.max, s) for r, s in zip(reach[o], zip(*sizes, strict=True), strict=True)]
+                reach[o] = [r + up(reduce(arb.max, s)) for r, s in zip(reach[o], zip(*sizes, strict=True), strict=True)]
 
     def rounding(self, layer: Layer, tick: Callable[[Box], None]) -> list[float]:
         """What rounding may add to every output: boxes are halved, the worst first, while that brings something."""
@@ -1541,30 +1546,25 @@ class Part:
             found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
         return found
 
-    def strip(self, i: int, box: Box, halves: list[Any], rho: float, turning: list[Any]) -> list[float]:
-        """V_i of T per output."""
-        half = halves[i]
-        across, beyond = half * (arb(rho) - 1 / arb(rho)) / 2, half * (arb(rho) + 1 / arb(rho)) / 2
-        found = [size(line, box) + abs(line[i + 1]) * beyond for line in self.fixed]
+    def sizes_of_heads(self, i: int, halves: list[float], turning: list[Any]) -> Iterator[list[list[float]]]:
+        """V_i for every ρ, per output, of each head, or of the heads whose keys have the same spread."""
+        across, beyond = ([halves[i] * (rho + s / rho) / 2 * (1 + 1e-9) for rho in RHOS] for s in (-1, 1))
+
+        def grown(factors: list[float], reach: list[list[float]]) -> list[list[float]]:
+            return [[(r[0] + r[i + 1] * far) * phi for far, phi in zip(beyond, factors, strict=True)] for r in reach]
+
         for spread, reach in self.strips.items():
-            theta = across * spread[i] / 2
-            if not theta < 1.5:
-                return [INF for _ in self.outs]
-            found = [t + (r[0] + r[i + 1] * beyond) / theta.cos() for t, r in zip(found, reach, strict=True)]
-        real = [up(beyond) if j == i else up(h) for j, h in enumerate(halves)]
+            yield grown([phi_of(width * spread[i] / 2) for width in across], reach)
         for (_, _, reach), (gaps, sizes, keys) in zip(self.sharp, turning, strict=True):
-            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
-            tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
-            kept = [t for t, top in enumerate(tops) if top > FADED or gaps[t] >= 0]
-            eta = sum(math.exp(top) * (1 + 1e-9) for t, top in enumerate(tops) if t not in kept)
-            lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
-            theta = up(across) * (max(highs) - min(lows)) / 2 * (1 + 1e-9)
-            gap = math.cos(theta) - eta - 1e-9 if theta < 1.5 else 0.0
-            if not gap > 0.01:
-                return [INF for _ in self.outs]
-            factor = (1 + eta) / gap * (1 + 1e-9)
-            found = [t + (r[0] + r[i + 1] * beyond) * factor for t, r in zip(found, reach, strict=True)]
-        return [up(t) for t in found]
+            factors, real = list[float](), list(halves)
+            for width, real[i] in zip(across, beyond, strict=True):
+                tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
+                tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
+                kept = [t for t, top in enumerate(tops) if top > FADED or gaps[t] >= 0]
+                eta = sum(math.exp(top) * (1 + 1e-9) for t, top in enumerate(tops) if t not in kept)
+                lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
+                factors.append(phi_of(width * (max(highs) - min(lows)) / 2, eta))
+            yield grown(factors, reach)
 
     def loose(self, terms: list[tuple[Any, Node]], box: Box) -> Any:
         """The sum of terms of f that are not proved analytic on a box: their ranges, from balls or from ends."""
@@ -1577,17 +1577,24 @@ class Part:
         return total
 
     def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
-        """T on a grid, per output: e^(k·x) is a product over the axes."""
+        """T on a grid, per output: e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices."""
         found = [line_on(line, grid) for line in self.lines]
         for scores, values in self.averages:
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
-            first = [s[0].exp() for s in scores]
-            tokens = (outspread(a, t, operator.mul) for a, t in zip(first, powers, strict=True))
-            weights = list(zip(*tokens, strict=True))
-            inverse = [1 / sum(e, arb(0)) for e in weights]
+            first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
+            rest = arb_mat([outspread(arb(1), axes[1:], operator.mul) for axes in powers])
+
+            def summed(factors: Iterable[Any], first: Any = first, rest: Any = rest) -> list[Any]:
+                scaled = [[c * e for e in row] for c, row in zip(factors, first, strict=True)]
+                return list((arb_mat(scaled).transpose() * rest).entries())
+
+            inverse = [1 / total for total in summed([1] * len(scores))]
             for o, row in enumerate(values):
-                worth = zip(*(line_on(v, grid) for v in row), strict=True)
-                tops = [sum(map(operator.mul, e, v), arb(0)) for e, v in zip(weights, worth, strict=True)]
+                columns = list(zip(*row, strict=True))
+                tops = summed(columns[0])
+                for i, slopes in ((i, c) for i, c in enumerate(columns[1:]) if not all(v.is_zero() for v in c)):
+                    along = widened([i], grid[i], range(len(grid)), grid)
+                    tops = [t + x * more for t, x, more in zip(tops, along, summed(slopes), strict=True)]
                 found[o] = [f + t * q for f, t, q in zip(found[o], tops, inverse, strict=True)]
         return found
 
@@ -1619,8 +1626,8 @@ class Part:
             return leaf
         halves = [(arb(b) - arb(a)) / 2 for a, b in box]
         turning = self.turning(box)
-        strips = [[self.strip(i, box, halves, rho, turning) for rho in RHOS] for i in range(D)]
-        curves = [[[v[o] for v in axis] for axis in strips] for o in outs]
+        heads = [list(self.sizes_of_heads(i, [up(h) for h in halves], turning)) for i in range(D)]
+        curves = [[[head[o] for head in axis] for axis in heads] for o in outs]  # V for every ρ, of each summand
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]
         for o, (scale, node) in [(p, term) for p in outs for term in self.terms[p]]:
@@ -1632,8 +1639,7 @@ class Part:
                 continue
             smooth[o].append((scale, node, choices))
             for i, axis in enumerate(sizes):
-                larger = [up(abs(scale)) * max(column) for column in zip(*axis, strict=True)]
-                curves[o][i] = list(map(operator.add, curves[o][i], larger))
+                curves[o][i].append([up(abs(scale)) * max(column) for column in zip(*axis, strict=True)])
         loose = [self.loose(row, box) for row in rough]
         if any(rough):
             leaf.axis = self.across(rough, box, widths)
@@ -1643,7 +1649,7 @@ class Part:
         for i in range(D):
             for p in DEGREES:
                 factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
-                least = [min(map(operator.mul, curves[o][i], factors)) for o in outs]
+                least = [sum(min(map(operator.mul, curve, factors)) for curve in curves[o][i]) for o in outs]
                 if max(least) <= enough:
                     break
             tails, degrees, ends = [*tails, least], [*degrees, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
