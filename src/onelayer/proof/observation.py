@@ -49,7 +49,13 @@ class Observation:
         return max(self.largest, self.fitted, self.possible)
 
 
-def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floating] = np.float64) -> Observation:
+def observe(
+    answer: Answer,
+    target: Target,
+    seed: int = 0,
+    dtype: type[np.floating] = np.float64,
+    count: int = OBSERVED_POINTS,
+) -> Observation:
     """Errors at fresh random points of the domain, faces and corners included, then uphill from the worst ones.
 
     Points are numbers of `dtype`, so T gets them exactly. An `answer` whose time is up may cover the first points only.
@@ -57,11 +63,11 @@ def observe(answer: Answer, target: Target, seed: int = 0, dtype: type[np.floati
     """
     if target.data is not None:
         return _at_samples(answer, target, target.data, seed, dtype)
-    unit = judging_points(OBSERVED_POINTS, target.dimension, 1_000_003 + seed).numpy()
+    unit = judging_points(count, target.dimension, 1_000_003 + seed).numpy()
     points, look = target.domain.nearest(target.domain.points(unit), dtype is np.float32), _Look(answer, target)
     errors = look(points)
     if not look.points:
-        raise InputError("a domain with points in it", f"none of {OBSERVED_POINTS:,} samples belongs to it", "widen it")
+        raise InputError("a domain with points in it", f"none of {count:,} samples belongs to it", "widen it")
     return look.upward(points, errors, seed, dtype)
 
 

@@ -27,9 +27,7 @@ from .layer import PlannedLane, composed_layer, lanes_of
 AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
 EASY_ALONE = 2  # interacting variables that heads alone follow well
 FEW_PIECES = 40  # of all polylines together
-LEAST_SECONDS = (
-    20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well
-)
+LEAST_SECONDS = 20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well
 
 
 def fewest_units(request: Request, certify: Certify) -> Found:
@@ -61,7 +59,7 @@ def fewest_units(request: Request, certify: Certify) -> Found:
 
 def _helps(request: Request, lanes: list[PlannedLane]) -> bool:
     """Whether fewer variables interact, and either heads alone would find them hard or the network is small."""
-    before, pieces = _interacting(request), sum(len(lane.curve.knots) - 1 for lane in lanes)
+    before, pieces = _interacting(request), sum(lane.pieces for lane in lanes)
     fewer = max(lane.term.interacting for lane in lanes) < before
     return fewer and (before > EASY_ALONE or pieces <= FEW_PIECES or _steep(request))
 
@@ -98,8 +96,8 @@ def _story(request: Request, lanes: list[PlannedLane]) -> tuple[str, ...]:
     for lane in lanes:
         inner = to_text(lane.term.inner, names)
         if not lane.term.plain:
-            outer, pieces = to_text(lane.term.outer, ("u",)), len(lane.curve.knots) - 1
-            told.append(f"attention computes u = {inner}, the network {outer}: a polyline of {pieces} pieces")
+            outer = to_text(lane.term.outer, ("u",))
+            told.append(f"attention computes u = {inner}, the network {outer}: a polyline of {lane.pieces} pieces")
         else:
             told.append(f"attention computes {inner}, which is added")
     return tuple(told)

@@ -31,17 +31,33 @@ CURVE_SHARE, LANE_SHARE = 0.55, 0.35  # of a term's tolerance: for its polyline,
 MOST_PIECES = 150  # of a polyline: with more of them, heads alone are smaller
 MOST_TERMS = 6  # of one output
 MOST_BESIDE = 2  # interacting variables in terms that are no compositions
+ONE_PIECE = Polyline(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0.0)
 BELOW = 4.0  # times the error of a lane: how far below its values the first knot is
 
 
 @dataclass(frozen=True)
 class PlannedLane:
-    """A lane: its term in one output, the polyline of its outer function, and the error it may have."""
+    """A lane: its term in one output, the error it may have, and the polyline of its outer function.
+
+    The lane of a term that is no composition gets its only piece when the layer is built: it takes a while to find its ends.
+    """
 
     output: int
     term: Composition
-    curve: Polyline
     tolerance: float
+    curve: Polyline = ONE_PIECE
+
+    @property
+    def pieces(self) -> int:
+        return len(self.curve.knots) - 1
+
+    def within(self, target: Target) -> "PlannedLane":
+        """The lane with the ends of its values."""
+        if not self.term.plain:
+            return self
+        low, high = range_of(target.inner(self.term.inner).formula, target.domain)  # type: ignore[arg-type]
+        ends = np.array([low, high if high > low else low + 1.0])
+        return replace(self, curve=Polyline(ends, ends, 0.0))
 
     @property
     def start(self) -> float:
@@ -60,7 +76,7 @@ class PlannedLane:
 def composed_layer(request: Request, lanes: list[PlannedLane]) -> ComposedLayer | None:
     """The layer with these lanes, or None if one of them is not fitted in time."""
     alone = all(lane.term.interacting <= 1 for lane in lanes)
-    parts = list[Layer]()
+    lanes, parts = [lane.within(request.target) for lane in lanes], list[Layer]()
     for position, lane in enumerate(lanes):
         inner = replace(
             request,
@@ -139,10 +155,8 @@ def _lanes_of_output(request: Request, output: int, terms: Sequence[Node]) -> tu
             return None
         lanes.append(lane)
     if variables(*rest):
-        low, high = range_of(target.inner(sum_of(rest)).formula, target.domain)  # type: ignore[arg-type]
-        ends = np.array([low, high if high > low else low + 1.0])
         tolerance = share if beside else AFFINE_SHARE * share
-        lanes.append(PlannedLane(output, Composition(sum_of(rest), U), Polyline(ends, ends, 0.0), tolerance))
+        lanes.append(PlannedLane(output, Composition(sum_of(rest), U), tolerance))
     return lanes, bool(chosen)
 
 
@@ -161,7 +175,7 @@ def _composed_lane(target: Target, output: int, term: Composition, share: float)
     curve = None if seen is None else fitted(*seen, CURVE_SHARE * share, MOST_PIECES)
     if curve is None or not curve.steepest > 0:
         return None
-    return PlannedLane(output, term, curve, LANE_SHARE * share / curve.steepest)
+    return PlannedLane(output, term, LANE_SHARE * share / curve.steepest, curve)
 
 
 def placed(layer: Layer, column: int, columns: int) -> Layer:

@@ -44,11 +44,13 @@ def remainders_of(request: Request) -> dict[str, Remainder]:
     """The remainder for each family worth trying: those that leave the fewest kinks, or gates alone where they leave nothing."""
     constructions = ("memory", "gates") if request.construction == "auto" else (request.construction,)
     families = constructions if request.layout == "token" else ("gates",)
-    remainders = {family: remainder_of(request, family) for family in families}
-    if "gates" in remainders and remainders["gates"].nothing_left:
-        return {"gates": remainders["gates"]}
+    remainders = dict[str, Remainder]()
+    for family in sorted(families):  # gates before memory tokens
+        remainders[family] = remainder_of(request, family)
+        if family == "gates" and remainders[family].nothing_left:
+            return remainders
     fewest = min(len(remainder.kinks_left) for remainder in remainders.values())
-    return {family: remainder for family, remainder in remainders.items() if len(remainder.kinks_left) == fewest}
+    return {family: remainders[family] for family in families if len(remainders[family].kinks_left) == fewest}
 
 
 def remainder_of(request: Request, family: str) -> Remainder:

@@ -41,6 +41,7 @@ MOST_UNITS = 400  # of one group: a step costs the cube of it
 POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
+FAR_MORE = 2.0  # times the parameters found: a family that is expected to take more than this is not tried
 FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
 DETAIL_SHARE = 0.1  # share of the tolerance: smaller changes of f near infinite slopes need no samples
@@ -64,6 +65,7 @@ class Candidate:
     searches: dict[tuple[int, ...], UnitSearch] = field(default_factory=dict)
     fitted: dict[tuple[int, ...], FittedGroup] = field(default_factory=dict)
     piloted: dict[tuple[int, ...], UnitSearch] = field(default_factory=dict)
+    forecast: int = 0  # parameters that the widest group alone is expected to take; 0 if not known
     limited: bool = False  # whether another candidate sets a limit: more units than it allows are of no use
 
     @property
@@ -109,7 +111,7 @@ class Candidate:
         return self
 
     def expected(self) -> int:
-        """The parameters that the widest group alone is expected to take, from two small fits."""
+        """The forecast, from two small fits."""
         widest = max(self.sources, key=lambda source: len(source.group))
         search = self._search(widest, self.goal / len(self.sources), MOST_UNITS, 0)
         self.piloted[widest.group] = search
@@ -249,7 +251,8 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
         most = _affordable(request.target, candidate.family, candidate.sources, min(limits)) if limits else MOST_UNITS
         wide = max((len(s.group) for s in candidate.sources), default=0) > MOST_WITH_HEADS
         candidate.budget = budget.share(1.0 if found else share)
-        if most and not (found and wide):
+        hopeless = bool(met) and candidate.forecast > FAR_MORE * min(limits)
+        if most and not hopeless and not (found and wide):
             found.append(candidate.run(most))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
 
@@ -264,7 +267,9 @@ def _in_order(ways: list[Candidate]) -> list[Candidate]:
     if max(len(s.group) for way in families.values() for s in way.sources) > MOST_WITH_HEADS:
         return ways
     expected = {family: way.expected() for family, way in families.items()}
-    return sorted(ways, key=lambda way: expected[way.family])
+    for way in ways:
+        way.forecast = expected[way.family]
+    return sorted(ways, key=lambda way: way.forecast)
 
 
 def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples]]:

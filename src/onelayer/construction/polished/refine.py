@@ -17,6 +17,7 @@ from ...proof.observation import observe
 from ..request import Certify
 from .layer import Candidate
 
+FRESH_POINTS = 5_000  # looked at before a proof, and uphill from the worst of them
 MOST_LOOKS = 3  # times that fresh points may send a layer back to be polished
 MOST_ROUNDS = 3  # times that a failed certificate may
 AROUND = 0.01  # share of the sides: how far around a bad point new samples lie
@@ -39,7 +40,8 @@ def refined(candidates: list[Candidate], certify: Certify) -> Refined:
             break  # it cannot do better than what was not certified, or there is no time to prove it
         candidate.renew()
         for turn in range(MOST_ROUNDS + 1):
-            if candidate.observed <= candidate.goal and candidate.target.data is None:  # held-out data stay held out
+            useful = bool(candidate.searches) and candidate.target.data is None  # held-out data stay held out
+            if useful and candidate.observed <= candidate.goal:
                 try:
                     _check_fresh_points(candidate)
                 except KeyboardInterrupt:
@@ -88,7 +90,7 @@ def _check_fresh_points(candidate: Candidate) -> None:
         def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
             return np.asarray(layer(candidate.remainder.frame(torch.from_numpy(x))))
 
-        seen = observe(answer, target, candidate.request.seed + 1 + look)
+        seen = observe(answer, target, candidate.request.seed + 1 + look, count=FRESH_POINTS)
         limit = 0.5 * (candidate.goal + candidate.request.fit_tolerance)
         if seen.largest <= limit:
             return
