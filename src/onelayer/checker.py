@@ -1615,6 +1615,21 @@ class Part:
                 break
         return found
 
+    def degrees(self, curves: list[Any], enough: float) -> tuple[list[int], list[list[float]], int | None]:
+        """(p_i, the error of interpolation along each axis per output, the axis to cut if the error or the grid is too large)."""
+        tails, found, ends = list[list[float]](), list[int](), UP
+        for axis in zip(*curves, strict=True):
+            for p in DEGREES:
+                factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
+                least = [sum(min(map(operator.mul, curve, factors)) for curve in output) for output in axis]
+                if max(least) <= enough:
+                    break
+            tails, found, ends = [*tails, least], [*found, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
+        missed = [not max(least) <= enough for least in tails]
+        if not any(missed) and math.prod(p + 1 for p in found) <= NODES[min(len(found), 5)]:
+            return found, tails, None
+        return found, tails, max(range(len(found)), key=lambda i: (missed[i], found[i], max(tails[i])))
+
     def enclose(self, box: Box, effort: int) -> Leaf:
         """What can be proved of g on a box."""
         D, outs, x = len(box), self.outs, Sides(self.domain.whole(self.axes, box, self.domain.box))
@@ -1645,18 +1660,9 @@ class Part:
             leaf.axis = self.across(rough, box, widths)
             if not max(up(ball.rad()) for ball in loose) <= self.share:
                 return leaf
-        enough, tails, degrees, ends = EFFORTS[effort][0] * self.share / D, list[list[float]](), list[int](), UP
-        for i in range(D):
-            for p in DEGREES:
-                factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
-                least = [sum(min(map(operator.mul, curve, factors)) for curve in curves[o][i]) for o in outs]
-                if max(least) <= enough:
-                    break
-            tails, degrees, ends = [*tails, least], [*degrees, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
-        worst = [max(least) for least in tails]
-        if not max(worst) <= enough or math.prod(p + 1 for p in degrees) > NODES[min(D, 5)]:
-            steep = [(tail > enough, p, tail) for tail, p in zip(worst, degrees, strict=True)]
-            leaf.axis = steep.index(max(steep))
+        degrees, tails, steep = self.degrees(curves, EFFORTS[effort][0] * self.share / D)
+        if steep is not None:
+            leaf.axis = steep
             return leaf
         grid = [
             [(arb(a) + arb(b)) / 2 + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]

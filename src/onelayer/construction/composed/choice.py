@@ -27,7 +27,9 @@ from .layer import PlannedLane, composed_layer, lanes_of
 AS_LONG_AGAIN = 2.0  # times what a certified layer took: when the search for a smaller one ends
 EASY_ALONE = 2  # interacting variables that heads alone follow well
 FEW_PIECES = 40  # of all polylines together
-LEAST_SECONDS = 20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well
+LEAST_SECONDS = (
+    20.0  # for it, halved by every variable that interacts with another: heads alone follow few of them well
+)
 
 
 def fewest_units(request: Request, certify: Certify) -> Found:
