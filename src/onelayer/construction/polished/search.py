@@ -82,7 +82,9 @@ class UnitSearch:
         """The smallest fit found within the goal, else the one with the least error; after an interrupt the best so far."""
 
         def work() -> None:
-            if self.probe:
+            if self.best is not None and self.best.observed <= self.goal:
+                pass  # a pilot was enough
+            elif self.probe:
                 if self.goal < self._best_of([self._start(self.most)]).observed <= SHARPEN_WITHIN * self.goal:
                     self._best_of([self._start(self.most, 1)])
             else:
