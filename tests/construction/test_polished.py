@@ -111,6 +111,11 @@ def test_targets_that_cannot_be_met_end_with_an_explanation(as_user):
     hard = ol.build(noise, TWO, 1e-2, seconds=1)
     assert hard.certificate.verdict == "REFUTED"
     assert any(note.startswith("the part in x1, x2: ") for note in hard.facts.notes)
+    short = ol.build("sin(x1*x2)", [(0, 9)] * 2, 1e-6, seconds=2)
+    assert short.certificate.verdict == "REFUTED"
+    reached = f"the smallest tolerance that this layer is certified for is {at_most(short.certificate.bound, 3)}"
+    assert np.isfinite(short.certificate.bound)
+    assert reached in short.facts.notes
     tiny = ol.build("sin(x1)", [(0, 3)], 1e-15, seconds=10)
     assert tiny.certificate.verdict != "CERTIFIED"
     assert any("rounding in float64 alone" in note for note in tiny.facts.notes)

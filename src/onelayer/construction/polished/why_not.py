@@ -42,10 +42,12 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
     elif not math.isfinite(certificate.bound):
         notes.append(_unproved(found))
     proved = at_most(certificate.bound, 3) if math.isfinite(certificate.bound) else None
-    if proved and certificate.arithmetic == "float32":
-        notes.append(f"the smallest tolerance that this layer is certified for in float32 is {proved}")
-    elif proved and certificate.observed <= tolerance and rounding <= tolerance / 2:
+    single = certificate.arithmetic == "float32"
+    if proved and not single and certificate.observed <= tolerance and rounding <= tolerance / 2:
         notes.append(f"no error above the tolerance was seen, but no more than {proved} could be proved")
+    elif proved:
+        where = " in float32" if single else ""
+        notes.append(f"the smallest tolerance that this layer is certified for{where} is {proved}")
     return tuple(notes)
 
 
