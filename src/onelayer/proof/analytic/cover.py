@@ -13,9 +13,8 @@ import numpy as np
 
 from ...common.budget import Budget, OutOfTime
 from ...common.machine import one_thread
-from ..boxes import Patch
-from ..certificate import Box
 from .enclosure import COARSE, FINE, Ranges, enclosed
+from .findings import Findings
 from .subdivision import halved, halved_for_goal, measured, tiling
 from .summand import MOST_WITH_HEADS, Summand
 from .tiles import Tiles
@@ -43,6 +42,14 @@ class BoundedTiles:
     done: np.ndarray  # [box]: no closer bound can be found
     across: np.ndarray  # [box]: the domain's condition is undecided there
 
+    @property
+    def lower(self) -> np.ndarray:
+        return self.tiles.boxes[:, 0]
+
+    @property
+    def upper(self) -> np.ndarray:
+        return self.tiles.boxes[:, 1]
+
     def __len__(self) -> int:
         return len(self.low)
 
@@ -55,8 +62,8 @@ class BoundedTiles:
 
 
 @dataclass
-class Cover:
-    """Boxes with proved ranges that cover one group's box; None if nothing is proved."""
+class Cover(Findings):
+    """Tiles that cover one group's box."""
 
     summand: Summand
     goal: float
@@ -65,37 +72,9 @@ class Cover:
     largest_seen: np.ndarray
 
     @property
-    def range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Proved: low ≤ g ≤ high everywhere, per output."""
-        if self.boxes is None:
-            m = len(self.summand.form.bias)
-            return np.full(m, -np.inf), np.full(m, np.inf)
-        return self.boxes.low.min(axis=0), self.boxes.high.max(axis=0)
-
-    @property
-    def worst(self) -> Box | None:
-        """The box that decides the bound."""
-        if self.boxes is None:
-            return None
-        at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
-        lower, upper = self.boxes.tiles.boxes[at].tolist()
-        return Box(self.summand.group, tuple(lower), tuple(upper))
-
-    @property
-    def patch(self) -> Patch | None:
-        b = self.boxes
-        if b is None:
-            return None
-        return Patch(self.summand.group, b.tiles.boxes[:, 0], b.tiles.boxes[:, 1], b.low, b.high)
-
-    @property
     def ellipse(self) -> float:
         """The smallest parameter of an ellipse."""
         return 1.0 if self.boxes is None else float(self.boxes.tiles.rho.min())
-
-    @property
-    def degree(self) -> int:
-        return 0 if self.boxes is None else int(self.boxes.degrees.max())
 
     def refine(self, budget: Budget, alone: bool) -> bool:
         """Refine some of the boxes that decide; False when there is nothing to refine.

@@ -19,11 +19,10 @@ import numpy as np
 
 from ...common.budget import Budget, OutOfTime
 from ...common.outward import UP, U
-from ..boxes import Patch
-from ..certificate import Box
 from .bernstein import interpolation
 from .cleared import LARGEST_SPREAD, ClearedBoxes, NodalValues, OneHead
 from .degrees import Remainders
+from .findings import Findings
 from .subdivision import SMALLEST_SIDE
 from .summand import Summand
 
@@ -70,8 +69,8 @@ class BoundedBoxes:
         return replace(both, degrees=np.zeros_like(both.degrees))
 
 
-class RationalCover:
-    """Boxes with proved ranges that cover one group's box. `wanted`: the bound that is asked for; ∞ with other groups."""
+class RationalCover(Findings):
+    """Boxes that cover one group's box. `wanted`: the bound that is asked for; ∞ with other groups."""
 
     def __init__(self, summand: Summand, head: OneHead, goal: float, wanted: float) -> None:
         self.summand, self.head, self.wanted = summand, head, wanted
@@ -80,30 +79,6 @@ class RationalCover:
         self.smallest_seen, self.largest_seen = np.full(head.outputs, np.inf), np.full(head.outputs, -np.inf)
         self.nodes, self.decided = 0, math.inf  # nodes evaluated so far, and when the question was decided
         self.enclosed = np.ones(1, dtype=bool)  # which of the boxes looked at last have an enclosure of f
-
-    @property
-    def range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Proved: low ≤ T − f ≤ high everywhere, per output."""
-        if self.boxes is None:
-            return np.full(self.head.outputs, -np.inf), np.full(self.head.outputs, np.inf)
-        return self.boxes.low.min(axis=0), self.boxes.high.max(axis=0)
-
-    @property
-    def worst(self) -> Box | None:
-        """The box that decides the bound."""
-        if self.boxes is None:
-            return None
-        at = int(np.maximum(self.boxes.high, -self.boxes.low).max(axis=1).argmax())
-        return Box(self.summand.group, tuple(self.boxes.lower[at].tolist()), tuple(self.boxes.upper[at].tolist()))
-
-    @property
-    def patch(self) -> Patch | None:
-        b = self.boxes
-        return None if b is None else Patch(self.summand.group, b.lower, b.upper, b.low, b.high)
-
-    @property
-    def degree(self) -> int:
-        return 0 if self.boxes is None else int(self.boxes.degrees.max())
 
     def start(self, budget: Budget, report: Callable[[float], None]) -> None:
         """Bound boxes that cover the whole, depth first; there is no cover if that takes too long, or cannot be."""
