@@ -18,6 +18,7 @@ from onelayer.formula.additive import components, maximal, parts_of
 from onelayer.formula.float_bounds import evaluate_bounded
 from onelayer.layer.assemble import assemble, frame_of, outputs_of
 from onelayer.layer.form import Form, form_of
+from onelayer.proof.analytic import enclosure
 from onelayer.proof.analytic.prove import prove
 from onelayer.proof.claim import Claim
 from onelayer.target.groups import groups_of
@@ -148,3 +149,12 @@ def test_a_formula_is_the_sum_of_its_parts():
     parts = zip(parts_of(formula, groups), groups, strict=True)
     total = sum(evaluate_bounded(part, x[:, list(group)])[0] for part, group in parts)
     np.testing.assert_allclose(total, target(x), rtol=0, atol=1e-14)
+
+
+def test_one_box_with_more_points_than_are_looked_at_at_once_has_a_range():
+    """Three outputs at the finest grid: no part of the boxes is empty."""
+    a = np.random.default_rng(0).normal(size=(1, 24, 24, 3))
+    low, high = enclosure._polynomial_range(a, np.ones(1), replace(enclosure.FINE, points=10**9))
+    total = np.abs(a).sum(axis=(1, 2))
+    assert (low < high).all()
+    assert (high < 2 * total).all()

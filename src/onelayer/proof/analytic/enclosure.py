@@ -118,7 +118,7 @@ def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> 
         N = max(3 * q, min(fineness.points * q, side))
         V, grow = chebyshev.values(q, N), chebyshev.enlargement(q, N, D)
         own = np.flatnonzero(wanted == q)
-        for some in np.array_split(own, 1 + len(own) * N**D * m // AT_ONCE):
+        for some in np.array_split(own, min(len(own), 1 + len(own) * N**D * m // AT_ONCE)):
             corner: tuple[Any, ...] = (some, *(slice(q + 1),) * D)
             kept = a[corner]
             values = chebyshev.along(V, kept, D).reshape(len(some), -1, m)
