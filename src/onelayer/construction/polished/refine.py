@@ -11,13 +11,17 @@ import torch
 
 from ...common.budget import Budget
 from ...layer.layer import Layer
+from ...proof.analytic.summand import MOST_WITH_HEADS
 from ...proof.certificate import Box, Certificate
 from ...proof.decision import PROOF_SECONDS
 from ...proof.observation import observe
 from ..request import Certify
 from .layer import Candidate
 
-FRESH_POINTS = 5_000  # looked at before a proof, and uphill from the worst of them
+FRESH_POINTS, MORE_FRESH_POINTS = (
+    5_000,
+    20_000,
+)  # looked at before a proof; more with five and more interacting variables
 MOST_LOOKS = 3  # times that fresh points may send a layer back to be polished
 MOST_ROUNDS = 3  # times that a failed certificate may
 AROUND = 0.01  # share of the sides: how far around a bad point new samples lie
@@ -81,7 +85,7 @@ def _certified(candidate: Candidate, layer: Layer, certify: Certify) -> Certific
 
 def _check_fresh_points(candidate: Candidate) -> None:
     """Look at fresh points, new ones each time; where the error is above the goal the candidate is polished again."""
-    target = candidate.target
+    target, many = candidate.target, max(map(len, candidate.searches)) > MOST_WITH_HEADS
     for look in range(MOST_LOOKS):
         if candidate.budget.over():
             return
@@ -90,7 +94,9 @@ def _check_fresh_points(candidate: Candidate) -> None:
         def answer(x: np.ndarray, layer: Layer = layer) -> np.ndarray:
             return np.asarray(layer(candidate.remainder.frame(torch.from_numpy(x))))
 
-        seen = observe(answer, target, candidate.request.seed + 1 + look, count=FRESH_POINTS)
+        seen = observe(
+            answer, target, candidate.request.seed + 1 + look, count=MORE_FRESH_POINTS if many else FRESH_POINTS
+        )
         limit = 0.5 * (candidate.goal + candidate.request.fit_tolerance)
         if seen.largest <= limit:
             return
