@@ -7,7 +7,6 @@ the pool, as many as the rate seen so far asks for. Once the goal is met, the un
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 import torch
 from torch import Tensor
@@ -18,20 +17,14 @@ from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
-from .graded import graded_starts
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
+from .starts import best_start, pruned
 
-ARRANGEMENTS: dict[str, tuple[tuple[float, float], ...]] = {
-    "memory": ((0.35, 2.0), (0.6, 2.0), (1.0, 2.0)),  # narrowness, padding
-    "gates": ((1.0, 1.0), (1.5, 1.0), (3.0, 1.0)),  # β·h, padding
-}
 FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
 POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the number of coordinates
 POINTS_PER_FREEDOM = 2.5  # points per free number (4 from three coordinates on, where the boundary is most of the box)
-TRIED_STARTS, TRIED_STEPS = 6, 10  # starts graded toward infinite slopes, and steps of polishing before one is chosen
 MOST_PRUNED = 0.06  # share of the units pruned at a time, once a size has failed
 RETRY_WITHIN = (2.5, 1.5, 1.3)  # times the goal: a size that failed by less is tried once, twice, three times more
-PRUNE_TRIALS = 8  # units of which the one that is missed least is pruned
 WORST_POINTS = 2000  # of the pool, near which units are inserted
 FIRST_REACH, MOST_REACH = 50.0, 1e6  # largest parameters at first, and ever: large scores make the proof's boxes small
 SHARPER = 10.0  # where growing stalls, raise the reach by this factor
@@ -170,20 +163,8 @@ class UnitSearch:
 
     def _start(self, units: int, seed: int = 0) -> Tensor:
         """The arrangement with the best least-squares fit."""
-        width = len(self.source.group) + 1
-        samples = self.samples(units, width, seed)
-        found: list[tuple[float, Tensor]] = []
-        usual = (self.family.start(units, a, self.source.seed + seed) for a in ARRANGEMENTS[self.family.name])
-        for theta in chain(usual, graded_starts(self.family, units, self.faces, self.source.seed + seed)):
-            if found and self.budget.over():
-                break
-            theta = theta.to(self.device)
-            found.append((polish(self.family, theta, samples, self._limits(units, theta), 0).fitted, theta))
-        if self.faces:  # least squares alone prefers starts that are not sharp enough
-            best = [theta for _, theta in sorted(found, key=lambda pair: pair[0])[:TRIED_STARTS]]
-            fits = [polish(self.family, t, samples, self._limits(units, t), TRIED_STEPS) for t in best]
-            found = [(fit.fitted, fit.theta) for fit in fits]
-        return min(found, key=lambda pair: pair[0])[1]
+        samples = self.samples(units, len(self.source.group) + 1, seed)
+        return best_start(self.family, units, samples, self._limits, self.faces, self.source.seed + seed)
 
     def _polished(self, theta: Tensor, turn: int = 0, before: float = math.inf) -> Fit:
         samples = self.samples(len(theta), theta.shape[1], turn)
@@ -289,14 +270,6 @@ class UnitSearch:
         return self._inserted(polish(self.family, theta, samples, self._limits(len(theta), theta), 0), 1)
 
     def _pruned(self, fit: Fit, units: int) -> Tensor:
-        """θ without the units whose absence costs the linear fit least; of each, the few that matter least are tried."""
-        samples, theta, c = self.samples(units, fit.theta.shape[1], 0), fit.theta, fit.coefficients
-        limits = self._limits(units, theta)
-        while len(theta) > units:
-            importance = self.family.importance(samples.points, self.family.weights(theta, samples.points), c)
-            candidates = importance.argsort()[:PRUNE_TRIALS].tolist()
-            rest = [torch.cat([theta[:j], theta[j + 1 :]]) for j in candidates]
-            fits = [polish(self.family, kept, samples, limits, 0) for kept in rest]
-            best = min(fits, key=lambda f: f.squares)
-            theta, c = best.theta, best.coefficients
-        return theta
+        """θ without the units that are missed least."""
+        samples = self.samples(units, fit.theta.shape[1], 0)
+        return pruned(self.family, fit, units, samples, self._limits(units, fit.theta))
