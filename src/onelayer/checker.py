@@ -55,7 +55,8 @@ RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
 NODES = {1: 33, 2: 900, 3: 4_000, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
 BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
-TURNS, FADED = 30, -12.0  # spread of scores from which tokens without weight are set apart; log of such a weight
+TURNS = 30  # spread of scores from which tokens of little weight are set apart
+FADED = (-2.5, -3.5, -5.0, -7.0, -10.0)  # logs of such a weight; the best of them counts
 SHARP = 3000  # a head that needs this many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
@@ -1551,7 +1552,8 @@ class Part:
         across, beyond = ([halves[i] * (rho + s / rho) / 2 * (1 + 1e-9) for rho in RHOS] for s in (-1, 1))
 
         def grown(factors: list[float], reach: list[list[float]]) -> list[list[float]]:
-            return [[(r[0] + r[i + 1] * far) * phi for far, phi in zip(beyond, factors, strict=True)] for r in reach]
+            sizes = [[r[0] + r[i + 1] * far for far in beyond] for r in reach]  # 0 if all tokens have the same value
+            return [[v and v * phi for v, phi in zip(row, factors, strict=True)] for row in sizes]
 
         for spread, reach in self.strips.items():
             yield grown([phi_of(width * spread[i] / 2) for width in across], reach)
@@ -1560,10 +1562,13 @@ class Part:
             for width, real[i] in zip(across, beyond, strict=True):
                 tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
                 tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
-                kept = [t for t, top in enumerate(tops) if top > FADED or gaps[t] >= 0]
-                eta = sum(math.exp(top) * (1 + 1e-9) for t, top in enumerate(tops) if t not in kept)
-                lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
-                factors.append(phi_of(width * (max(highs) - min(lows)) / 2, eta))
+                found = list[float]()
+                for faded in FADED:
+                    kept = [t for t, top in enumerate(tops) if top > faded or gaps[t] >= 0]
+                    eta = sum(math.exp(top) * (1 + 1e-9) for top in tops if top <= faded)
+                    lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
+                    found.append(phi_of(width * (max(highs) - min(lows)) / 2, eta))
+                factors.append(min(found))
             yield grown(factors, reach)
 
     def loose(self, terms: list[tuple[Any, Node]], box: Box) -> Any:
@@ -1622,10 +1627,10 @@ class Part:
             for p in DEGREES:
                 factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
                 least = [sum(min(map(operator.mul, curve, factors)) for curve in output) for output in axis]
-                if max(least) <= enough:
+                if all(tail <= enough for tail in least):
                     break
             tails, found, ends = [*tails, least], [*found, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
-        missed = [not max(least) <= enough for least in tails]
+        missed = [not all(tail <= enough for tail in least) for least in tails]  # NaN is a miss
         if not any(missed) and math.prod(p + 1 for p in found) <= NODES[min(len(found), 5)]:
             return found, tails, None
         return found, tails, max(range(len(found)), key=lambda i: (missed[i], found[i], max(tails[i])))

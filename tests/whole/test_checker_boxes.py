@@ -63,6 +63,13 @@ def test_numbers_that_are_not_finite_prove_nothing():
     assert falls > rises  # nothing is attained
 
 
+def test_a_size_that_is_not_a_number_is_a_reason_to_cut():
+    fine, bad = [[1e-9] * len(checker.RHOS)], [[math.nan] * len(checker.RHOS)]
+    part = Part.__new__(Part)
+    assert part.degrees([[fine, fine], [fine, fine]], 1.0)[2] is None
+    assert part.degrees([[fine, fine], [fine, bad]], 1.0)[2] == 1
+
+
 ONE_AXIS = {  # what must be cut along one coordinate alone before a term is analytic
     "two squares": ("1/(1 + 16*((x1-0.5)**2 + (x2-0.5)**2))", [(0, 1)] * 2, 1e-3),
     "a root of a quotient": ("x1/sqrt(1 - x2**2/x3**2)", [(1, 5), (1, 2), (3, 10)], 0.06),
