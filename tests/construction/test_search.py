@@ -133,6 +133,12 @@ def test_what_would_be_needed_is_estimated():
     assert units_needed(search) == 10**9
 
 
+@pytest.mark.parametrize("construction", ["gates", "memory"])
+def test_units_that_are_given_are_used_even_if_fewer_would_do(construction):
+    approx = ol.build("x1*x2", [(0, 1)] * 2, 1e-2, construction=construction, units=9)
+    assert approx.units == 9
+
+
 @pytest.mark.long
 def test_gates_that_would_be_cheaper():
     target = Target("x1*x2", [(0, 1)] * 2)

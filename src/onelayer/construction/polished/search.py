@@ -188,6 +188,8 @@ class UnitSearch:
         self.report(f"polishing: {fit.units} units, error {at_least(fit.observed, 2)}")
 
     def _order(self, fit: Fit) -> tuple[bool, float]:
+        if self.exactly:
+            return (fit.units != self.most, fit.observed)
         met = fit.observed <= self.goal
         return (not met, float(fit.units) if met else fit.observed)
 
