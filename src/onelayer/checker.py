@@ -1626,7 +1626,7 @@ class Part:
         for axis in zip(*curves, strict=True):
             for p in DEGREES:
                 factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
-                least = [sum(min(map(operator.mul, curve, factors)) for curve in output) for output in axis]
+                least = [sum((min(map(operator.mul, curve, factors)) for curve in output), 0.0) for output in axis]
                 if all(tail <= enough for tail in least):
                     break
             tails, found, ends = [*tails, least], [*found, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
