@@ -15,6 +15,7 @@ from flint import arb, ctx
 
 from hostile import Case, case, network, one_head, special
 from onelayer.common.budget import Budget
+from onelayer.common.machine import one_thread
 from onelayer.formula import enclose, holds
 from onelayer.layer.assemble import Frame
 from onelayer.layer.form import Form
@@ -83,7 +84,8 @@ def engine(method: Method, seconds: float = 1.0, dtype: torch.dtype = torch.floa
 
     def bound(one: Case) -> float:
         budget = Budget(seconds, boxes)
-        proof = prove_by(method, one.model.to(dtype), Claim(one.target, one.tolerance), one.tolerance, budget)
+        with one_thread():  # other jobs of this machine must not use up its time
+            proof = prove_by(method, one.model.to(dtype), Claim(one.target, one.tolerance), one.tolerance, budget)
         return math.inf if proof is None else proof.bound
 
     return bound
