@@ -65,6 +65,7 @@ class Case:
     tolerance: float
     poisoned: bool = False
     network: SingleLayerTransformer | None = None
+    maker: str = "case"  # the function that makes it from its seed
 
     @property
     def model(self) -> SingleLayerTransformer:
@@ -78,13 +79,13 @@ class Case:
         ends = zip(self.target.domain.lower, self.target.domain.upper, strict=True)
         box = ", ".join(f"[{a!r}, {b!r}]" for a, b in ends)
         where = f" where {self.target.domain.within.text}" if self.target.domain.within else ""
-        maker, what = ("network", self.model.config) if self.layer is None else ("case", f"{self.layer.units} units")
-        return f"hostile.{maker}({self.seed}): {self.target.text} on {box}{where}, {what}"
+        what = self.model.config if self.layer is None else f"{self.layer.units} units"
+        return f"hostile.{self.maker}({self.seed}): {self.target.text} on {box}{where}, {what}"
 
 
 def special(seed: int) -> Case:
     """The same with functions at the places where they are special."""
-    return case(seed, SPECIAL)
+    return replace(case(seed, SPECIAL), maker="special")
 
 
 def case(seed: int, formulas: list[tuple[str, list[tuple[float, float]]]] = FORMULAS) -> Case:
@@ -132,7 +133,7 @@ def one_head(seed: int) -> Case:
     )
     layer = _fitted(layer, target, rng) if rng.random() < 0.7 else layer
     some = np.asarray(target(target.domain.points(rng.random((50, D)))))
-    return Case(seed, target, layer, 10 ** rng.uniform(-6, 0) * max(1e-12, float(np.abs(some).max())))
+    return Case(seed, target, layer, 10 ** rng.uniform(-6, 0) * max(1e-12, float(np.abs(some).max())), maker="one_head")
 
 
 def network(seed: int) -> Case:
@@ -173,7 +174,7 @@ def network(seed: int) -> Case:
         model.scale.copy_(_tensor(frame.scale).reshape(model.scale.shape))
         if poisoned:
             model.W_V.view(-1)[0] = float(rng.choice([math.nan, math.inf, -math.inf]))
-    return Case(seed, target, None, tolerance, poisoned, model.eval())
+    return Case(seed, target, None, tolerance, poisoned, model.eval(), "network")
 
 
 def twin(seed: int, rng: np.random.Generator, tolerance: float) -> Case:

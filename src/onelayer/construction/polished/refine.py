@@ -18,10 +18,8 @@ from ...proof.observation import observe
 from ..request import Certify
 from .layer import Candidate
 
-FRESH_POINTS, MORE_FRESH_POINTS = (
-    5_000,
-    20_000,
-)  # looked at before a proof; more with five and more interacting variables
+FRESH_POINTS = 5_000  # looked at before a proof, and uphill from the worst of them …
+MORE_FRESH_POINTS = 20_000  # … if five and more variables interact, or a condition leaves only part of the box
 MOST_LOOKS = 3  # times that fresh points may send a layer back to be polished
 MOST_ROUNDS = 3  # times that a failed certificate may
 AROUND = 0.01  # share of the sides: how far around a bad point new samples lie
@@ -85,7 +83,8 @@ def _certified(candidate: Candidate, layer: Layer, certify: Certify) -> Certific
 
 def _check_fresh_points(candidate: Candidate) -> None:
     """Look at fresh points, new ones each time; where the error is above the goal the candidate is polished again."""
-    target, many = candidate.target, max(map(len, candidate.searches)) > MOST_WITH_HEADS
+    target = candidate.target
+    many = target.domain.within is not None or max(map(len, candidate.searches)) > MOST_WITH_HEADS
     for look in range(MOST_LOOKS):
         if candidate.budget.over():
             return
