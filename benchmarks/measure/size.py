@@ -69,23 +69,30 @@ def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
     counts = chebyshev_counts(entry.target, None, seen)
     if seconds is None:
         return Result(entry, goal, approx, seen, spent, counts)
-    contender = most_accurate(entry, goal, approx, seen)
     allowed = seconds_for(spent, seconds)
+    contender = most_accurate(entry, goal, approx, seen, Clock(allowed))
     rows = compare_peers(entry.target, None, contender[0], allowed)
     return Result(entry, goal, approx, seen, spent, counts, rows, contender, allowed)
 
 
-def most_accurate(entry: Named, goal: Goal, approx: ol.Approximation, seen: float) -> tuple[int, float]:
+def most_accurate(entry: Named, goal: Goal, approx: ol.Approximation, seen: float, clock: Clock) -> tuple[int, float]:
     """(parameters, observed error) of the layer that meets the peers.
 
-    Peers go on until their time is up, while the layer stops at its tolerance. So as many units are fitted once more, for the
-    least error instead of the tolerance (`units=`).
+    Peers go on until their time is up, while the layer stops at its tolerance. So as many units are fitted for the least
+    error instead (`units=`), from one seed after another, in the time that a peer has.
     """
-    if approx.facts.construction not in ("gates", "memory"):
-        return approx.parameters, seen
-    again = ol.build(entry.target, tolerance=goal.tolerance, units=approx.units, construction=approx.facts.construction)
-    best = max(observed_error(again, entry.target), again.certificate.observed)
-    return (again.parameters, best) if best < seen else (approx.parameters, seen)
+    best, seed = (approx.parameters, seen), 0
+    while approx.facts.construction in ("gates", "memory") and clock.left:
+        again = ol.build(
+            entry.target,
+            tolerance=goal.tolerance,
+            units=approx.units,
+            construction=approx.facts.construction,
+            seed=seed,
+        )
+        error = max(observed_error(again, entry.target), again.certificate.observed)
+        best, seed = min(best, (again.parameters, error), key=lambda pair: pair[1]), seed + 1
+    return best
 
 
 def size_table(results: Sequence[Result]) -> str:
