@@ -38,6 +38,7 @@ def build(
     domain: Sides | None = None,
     tolerance: float = 1e-2,
     *,
+    slope_tolerance: float | None = None,
     relative: bool = False,
     method: Method = "polished",
     construction: Construction = "auto",
@@ -84,7 +85,7 @@ def build(
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
         units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, budget=budget,
-        progress=progress, relative=scale,
+        progress=progress, slope_tolerance=slope_tolerance, relative=scale,
     ).checked()  # fmt: skip
 
     found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
@@ -111,6 +112,7 @@ def certify(
     target: Target | None = None,
     tolerance: float | None = None,
     *,
+    slope_tolerance: float | None = None,
     places: tuple[int, ...] | None = None,
     seconds: float = PROOF_SECONDS,
     boxes: int = 200_000,
@@ -145,6 +147,6 @@ def certify(
         raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
     device_of(device)
     rows = tuple(range(model.config.places)) if places is None else places
-    claim = Claim(target, tolerance, rows, seed, device, progress)
+    claim = Claim(target, tolerance, rows, seed, device, progress, slope_tolerance)
     claim.require_fit(model)
     return decide(model, claim, budget)

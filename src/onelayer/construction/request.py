@@ -50,6 +50,7 @@ class Request:
     seed: int = 0
     budget: Budget = field(default_factory=lambda: Budget(BUILD_SECONDS))  # of the whole build, search and proofs
     progress: Progress | None = None
+    slope_tolerance: float | None = None  # |∂_i T − ∂_i f| is to be at most this as well
     relative: RelativeTolerance | None = None  # where the tolerance was given as a share of |f|
 
     @cached_property
@@ -83,7 +84,7 @@ class Request:
     @property
     def claim(self) -> Claim:
         """What is to be proved about the model."""
-        return Claim(self.target, self.tolerance, self.places, self.seed, self.device, self.progress)
+        return Claim(self.target, self.tolerance, self.places, self.seed, self.device, self.progress, self.slope_tolerance)
 
     def checked(self) -> "Request":
         """The request, if every option has an allowed value and none contradicts another."""

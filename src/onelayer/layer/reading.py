@@ -13,6 +13,11 @@ Exactness. Apart from W^K, W^V, W^O and constants, all factors must be 0 or ± p
 arise in one way only: then keys, biases and hinges are the stored floats, scaled by powers of two, and a value is at
 most one product of two floats. `error` bounds, per output, how far the Form can be from the real function of the stored
 weights: products and sums that are not floats, and the masked tokens (some 1e-300, or 1e-37 in float32).
+
+Slopes. What is lost is a sum of constants, of c·x̂ with |c|·edge ≤ its share of `error`, and of averages of values that are
+off, or of tokens that were left out. With scores of slope at most S an average of values of size E has a slope of at most
+2S·E, plus E/edge where the values move; so does a lost weight times what it is the weight of, with twice the constants.
+Hence `slope_error` = (2/edge + 4S)·`error`.
 """
 
 import math
@@ -44,6 +49,7 @@ class Reading:
     hinge_values: torch.Tensor
     frame: Frame
     error: torch.Tensor
+    slope_error: torch.Tensor  # per output: bounds what the form's slopes, with respect to any x̂_i, are off by
     passed: torch.Tensor  # per output: constants that are added and subtracted again, in absolute value
     constants: torch.Tensor  # per output: likewise, of heads with one token, which are summands
     summands: int  # terms of the sum over the heads, at most
@@ -60,6 +66,7 @@ class _Heads:
     kept: np.ndarray  # [head, token]
     lost: np.ndarray  # [head]: at most this much weight is on the tokens that were left out
     exact: np.ndarray  # [head, token]: the score is known exactly, each coefficient arising in one way
+    steepest: float  # a bound on the slopes of all scores, those of masked tokens included
 
 
 def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,), edge: float = EDGE) -> Reading | None:
@@ -153,7 +160,7 @@ def _heads_at(model: SingleLayerTransformer, w: Weights, tokens: Tokens, row: in
     kept = ~(below - rounding >= GAP[dtype])
     with np.errstate(under="ignore"):
         lost = np.where(kept, 0.0, np.exp(-np.minimum(np.where(kept, 0.0, below), 740.0)) * UP).sum(axis=1)
-    return _Heads(biases, keys, kept, lost, exact)
+    return _Heads(biases, keys, kept, lost, exact, 2 * float(swing.max(initial=0)) / edge * UP)
 
 
 def _outputs_at(
@@ -217,7 +224,8 @@ def _outputs_at(
     form = Form(torch.from_numpy(passed.constant), torch.from_numpy(passed.linear), tuple(blocks))
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
     summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
-    beside = (torch.from_numpy(error), torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
+    slope_error = error * (2 / edge + 4 * heads.steepest) * UP
+    beside = (torch.from_numpy(error), torch.from_numpy(slope_error), torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
     hinge_values = torch.from_numpy(passed.hinge_values)
     return Reading(form, hinges, hinge_values, Frame((), ()), *beside, summands, passed.steps, edge)
 
@@ -242,7 +250,8 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    error, passed, constants = (torch.cat([getattr(p, t) for p in parts]) for t in ("error", "passed", "constants"))
+    names = ("error", "slope_error", "passed", "constants")
+    beside_form = (torch.cat([getattr(p, t) for p in parts]) for t in names)
     counts = (max(p.summands for p in parts), max(p.steps for p in parts))
     form = Form(bias, linear, tuple(blocks))
-    return Reading(form, hinges, values, frame, error, passed, constants, *counts, edge)
+    return Reading(form, hinges, values, frame, *beside_form, *counts, edge)

@@ -52,6 +52,27 @@ class RelativeTolerance:
 
 
 @dataclass(frozen=True)
+class SlopeBound:
+    """What is proved about |∂_i T − ∂_i f| for every i, T the real function of the stored weights; ∞ for nothing.
+
+    `observed` is the largest error of a slope at sampled points: it proves nothing.
+    """
+
+    tolerance: float
+    bound: float
+    observed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the tolerance is proved; never where an observation contradicts the bound."""
+        return math.isfinite(self.bound) and self.observed <= self.bound <= self.tolerance
+
+    def __str__(self) -> str:
+        proved = at_most(self.bound, limit=self.tolerance) if math.isfinite(self.bound) else "none proved"
+        return f"{proved}, tolerance {exact(self.tolerance)}, observed {at_least(self.observed)}"
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What a proof leaves behind; None where it does not apply. In JSON the names have spaces, and None is left out."""
 
@@ -129,6 +150,7 @@ class Certificate:
     margin: float = 0.0  # distance kept from the jumps of `where(…)`
     weights: str = ""  # digest of the weights that this certificate is about
     condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
+    slope: SlopeBound | None = None  # where a tolerance for slopes was given
 
     @property
     def verdict(self) -> Verdict:
@@ -136,7 +158,8 @@ class Certificate:
             return "REFUTED"
         consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
-        return "CERTIFIED" if proved and consistent else "UNDECIDED"
+        slopes = self.slope is None or self.slope.holds
+        return "CERTIFIED" if proved and consistent and slopes else "UNDECIDED"
 
     @property
     def headline(self) -> str:
@@ -188,16 +211,21 @@ class Certificate:
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an infinite bound is null, and so is an observed error that is not finite."""
         record = asdict(self) | {"schema": SCHEMA, "verdict": self.verdict, "evidence": self.evidence.as_json()}
-        for name in ("bound", "observed"):
-            record[name] = record[name] if math.isfinite(record[name]) else None
+        for part in (record, *([record["slope"]] if self.slope else [])):
+            for name in ("bound", "observed"):
+                part[name] = part[name] if math.isfinite(part[name]) else None
         return record
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> "Certificate":
         """The certificate of a record, every field of its type; its verdict is derived again, never read."""
         kept = {k: _tuples(v) for k, v in record.items() if k in Certificate.__dataclass_fields__}
-        for name in ("bound", "observed"):
-            kept[name] = math.inf if kept.get(name) is None else kept[name]
+        for part in (kept, *([kept["slope"]] if isinstance(kept.get("slope"), dict) else [])):
+            for name in ("bound", "observed"):
+                part[name] = math.inf if part.get(name) is None else part[name]
+        if isinstance(kept.get("slope"), dict):
+            kept["slope"] = SlopeBound(**kept["slope"])
+            require_types(kept["slope"], "certificate.json")
         kept["evidence"] = Evidence.from_json(record.get("evidence", {}))
         found = Certificate(**kept)
         require_types(found, "certificate.json")
@@ -209,6 +237,7 @@ class Certificate:
             ("tolerance", f"{self.tolerance_text}{self._relative}"),
             ("bound (proved)", self.stated_bound),
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
+            *([("slopes: bound (proved)", str(self.slope))] if self.slope else []),
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),

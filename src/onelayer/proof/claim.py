@@ -20,6 +20,7 @@ class Claim:
     seed: int = 0  # of the points at which the error is observed
     device: str = "cpu"  # where T is evaluated on grids
     progress: Progress | None = None
+    slope_tolerance: float | None = None  # |∂_i T − ∂_i f| ≤ ε' is part of the claim
 
     def about(self, target: Target) -> "Claim":
         """The same claim about another target."""

@@ -33,6 +33,7 @@ from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import observe
+from .slopes import prove_slopes
 from .witness import witness
 
 PROOF_SECONDS = 75.0
@@ -75,6 +76,10 @@ def decide(
     best = unless_contradicted(best)
     if math.isfinite(best.bound):
         best = replace(best, assumptions=(*best.assumptions, *target.caveats))
+    if claim.slope_tolerance is not None:
+        slopes = prove_slopes(model, claim, edge_of(model, target), budget)
+        boxes = (*(best.evidence.worst_boxes or ()), *slopes.worst)
+        best = replace(best, slope=slopes.found, evidence=best.evidence | Evidence(worst_boxes=boxes or None))
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         best = replace(best, witness=witness(model, claim, seen.worst, budget))
     return best
@@ -109,12 +114,9 @@ def prove_by(
     target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
     if method == "bisect":
         return bisect.prove(model, claim, observed, budget)
-    numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
-    low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
-    edge = float(torch.maximum(low.abs(), high.abs()).max())
-    if not cannot_overflow(model, edge, arithmetic):
+    wide = edge_of(model, target)
+    if not cannot_overflow(model, wide, arithmetic):
         return None
-    wide = edge * (1 + 4 * arithmetic.u)
     reading = form_of_model(model, claim.places, wide)
     if reading is None:
         return _prove_composed(model, claim, wide, budget)
@@ -124,6 +126,13 @@ def prove_by(
     if len(reading.hinges):
         return None
     return analytic.prove(reading.form, reading.frame, claim, budget, how=how)
+
+
+def edge_of(model: SingleLayerTransformer, target: Target) -> float:
+    """The largest |x̂_i| on the domain, the rounding of x̂ included."""
+    numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
+    low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
+    return float(torch.maximum(low.abs(), high.abs()).max()) * (1 + 4 * arithmetic_of(model.W_E.dtype).u)
 
 
 def _prove_composed(model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget) -> Proof | None:

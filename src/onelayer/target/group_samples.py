@@ -73,6 +73,19 @@ class GroupSamples:
             unit = torch.cat([unit, more[inside]])
         return self._stretched(unit - 0.5), self.values(self.target.domain.points(unit.numpy()))
 
+    def draw(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        """What is fitted: rows in the group's own coordinates, and values. Here a row is a point of `sample`."""
+        points, values = self.sample(count, seed)
+        return points[:, list(self.group)], values
+
+    def rows(self, x: Float[np.ndarray, "point coordinate"]) -> tuple[Tensor, Tensor]:
+        """What is fitted at points of the domain, as `draw` writes it."""
+        return self.normalised(x)[:, list(self.group)], self.values(x)
+
+    def affine(self, c: Float[Tensor, "coefficient out"], rows: Tensor) -> Float[Tensor, "row out"]:
+        """What c_0 + c·x̂ has in the place of the values of the rows."""
+        return c[0] + rows @ c[1:]
+
     def normalised(self, x: Float[np.ndarray, "point coordinate"]) -> Float[Tensor, "point coordinate"]:
         """x̂ of points of the domain."""
         return self._stretched(torch.from_numpy(self.target.domain.unit(x)) - 0.5)

@@ -35,7 +35,8 @@ LEAST_SECONDS = (
 def fewest_units(request: Request, certify: Certify) -> Found:
     """The method "polished": the layer with the fewest parameters that is certified."""
     exact = any(remainder.nothing_left for remainder in remainders_of(request).values())  # kinks are all there is
-    lanes = None if exact else lanes_of(request)
+    smooth = request.slope_tolerance is not None  # a polyline has no slope at its knots
+    lanes = None if exact or smooth else lanes_of(request)
     helps = lanes is not None and _helps(request, lanes)
     first = _composed(request, lanes, certify) if lanes and helps else None
     if first is not None and first.certificate is not None and first.certificate.verdict == "CERTIFIED":

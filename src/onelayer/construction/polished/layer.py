@@ -32,9 +32,10 @@ from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
-from .families import family_of
+from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
+from .sloped import SlopedFamily, SlopedSamples
 
 LEAST_SPAN = 5  # ranges of f that the values of a head may always span
 MOST_UNITS = 400  # of one group: a step costs the cube of it
@@ -99,7 +100,8 @@ class Candidate:
         for position, source in enumerate(sources):
             share = goal / (len(sources) - position)
             try:
-                found = affine_group(source, share)
+                sloped = self.request.slope_tolerance is not None
+                found = affine_group(self._sloped(source, share) if sloped else source, share)
             except KeyboardInterrupt:
                 self.budget.interrupted.set()  # from now on every search ends with its first guess
                 found = None
@@ -119,8 +121,12 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        family, budget = family_of(self.family, d), self.budget.share(1 / (groups - position))
+        family: Family | SlopedFamily = family_of(self.family, d)
+        budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)
+        if self.request.slope_tolerance is not None:
+            source = self._sloped(source, share)
+            family, search = SlopedFamily(family, source.weights), None
         if search is None:
             search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
         else:
@@ -128,6 +134,12 @@ class Candidate:
         search.probe = position == groups - 1 and most < MOST_UNITS and self.limited
         search.report = self._report(search, position, groups)
         return search
+
+    def _sloped(self, source: GroupSamples, share: float) -> SlopedSamples:
+        """The samples of a group with slopes beside values: an error of the share counts as much as one of a slope's share."""
+        assert self.request.slope_tolerance is not None
+        holders = max(sum(j in other.group for other in self.sources) for j in source.group)
+        return SlopedSamples.of(source, share / (POOL_GOAL * self.request.slope_tolerance / holders))
 
     def _run_search(self, search: UnitSearch, position: int) -> FittedGroup:
         """What a search finds for its group; if units are given, each group has its share of them."""
@@ -184,16 +196,16 @@ class Candidate:
             inside = points[in_scope(self.target, points)]
             if not len(inside):
                 continue
-            hat, values = source.normalised(inside)[:, list(group)], source.values(inside)
             if group in self.searches:
                 search = self.searches[group]
-                fit = search.resume(hat, values, LOWERED_GOAL * search.goal)
+                fit = search.resume(*search.source.rows(inside), LOWERED_GOAL * search.goal)
             else:  # it was fitted without units
                 share = self.goal / len(self.sources)
-                if _affine_error(self.fitted[group].solution.coefficients, hat, values) <= AFFINE_SHARE * share:
+                rows, values = source.rows(inside)
+                if _affine_error(source, self.fitted[group].solution.coefficients, rows, values) <= AFFINE_SHARE * share:
                     continue
                 search = self.searches[group] = self._search(source, share, MOST_UNITS, position)
-                search.add_points(hat, values)
+                search.add_points(*search.source.rows(inside))
                 fit = search.run()
             self.fitted[group] = self._fitted_group(group, fit)
 
@@ -219,14 +231,14 @@ def affine_group(source: GroupSamples, goal: float) -> FittedGroup | None:
     if source.target.data is not None and len(own) < SAMPLES_PER_COEFFICIENT * (own.shape[1] + 1):
         return None
     c = torch.linalg.lstsq(torch.cat([torch.ones_like(own[:, :1]), own], dim=1), values).solution
-    error = _affine_error(c, own, values)
+    error = _affine_error(source, c, *source.draw(AFFINE_POOL, 99 + source.seed))
     if not error <= AFFINE_SHARE * goal:
         return None
     return FittedGroup(source.group, None, Solution(c, error, float(c.abs().sum(dim=0).max())))
 
 
-def _affine_error(c: Tensor, x: Tensor, values: Tensor) -> float:
-    return float((c[0] + x @ c[1:] - values).abs().max())
+def _affine_error(source: GroupSamples, c: Tensor, rows: Tensor, values: Tensor) -> float:
+    return float((source.affine(c, rows) - values).abs().max())
 
 
 def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]:

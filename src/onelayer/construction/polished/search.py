@@ -16,6 +16,7 @@ from ...common.machine import one_thread
 from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
+from .sloped import SlopedFamily
 from .first_guess import best_start, pruned
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
@@ -34,7 +35,7 @@ SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 class UnitSearch:
     """One group of coordinates, one family; `goal` is the error to reach on the pool, `most` the largest size allowed."""
 
-    family: Family
+    family: Family | SlopedFamily
     source: GroupSamples
     goal: float
     cap: Callable[[float, int], float]  # Σ|c| for a range of f and a number of units
@@ -52,8 +53,8 @@ class UnitSearch:
 
     def __post_init__(self) -> None:
         d = len(self.source.group)
-        points, values = self.source.sample(POOL[min(d, 3) - 1], 99 + self.source.seed)
-        self.pool, self.pool_values = points[:, list(self.source.group)].to(self.device), values.to(self.device)
+        rows, values = self.source.draw(POOL[min(d, 3) - 1], 99 + self.source.seed)
+        self.pool, self.pool_values = rows.to(self.device), values.to(self.device)
         self.spread = float((self.pool_values.amax(dim=0) - self.pool_values.amin(dim=0)).max()) or 1e-300
         one, two = (self._freedom(units, d + 1) for units in (1, 2))
         allowed = self.source.most_features(self._freedom(self.most, d + 1))  # fewer for data: as samples allow
@@ -146,8 +147,8 @@ class UnitSearch:
         """Points for this many units, and the pool."""
         d = len(self.source.group)
         count = max(500, int((POINTS_PER_FREEDOM if d <= 2 else 4.0) * self._freedom(units, width)))
-        points, values = self.source.sample(count, 7 + self.source.seed + seed)
-        points = torch.cat([points[:, list(self.source.group)].to(self.device), self.extra[0]])
+        points, values = self.source.draw(count, 7 + self.source.seed + seed)
+        points = torch.cat([points.to(self.device), self.extra[0]])
         values = torch.cat([values.to(self.device), self.extra[1]])
         points, values = torch.cat([points, self.pool[self.worst]]), torch.cat([values, self.pool_values[self.worst]])
         return FitSamples(points, values, torch.ones_like(points[:, 0]), self.pool, self.pool_values)

@@ -1,0 +1,67 @@
+"""The slopes of a form are a form: every pair of tokens of a head becomes one token.
+
+A head's average A = Σ_t (v_t + x·u_t) w_t has, with the keys k_t and Σ_t w_t = 1,
+
+    ∂_i A = Σ_{t,s} w_t w_s [ (v_t − v_s + x·(u_t − u_s))(k_ti − k_si)/2 + (u_ti + u_si)/2 ],
+
+and w_t w_s is the softmax of the scores added up. So ∂_i T is a sum of softmax averages, like T itself, and whatever is proved
+about forms can be proved about slopes. A pair t ≠ s counts twice: its score is raised by log 2.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..common.outward import UP, UP_FEW, U
+from .form import Block, Form
+
+SCORE_STEPS = 3  # rounded additions in a score: two biases, log 2 and its own rounding
+VALUE_STEPS = 8  # rounded operations in a value, at most
+
+
+def slope_form(form: Form, scale: tuple[float, ...], edge: float) -> tuple[Form, Float[Tensor, " slope"]]:
+    """(∂T_o/∂x_i as output o·D + i, a bound on how far its floats are from the exact slopes); |x̂| ≤ edge, x̂ = scale·(x − shift).
+
+    The slopes are those with respect to x, the form's coordinates stay x̂.
+    """
+    D, m = form.linear.shape
+    by = torch.tensor(scale, dtype=torch.float64)
+    blocks = tuple(_pairs(block, by) for block in form.blocks)
+    bias = (form.linear.T * by).flatten()
+    error = 2 * U * bias.abs()
+    for block in blocks:
+        error = error + _error(block, edge)
+    return Form(bias, torch.zeros(D, m * D, dtype=torch.float64), blocks), error * UP + 1e-300
+
+
+def _pairs(block: Block, scale: Tensor) -> Block:
+    """All pairs of tokens of every head."""
+    a, b = torch.triu_indices(block.biases.shape[1], block.biases.shape[1])
+    keys, biases, v, u = block.keys, block.biases, block.values, block.slopes
+    twice = torch.where(a == b, 0.0, math.log(2))
+    apart = (keys[:, a] - keys[:, b]) * (scale / 2)  # [head, pair, coordinate]
+    values = torch.einsum("hpo,hpi->hpoi", v[:, a] - v[:, b], apart)
+    values = values + ((u[:, a] + u[:, b]) * (scale / 2)[:, None]).transpose(2, 3)
+    slopes = torch.zeros(*keys[:, a].shape, values.shape[2] * values.shape[3], dtype=torch.float64)
+    if u.any():
+        slopes = torch.einsum("hpdo,hpi->hpdoi", u[:, a] - u[:, b], apart).flatten(3)
+    return Block(keys[:, a] + keys[:, b], biases[:, a] + biases[:, b] + twice, values.flatten(2), slopes)
+
+
+def _error(block: Block, edge: float) -> Float[Tensor, " slope"]:
+    """How far the averages of a block of pairs are from those with exact scores and values.
+
+    Scores off by at most e change every weight by a factor between exp(−2e) and exp(2e), and an average of values that span
+    R by at most (exp(2e) − 1)·R/2.
+    """
+    hidden = ~block.there
+    size = (block.keys.abs().sum(dim=2) * edge + block.biases.abs() + 1).masked_fill(hidden, 0.0)
+    off = 2 * SCORE_STEPS * U * size.amax(dim=1) * UP_FEW
+    swing = block.slopes.abs().sum(dim=2) * edge
+    high = (block.values + swing).masked_fill(hidden[..., None], -torch.inf).amax(dim=1)
+    low = (block.values - swing).masked_fill(hidden[..., None], torch.inf).amin(dim=1)
+    largest = (block.values.abs() + swing).masked_fill(hidden[..., None], 0.0).amax(dim=1)
+    moved = torch.expm1(2 * off)[:, None] * (high - low) / 2
+    return (moved + VALUE_STEPS * U * largest).sum(dim=0) * UP
