@@ -225,7 +225,12 @@ def _outputs_at(
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
     summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
     slope_error = error * (2 / edge + 4 * heads.steepest) * UP
-    beside = (torch.from_numpy(error), torch.from_numpy(slope_error), torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
+    beside = (
+        torch.from_numpy(error),
+        torch.from_numpy(slope_error),
+        torch.from_numpy(passed.passed),
+        torch.from_numpy(passed.constants),
+    )
     hinge_values = torch.from_numpy(passed.hinge_values)
     return Reading(form, hinges, hinge_values, Frame((), ()), *beside, summands, passed.steps, edge)
 
