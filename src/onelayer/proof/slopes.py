@@ -17,7 +17,7 @@ from ..common.budget import Budget
 from ..common.errors import InputError
 from ..common.machine import one_thread
 from ..common.outward import UP_FEW
-from ..formula.gradient import gradient
+from ..formula.gradients import gradient
 from ..formula.tree import Where, postorder
 from ..layer.form import Form
 from ..layer.reading import Reading, form_of_model
