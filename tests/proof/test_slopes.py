@@ -65,7 +65,9 @@ def test_the_slope_form_has_the_slopes_of_the_form(seed):
     x = (torch.rand(50, form.dimension, dtype=torch.float64) - 0.5).requires_grad_(True)
     y = form(x)
     own = [torch.autograd.grad(y[:, o].sum(), x, retain_graph=True)[0] * 0.7 for o in range(y.shape[1])]
-    values = sum(float(b.values.abs().max() + b.slopes.abs().max()) for b in form.blocks)  # a common offset is rounded too
+    values = sum(
+        float(b.values.abs().max() + b.slopes.abs().max()) for b in form.blocks
+    )  # a common offset is rounded too
     size = 1 + values * max((float(b.keys.abs().max()) for b in form.blocks), default=0.0)
     assert float((slopes(x) - torch.cat(own, dim=1)).detach().abs().max()) <= 1e-9 * size
 
