@@ -36,6 +36,7 @@ def build(
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Of samples: the answers (y1,y2); the last column by default.")
     ] = None,
+    slope_eps: given.SlopeEps = None,
     relative: given.Relative = False,
     method: Annotated[
         given.Method,
@@ -93,6 +94,7 @@ def build(
         approximation = ol.build(
             function,
             tolerance=eps,
+            slope_tolerance=slope_eps,
             relative=relative,
             method=method.value,
             construction=construction.value,

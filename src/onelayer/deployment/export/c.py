@@ -88,7 +88,9 @@ def _file(
     sizes |= {"gradient": GRADIENT if gradient else "", "declared": DECLARED if gradient else ""}
     main = ASKED if gradient else ANSWERED
     return (
-        HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name]) + body + FOOTER.replace("@main@\n", main)
+        HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name])
+        + body
+        + FOOTER.replace("@main@\n", main)
     )
 
 
