@@ -36,7 +36,7 @@ from ...layer.form import Form
 from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...target.singular import places_of
 from ...target.target import Target
-from ..boxes import Covering, bound_of_sum
+from ..boxes import Covering, bound_of_sum, range_of_sum
 from ..certificate import Evidence
 from ..claim import Claim, Proof
 from .cleared import OneHead
@@ -210,3 +210,47 @@ def _refine(
 def _bound(covers: Sequence[Cover | RationalCover], deployed: np.ndarray) -> float:
     """max |Σ g_g| from the ranges of the g_g, and the rounding of the deployed model; ∞ unless it is a number."""
     return bound_of_sum([c.range for c in covers], deployed)
+
+
+def range_of(
+    form: Form,
+    frame: Frame,
+    target: Target,
+    goal: float,
+    close: float,
+    budget: Budget,
+    settled: Callable[[np.ndarray, np.ndarray], bool],
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(low, high), [out]: low ≤ T − f ≤ high on the domain for the real function of the form; None where nothing is proved.
+
+    Boxes are refined until every end is within `close` times the width of what was seen, `settled(low, high)` holds or the
+    budget is spent. `goal` is what truncation may add. Ways to split g into groups are tried in turn, and the best ends kept.
+    """
+    if target.formula is None or not form.is_finite():
+        return None
+    best: tuple[np.ndarray, np.ndarray] | None = None
+    for groups in _splittings(form, target):
+        if not _within_reach(form, target, groups):
+            continue
+        shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
+        summands = (Summand(own, formula, target, frame, group, "cpu", budget) for group, own, formula in shares)
+        covers = [_cover(s, goal / len(groups), math.inf, budget, lambda _: None, close) for s in summands]
+        busy, found = list(covers), _closer(best, covers)
+        try:
+            while busy and np.isfinite(found).all() and not settled(*found):
+                busy = [c for c in busy if c.refine(budget, alone=False)]
+                found = _closer(best, covers)
+        except KeyboardInterrupt:
+            return _closer(best, covers)
+        best = found
+        if settled(*best):
+            break
+    return best
+
+
+def _closer(
+    best: tuple[np.ndarray, np.ndarray] | None, covers: Sequence[Cover | RationalCover]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The range of Σ g_g from the ranges of the g_g, rounded outward, or what is known already where that is closer."""
+    low, high = range_of_sum([c.range for c in covers])
+    return (low, high) if best is None else (np.maximum(low, best[0]), np.minimum(high, best[1]))
