@@ -26,13 +26,14 @@ from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
 from ..target.target import Target
 from .analytic import prove as analytic
+from .attained import attained, real_function
 from .bisection import prove as bisect
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
-from .observation import observe
+from .observation import observe, polished_from
 from .witness import witness
 
 PROOF_SECONDS = 75.0
@@ -47,11 +48,17 @@ def decide(
     budget, target, tolerance = budget or Budget(PROOF_SECONDS), claim.target, claim.tolerance
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
     answer = _answer(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
-    seen = observe(answer, target, claim.seed, np.float32 if single else np.float64)
+    kind = np.float32 if single else np.float64
+    seen = observe(answer, target, claim.seed, kind)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     record = replace(record, condition="" if target.formula is not None else condition_of(target))
+    if not math.isnan(seen.largest):
+        worst = polished_from(answer, target, seen.worst, kind)
+        least = attained(real_function(model, claim.places), target, worst, budget)
+        record = replace(record, lower=least.lower, lower_point=least.point)
     if proved is not None:
-        proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
+        seen_too = ("observed", "observed_points", "weights", "lower", "lower_point")
+        proved = replace(proved, **{name: getattr(record, name) for name in seen_too})
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
         methods = _methods(target)
@@ -175,10 +182,11 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
 
 def unless_contradicted(certificate: Certificate) -> Certificate:
     """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
-    if certificate.observed <= certificate.bound:
+    if certificate.observed <= certificate.bound and certificate.lower <= certificate.bound:
         return certificate
-    observed, bound = exact(certificate.observed), exact(certificate.bound)
-    contradiction = f"contradicted: an error of {observed} was observed, above the bound {bound}"
+    proved = certificate.lower > certificate.bound
+    error, how = (certificate.lower, "is proved") if proved else (certificate.observed, "was observed")
+    contradiction = f"contradicted: an error of {exact(error)} {how}, above the bound {exact(certificate.bound)}"
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 
 
