@@ -24,7 +24,7 @@ LENGTHS = (0.25, 0.5, 2.0, 4.0)  # of the move along all coordinates
 RANDOM_MOVES = 12  # of each point
 RANDOM_SIZES = (-7.0, -1.0)  # powers of ten of the sides, evenly
 MOST_COORDINATES = 16  # moved alone in one round: random ones where there are more
-POLISHED, ALONG_SIDE, WHOLE_ROUNDS = 2, 32, 2  # points that are polished; values along a side, in the first rounds
+POLISHED, ALONG_SIDE, WHOLE_ROUNDS = 2, 64, 3  # points that are polished; values along a side, in the first rounds
 POLISHING_STEPS = (1e-2, 2e-3, 4e-4, 8e-5)  # share of the sides, in the others
 
 Points = Float[np.ndarray, "point coordinate"]
@@ -71,15 +71,17 @@ def polished(
     """The first of these points moved uphill, and their errors: scans along whole sides, then shorter and shorter steps."""
     rng, points = np.random.default_rng(0), points[:POLISHED]
     errors = errors_at(points)
-    scan = domain.points(np.linspace(0.0, 1.0, ALONG_SIDE)[:, None].repeat(domain.dimension, axis=1))
 
     def placed(tried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         at = domain.nearest(tried.reshape(-1, domain.dimension), single)
         return at.reshape(tried.shape), np.nan_to_num(errors_at(at), nan=-np.inf).reshape(tried.shape[:-1])
 
     for step in (*(None,) * WHOLE_ROUNDS, *POLISHING_STEPS):
-        along = np.broadcast_to(scan, (len(points), *scan.shape))
-        tried = _each_moved(points, along, rng) if step is None else _single_moves(points, domain, step, rng)
+        if step is None:
+            some = (np.arange(ALONG_SIDE)[:, None] + rng.random((len(points), 1, domain.dimension))) / ALONG_SIDE
+            tried = _each_moved(points, domain.points(some), rng)
+        else:
+            tried = _single_moves(points, domain, step, rng)
         tried, seen = placed(tried)
         points, errors = _moved_up(points, errors, *placed(_joint_moves(points, errors, tried, seen)))
     return worst_first(points, errors, len(points))

@@ -20,6 +20,11 @@ class Claim:
     seed: int = 0  # of the points at which the error is observed
     device: str = "cpu"  # where T is evaluated on grids
     progress: Progress | None = None
+    close: float | None = None  # go on until the bound is within this share of what is seen; by default engines decide
+
+    def share(self, usual: float) -> float:
+        """A share of the tolerance that a part of the proof may cost: the usual one, or less if the bound is to be close."""
+        return usual if self.close is None else min(usual, self.close)
 
     def about(self, target: Target) -> "Claim":
         """The same claim about another target."""

@@ -47,7 +47,7 @@ def decide(
     """The certificate. `proved` is one that exists already (the theorem's); it is kept if it is within the tolerance."""
     budget, target, tolerance = budget or Budget(PROOF_SECONDS), claim.target, claim.tolerance
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
-    answer = _answer(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
+    answer = answer_of(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
     kind = np.float32 if single else np.float64
     seen = observe(answer, target, claim.seed, kind)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
@@ -61,7 +61,7 @@ def decide(
         proved = replace(proved, **{name: getattr(record, name) for name in seen_too})
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
-        methods = _methods(target)
+        methods = methods_for(target)
         for method in methods:
             own = budget.share(FIRST_METHOD_TIME if method != methods[-1] else 1.0)
             proof = prove_by(method, model, claim, seen.limit, own)
@@ -87,15 +87,15 @@ def decide(
     return best
 
 
-def _methods(target: Target) -> list[Method]:
+def methods_for(target: Target) -> list[Method]:
     """The engines worth trying, in order."""
     if target.formula is None or target.margin:
         return ["bisect"]
-    apart = not _has_kinks(target.formula) or parted(target.formula) is not None
+    apart = not has_kinks(target.formula) or parted(target.formula) is not None
     return ["analytic", "bisect"] if apart else ["bisect", "analytic"]
 
 
-def _has_kinks(formula: Formula) -> bool:
+def has_kinks(formula: Formula) -> bool:
     """Whether it has kinks or jumps other than inside nodes that are singular there anyway, as abs in abs(x)**(2/3)."""
     steep = {id(node) for node in singular_nodes(formula, steep=True)}
     pending: list[Tree] = list(formula.outputs)
@@ -126,7 +126,7 @@ def prove_by(
     if reading is None:
         return _prove_composed(model, claim, wide, budget)
     how = deployment_of(reading, arithmetic)
-    if target.formula is not None and _has_kinks(target.formula):
+    if target.formula is not None and has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
     if len(reading.hinges):
         return None
@@ -190,7 +190,7 @@ def unless_contradicted(certificate: Certificate) -> Certificate:
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 
 
-def _answer(
+def answer_of(
     model: SingleLayerTransformer, places: tuple[int, ...], budget: Budget
 ) -> Callable[[np.ndarray], np.ndarray]:
     """T at points [point, D], in chunks that bound the memory of the attention weights; the first ones only if time is up."""
