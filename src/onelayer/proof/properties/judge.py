@@ -85,7 +85,13 @@ def judge(subject: Subject, statement: Statement, budget: Budget, seed: int = 0)
         return Judgement(statement.text, "UNDECIDED", where, statement.what, inner, reason=reason)
     finite = np.where(np.isfinite(room), room, np.maximum(width, 1e-300))
     spanned = span(
-        subject, order, i, seen, budget, finite, lambda low, high: all(map(statement.holds, low.tolist(), high.tolist()))
+        subject,
+        order,
+        i,
+        seen,
+        budget,
+        finite,
+        lambda low, high: all(map(statement.holds, low.tolist(), high.tolist())),
     )
     enclosures = _enclosures(spanned.low, spanned.high, seen)
     if all(statement.holds(e.low, e.high) for e in enclosures):

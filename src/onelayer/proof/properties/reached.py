@@ -82,7 +82,9 @@ def proved(subject: Subject, nodes: np.ndarray | None, i: int) -> list[Reached |
         for o in range(subject.outputs):
             level = [row[o] for row in table]
             for gap in range(1, len(nodes)):
-                level = [(b - a) / (at[j + gap] - at[j]) for j, (a, b) in enumerate(zip(level, level[1:], strict=False))]
+                level = [
+                    (b - a) / (at[j + gap] - at[j]) for j, (a, b) in enumerate(zip(level, level[1:], strict=False))
+                ]
             value = level[0] * math.factorial(len(nodes) - 1)
             found.append(_as_floats(nodes, value) if value.is_finite() else None)
     return found

@@ -18,13 +18,15 @@ from ...common.numbers import at_least, at_most
 from ...common.outward import UP_FEW
 from ..analytic.prove import range_of
 from ..bisection.prove import CLOSE_FACTOR, MOST_COORDINATES
-from .subject import Subject
+from .subject import Derivative, Subject
 
 CLOSE = 0.02  # share of the width of what was seen: ends this close to what is reached are not refined
 TRUNCATION = 0.01  # share of that width that interpolation may add
 ROOM = 0.5  # share of the room between what was seen and a limit: how close the ends then have to be
 LEAST_CLOSE, LEAST_TRUNCATION = 1e-5, 1e-13  # of the width; of the size
 BISECTED_CLOSE = 0.05  # share of half the width
+FIRST_TIME = 0.5  # share of the seconds for the first of two engines
+SHARP = 500.0  # spread of a head's keys from which on bisection comes first in two variables and more: it knows smooth maxima
 
 Settled = Callable[[np.ndarray, np.ndarray], bool]
 
@@ -82,29 +84,43 @@ def span(
         return Span.nothing(outputs, "no finite value was found at points of the domain")
     width = np.maximum(seen[1] - seen[0], LEAST_TRUNCATION * size) + 1e-300
     close = CLOSE if room is None else float(np.clip((ROOM * room / width).min(), LEAST_CLOSE, ROOM))
-    goal = max(TRUNCATION * float((width if room is None else np.minimum(width, room)).min()), LEAST_TRUNCATION * float(size.max()))
-    found = subject.derivative(order, i)
-    if not isinstance(found, str):
-        error = found.error * UP_FEW
-
-        def wide(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return np.nextafter(low - error, -np.inf), np.nextafter(high + error, np.inf)
-
-        with one_thread(True):
-            ends = range_of(
-                found.form, found.frame, found.target, goal, close, budget, lambda low, high: settled(*wide(low, high))
-            )
-        if ends is not None and np.isfinite(ends).all():
-            return Span(*wide(*ends))
-        found = "interpolation gave no bound in the time and with the variables given"
+    allowed = width if room is None else np.minimum(width, room)
+    goal = max(TRUNCATION * float(allowed.min()), LEAST_TRUNCATION * float(size.max()))
+    part = subject.derivative(order, i)
     if order:
-        return Span.nothing(outputs, found)
-    return _bisected(subject, seen, budget, room)
+        return (
+            Span.nothing(outputs, part) if isinstance(part, str) else _interpolated(part, goal, close, budget, settled)
+        )
+    if isinstance(part, str):
+        return _bisected(subject, seen, budget, room)
+    sharp = part.form.dimension > 1 and float(part.form.spreads.max()) > SHARP
+    first, second = budget.share(FIRST_TIME), budget
+    best = _bisected(subject, seen, first, room) if sharp else _interpolated(part, goal, close, first, settled)
+    excess = np.maximum(seen[0] - best.low, best.high - seen[1])
+    if settled(best.low, best.high) or (excess <= 2 * CLOSE * width).all() or budget.over():
+        return best
+    other = _interpolated(part, goal, close, second, settled) if sharp else _bisected(subject, seen, second, room)
+    low, high = np.maximum(best.low, other.low), np.minimum(best.high, other.high)
+    return Span(low, high, "" if np.isfinite(low).all() else other.reason)
 
 
-def _bisected(
-    subject: Subject, seen: tuple[np.ndarray, np.ndarray], budget: Budget, room: np.ndarray | None
-) -> Span:
+def _interpolated(part: Derivative, goal: float, close: float, budget: Budget, settled: Settled) -> Span:
+    """The range of form − formula by interpolation on boxes."""
+    error = part.error * UP_FEW
+
+    def wide(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.nextafter(low - error, -np.inf), np.nextafter(high + error, np.inf)
+
+    with one_thread(True):
+        ends = range_of(
+            part.form, part.frame, part.target, goal, close, budget, lambda low, high: settled(*wide(low, high))
+        )
+    if ends is None or not np.isfinite(ends).all():
+        return Span.nothing(len(error), "interpolation gave no bound in the time and with the variables given")
+    return Span(*wide(*ends))
+
+
+def _bisected(subject: Subject, seen: tuple[np.ndarray, np.ndarray], budget: Budget, room: np.ndarray | None) -> Span:
     """The range of values by bisection, one output after the other."""
     if subject.domain.dimension > MOST_COORDINATES:
         return Span.nothing(subject.outputs, f"bisection takes at most {MOST_COORDINATES} variables")

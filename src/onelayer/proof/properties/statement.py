@@ -19,7 +19,9 @@ from ...common.errors import InputError
 from ...common.numbers import exact
 from ...formula import enclose, parse
 
-EXAMPLES = '"increasing in x1", "decreasing in x1", "convex in x1", "concave in x1", "Lipschitz 3 in x1", "T <= 2" or "T > 0"'
+EXAMPLES = (
+    '"increasing in x1", "decreasing in x1", "convex in x1", "concave in x1", "Lipschitz 3 in x1", "T <= 2" or "T > 0"'
+)
 SHAPES = {"increasing": (1, 1), "decreasing": (1, -1), "convex": (2, 1), "concave": (2, -1)}  # order, sign
 MOST_CHARACTERS = 500
 _SHAPE = re.compile(r"(increasing|decreasing|convex|concave)\s+in\s+(\S+)")
@@ -64,9 +66,7 @@ class Statement:
         if not low <= high:
             return False
         under = self.least is not None and (high <= self.least.below if self.strict else high < self.least.below)
-        return under or (
-            self.most is not None and (low >= self.most.above if self.strict else low > self.most.above)
-        )
+        return under or (self.most is not None and (low >= self.most.above if self.strict else low > self.most.above))
 
     def room(self, low: float, high: float) -> float:
         """How far [low, high] is from the limits, about; negative if it is beyond one."""
@@ -101,7 +101,9 @@ def read(text: object, names: tuple[str, ...]) -> Statement:
         c, relation = _constant(match[2]), match[1]
         least, most = (c, None) if relation in (">", ">=", "≥") else (None, c)
         return Statement(line, 0, 0, least, most, strict=relation in "<>", negated=negated)
-    raise InputError(f"a property such as {EXAMPLES}", repr(_clipped(line)), "write one of these, or not and one of these")
+    raise InputError(
+        f"a property such as {EXAMPLES}", repr(_clipped(line)), "write one of these, or not and one of these"
+    )
 
 
 def _clipped(text: str) -> str:
