@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
     from .pipeline import certify as certify
+    from .pipeline import prove as prove
     from .pipeline import supremum as supremum
     from .target.target import Target as Target
     from .training.descent import train as train
@@ -57,6 +58,7 @@ _HOME = {
     "memorize": "construction.memorize",
     "plan": "construction.plan",
     "plot": "views.plot",
+    "prove": "pipeline",
     "report": "views.report",
     "study": "experiments.study",
     "supremum": "pipeline",

@@ -26,6 +26,7 @@ from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate, Evidence
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
+from .proof.properties.judge import Judgement
 from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
 from .target.difference import difference
 from .target.domain import Sides
@@ -143,7 +144,11 @@ def certify(
 
 
 def claim_about(
-    model: SingleLayerTransformer, target: Target | None, tolerance: float | None, places: tuple[int, ...] | None, seed: int
+    model: SingleLayerTransformer,
+    target: Target | None,
+    tolerance: float | None,
+    places: tuple[int, ...] | None,
+    seed: int,
 ) -> Claim:
     """The claim that a model is within the tolerance of a target, once the three are known to fit together."""
     if not isinstance(model, SingleLayerTransformer):
@@ -211,3 +216,18 @@ def supremum(
     claim = claim_about(T, f, 1.0, places, seed)
     pair = layer_and_target(T, claim.target, claim.places, budget)
     return supremum_of(pair, float(accuracy), budget, seed, progress)
+
+
+@known_options
+def prove(approximation: Approximation, text: str, *, seconds: float = PROOF_SECONDS, seed: int = 0) -> Judgement:
+    """Whether a layer has a property on its domain: PROVED, REFUTED with points that show it, or UNDECIDED.
+
+    The property is text: "increasing in x1", "decreasing in x1", "convex in x1", "concave in x1", "Lipschitz 3 in x1",
+    "T <= 2", "T >= 0", "T < 2*pi", "T > 0", or one of these after "not". Names are those of the domain, constants are numbers or
+    constant formulas. It is about the real function T of the stored weights, all outputs, and points that differ in that
+    variable alone; with a condition `within`, about segments that lie in the domain. Values are proved for every layer,
+    slopes and second derivatives for layers of smooth heads. A limit that T reaches cannot be told from one that it passes.
+    """
+    if not isinstance(approximation, Approximation):
+        raise InputError("an Approximation", type(approximation).__name__, "pass what build, train or load returned")
+    return approximation.prove(text, seconds, seed)

@@ -232,10 +232,10 @@ def _outputs_at(
     summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
     slope_error = error * (2 / edge + 4 * heads.steepest) * UP
     curvature_error = error * 16 * heads.steepest * (heads.steepest + 1 / edge) * UP
-    lost = (error, slope_error, curvature_error, passed.passed, passed.constants)
-    beside = tuple(map(torch.from_numpy, lost))
+    errors = (torch.from_numpy(error), torch.from_numpy(slope_error), torch.from_numpy(curvature_error))
+    beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
     hinge_values = torch.from_numpy(passed.hinge_values)
-    return Reading(form, hinges, hinge_values, Frame((), ()), *beside, summands, passed.steps, edge)
+    return Reading(form, hinges, hinge_values, Frame((), ()), *errors, *beside, summands, passed.steps, edge)
 
 
 def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
@@ -258,8 +258,18 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    names = ("error", "slope_error", "curvature_error", "passed", "constants")
-    beside_form = (torch.cat([getattr(p, t) for p in parts]) for t in names)
-    counts = (max(p.summands for p in parts), max(p.steps for p in parts))
     form = Form(bias, linear, tuple(blocks))
-    return Reading(form, hinges, values, frame, *beside_form, *counts, edge)
+    return Reading(
+        form,
+        hinges,
+        values,
+        frame,
+        error=torch.cat([p.error for p in parts]),
+        slope_error=torch.cat([p.slope_error for p in parts]),
+        curvature_error=torch.cat([p.curvature_error for p in parts]),
+        passed=torch.cat([p.passed for p in parts]),
+        constants=torch.cat([p.constants for p in parts]),
+        summands=max(p.summands for p in parts),
+        steps=max(p.steps for p in parts),
+        edge=edge,
+    )

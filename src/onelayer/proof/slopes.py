@@ -1,6 +1,6 @@
 """Slopes: a bound on |∂_i T − ∂_i f| for every i, T the real function of the stored weights.
 
-The slopes of T are a sum of softmax averages like T itself (`layer.slope_form`), those of f a formula (`formula.gradient`); so
+The slopes of T are a sum of softmax averages like T itself (`layer.slope_form`), those of f a formula (`formula.gradients`); so
 they are proved close by the engine that proves values close. The rounding of T's evaluation is no part of it: the bound is
 about the slopes of the real function, not about those that automatic differentiation computes.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..common.budget import Budget
-from ..formula.gradient import gradient
+from ..formula.gradients import gradient
 from ..layer.form import Form
 from ..layer.reading import Reading, form_of_model
 from ..layer.slope_form import slope_form

@@ -1,12 +1,11 @@
 """A statement about a layer, judged: PROVED, REFUTED with points that show it, or UNDECIDED.
 
 First a divided difference that contradicts the statement is looked for and proved in balls (`reached`). If there is none, the
-derivative that the statement is about is enclosed (`span`) until the enclosure keeps to the limits. Where T is smooth and its derivative
-is at least 0 on the domain, its divided differences along segments in the domain are at least 0 too, and so on. With "not" the two
-verdicts change places.
+derivative that the statement is about is enclosed (`span`) until the enclosure keeps to the limits. Where T is smooth and its
+derivative is at least 0 on the domain, divided differences along segments in the domain are at least 0 too, and so on. With
+"not" in front the two verdicts change places.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,13 +14,14 @@ import numpy as np
 from ...common.budget import Budget
 from ...common.numbers import at_most, point
 from ...common.table import Table
-from .reached import Reached, points_of, reached
+from .reached import points_of, reached
 from .span import Enclosure, span
 from .statement import Statement
 from .subject import Subject
 
 PropertyVerdict = Literal["PROVED", "REFUTED", "UNDECIDED"]
 LOOKING = 0.3  # share of the seconds for looking at points
+TURNS, CLOSER = 4, 0.1  # attempts, each with this share of the room before
 LEAST_ROOM = 1e-9  # share of the width of what was seen: a limit that is approached closer than this is not tried
 
 
@@ -30,7 +30,7 @@ class Judgement:
     """What is proved about one property. All of it is about the real function of the stored weights.
 
     `enclosures` holds, for every output, what is proved of the values, slopes or second derivatives that the property is about.
-    `witness` has the one, two or three points whose values refute it, or prove it if it has "not" in front, `output` which output.
+    `witness` has the one to three points whose values refute it, or prove it if it has "not" in front, at this `output`.
     """
 
     text: str
@@ -84,21 +84,23 @@ def judge(subject: Subject, statement: Statement, budget: Budget, seed: int = 0)
         reason = f"{statement.what} reach the limit, or come within {at_most(max(float(room.min()), 0.0), 2)} of it"
         return Judgement(statement.text, "UNDECIDED", where, statement.what, inner, reason=reason)
     finite = np.where(np.isfinite(room), room, np.maximum(width, 1e-300))
-    spanned = span(
-        subject,
-        order,
-        i,
-        seen,
-        budget,
-        finite,
-        lambda low, high: all(map(statement.holds, low.tolist(), high.tolist())),
-    )
+
+    def settled(low: np.ndarray, high: np.ndarray) -> bool:
+        return all(map(statement.holds, low.tolist(), high.tolist()))
+
+    for turn in range(TURNS):  # what was seen may miss the extremes, so that there is less room than it seems
+        spanned = span(subject, order, i, seen, budget, finite * CLOSER**turn, settled)
+        done = settled(spanned.low, spanned.high)
+        if done or spanned.reason or budget.over():
+            break
     enclosures = _enclosures(spanned.low, spanned.high, seen)
-    if all(statement.holds(e.low, e.high) for e in enclosures):
-        return Judgement(
-            statement.text, "REFUTED" if statement.negated else "PROVED", where, statement.what, enclosures
-        )
-    reason = spanned.reason or "the time was too short for an enclosure that keeps to the limits"
+    if done:
+        proved: PropertyVerdict = "REFUTED" if statement.negated else "PROVED"
+        return Judgement(statement.text, proved, where, statement.what, enclosures)
+    reason = (
+        spanned.reason
+        or f"the enclosure of the {statement.what} passes the limit: the two are too close to be told apart"
+    )
     return Judgement(statement.text, "UNDECIDED", where, statement.what, enclosures, reason=reason)
 
 

@@ -8,6 +8,8 @@ looked for in floats: at random, then uphill and downhill from the best ones.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, ctx
@@ -22,6 +24,7 @@ from ..witness import PRECISION
 from .subject import Subject
 
 STEPS = (0.0, 2.0**-14, 2.0**-10)  # between neighbouring points, share of a side, by order
+SHORTER = (1.0, 2.0**-14)  # times the steps, in balls, which lose nothing in differences
 POINTS = 4_000
 TRIED = 3  # of the best points, in balls
 
@@ -50,19 +53,22 @@ def reached(subject: Subject, order: int, i: int, budget: Budget, seed: int = 0)
     seen = _differences(subject, order, i, start)
     found = []
     for o in range(subject.outputs):
-        ends = []
+        ends = list[Reached | None]()
         for sign in (-1.0, 1.0):
             good = np.isfinite(seen[:, o])
             points, heights = start[good], sign * seen[good, o]
             if len(points) and not budget.over():
-                points, heights = ascend(
-                    lambda x, o=o, sign=sign: _finite(sign * _differences(subject, order, i, x)[:, o]),
-                    points, heights, domain, seed,
-                )  # fmt: skip
+                points, heights = ascend(partial(_heights, subject, order, i, o, sign), points, heights, domain, seed)
             best = points[np.argsort(-heights, kind="stable")[:TRIED]]
-            tried = [proved(subject, _nodes(domain, order, i, x), i)[o] for x in best if not budget.over()]
+            tried = [
+                proved(subject, _nodes(domain, order, i, x, factor), i)[o]
+                for number, x in enumerate(best)
+                for factor in SHORTER[: 1 + (order > 0)]
+                if not number or not budget.over()
+            ]
             proofs = [p for p in tried if p is not None]
-            ends.append(max(proofs, key=lambda p, s=sign: s * (p.below + p.above), default=None))
+            proofs.sort(key=lambda p: p.below)
+            ends.append(proofs[-1 if sign > 0 else 0] if proofs else None)
         found.append(Ends(*ends))
     return found
 
@@ -82,9 +88,7 @@ def proved(subject: Subject, nodes: np.ndarray | None, i: int) -> list[Reached |
         for o in range(subject.outputs):
             level = [row[o] for row in table]
             for gap in range(1, len(nodes)):
-                level = [
-                    (b - a) / (at[j + gap] - at[j]) for j, (a, b) in enumerate(zip(level, level[1:], strict=False))
-                ]
+                level = [(b - a) / (at[j + gap] - at[j]) for j, (a, b) in enumerate(pairwise(level))]
             value = level[0] * math.factorial(len(nodes) - 1)
             found.append(_as_floats(nodes, value) if value.is_finite() else None)
     return found
@@ -108,18 +112,18 @@ def _inside(domain: Domain, nodes: np.ndarray, i: int) -> bool:
     return holds(domain.within, sides) is True
 
 
-def _nodes(domain: Domain, order: int, i: int, x: np.ndarray) -> np.ndarray | None:
+def _nodes(domain: Domain, order: int, i: int, x: np.ndarray, factor: float) -> np.ndarray | None:
     """`order` + 1 points around x that differ in coordinate i; None where floats are too sparse."""
-    found = _around(domain, order, i, x[None])[0]
+    found = _around(domain, order, i, x[None], factor)[0]
     return found if (np.diff(found[:, i]) > 0).all() else None
 
 
-def _around(domain: Domain, order: int, i: int, x: np.ndarray) -> np.ndarray:
+def _around(domain: Domain, order: int, i: int, x: np.ndarray, factor: float = 1.0) -> np.ndarray:
     """Points around every x, [point, node, coordinate]: at equal distances along coordinate i, inside the box."""
     found = np.repeat(x[:, None], order + 1, axis=1)
     if order:
         low, high = domain.lower[i], domain.upper[i]
-        step = max(STEPS[order] * (high - low), 16 * float(np.spacing(max(abs(low), abs(high)))))
+        step = max(factor * STEPS[order] * (high - low), 16 * float(np.spacing(max(abs(low), abs(high)))))
         offsets = (np.arange(order + 1) - order / 2) * step
         middle = np.clip(x[:, i], low + order / 2 * step, high - order / 2 * step)
         found[:, :, i] = np.clip(middle[:, None] + offsets, low, high)
@@ -136,11 +140,13 @@ def _differences(subject: Subject, order: int, i: int, x: np.ndarray) -> np.ndar
         for gap in range(1, order + 1):
             level = np.diff(level, axis=1) / (at[:, gap:] - at[:, :-gap])
     ends = around[:, [0, -1]].reshape(-1, x.shape[1])
-    inside = subject.domain.contains(ends).reshape(len(x), 2).all(axis=1)
-    return np.where(inside[:, None], level[:, 0] * math.factorial(order), np.nan)
+    inside = subject.domain.contains(ends).reshape(len(x), 2)
+    return np.where(inside[:, :1] & inside[:, 1:], level[:, 0] * float(math.factorial(order)), np.nan)
 
 
-def _finite(heights: np.ndarray) -> np.ndarray:
+def _heights(subject: Subject, order: int, i: int, output: int, sign: float, x: np.ndarray) -> np.ndarray:
+    """What is climbed: an output's divided differences, upside down if the sign is −1; −∞ where there is none."""
+    heights = sign * _differences(subject, order, i, x)[:, output]
     return np.where(np.isfinite(heights), heights, -np.inf)
 
 

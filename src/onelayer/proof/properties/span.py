@@ -1,9 +1,9 @@
 """What a function, its slopes or its second derivatives span: an interval that is proved to hold all of them, output by output.
 
 A layer that is a sum of smooth softmax heads has slopes and second derivatives of the same kind (`layer.slope_form`,
-`layer.curvature_form`), so the engine that proves values close bounds them as well: by interpolation against the formula 0, both ends
-refined. Any other layer is bounded by bisection, for its values alone: |T − c| ≤ B with c in the middle of what was seen gives
-c − B ≤ T ≤ c + B. Everything is about the real function of the stored weights.
+`layer.curvature_form`), so the engine that proves values close bounds them as well: by interpolation against the formula 0, both
+ends refined. Any other layer is bounded by bisection, for its values alone: |T − c| ≤ B with c in the middle of what was seen
+gives c − B ≤ T ≤ c + B. Everything is about the real function of the stored weights.
 """
 
 import math

@@ -14,7 +14,7 @@ import torch
 from flint import arb
 
 from ...formula import Formula, enclose
-from ...formula.gradient import gradient
+from ...formula.gradients import slopes
 from ...formula.taylor.series import Space
 from ...formula.tree import Negation, Node, Number, Sum
 from ...layer.arithmetic import arithmetic_of
@@ -26,7 +26,7 @@ from ...model.transformer import SingleLayerTransformer
 from ...target.domain import Domain
 from ...target.target import Target
 from ..bisection.prove import BranchAndBound
-from ..bisection.transformer import Network, Value
+from ..bisection.transformer import Value
 from ..decision import edge_of
 from ..slopes import slope_error_of
 from ..witness import in_balls
@@ -116,10 +116,7 @@ def formula_subject(target: Target) -> Subject:
     def derivative(order: int, i: int) -> Derivative | str:
         trees: tuple[Node, ...] = own.outputs
         for _ in range(order):
-            slopes = gradient(Formula(own.text, own.names, trees))
-            if slopes is None:
-                return "its slopes cannot be written as formulas"
-            trees = tuple(slopes.outputs[o * domain.dimension + i] for o in range(m))
+            trees = tuple(row[i] for row in slopes(Formula(own.text, own.names, trees)))
         zero = Form(torch.zeros(m, dtype=torch.float64), torch.zeros(domain.dimension, m, dtype=torch.float64), ())
         negative = target_on(domain, tuple(Negation(tree) for tree in trees))
         return Derivative(zero, frame_of(domain), negative, np.zeros(m))
