@@ -31,6 +31,7 @@ def test_public_names():
         "memorize",
         "plan",
         "plot",
+        "prove",
         "reference",
         "report",
         "study",

@@ -26,6 +26,7 @@ from . import (
     inspect,
     memorize,
     plan,
+    prove,
     report,
     serve,
     study,
@@ -42,7 +43,7 @@ app = typer.Typer(
     epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input, 3 not checkable.",
 )
 COMMANDS: list[Callable[..., int]] = [build.build, plan.plan, memorize.memorize, train.train, compare.compare]
-COMMANDS += [study.study, distill.distill, certify.certify, check.check, inspect.inspect, report.report]
+COMMANDS += [study.study, distill.distill, certify.certify, check.check, prove.prove, inspect.inspect, report.report]
 COMMANDS += [export.export, serve.serve]
 for command in COMMANDS:
     app.command()(command)
