@@ -27,6 +27,7 @@ from .proof.certificate import Certificate, Evidence
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
 from .proof.properties.judge import Judgement
+from .proof.slopes import require_slopes
 from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
 from .target.difference import difference
 from .target.domain import Sides
@@ -140,6 +141,8 @@ def certify(
     claim = claim_about(model, target, tolerance, places, seed)
     require_boxes(boxes)
     device_of(device)
+    if slope_tolerance is not None:
+        require_slopes(claim.target, slope_tolerance)
     return decide(model, replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance), budget)
 
 

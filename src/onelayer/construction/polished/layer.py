@@ -202,7 +202,10 @@ class Candidate:
             else:  # it was fitted without units
                 share = self.goal / len(self.sources)
                 rows, values = source.rows(inside)
-                if _affine_error(source, self.fitted[group].solution.coefficients, rows, values) <= AFFINE_SHARE * share:
+                if (
+                    _affine_error(source, self.fitted[group].solution.coefficients, rows, values)
+                    <= AFFINE_SHARE * share
+                ):
                     continue
                 search = self.searches[group] = self._search(source, share, MOST_UNITS, position)
                 search.add_points(*search.source.rows(inside))

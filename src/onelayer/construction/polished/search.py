@@ -16,10 +16,10 @@ from ...common.machine import one_thread
 from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
-from .sloped import SlopedFamily
 from .first_guess import best_start, pruned
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
+from .sloped import SlopedFamily
 
 FIRST_UNITS = {"memory": (5, 10, 14, 18), "gates": (3, 6, 8, 10)}  # by the number of coordinates
 POOL = (4_000, 16_000, 30_000)  # points to look for the worst error on, by the number of coordinates

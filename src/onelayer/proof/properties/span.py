@@ -2,8 +2,8 @@
 
 A layer that is a sum of smooth softmax heads has slopes and second derivatives of the same kind (`layer.slope_form`,
 `layer.curvature_form`), so the engine that proves values close bounds them as well: by interpolation against the formula 0, both
-ends refined. Any other layer is bounded by bisection, for its values alone: |T − c| ≤ B with c in the middle of what was seen
-gives c − B ≤ T ≤ c + B. Everything is about the real function of the stored weights.
+ends refined. Any other layer is bounded by bisection, for its values and slopes alone: |T − c| ≤ B with c in the middle of what
+was seen gives c − B ≤ T ≤ c + B. Everything is about the real function of the stored weights.
 """
 
 import math
@@ -87,21 +87,21 @@ def span(
     allowed = width if room is None else np.minimum(width, room)
     goal = max(TRUNCATION * float(allowed.min()), LEAST_TRUNCATION * float(size.max()))
     part = subject.derivative(order, i)
-    if order:
-        return (
-            Span.nothing(outputs, part) if isinstance(part, str) else _interpolated(part, goal, close, budget, settled)
-        )
     if isinstance(part, str):
-        return _bisected(subject, seen, budget, room)
-    sharp = part.form.dimension > 1 and float(part.form.spreads.max()) > SHARP
-    first, second = budget.share(FIRST_TIME), budget
-    best = _bisected(subject, seen, first, room) if sharp else _interpolated(part, goal, close, first, settled)
+        return _bisected(subject, order, i, seen, budget, room)
+    sharp = order == 0 and part.form.dimension > 1 and float(part.form.spreads.max()) > SHARP
+    first = budget.share(FIRST_TIME)
+    best = (
+        _bisected(subject, order, i, seen, first, room) if sharp else _interpolated(part, goal, close, first, settled)
+    )
     excess = np.maximum(seen[0] - best.low, best.high - seen[1])
     if settled(best.low, best.high) or (excess <= 2 * CLOSE * width).all() or budget.over():
         return best
-    other = _interpolated(part, goal, close, second, settled) if sharp else _bisected(subject, seen, second, room)
+    other = (
+        _interpolated(part, goal, close, budget, settled) if sharp else _bisected(subject, order, i, seen, budget, room)
+    )
     low, high = np.maximum(best.low, other.low), np.minimum(best.high, other.high)
-    return Span(low, high, "" if np.isfinite(low).all() else other.reason)
+    return Span(low, high, "" if np.isfinite(low).all() else best.reason or other.reason)
 
 
 def _interpolated(part: Derivative, goal: float, close: float, budget: Budget, settled: Settled) -> Span:
@@ -120,8 +120,15 @@ def _interpolated(part: Derivative, goal: float, close: float, budget: Budget, s
     return Span(*wide(*ends))
 
 
-def _bisected(subject: Subject, seen: tuple[np.ndarray, np.ndarray], budget: Budget, room: np.ndarray | None) -> Span:
-    """The range of values by bisection, one output after the other."""
+def _bisected(
+    subject: Subject,
+    order: int,
+    i: int,
+    seen: tuple[np.ndarray, np.ndarray],
+    budget: Budget,
+    room: np.ndarray | None,
+) -> Span:
+    """The range of values or slopes by bisection, one output after the other."""
     if subject.domain.dimension > MOST_COORDINATES:
         return Span.nothing(subject.outputs, f"bisection takes at most {MOST_COORDINATES} variables")
     low, high = np.full(subject.outputs, -np.inf), np.full(subject.outputs, np.inf)
@@ -130,7 +137,9 @@ def _bisected(subject: Subject, seen: tuple[np.ndarray, np.ndarray], budget: Bud
         half = max(float(b - middle), float(middle - a), 1e-13 * max(abs(a), abs(b)), 1e-290)
         more = BISECTED_CLOSE * half if room is None else min(ROOM * float(room[o]), half)
         wanted = half + more
-        search = subject.less(middle, o)
+        search = subject.search(order, i, o, middle)
+        if isinstance(search, str):
+            return Span.nothing(subject.outputs, search)
         with one_thread(True):
             cover, _, _ = search.run(wanted, wanted / CLOSE_FACTOR, budget.share(1 / (subject.outputs - o)), None)
         bound = float(cover.bound.max(initial=-math.inf)) * UP_FEW

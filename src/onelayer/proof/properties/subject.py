@@ -28,7 +28,7 @@ from ...target.target import Target
 from ..bisection.prove import BranchAndBound
 from ..bisection.transformer import Value
 from ..decision import edge_of
-from ..slopes import slope_error_of
+from ..slopes import slope_search, slopes_of_reading
 from ..witness import in_balls
 
 AT_ONCE = 2**21  # attention weights held at a time
@@ -55,7 +55,8 @@ class Subject:
     values: Callable[[np.ndarray], np.ndarray]  # [point, coordinate] → [point, out]
     in_balls: Callable[[Sequence[float]], list[arb]]
     derivative: Callable[[int, int], Derivative | str]  # (order, coordinate) → the derivative, or why there is none
-    less: Callable[[float, int], BranchAndBound]  # (c, output) → bisection for |that output − c|
+    search: Callable[[int, int, int, float], BranchAndBound | str]
+    """(order, coordinate, output, c) → bisection for |derivative of that output − c|, or why there is none."""
 
 
 def layer_subject(model: SingleLayerTransformer, places: tuple[int, ...], domain: Domain) -> Subject:
@@ -86,7 +87,7 @@ def layer_subject(model: SingleLayerTransformer, places: tuple[int, ...], domain
         if order == 1:
             if sum(len(b.biases) * b.biases.shape[1] ** 2 // 2 for b in reading.form.blocks) > MOST_PAIRS:
                 return f"its heads have more than {MOST_PAIRS:,} pairs of tokens"
-            form, error = slope_error_of(reading)
+            form, error = slopes_of_reading(reading)
             pick = [o * len(scale) + i for o in range(m)]
             return Derivative(form.only(pick), reading.frame, nothing, error[pick])
         found = curvature_form(reading.form, scale, reading.edge, i)
@@ -95,13 +96,19 @@ def layer_subject(model: SingleLayerTransformer, places: tuple[int, ...], domain
         lost = (found[1] + reading.curvature_error * scale[i] * scale[i]) * (1 + 1e-12)
         return Derivative(found[0], reading.frame, nothing, lost.numpy())
 
-    def less(middle: float, output: int) -> BranchAndBound:
+    def search(order: int, i: int, output: int, middle: float) -> BranchAndBound | str:
+        if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
+            return "some weights are not finite"
         row, column = places[output // c.features_out], output % c.features_out
-        search = BranchAndBound.of(model, target_on(domain, (_number(middle),)), (row,), arithmetic)
-        search.columns = [search.columns[column]]
-        return search
+        constant = target_on(domain, (_number(middle),))
+        if order == 0:
+            found = BranchAndBound.of(model, constant, (row,), arithmetic)
+            found.columns = [found.columns[column]]
+            return found
+        at = (row * c.features_out + column) * domain.dimension + i
+        return slope_search(model, constant, [at]) if order == 1 else NO_SUM
 
-    return Subject(domain, m, values, balls, derivative, less)
+    return Subject(domain, m, values, balls, derivative, search)
 
 
 def formula_subject(target: Target) -> Subject:
@@ -114,18 +121,23 @@ def formula_subject(target: Target) -> Subject:
         return [v.ball() if v.is_finite() else arb("nan") for v in enclose(own, list(x), strict=True)]
 
     def derivative(order: int, i: int) -> Derivative | str:
-        trees: tuple[Node, ...] = own.outputs
-        for _ in range(order):
-            trees = tuple(row[i] for row in slopes(Formula(own.text, own.names, trees)))
         zero = Form(torch.zeros(m, dtype=torch.float64), torch.zeros(domain.dimension, m, dtype=torch.float64), ())
-        negative = target_on(domain, tuple(Negation(tree) for tree in trees))
+        negative = target_on(domain, tuple(Negation(tree) for tree in _derived(own, order, i)))
         return Derivative(zero, frame_of(domain), negative, np.zeros(m))
 
-    def less(middle: float, output: int) -> BranchAndBound:
-        apart = target_on(domain, (Sum((_number(middle), Negation(own.outputs[output]))),))
+    def search(order: int, i: int, output: int, middle: float) -> BranchAndBound | str:
+        apart = target_on(domain, (Sum((_number(middle), Negation(_derived(own, order, i)[output]))),))
         return BranchAndBound(_nothing, apart, [0], 1)
 
-    return Subject(domain, m, target.values, balls, derivative, less)
+    return Subject(domain, m, target.values, balls, derivative, search)
+
+
+def _derived(formula: Formula, order: int, i: int) -> tuple[Node, ...]:
+    """The derivatives of this order along coordinate i, output by output."""
+    trees = formula.outputs
+    for _ in range(order):
+        trees = tuple(row[i] for row in slopes(Formula(formula.text, formula.names, trees)))
+    return trees
 
 
 def _nothing(space: Space) -> Value:
