@@ -141,7 +141,11 @@ def certify(
 
 
 def claim_about(
-    model: SingleLayerTransformer, target: Target | None, tolerance: float | None, places: tuple[int, ...] | None, seed: int
+    model: SingleLayerTransformer,
+    target: Target | None,
+    tolerance: float | None,
+    places: tuple[int, ...] | None,
+    seed: int,
 ) -> Claim:
     """The claim that a model is within the tolerance of a target, once the three are known to fit together."""
     if not isinstance(model, SingleLayerTransformer):
