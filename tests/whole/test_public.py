@@ -35,6 +35,7 @@ def test_public_names():
         "reference",
         "report",
         "study",
+        "supremum",
         "train",
     ]
     for name in ol.__all__:

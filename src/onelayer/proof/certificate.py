@@ -204,7 +204,7 @@ class Certificate:
     @property
     def lower_text(self) -> str:
         """The proved lower bound as text, rounded down, and how closely the supremum is known."""
-        known = 0 < self.lower <= self.bound < math.inf
+        known = 0 < self.lower <= self.bound <= 2 * self.lower
         within = f": the supremum is known within {at_most(100 * (self.bound / self.lower - 1), 2)}%" if known else ""
         return f"{at_least(self.lower)}{within}" if self.lower else "nothing proved"
 

@@ -54,7 +54,9 @@ def prove(reading: Reading, claim: Claim, budget: Budget, how: Deployment) -> Pr
     linear, bias = reading.form.linear - maxima_form.linear, reading.form.bias - maxima_form.bias
     split_rounding = 2 * U * float((linear.abs().sum(dim=0) * reading.edge + bias.abs()).max()) * UP
     box = box_of(target, reading.frame)
-    deployed = deployed_rounding(reading.form, *box, how, claim.share(ROUNDING_SHARE) * tolerance) + _hinge_rounding(reading, how)
+    deployed = deployed_rounding(reading.form, *box, how, claim.share(ROUNDING_SHARE) * tolerance) + _hinge_rounding(
+        reading, how
+    )
     smooth_form = Form(bias, linear, others)
     proof = analytic.prove(smooth_form, reading.frame, claim.about(smooth), budget, how=how, deployed=deployed.numpy())
     if proof is None:

@@ -85,9 +85,7 @@ class Pair:
     size: float = 0.0  # about max |T| and max |f|: what rounding is relative to
 
 
-def layer_and_target(
-    model: SingleLayerTransformer, target: Target, places: tuple[int, ...], budget: Budget
-) -> Pair:
+def layer_and_target(model: SingleLayerTransformer, target: Target, places: tuple[int, ...], budget: Budget) -> Pair:
     """A model and a target. The upper bound holds for the computed answers too: their rounding is part of it."""
     own = budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf)
     return Pair(
@@ -117,7 +115,9 @@ def two_formulas(apart: Target, both: Target) -> Pair:
     def prove(method: Method, claim: Claim, observed: float, budget: Budget) -> Proof | None:
         if method == "bisect":
             search = BranchAndBound(nothing, apart, range(m), m)
-            return proof_by(search, claim, observed, budget, assumptions) if apart.dimension <= MOST_COORDINATES else None
+            return (
+                proof_by(search, claim, observed, budget, assumptions) if apart.dimension <= MOST_COORDINATES else None
+            )
         found = analytic.prove(zero, frame_of(apart.domain), claim, budget, deployed=np.zeros(m))
         return None if found is None else replace(found, assumptions=assumptions)
 

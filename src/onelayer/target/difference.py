@@ -12,7 +12,9 @@ from .naming import named, spread
 from .target import Target
 
 
-def difference(p: str | Target, q: str | Target, domain: Any = None, within: str | None = None) -> tuple[Target, Target]:
+def difference(
+    p: str | Target, q: str | Target, domain: Any = None, within: str | None = None
+) -> tuple[Target, Target]:
     """(p − q, both of them as outputs of one target). Formulas are text, or targets, which have their domain with them."""
     texts = [_text(one) for one in (p, q)]
     own = [one.domain for one in (p, q) if isinstance(one, Target)]

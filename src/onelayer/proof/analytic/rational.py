@@ -72,9 +72,7 @@ class BoundedBoxes:
 class RationalCover(Findings):
     """Boxes that cover one group's box. `wanted`: the bound that is asked for; ∞ with other groups."""
 
-    def __init__(
-        self, summand: Summand, head: OneHead, goal: float, wanted: float, close: float | None = None
-    ) -> None:
+    def __init__(self, summand: Summand, head: OneHead, goal: float, wanted: float, close: float | None = None) -> None:
         self.summand, self.head, self.wanted = summand, head, wanted
         self.close, self.patient = CLOSE_ENOUGH if close is None else close, close is not None
         self.goal = max(goal, FINEST * summand.size)  # what truncation may add
