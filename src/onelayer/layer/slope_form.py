@@ -40,7 +40,7 @@ def _pairs(block: Block, scale: Tensor) -> Block:
     """All pairs of tokens of every head."""
     a, b = torch.triu_indices(block.biases.shape[1], block.biases.shape[1])
     keys, biases, v, u = block.keys, block.biases, block.values, block.slopes
-    twice = torch.where(a == b, 0.0, math.log(2))
+    twice = math.log(2) * (a != b).double()  # in float64: torch.where of two Python numbers is float32
     apart = (keys[:, a] - keys[:, b]) * (scale / 2)  # [head, pair, coordinate]
     values = torch.einsum("hpo,hpi->hpoi", v[:, a] - v[:, b], apart)
     values = values + ((u[:, a] + u[:, b]) * (scale / 2)[:, None]).transpose(2, 3)
