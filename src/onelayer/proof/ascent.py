@@ -79,7 +79,8 @@ def polished(
     for step in (*(None,) * WHOLE_ROUNDS, *POLISHING_STEPS):
         if step is None:
             some = (np.arange(ALONG_SIDE)[:, None] + rng.random((len(points), 1, domain.dimension))) / ALONG_SIDE
-            tried = _each_moved(points, domain.points(some), rng)
+            along = domain.points(some.reshape(-1, domain.dimension)).reshape(some.shape)
+            tried = _each_moved(points, along, rng)
         else:
             tried = _single_moves(points, domain, step, rng)
         tried, seen = placed(tried)
