@@ -81,7 +81,14 @@ def pair(polynomial: str, function: str, ends: tuple[float, float]) -> list[str]
     if theirs is not None:
         said = f"[{at_least(theirs[0], 6)}, {at_most(theirs[1], 6)}]"
         said += "" if theirs[0] <= found.upper and found.lower <= theirs[1] else " apart"
-    return [polynomial, function, str(list(ends)), f"[{at_least(found.lower, 6)}, {at_most(found.upper, 6)}]", said, f"{spent:.2f}"]
+    return [
+        polynomial,
+        function,
+        str(list(ends)),
+        f"[{at_least(found.lower, 6)}, {at_most(found.upper, 6)}]",
+        said,
+        f"{spent:.2f}",
+    ]
 
 
 def by_sollya(polynomial: str, function: str, ends: tuple[float, float]) -> tuple[float, float] | None:

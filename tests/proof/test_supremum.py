@@ -209,4 +209,6 @@ def test_what_is_refused(call, mentions):
 
 
 def test_budget_of_boxes_is_kept():
-    assert ol.supremum("abs(x - y)*sin(9*x)", "x*y", [(0, 1)] * 2, accuracy=1e-9, boxes=2000, seconds=20.0).boxes < 20_000
+    assert (
+        ol.supremum("abs(x - y)*sin(9*x)", "x*y", [(0, 1)] * 2, accuracy=1e-9, boxes=2000, seconds=20.0).boxes < 20_000
+    )
