@@ -24,7 +24,7 @@ LENGTHS = (0.25, 0.5, 2.0, 4.0)  # of the move along all coordinates
 RANDOM_MOVES = 12  # of each point
 RANDOM_SIZES = (-7.0, -1.0)  # powers of ten of the sides, evenly
 MOST_COORDINATES = 16  # moved alone in one round: random ones where there are more
-POLISHED, ALONG_SIDE, WHOLE_ROUNDS = 2, 64, 3  # points that are polished; values along a side, in the first rounds
+POLISHED, ALONG_SIDE, WHOLE_ROUNDS = 2, 64, 3  # points that are polished, as a rule; values along a side, first rounds
 POLISHING_STEPS = (1e-2, 2e-3, 4e-4, 8e-5)  # share of the sides, in the others
 
 Points = Float[np.ndarray, "point coordinate"]
@@ -66,10 +66,14 @@ def ascend(
 
 
 def polished(
-    errors_at: Callable[[np.ndarray], np.ndarray], points: Points, domain: Domain, single: bool = False
+    errors_at: Callable[[np.ndarray], np.ndarray],
+    points: Points,
+    domain: Domain,
+    single: bool = False,
+    count: int = POLISHED,
 ) -> Worst:
     """The first of these points moved uphill, and their errors: scans along whole sides, then shorter and shorter steps."""
-    rng, points = np.random.default_rng(0), points[:POLISHED]
+    rng, points = np.random.default_rng(0), points[:count]
     errors = errors_at(points)
 
     def placed(tried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +83,8 @@ def polished(
     for step in (*(None,) * WHOLE_ROUNDS, *POLISHING_STEPS):
         if step is None:
             some = (np.arange(ALONG_SIDE)[:, None] + rng.random((len(points), 1, domain.dimension))) / ALONG_SIDE
-            tried = _each_moved(points, domain.points(some), rng)
+            along = domain.points(some.reshape(-1, domain.dimension)).reshape(some.shape)
+            tried = _each_moved(points, along, rng)
         else:
             tried = _single_moves(points, domain, step, rng)
         tried, seen = placed(tried)

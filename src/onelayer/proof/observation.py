@@ -18,7 +18,7 @@ from ..target.margin import in_scope
 from ..target.points import judging_points
 from ..target.samples import Data
 from ..target.target import Target
-from .ascent import ascend, polished, worst_first
+from .ascent import POLISHED, ascend, polished, worst_first
 from .certificate import Evidence
 
 OBSERVED_POINTS = 20_000
@@ -78,12 +78,17 @@ def observe_from(answer: Answer, target: Target, points: np.ndarray) -> Observat
 
 
 def polished_from(
-    answer: Answer, target: Target, points: np.ndarray, dtype: type[np.floating] = np.float64
+    answer: Answer,
+    target: Target,
+    points: np.ndarray,
+    dtype: type[np.floating] = np.float64,
+    count: int = POLISHED,
 ) -> np.ndarray:
-    """The worst of these points of the domain, moved a little further uphill; samples are not moved."""
+    """The first of these points of the domain moved further uphill, worst first, then the points; samples are not moved."""
     if target.data is not None or not len(points):
         return points
-    return np.concatenate([polished(_Look(answer, target), points, target.domain, dtype is np.float32)[0], points])
+    found, _ = polished(_Look(answer, target), points, target.domain, dtype is np.float32, count)
+    return np.concatenate([found, points])
 
 
 @dataclass

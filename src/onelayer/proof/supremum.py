@@ -8,7 +8,7 @@ Below rounding nothing can be told apart: an upper bound below `FLOOR` times the
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,12 +26,13 @@ from ..layer.form import Form
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
 from .analytic import prove as analytic
+from .ascent import POLISHED
 from .attained import Attained, InBalls, attained, real_function
 from .bisection.prove import MOST_COORDINATES, BranchAndBound, proof_by
 from .bisection.transformer import Value
 from .certificate import Box, Method
 from .claim import Claim, Proof
-from .decision import OBSERVATION_TIME, answer_of, has_kinks, methods_for, prove_by
+from .decision import answer_of, has_kinks, methods_for, prove_by
 from .observation import Answer, observe, observe_from, polished_from
 
 FLOOR = 2.0**-46  # times the size of f
@@ -41,6 +42,12 @@ SIZE_POINTS = 200  # at which the size of formulas is looked at
 ROUNDS = 4  # of proof, each from a better point
 BETTER = 0.05  # share of the accuracy: a point that is not better by this much does not help
 BOX_POINTS = 200  # looked at in every worst box
+WORTH_SEARCHING, SEARCH_TIME = 1.5, 0.3  # where upper is at most this many times lower; share of the seconds left
+SEARCHES, FRESH_POINTS, MORE_POLISHED = (
+    4,
+    100_000,
+    20,
+)  # where a proof ends above the goal: how hard a worse point is sought
 FIRST_METHOD_TIME = 0.6  # share of the seconds for the first of two engines
 
 
@@ -87,10 +94,9 @@ class Pair:
 
 def layer_and_target(model: SingleLayerTransformer, target: Target, places: tuple[int, ...], budget: Budget) -> Pair:
     """A model and a target. The upper bound holds for the computed answers too: their rounding is part of it."""
-    own = budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf)
     return Pair(
         target,
-        answer_of(model, places, own),
+        answer_of(model, places, budget if target.data is None else Budget(math.inf)),
         real_function(model, places),
         methods_for(target),
         lambda method, claim, observed, left: prove_by(method, model, claim, observed, left),
@@ -144,39 +150,53 @@ def supremum_of(
     for _ in range(ROUNDS):
         goal = max((1 + accuracy) * found.lower, FLOOR * pair.size, SMALLEST)
         claim = Claim(target, goal, pair.places, seed, progress=progress, close=CLOSE_SHARE * accuracy)
-        before, boxes = found, list[Box]()
+        before = found
         for method in pair.methods:
             own = budget.share(FIRST_METHOD_TIME if method != pair.methods[-1] else 1.0)
             proof = pair.prove(method, claim, max(found.lower, seen.limit), own)
             if proof is None:
                 continue
-            boxes += proof.evidence.worst_boxes or ()
             if proof.bound < found.upper:
                 caveats = (*proof.assumptions, *target.caveats)
                 found = replace(found, upper=proof.bound, method=method, boxes=_count(proof), assumptions=caveats)
-            if proof.evidence.interrupted:
+            if (
+                proof.evidence.interrupted
+                or found.reached
+                or found.upper <= FLOOR * pair.size
+                or target.data is not None
+            ):
                 return found
-            if found.upper <= goal:
-                break
-        if found.reached or found.upper <= FLOOR * pair.size or budget.over() or target.data is not None:
-            break
-        more = observe_from(pair.answer, target, _points_in(boxes, seen.worst, target, seed)).worst
-        found = _from_below(found, pair, more, budget)
-        if found.reached or not found.lower > before.lower * (1 + BETTER * accuracy):
+            if found.upper <= WORTH_SEARCHING * found.lower:
+                points = _points_in(proof.evidence.worst_boxes or (), seen.worst, target, seed)
+                found = _searched(found, pair, points, budget.share(SEARCH_TIME), seed)
+            if found.reached or budget.over():
+                return found
+        if not found.lower > before.lower * (1 + BETTER * accuracy):
             break
     return found
 
 
-def _from_below(found: Supremum, pair: Pair, points: np.ndarray, budget: Budget) -> Supremum:
-    """With the lower bound from these points, climbed from the worst, if that is better."""
+def _searched(found: Supremum, pair: Pair, points: np.ndarray, budget: Budget, seed: int) -> Supremum:
+    """With a lower bound from these points, then from many fresh ones, until the accuracy is reached."""
+    found = _from_below(found, pair, observe_from(pair.answer, pair.target, points).worst, budget, MORE_POLISHED)
+    for turn in range(SEARCHES):
+        if found.reached or budget.over():
+            break
+        fresh = observe(pair.answer, pair.target, seed + 1 + turn, pair.dtype, FRESH_POINTS).worst
+        found = _from_below(found, pair, fresh, budget, MORE_POLISHED)
+    return found
+
+
+def _from_below(found: Supremum, pair: Pair, points: np.ndarray, budget: Budget, count: int = POLISHED) -> Supremum:
+    """With the lower bound from these points, climbed from the first of them, if that is better."""
     if not len(points):
         return found
-    worst = polished_from(pair.answer, pair.target, points, pair.dtype)
+    worst = polished_from(pair.answer, pair.target, points, pair.dtype, count)
     best: Attained = attained(pair.in_balls, pair.target, worst, budget)
     return replace(found, lower=best.lower, point=best.point) if best.lower > found.lower else found
 
 
-def _points_in(boxes: list[Box], worst: np.ndarray, target: Target, seed: int) -> np.ndarray:
+def _points_in(boxes: Sequence[Box], worst: np.ndarray, target: Target, seed: int) -> np.ndarray:
     """Points in the boxes; where a box has not all coordinates, the others are those of the worst point."""
     rng, points = np.random.default_rng(seed), [worst[:1]]
     for box in boxes:
