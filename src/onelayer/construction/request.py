@@ -128,8 +128,10 @@ class Request:
         """Refuse a tolerance for slopes where f has none that are known, or the method does not fit them."""
         assert self.slope_tolerance is not None
         require_slopes(self.target, self.slope_tolerance)
-        others = {"hinges": self.hinges > 0, "symmetric": self.target.symmetric, "method": self.method != "polished"}
-        _refuse("slope_tolerance", "use one without the other", **others)
+        _refuse("slope_tolerance", "use one without the other", hinges=self.hinges > 0, symmetric=self.target.symmetric)
+        if self.method != "polished":
+            asked, change = "method='polished', which fits slopes too", "leave `method` or `slope_tolerance` out"
+            raise InputError(asked, f"method={self.method!r} and slope_tolerance", change)
 
 
 @dataclass(frozen=True)

@@ -258,18 +258,8 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
+    names = ("error", "slope_error", "curvature_error", "passed", "constants")
+    error, slope_error, curvature_error, passed, constants = (torch.cat([getattr(p, t) for p in parts]) for t in names)
+    errors, counts = (error, slope_error, curvature_error), (max(p.summands for p in parts), max(p.steps for p in parts))
     form = Form(bias, linear, tuple(blocks))
-    return Reading(
-        form,
-        hinges,
-        values,
-        frame,
-        error=torch.cat([p.error for p in parts]),
-        slope_error=torch.cat([p.slope_error for p in parts]),
-        curvature_error=torch.cat([p.curvature_error for p in parts]),
-        passed=torch.cat([p.passed for p in parts]),
-        constants=torch.cat([p.constants for p in parts]),
-        summands=max(p.summands for p in parts),
-        steps=max(p.steps for p in parts),
-        edge=edge,
-    )
+    return Reading(form, hinges, values, frame, *errors, passed, constants, *counts, edge)

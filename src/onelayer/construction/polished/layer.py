@@ -121,12 +121,13 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        family: Family | SlopedFamily = family_of(self.family, d)
+        plain = family_of(self.family, d, graded=bool(source.faces()))
+        family: Family = plain
         budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)
         if self.request.slope_tolerance is not None:
             source = self._sloped(source, share)
-            family, search = SlopedFamily(family, source.weights), None
+            family, search = SlopedFamily(plain, source.weights), None
         if search is None:
             search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
         else:
