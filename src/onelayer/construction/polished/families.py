@@ -12,7 +12,7 @@ The weights of a softmax sum to 1, so one of them is left out of the features: i
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -165,6 +165,7 @@ class GateFamily:
 PlainFamily = MemoryFamily | GateFamily
 
 
+@runtime_checkable
 class Family(Protocol):
     """What a fit needs to know of a family; x are its points, or rows of values and slopes (`sloped`)."""
 
