@@ -14,6 +14,7 @@ from .common.checks import is_number, known_options, require_flag, require_secon
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
+from .construction.leaning import attempts, statements_of, time_to_judge
 from .construction.methods import METHODS, facts_of
 from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import BUILD_SECONDS, Construction, Method, Request
@@ -23,10 +24,11 @@ from .layer.composed import ComposedLayer
 from .layer.layer import Layer
 from .layer.symmetric import SymmetricLayer
 from .model.transformer import SingleLayerTransformer
-from .proof.certificate import Certificate, Evidence
+from .proof.certificate import Certificate, Evidence, PropertyRecord
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
-from .proof.properties.judge import Judgement
+from .proof.properties.judge import Judgement, judge
+from .proof.properties.subject import layer_subject
 from .proof.slopes import require_slopes
 from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
 from .target.difference import difference
@@ -43,6 +45,7 @@ def build(
     tolerance: float = 1e-2,
     *,
     slope_tolerance: float | None = None,
+    properties: Sequence[str] = (),
     relative: bool = False,
     method: Method = "polished",
     construction: Construction = "auto",
@@ -66,6 +69,8 @@ def build(
 ) -> Approximation:
     """A single-layer Transformer for f on a domain, with a certificate of its error.
 
+    `properties` are texts such as "increasing in x1" or "T <= 1" (`ol.prove` lists them): the layer is to have them as well, and
+    CERTIFIED then means that they are proved too. A property that f itself does not have is refused.
     `relative=True` asks for |T − f| ≤ tolerance times the smallest |f| on the domain; refused where f may be 0.
     `method="polished"` searches for the fewest units that are certified. `seconds` is the time for everything, search and proof;
     when it is up, the best layer so far is returned with the best bound so far.
@@ -92,9 +97,18 @@ def build(
         progress=progress, slope_tolerance=slope_tolerance, relative=scale,
     ).checked()  # fmt: skip
 
-    found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
-    model = assembled(request, found.layer, found.frame)  # heads and values → weights
-    certificate = found.certificate or decide(model, request.claim, budget.up_to(PROOF_SECONDS), found.proved)
+    statements = statements_of(properties, target)
+    for attempt in attempts(request, statements):  # the request itself, if there are no properties to make room for
+        found = METHODS["symmetric" if target.symmetric else method](attempt, certified)  # target → heads and values
+        model = assembled(request, found.layer, found.frame)  # heads and values → weights
+        known = (found.certificate, found.proved) if attempt.target is target else (None, None)
+        certificate = known[0] or decide(model, request.claim, budget.up_to(PROOF_SECONDS), known[1])
+        subject = layer_subject(model, request.places, target.domain)
+        judged = [judge(subject, s, time_to_judge(budget, statements), seed) for s in statements]
+        records = tuple(PropertyRecord(j.text, j.verdict) for j in judged)
+        certificate = replace(certificate, properties=records)
+        if certificate.verdict == "CERTIFIED":
+            break
     certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
     facts = facts_of(found, request)
     return Approximation.of(model, target, certificate, facts)

@@ -75,6 +75,17 @@ class SlopeBound:
 
 
 @dataclass(frozen=True)
+class PropertyRecord:
+    """A property that was asked for, such as "increasing in x1", and what is proved about it."""
+
+    text: str
+    verdict: Literal["PROVED", "REFUTED", "UNDECIDED"]
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.verdict}"
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What a proof leaves behind; None where it does not apply. In JSON the names have spaces, and None is left out."""
 
@@ -153,6 +164,7 @@ class Certificate:
     weights: str = ""  # digest of the weights that this certificate is about
     condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
     slope: SlopeBound | None = None  # where a tolerance for slopes was given
+    properties: tuple[PropertyRecord, ...] = ()  # that were asked for; of the real function of the weights
     lower: float = 0.0  # proved: sup |T − f| ≥ lower, T the real function of the weights; 0 when nothing is proved
     lower_point: tuple[float, ...] | None = None  # the point of the domain where that is proved
 
@@ -164,7 +176,8 @@ class Certificate:
         consistent = self.observed <= self.bound and self.lower <= self.bound
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
         slopes = self.slope is None or self.slope.holds
-        return "CERTIFIED" if proved and consistent and slopes else "UNDECIDED"
+        properties = all(p.verdict == "PROVED" for p in self.properties)
+        return "CERTIFIED" if proved and consistent and slopes and properties else "UNDECIDED"
 
     @property
     def headline(self) -> str:
@@ -238,6 +251,10 @@ class Certificate:
         if isinstance(kept.get("slope"), dict):
             kept["slope"] = SlopeBound(**kept["slope"])
             require_types(kept["slope"], "certificate.json")
+        if isinstance(kept.get("properties"), tuple) and all(isinstance(p, dict) for p in kept["properties"]):
+            kept["properties"] = tuple(PropertyRecord(**p) for p in kept["properties"])
+            for part in kept["properties"]:
+                require_types(part, "certificate.json")
         kept["evidence"] = Evidence.from_json(record.get("evidence", {}))
         found = Certificate(**kept)
         require_types(found, "certificate.json")
@@ -251,6 +268,7 @@ class Certificate:
             *([("at least (proved)", self.lower_text)] if self.lower else []),
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             *([("slopes: bound (proved)", str(self.slope))] if self.slope else []),
+            *(("property", str(p)) for p in self.properties),
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),

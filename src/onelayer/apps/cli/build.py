@@ -36,6 +36,12 @@ def build(
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Of samples: the answers (y1,y2); the last column by default.")
     ] = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property", metavar="TEXT", help='The layer is to have it too: "increasing in x1"; may be repeated.'
+        ),
+    ] = None,
     relative: given.Relative = False,
     method: Annotated[
         given.Method,
@@ -93,6 +99,7 @@ def build(
         approximation = ol.build(
             function,
             tolerance=eps,
+            properties=properties or [],
             relative=relative,
             method=method.value,
             construction=construction.value,
