@@ -30,8 +30,8 @@ from .proof.claim import Claim
 from .proof.decision import covering
 from .proof.properties.judge import Judgement, judge
 from .proof.properties.overview import Enclosures, slopes_spanned, values_spanned
+from .proof.properties.real_function import RealFunction, layer_function
 from .proof.properties.statement import read
-from .proof.properties.subject import Subject, layer_subject
 from .proof.scope import Scope
 from .target.decoding import Decoding
 from .target.description import Description, Outside
@@ -280,14 +280,14 @@ class Approximation:
         """
         return slopes_spanned(self._subject(seconds, seed), Budget(seconds), seed)
 
-    def _subject(self, seconds: float, seed: int) -> Subject:
+    def _subject(self, seconds: float, seed: int) -> RealFunction:
         """T as properties see it."""
         require_seconds(seconds, "the proof", finite=False)
         require_seed(seed)
         if self.vocabulary is not None:
             raise InputError("a layer of real variables", "one whose inputs are tokens", "ask about another layer")
         self.require_same_dtype()
-        return layer_subject(self.model, self.facts.places, self.domain)
+        return layer_function(self.model, self.facts.places, self.domain)
 
     @known_options
     def prove(self, text: str, seconds: float = 60.0, seed: int = 0) -> Judgement:

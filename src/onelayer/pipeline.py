@@ -28,7 +28,7 @@ from .proof.certificate import Certificate, Evidence, PropertyRecord
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
 from .proof.properties.judge import Judgement, judge
-from .proof.properties.subject import layer_subject
+from .proof.properties.real_function import layer_function
 from .proof.slopes import require_slopes
 from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
 from .target.difference import difference
@@ -103,7 +103,7 @@ def build(
         model = assembled(request, found.layer, found.frame)  # heads and values → weights
         known = (found.certificate, found.proved) if attempt.target is target else (None, None)
         certificate = known[0] or decide(model, request.claim, budget.up_to(PROOF_SECONDS), known[1])
-        subject = layer_subject(model, request.places, target.domain)
+        subject = layer_function(model, request.places, target.domain)
         judged = [judge(subject, s, time_to_judge(budget, statements), seed) for s in statements]
         records = tuple(PropertyRecord(j.text, j.verdict) for j in judged)
         certificate = replace(certificate, properties=records)

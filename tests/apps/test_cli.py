@@ -546,6 +546,21 @@ def test_checking_no_folder_is_a_mistake_in_one_line(run, tmp_path):
     assert "model.safetensors" in err
 
 
+def test_properties_of_a_folder(run):
+    words = ("x^3", "--domain", "-1:1", "--eps", "1e-3", "--out", "f", "--quiet", "--no-report")
+    assert run("build", *words, "--property", "increasing in x", "--property", "T < 1.01")[0] == 0
+    status, out, err = run("prove", "f", "increasing in x")
+    assert (status, err) == (0, "")
+    assert rows(out, "Property")["verdict"] == "PROVED"
+    status, out, _ = run("prove", "f", "convex in x", "--json")
+    record = json.loads(out, parse_constant=pytest.fail)
+    assert (status, record["verdict"], len(record["witness"])) == (1, "REFUTED", 3)
+    for wrong in (("prove", "f", "growing in x"), ("prove", "f", "increasing in y"), ("prove", "g", "increasing in x")):
+        status, out, err = run(*wrong)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+    assert run("build", *words, "--force", "--property", "convex in x")[0] == 2
+
+
 def test_the_supremum_of_two_formulas_and_of_a_folder(run):
     status, out, err = run("supremum", "sin(x1)", "x1 - x1**3/6", "--domain", "0:1", "--accuracy", "0.01")
     assert (status, err) == (0, "")

@@ -12,9 +12,9 @@ from onelayer import InputError
 from onelayer.common.budget import Budget
 from onelayer.proof.properties.judge import judge
 from onelayer.proof.properties.reached import proved
+from onelayer.proof.properties.real_function import formula_function
 from onelayer.proof.properties.span import Enclosure
 from onelayer.proof.properties.statement import Limit, Statement, read
-from onelayer.proof.properties.subject import formula_subject
 
 SEEDS = range(6_000_000, 6_000_060)
 
@@ -180,7 +180,7 @@ def test_layers_that_are_no_sum_of_heads():
 
 
 def test_formulas_have_properties_too():
-    subject = formula_subject(ol.Target("sin(x) + y**2", {"x": (0, 1), "y": (0, 2)}))
+    subject = formula_function(ol.Target("sin(x) + y**2", {"x": (0, 1), "y": (0, 2)}))
     for text, verdict in (
         ("increasing in x", "PROVED"),
         ("convex in y", "PROVED"),
@@ -188,7 +188,7 @@ def test_formulas_have_properties_too():
         ("T <= 4", "REFUTED"),
     ):
         assert judge(subject, read(text, subject.domain.names), Budget(5.0)).verdict == verdict
-    kinked = formula_subject(ol.Target("abs(x1) + 2*x1", [(-1, 1)]))
+    kinked = formula_function(ol.Target("abs(x1) + 2*x1", [(-1, 1)]))
     assert judge(kinked, read("increasing in x1", ("x1",)), Budget(5.0)).verdict == "PROVED"
 
 
@@ -199,7 +199,8 @@ def test_formulas_have_properties_too():
     "text",
     [
         "", "increasing", "increasing in", "increasing in z", "increasing in x y", "growing in x", "not",
-        "not not increasing in x", "T", "T <", "T <= ", "T == 1", "T <= x", "T <= 1; 2", "T <= 1/0", "T <= log(-1)", "T <= nan", "T <= inf", "1 <= T <= 2",
+        "not not increasing in x", "T", "T <", "T <= ", "T == 1", "T <= x", "T <= 1; 2",
+        "T <= 1/0", "T <= log(-1)", "T <= nan", "T <= inf", "1 <= T <= 2",
         "Lipschitz in x", "Lipschitz -1 in x", "Lipschitz 1 in z", "Lipschitz __import__('os') in x", "T <= " + "1" * 3000,
         "t <= 1", 5, None, ["T <= 1"],
     ],

@@ -12,9 +12,9 @@ from hostile import Case, case, network, one_head
 from onelayer.common.budget import Budget
 from onelayer.proof.properties.judge import judge
 from onelayer.proof.properties.reached import Reached, proved, reached
+from onelayer.proof.properties.real_function import RealFunction, layer_function
 from onelayer.proof.properties.span import span
 from onelayer.proof.properties.statement import Limit, Statement
-from onelayer.proof.properties.subject import Subject, layer_subject
 
 POINTS = 12  # random nodes beside those that the search finds
 KINDS = ("ranges", "properties")
@@ -41,12 +41,12 @@ def _case(seed: int) -> Case:
     return (case, one_head, network)[(0, 0, 0, 1, 2)[seed % 5]](seed)
 
 
-def subject_of(one: Case) -> Subject:
+def subject_of(one: Case) -> RealFunction:
     model = one.model
-    return layer_subject(model, tuple(range(model.config.places)), one.target.domain)
+    return layer_function(model, tuple(range(model.config.places)), one.target.domain)
 
 
-def _differences(subject: Subject, order: int, i: int, rng: np.random.Generator) -> list[list[Reached | None]]:
+def _differences(subject: RealFunction, order: int, i: int, rng: np.random.Generator) -> list[list[Reached | None]]:
     """Divided differences at random nodes, per node and output: close together or far apart, at ends too."""
     domain, found = subject.domain, []
     for _ in range(POINTS):

@@ -26,8 +26,8 @@ from ..common.numbers import point
 from ..formula import Formula, to_text
 from ..formula.tree import IntegerPower, Negation, Node, Number, Product, Sum, Variable
 from ..proof.properties.judge import Judgement, judge
+from ..proof.properties.real_function import formula_function
 from ..proof.properties.statement import Statement, read
-from ..proof.properties.subject import formula_subject
 from ..target.points import judging_points
 from ..target.target import Target
 from .request import Request
@@ -55,7 +55,7 @@ def attempts(request: Request, statements: Sequence[Statement]) -> Iterator[Requ
     if not statements:
         yield request
         return
-    subject = formula_subject(request.target)
+    subject = formula_function(request.target)
     judged = [(s, judge(subject, s, request.budget.share(JUDGING_TIME))) for s in statements]
     for statement, found in judged:
         if found.verdict == "REFUTED":
@@ -96,7 +96,7 @@ class Lean:
         lean, leaned = Lean(request.target, (LEANING + FITTED) * request.tolerance), False
         for statement, found in wanted:
             room = min((statement.room(e.reached_low, e.reached_high) for e in found.enclosures), default=0.0)
-            own = _Side(request.target, statement, share, shrinks=_has_opposite(statement, wanted))
+            own = _Nudge(request.target, statement, share, shrinks=_has_opposite(statement, wanted))
             if not room >= AMPLE * own.gain:
                 lean, leaned, room = replace(lean, target=own.leaned(lean.target)), True, max(room, 0.0) + own.gain
             slope = room * own.slope_per_room
@@ -107,7 +107,7 @@ class Lean:
 
 
 @dataclass(frozen=True)
-class _Side:
+class _Nudge:
     """One statement and the share of the tolerance that leaning toward it may take."""
 
     target: Target

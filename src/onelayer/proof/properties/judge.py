@@ -15,9 +15,9 @@ from ...common.budget import Budget
 from ...common.numbers import at_most, point
 from ...common.table import Table
 from .reached import points_of, reached
+from .real_function import RealFunction
 from .span import Enclosure, span
 from .statement import Statement
-from .subject import Subject
 
 PropertyVerdict = Literal["PROVED", "REFUTED", "UNDECIDED"]
 LOOKING = 0.3  # share of the seconds for looking at points
@@ -65,7 +65,7 @@ class Judgement:
         return self.table()._repr_html_()
 
 
-def judge(subject: Subject, statement: Statement, budget: Budget, seed: int = 0) -> Judgement:
+def judge(subject: RealFunction, statement: Statement, budget: Budget, seed: int = 0) -> Judgement:
     """The verdict on a statement, within the budget."""
     order, i, domain = statement.order, statement.coordinate, subject.domain
     ends = reached(subject, order, i, budget.share(LOOKING), seed)

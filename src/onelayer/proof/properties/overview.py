@@ -9,8 +9,8 @@ import numpy as np
 from ...common.budget import Budget
 from ...common.table import Table
 from .reached import points_of, reached
+from .real_function import RealFunction
 from .span import Enclosure, span
-from .subject import Subject
 
 LOOKING = 0.3  # share of the seconds for looking at points
 
@@ -52,14 +52,14 @@ class Enclosures:
         return self.table()._repr_html_()
 
 
-def values_spanned(subject: Subject, budget: Budget, seed: int = 0) -> Enclosures:
+def values_spanned(subject: RealFunction, budget: Budget, seed: int = 0) -> Enclosures:
     """An enclosure of the values of every output."""
     entries, reason = _entries(subject, 0, 0, budget, seed)
     labels = tuple(_output(subject, o) for o in range(subject.outputs))
     return Enclosures("Range", tuple(entries), (subject.outputs,), labels, str(subject.domain), reason)
 
 
-def slopes_spanned(subject: Subject, budget: Budget, seed: int = 0) -> Enclosures:
+def slopes_spanned(subject: RealFunction, budget: Budget, seed: int = 0) -> Enclosures:
     """An enclosure of the slopes of every output along every variable."""
     names, columns, reasons = subject.domain.names, list[list[Enclosure]](), list[str]()
     for i in range(len(names)):
@@ -72,14 +72,14 @@ def slopes_spanned(subject: Subject, budget: Budget, seed: int = 0) -> Enclosure
     return Enclosures("Slopes", tuple(entries), shape, labels, str(subject.domain), reason)
 
 
-def _entries(subject: Subject, order: int, i: int, budget: Budget, seed: int) -> tuple[list[Enclosure], str]:
+def _entries(subject: RealFunction, order: int, i: int, budget: Budget, seed: int) -> tuple[list[Enclosure], str]:
     seen = points_of(reached(subject, order, i, budget.share(LOOKING), seed))
     found = span(subject, order, i, seen, budget)
     ends = (found.low, found.high, *seen)
     return [Enclosure(*(float(end) for end in four)) for four in zip(*ends, strict=True)], found.reason
 
 
-def _output(subject: Subject, o: int) -> str:
+def _output(subject: RealFunction, o: int) -> str:
     return "T" if subject.outputs == 1 else f"T, output {o + 1}"
 
 

@@ -21,7 +21,7 @@ from ...target.domain import Domain
 from ...target.points import judging_points
 from ..ascent import ascend
 from ..witness import PRECISION
-from .subject import Subject
+from .real_function import RealFunction
 
 STEPS = (0.0, 2.0**-14, 2.0**-10)  # between neighbouring points, share of a side, by order
 SHORTER = (1.0, 2.0**-14)  # times the steps, in balls, which lose nothing in differences
@@ -46,7 +46,7 @@ class Ends:
     high: Reached | None
 
 
-def reached(subject: Subject, order: int, i: int, budget: Budget, seed: int = 0) -> list[Ends]:
+def reached(subject: RealFunction, order: int, i: int, budget: Budget, seed: int = 0) -> list[Ends]:
     """What every output reaches of its derivative of this order along coordinate i. One point is tried whatever the budget."""
     domain = subject.domain
     start = domain.points(judging_points(POINTS, domain.dimension, seed).numpy())
@@ -73,7 +73,7 @@ def reached(subject: Subject, order: int, i: int, budget: Budget, seed: int = 0)
     return found
 
 
-def proved(subject: Subject, nodes: np.ndarray | None, i: int) -> list[Reached | None]:
+def proved(subject: RealFunction, nodes: np.ndarray | None, i: int) -> list[Reached | None]:
     """The divided difference at one to three points that differ in coordinate i, of every output; None where it is not proved.
 
     The points, and all of the segment between them, have to be proved to lie in the domain.
@@ -130,7 +130,7 @@ def _around(domain: Domain, order: int, i: int, x: np.ndarray, factor: float = 1
     return found
 
 
-def _differences(subject: Subject, order: int, i: int, x: np.ndarray) -> np.ndarray:
+def _differences(subject: RealFunction, order: int, i: int, x: np.ndarray) -> np.ndarray:
     """The divided differences around points in floats, [point, out]; NaN outside the domain."""
     around = _around(subject.domain, order, i, x)
     flat = around.reshape(-1, x.shape[1])
@@ -144,7 +144,7 @@ def _differences(subject: Subject, order: int, i: int, x: np.ndarray) -> np.ndar
     return np.where(inside[:, :1] & inside[:, 1:], level[:, 0] * float(math.factorial(order)), np.nan)
 
 
-def _heights(subject: Subject, order: int, i: int, output: int, sign: float, x: np.ndarray) -> np.ndarray:
+def _heights(subject: RealFunction, order: int, i: int, output: int, sign: float, x: np.ndarray) -> np.ndarray:
     """What is climbed: an output's divided differences, upside down if the sign is −1; −∞ where there is none."""
     heights = sign * _differences(subject, order, i, x)[:, output]
     return np.where(np.isfinite(heights), heights, -np.inf)

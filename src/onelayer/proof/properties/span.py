@@ -18,7 +18,7 @@ from ...common.numbers import at_least, at_most
 from ...common.outward import UP_FEW
 from ..analytic.prove import range_of
 from ..bisection.prove import CLOSE_FACTOR, MOST_COORDINATES
-from .subject import Derivative, Subject
+from .real_function import Derivative, RealFunction
 
 CLOSE = 0.02  # share of the width of what was seen: ends this close to what is reached are not refined
 TRUNCATION = 0.01  # share of that width that interpolation may add
@@ -65,7 +65,7 @@ class Span:
 
 
 def span(
-    subject: Subject,
+    subject: RealFunction,
     order: int,
     i: int,
     seen: tuple[np.ndarray, np.ndarray],
@@ -121,7 +121,7 @@ def _interpolated(part: Derivative, goal: float, close: float, budget: Budget, s
 
 
 def _bisected(
-    subject: Subject,
+    subject: RealFunction,
     order: int,
     i: int,
     seen: tuple[np.ndarray, np.ndarray],

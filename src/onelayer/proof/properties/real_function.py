@@ -47,7 +47,7 @@ class Derivative:
 
 
 @dataclass(frozen=True)
-class Subject:
+class RealFunction:
     """A function on a domain, in all the ways in which properties look at it."""
 
     domain: Domain
@@ -59,7 +59,7 @@ class Subject:
     """(order, coordinate, output, c) → bisection for |derivative of that output − c|, or why there is none."""
 
 
-def layer_subject(model: SingleLayerTransformer, places: tuple[int, ...], domain: Domain) -> Subject:
+def layer_function(model: SingleLayerTransformer, places: tuple[int, ...], domain: Domain) -> RealFunction:
     """The real function of a model's stored weights, at the rows `places`."""
     c, zero = model.config, target_on(domain, (Number(Fraction(0)),))
     m, arithmetic = len(places) * c.features_out, arithmetic_of(model.W_E.dtype)
@@ -108,10 +108,10 @@ def layer_subject(model: SingleLayerTransformer, places: tuple[int, ...], domain
         at = (row * c.features_out + column) * domain.dimension + i
         return slope_search(model, constant, [at]) if order == 1 else NO_SUM
 
-    return Subject(domain, m, values, balls, derivative, search)
+    return RealFunction(domain, m, values, balls, derivative, search)
 
 
-def formula_subject(target: Target) -> Subject:
+def formula_function(target: Target) -> RealFunction:
     """The formula of a target."""
     formula, domain, m = target.formula, target.domain, target.outputs
     assert formula is not None
@@ -129,7 +129,7 @@ def formula_subject(target: Target) -> Subject:
         apart = target_on(domain, (Sum((_number(middle), Negation(_derived(own, order, i)[output]))),))
         return BranchAndBound(_nothing, apart, [0], 1)
 
-    return Subject(domain, m, target.values, balls, derivative, search)
+    return RealFunction(domain, m, target.values, balls, derivative, search)
 
 
 def _derived(formula: Formula, order: int, i: int) -> tuple[Node, ...]:
