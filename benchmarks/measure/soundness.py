@@ -8,7 +8,9 @@ LayerNorm and smooth activations included. `--cases heads` takes memory tokens a
 seven variables. `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable
 singularities. `--cases statements` attacks what is said around the bound: tampered relative claims,
 points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts
-bounds on the slopes of T − f instead, with secants.
+bounds on the slopes of T − f instead, with secants. `--cases ranges`
+holds proved ranges of values, slopes and second derivatives against divided differences in balls, `--cases properties`
+properties that such a difference contradicts.
 """
 
 import argparse
@@ -28,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"
 
 import compositions
 import hunting
+import propositions
 import slope_hunting
 import statements
 
@@ -50,15 +53,18 @@ def main() -> int:
     parser.add_argument("--slopes", action="store_true", help="hunt bounds on slopes, whatever the engine")
     parser.add_argument(
         "--cases",
-        choices=[*sorted(CASES), "statements"],
+        choices=[*sorted(CASES), *propositions.KINDS, "statements"],
         default="layers",
-        help="constructed layers, one head alone, special functions, composed layers, networks, or what is said around bounds",
+        help="constructed layers, one head alone, special functions, composed layers, networks, ranges, properties, or what is "
+        "said around bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")
     args = parser.parse_args()
     if args.cases == "statements":
         return attack_statements(args.minutes, args.seed, args.json)
+    if args.cases in propositions.KINDS:
+        return attack_propositions(args.cases, args.minutes, args.seed, args.seconds, args.json)
     dtype = getattr(torch, args.dtype)
     engine, seen = hunting.engine(args.engine, args.seconds, dtype, args.boxes), hunting.observed
     if args.slopes:
@@ -113,6 +119,22 @@ def attack_statements(minutes: float, seed: int, path: Path | None) -> int:
         print(f"| {kind.replace('_', ' ')} | {count:,} | {sum(line.startswith(kind) for line in false)} |")
     if path:
         path.write_text(json.dumps({"counts": counts, "violations": false}, indent=1))
+    return 1 if false else 0
+
+
+def attack_propositions(kind: str, minutes: float, seed: int, seconds: float, path: Path | None) -> int:
+    """One random layer after the other; prints how many there were and what turned out false."""
+    deadline, count, false = time.perf_counter() + 60 * minutes, 0, list[str]()
+    for number in itertools.count(1_000_000 * seed):
+        if time.perf_counter() >= deadline:
+            break
+        found, count = propositions.attack(kind, number, seconds), count + 1
+        false += found
+        for line in found:
+            print(f"VIOLATION {line}", flush=True)
+    print(f"{kind}, {minutes:g} minutes, layers from {1_000_000 * seed:,} on: {count:,}, violations: {len(false)}")
+    if path:
+        path.write_text(json.dumps({"count": count, "violations": false}, indent=1))
     return 1 if false else 0
 
 

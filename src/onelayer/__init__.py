@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
     from .pipeline import certify as certify
+    from .pipeline import prove as prove
+    from .pipeline import supremum as supremum
     from .target.target import Target as Target
     from .training.descent import train as train
     from .training.distill import distill as distill
@@ -56,8 +58,10 @@ _HOME = {
     "memorize": "construction.memorize",
     "plan": "construction.plan",
     "plot": "views.plot",
+    "prove": "pipeline",
     "report": "views.report",
     "study": "experiments.study",
+    "supremum": "pipeline",
     "train": "training.descent",
 }
 _MODULES = {"gallery": "construction.gallery", "reference": "model.reference"}  # public as modules

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .common.checks import known_options, require_choice, require_seconds
+from .common.budget import Budget
+from .common.checks import known_options, require_choice, require_seconds, require_seed
 from .common.errors import InputError
 from .common.numbers import exact
 from .common.progress import Progress
@@ -27,6 +28,10 @@ from .proof.boxes import Covering
 from .proof.certificate import Certificate
 from .proof.claim import Claim
 from .proof.decision import covering
+from .proof.properties.judge import Judgement, judge
+from .proof.properties.overview import Enclosures, slopes_spanned, values_spanned
+from .proof.properties.real_function import RealFunction, layer_function
+from .proof.properties.statement import read
 from .proof.scope import Scope
 from .target.decoding import Decoding
 from .target.description import Description, Outside
@@ -258,6 +263,37 @@ class Approximation:
         self.require_unchanged()
         claim = Claim(self.target, self.certificate.tolerance, self.facts.places)
         return covering(self.model, claim, self.certificate, seconds)
+
+    @known_options
+    def range(self, seconds: float = 60.0, seed: int = 0) -> Enclosures:
+        """For every output an interval that is proved to hold all values of T on the domain, and values that are reached.
+
+        T is the real function of the stored weights; computed answers are rounded.
+        """
+        return values_spanned(self._subject(seconds, seed), Budget(seconds), seed)
+
+    @known_options
+    def slopes(self, seconds: float = 60.0, seed: int = 0) -> Enclosures:
+        """For every output and variable an interval that is proved to hold all slopes ∂T/∂x_i on the domain.
+
+        Proved for layers of smooth heads; for others the ends are infinite, and `reason` says why.
+        """
+        return slopes_spanned(self._subject(seconds, seed), Budget(seconds), seed)
+
+    def _subject(self, seconds: float, seed: int) -> RealFunction:
+        """T as properties see it."""
+        require_seconds(seconds, "the proof", finite=False)
+        require_seed(seed)
+        if self.vocabulary is not None:
+            raise InputError("a layer of real variables", "one whose inputs are tokens", "ask about another layer")
+        self.require_same_dtype()
+        return layer_function(self.model, self.facts.places, self.domain)
+
+    @known_options
+    def prove(self, text: str, seconds: float = 60.0, seed: int = 0) -> Judgement:
+        """Whether T has a property, such as "increasing in x1" (`ol.prove`)."""
+        statement = read(text, self.domain.names)
+        return judge(self._subject(seconds, seed), statement, Budget(seconds), seed)
 
     @known_options
     def evaluate(

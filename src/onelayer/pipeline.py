@@ -10,10 +10,11 @@ import torch
 
 from .approximation import Approximation
 from .common.budget import Budget
-from .common.checks import known_options, require_flag, require_seconds, require_seed
+from .common.checks import is_number, known_options, require_flag, require_seconds, require_seed
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
+from .construction.leaning import attempts, statements_of, time_to_judge
 from .construction.methods import METHODS, facts_of
 from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import BUILD_SECONDS, Construction, Method, Request
@@ -23,10 +24,14 @@ from .layer.composed import ComposedLayer
 from .layer.layer import Layer
 from .layer.symmetric import SymmetricLayer
 from .model.transformer import SingleLayerTransformer
-from .proof.certificate import Certificate, Evidence
+from .proof.certificate import Certificate, Evidence, PropertyRecord
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
+from .proof.properties.judge import Judgement, judge
+from .proof.properties.real_function import layer_function
 from .proof.slopes import require_slopes
+from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
+from .target.difference import difference
 from .target.domain import Sides
 from .target.target import Function, Target, require_tolerance, target_of
 
@@ -40,6 +45,7 @@ def build(
     tolerance: float = 1e-2,
     *,
     slope_tolerance: float | None = None,
+    properties: Sequence[str] = (),
     relative: bool = False,
     method: Method = "polished",
     construction: Construction = "auto",
@@ -65,6 +71,8 @@ def build(
 
     `slope_tolerance` asks for |∂_i T − ∂_i f| ≤ slope_tolerance as well, for every i, proved for the real function of the stored
     weights; where f has kinks, at points that are more than `margin` away from them.
+    `properties` are texts such as "increasing in x1" or "T <= 1" (`ol.prove` lists them): the layer is to have them as well, and
+    CERTIFIED then means that they are proved too. A property that f itself does not have is refused.
     `relative=True` asks for |T − f| ≤ tolerance times the smallest |f| on the domain; refused where f may be 0.
     `method="polished"` searches for the fewest units that are certified. `seconds` is the time for everything, search and proof;
     when it is up, the best layer so far is returned with the best bound so far.
@@ -91,9 +99,18 @@ def build(
         progress=progress, slope_tolerance=slope_tolerance, relative=scale,
     ).checked()  # fmt: skip
 
-    found = METHODS["symmetric" if target.symmetric else method](request, certified)  # target → heads and values
-    model = assembled(request, found.layer, found.frame)  # heads and values → weights
-    certificate = found.certificate or decide(model, request.claim, budget.up_to(PROOF_SECONDS), found.proved)
+    statements = statements_of(properties, target)
+    for attempt in attempts(request, statements):  # the request itself, if there are no properties to make room for
+        found = METHODS["symmetric" if target.symmetric else method](attempt, certified)  # target → heads and values
+        model = assembled(request, found.layer, found.frame)  # heads and values → weights
+        known = (found.certificate, found.proved) if attempt.target is target else (None, None)
+        certificate = known[0] or decide(model, request.claim, budget.up_to(PROOF_SECONDS), known[1])
+        subject = layer_function(model, request.places, target.domain)
+        judged = [judge(subject, s, time_to_judge(budget, statements), seed) for s in statements]
+        records = tuple(PropertyRecord(j.text, j.verdict) for j in judged)
+        certificate = replace(certificate, properties=records)
+        if certificate.verdict == "CERTIFIED":
+            break
     certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
     facts = facts_of(found, request)
     return Approximation.of(model, target, certificate, facts)
@@ -140,6 +157,22 @@ def certify(
         slope_tolerance = slope.tolerance if slope_tolerance is None and slope else slope_tolerance
         places = model.facts.places if places is None else places
         model = model.model
+    claim = claim_about(model, target, tolerance, places, seed)
+    require_boxes(boxes)
+    device_of(device)
+    if slope_tolerance is not None:
+        require_slopes(claim.target, slope_tolerance)
+    return decide(model, replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance), budget)
+
+
+def claim_about(
+    model: SingleLayerTransformer,
+    target: Target | None,
+    tolerance: float | None,
+    places: tuple[int, ...] | None,
+    seed: int,
+) -> Claim:
+    """The claim that a model is within the tolerance of a target, once the three are known to fit together."""
     if not isinstance(model, SingleLayerTransformer):
         raise InputError("a SingleLayerTransformer", type(model).__name__, "pass a model, or an Approximation")
     if not isinstance(target, Target):
@@ -149,12 +182,74 @@ def certify(
         raise InputError("a tolerance", "none", "give for instance 1e-3")
     require_tolerance(tolerance)
     require_seed(seed)
+    rows = tuple(range(model.config.places)) if places is None else places
+    claim = Claim(target, tolerance, rows, seed)
+    claim.require_fit(model)
+    return claim
+
+
+def require_boxes(boxes: int) -> None:
     if not (isinstance(boxes, int) and boxes > 0):
         raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
-    device_of(device)
-    if slope_tolerance is not None:
-        require_slopes(target, slope_tolerance)
-    rows = tuple(range(model.config.places)) if places is None else places
-    claim = Claim(target, tolerance, rows, seed, device, progress, slope_tolerance)
-    claim.require_fit(model)
-    return decide(model, claim, budget)
+
+
+@known_options
+def supremum(
+    T: SingleLayerTransformer | Approximation | Target | str,
+    f: Target | str | None = None,
+    domain: Sides | None = None,
+    *,
+    accuracy: float = 0.01,
+    within: str | None = None,
+    places: tuple[int, ...] | None = None,
+    seconds: float = PROOF_SECONDS,
+    boxes: int = 200_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Supremum:
+    """[lower, upper] around sup |T − f| over a domain, both ends proved, lower at a point that is named.
+
+    T is an `Approximation` (its own target is f, unless another one is given), a `SingleLayerTransformer`, or a formula: two
+    formulas in up to ten variables have a supremum norm too. Formulas are text with a domain, `within` a condition that cuts a
+    part out of it, or `Target`s, which have theirs with them. Stops when upper ≤ (1 + accuracy)·lower, or when the seconds or
+    boxes are used up, with what was proved so far; `reached` says which. For a layer the lower end is about the real function
+    of the stored weights, and the upper end holds for the computed answers as well.
+    """
+    require_seconds(seconds, "the proof", finite=False)
+    if not (is_number(accuracy) and 0 < accuracy < 1e6):
+        raise InputError("an accuracy above 0", f"{accuracy!r}", "give for instance 0.01 for 1%")
+    require_seed(seed)
+    require_boxes(boxes)
+    budget = Budget(seconds, boxes)
+    if isinstance(T, str | Target):
+        if not isinstance(f, str | Target):
+            found = "nothing" if f is None else type(f).__name__
+            raise InputError("a formula, or a Target, to compare with", found, 'pass two, such as "sin(x)" and "x"')
+        return supremum_of(two_formulas(*difference(T, f, domain, within)), float(accuracy), budget, seed, progress)
+    if isinstance(T, Approximation):
+        places = T.facts.places if places is None else places
+        f = T.target if f is None else f
+        domain = T.target.domain if isinstance(f, str) and domain is None and T.target is not None else domain
+        T = T.model
+    if isinstance(f, str):
+        f = Target(f, domain, within=within)
+    elif domain is not None or within is not None:
+        raise InputError("a Target alone", "a Target and a domain beside it", "give the domain to Target(…)")
+    claim = claim_about(T, f, 1.0, places, seed)
+    pair = layer_and_target(T, claim.target, claim.places, budget)
+    return supremum_of(pair, float(accuracy), budget, seed, progress)
+
+
+@known_options
+def prove(approximation: Approximation, text: str, *, seconds: float = PROOF_SECONDS, seed: int = 0) -> Judgement:
+    """Whether a layer has a property on its domain: PROVED, REFUTED with points that show it, or UNDECIDED.
+
+    The property is text: "increasing in x1", "decreasing in x1", "convex in x1", "concave in x1", "Lipschitz 3 in x1",
+    "T <= 2", "T >= 0", "T < 2*pi", "T > 0", or one of these after "not". Names are those of the domain, constants are numbers or
+    constant formulas. It is about the real function T of the stored weights, all outputs, and points that differ in that
+    variable alone; with a condition `within`, about segments that lie in the domain. Values are proved for every layer,
+    slopes and second derivatives for layers of smooth heads. A limit that T reaches cannot be told from one that it passes.
+    """
+    if not isinstance(approximation, Approximation):
+        raise InputError("an Approximation", type(approximation).__name__, "pass what build, train or load returned")
+    return approximation.prove(text, seconds, seed)

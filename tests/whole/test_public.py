@@ -31,9 +31,11 @@ def test_public_names():
         "memorize",
         "plan",
         "plot",
+        "prove",
         "reference",
         "report",
         "study",
+        "supremum",
         "train",
     ]
     for name in ol.__all__:

@@ -111,6 +111,16 @@ class Form:
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         return self.bias + x @ self.linear + sum(block(x) for block in self.blocks)
 
+    def only(self, outputs: list[int]) -> "Form":
+        """The form of these outputs; heads that do not reach them are left out."""
+        blocks = []
+        for b in self.blocks:
+            values, slopes = b.values[..., outputs], b.slopes[..., outputs]
+            used = values.ne(0).any(dim=2).any(dim=1) | slopes.ne(0).flatten(1).any(dim=1)
+            if used.any():
+                blocks.append(Block(b.keys[used], b.biases[used], values[used], slopes[used]))
+        return Form(self.bias[outputs], self.linear[:, outputs], tuple(blocks))
+
     def links(self) -> list[tuple[int, ...]]:
         """Sets of coordinates that some head depends on together."""
         found = {tuple(row.nonzero().flatten().tolist()) for block in self.blocks for row in block.touched()}

@@ -18,6 +18,11 @@ Slopes. What is lost is a sum of constants, of c·x̂ with |c|·edge ≤ its sha
 off, or of tokens that were left out. With scores of slope at most S an average of values of size E has a slope of at most
 2S·E, plus E/edge where the values move; so does a lost weight times what it is the weight of, with twice the constants.
 Hence `slope_error` = (2/edge + 4S)·`error`.
+
+Second derivatives. Scores of masked tokens may be quadratic, with second derivatives of at most S/edge. A weight w changes by
+at most 2S·w, and that by at most (4S² + 2S/edge)·w; an average of values of size E, which move by E/edge, then has a second
+derivative of at most (4S² + 6S/edge)·E. By the product rule what a lost weight costs has one of at most 16S·(S + 1/edge) times
+its share of `error`, and what else is lost costs less: `curvature_error` = 16S·(S + 1/edge)·`error`.
 """
 
 import math
@@ -50,6 +55,7 @@ class Reading:
     frame: Frame
     error: torch.Tensor
     slope_error: torch.Tensor  # per output: bounds what the form's slopes, with respect to any x̂_i, are off by
+    curvature_error: torch.Tensor  # likewise for second derivatives along one x̂_i
     passed: torch.Tensor  # per output: constants that are added and subtracted again, in absolute value
     constants: torch.Tensor  # per output: likewise, of heads with one token, which are summands
     summands: int  # terms of the sum over the heads, at most
@@ -225,14 +231,11 @@ def _outputs_at(
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
     summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
     slope_error = error * (2 / edge + 4 * heads.steepest) * UP
-    beside = (
-        torch.from_numpy(error),
-        torch.from_numpy(slope_error),
-        torch.from_numpy(passed.passed),
-        torch.from_numpy(passed.constants),
-    )
+    curvature_error = error * 16 * heads.steepest * (heads.steepest + 1 / edge) * UP
+    errors = (torch.from_numpy(error), torch.from_numpy(slope_error), torch.from_numpy(curvature_error))
+    beside = (torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
     hinge_values = torch.from_numpy(passed.hinge_values)
-    return Reading(form, hinges, hinge_values, Frame((), ()), *beside, summands, passed.steps, edge)
+    return Reading(form, hinges, hinge_values, Frame((), ()), *errors, *beside, summands, passed.steps, edge)
 
 
 def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
@@ -255,9 +258,11 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    error, slope_error, passed, constants = (
-        torch.cat([getattr(p, t) for p in parts]) for t in ("error", "slope_error", "passed", "constants")
+    names = ("error", "slope_error", "curvature_error", "passed", "constants")
+    error, slope_error, curvature_error, passed, constants = (torch.cat([getattr(p, t) for p in parts]) for t in names)
+    errors, counts = (
+        (error, slope_error, curvature_error),
+        (max(p.summands for p in parts), max(p.steps for p in parts)),
     )
-    counts = (max(p.summands for p in parts), max(p.steps for p in parts))
     form = Form(bias, linear, tuple(blocks))
-    return Reading(form, hinges, values, frame, error, slope_error, passed, constants, *counts, edge)
+    return Reading(form, hinges, values, frame, *errors, passed, constants, *counts, edge)

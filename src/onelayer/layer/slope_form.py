@@ -40,7 +40,7 @@ def _pairs(block: Block, scale: Tensor) -> Block:
     """All pairs of tokens of every head."""
     a, b = torch.triu_indices(block.biases.shape[1], block.biases.shape[1])
     keys, biases, v, u = block.keys, block.biases, block.values, block.slopes
-    twice = torch.where(a == b, 0.0, math.log(2))
+    twice = math.log(2) * (a != b).double()  # in float64: torch.where of two Python numbers is float32
     apart = (keys[:, a] - keys[:, b]) * (scale / 2)  # [head, pair, coordinate]
     values = torch.einsum("hpo,hpi->hpoi", v[:, a] - v[:, b], apart)
     values = values + ((u[:, a] + u[:, b]) * (scale / 2)[:, None]).transpose(2, 3)
@@ -51,17 +51,22 @@ def _pairs(block: Block, scale: Tensor) -> Block:
 
 
 def _error(block: Block, edge: float) -> Float[Tensor, " slope"]:
-    """How far the averages of a block of pairs are from those with exact scores and values.
+    """How far the averages of a block of pairs are from those with exact scores and values."""
+    hidden = ~block.there[..., None]
+    largest = (block.values.abs() + block.slopes.abs().sum(dim=2) * edge).masked_fill(hidden, 0.0).amax(dim=1)
+    return moved_by(block, edge, SCORE_STEPS) + (VALUE_STEPS * U * largest).sum(dim=0) * UP
+
+
+def moved_by(block: Block, edge: float, steps: int) -> Float[Tensor, " out"]:
+    """How far the averages of a block are from those with exact scores, if a score is the result of that many roundings.
 
     Scores off by at most e change every weight by a factor between exp(−2e) and exp(2e), and an average of values that span
     R by at most (exp(2e) − 1)·R/2.
     """
     hidden = ~block.there
     size = (block.keys.abs().sum(dim=2) * edge + block.biases.abs() + 1).masked_fill(hidden, 0.0)
-    off = 2 * SCORE_STEPS * U * size.amax(dim=1) * UP_FEW
+    off = 2 * steps * U * size.amax(dim=1) * UP_FEW
     swing = block.slopes.abs().sum(dim=2) * edge
     high = (block.values + swing).masked_fill(hidden[..., None], -torch.inf).amax(dim=1)
     low = (block.values - swing).masked_fill(hidden[..., None], torch.inf).amin(dim=1)
-    largest = (block.values.abs() + swing).masked_fill(hidden[..., None], 0.0).amax(dim=1)
-    moved = torch.expm1(2 * off)[:, None] * (high - low) / 2
-    return (moved + VALUE_STEPS * U * largest).sum(dim=0) * UP
+    return (torch.expm1(2 * off)[:, None] * (high - low) / 2).sum(dim=0) * UP

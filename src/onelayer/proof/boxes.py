@@ -121,9 +121,23 @@ class Covering:
 def bound_of_sum(ranges: Sequence[tuple[np.ndarray, np.ndarray]], extra: np.ndarray) -> float:
     """max |Σ g| over the outputs from the ranges (low, high) of the summands g, and `extra`; ∞ unless it is a number."""
     low, high = sum(r[0] for r in ranges), sum(r[1] for r in ranges)
-    adding = len(ranges) * 2 * U * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges)  # offsets may cancel
-    bound = float((np.maximum(high, -low) * UP + adding + extra).max()) * UP
+    bound = float((np.maximum(high, -low) * UP + _adding(ranges) + extra).max()) * UP
     return bound if math.isfinite(bound) else math.inf
+
+
+def range_of_sum(ranges: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """(low, high) of Σ g from the ranges of the summands g, rounded outward; infinite where that is no number."""
+    low, high = (np.sum([r[end] for r in ranges], axis=0) for end in (0, 1))
+    with np.errstate(invalid="ignore"):
+        off = _adding(ranges) * UP
+        low, high = np.nextafter(low - off, -np.inf), np.nextafter(high + off, np.inf)
+    good = np.isfinite(low) & np.isfinite(high)
+    return np.where(good, low, -np.inf), np.where(good, high, np.inf)
+
+
+def _adding(ranges: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """What the rounding of a sum of ranges can cost: offsets may cancel."""
+    return np.asarray(len(ranges) * 2 * U * sum(np.maximum(np.abs(a), np.abs(b)) for a, b in ranges))
 
 
 def _listed(numbers: np.ndarray) -> Any:

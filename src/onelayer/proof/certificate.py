@@ -6,7 +6,8 @@ Three verdicts, never mixed up:
     REFUTED     a point of the domain where the error is proved to exceed the tolerance
     UNDECIDED   neither; the best bound, if any, is given
 
-`bound` is proved, rounding included; `observed` is a maximum over sampled points and proves nothing.
+`bound` is proved, rounding included; `observed` is a maximum over sampled points and proves nothing. `lower` is proved too:
+at `lower_point` |T − f| is at least that, T the real function of the stored weights. So lower ≤ sup |T − f| ≤ bound.
 """
 
 import math
@@ -19,7 +20,8 @@ from ..common.table import Table
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
 
-SCHEMA = 3
+SCHEMA = 4
+READABLE = (3, SCHEMA)  # version 3 has no `lower`
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
 Method = Literal["theorem", "analytic", "bisect", "lemma", "none"]
 
@@ -70,6 +72,17 @@ class SlopeBound:
     def __str__(self) -> str:
         proved = at_most(self.bound, limit=self.tolerance) if math.isfinite(self.bound) else "none proved"
         return f"{proved}, tolerance {exact(self.tolerance)}, observed {at_least(self.observed)}"
+
+
+@dataclass(frozen=True)
+class PropertyRecord:
+    """A property that was asked for, such as "increasing in x1", and what is proved about it."""
+
+    text: str
+    verdict: Literal["PROVED", "REFUTED", "UNDECIDED"]
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.verdict}"
 
 
 @dataclass(frozen=True)
@@ -151,15 +164,20 @@ class Certificate:
     weights: str = ""  # digest of the weights that this certificate is about
     condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
     slope: SlopeBound | None = None  # where a tolerance for slopes was given
+    properties: tuple[PropertyRecord, ...] = ()  # that were asked for; of the real function of the weights
+    lower: float = 0.0  # proved: sup |T − f| ≥ lower, T the real function of the weights; 0 when nothing is proved
+    lower_point: tuple[float, ...] | None = None  # the point of the domain where that is proved
 
     @property
     def verdict(self) -> Verdict:
         if self.witness is not None:
             return "REFUTED"
-        consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
+        # also false for NaN: a model that answers NaN is never certified
+        consistent = self.observed <= self.bound and self.lower <= self.bound
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
         slopes = self.slope is None or self.slope.holds
-        return "CERTIFIED" if proved and consistent and slopes else "UNDECIDED"
+        properties = all(p.verdict == "PROVED" for p in self.properties)
+        return "CERTIFIED" if proved and consistent and slopes and properties else "UNDECIDED"
 
     @property
     def headline(self) -> str:
@@ -197,6 +215,13 @@ class Certificate:
         return at_least(self.observed)
 
     @property
+    def lower_text(self) -> str:
+        """The proved lower bound as text, rounded down, and how closely the supremum is known."""
+        known = 0 < self.lower <= self.bound <= 2 * self.lower
+        within = f": the supremum is known within {at_most(100 * (self.bound / self.lower - 1), 2)}%" if known else ""
+        return f"{at_least(self.lower)}{within}" if self.lower else "nothing proved"
+
+    @property
     def stated_bound(self) -> str:
         """The bound as text, with the condition unless the headline has it already."""
         proved = math.isfinite(self.bound) and self.headline == self.verdict
@@ -226,6 +251,10 @@ class Certificate:
         if isinstance(kept.get("slope"), dict):
             kept["slope"] = SlopeBound(**kept["slope"])
             require_types(kept["slope"], "certificate.json")
+        if isinstance(kept.get("properties"), tuple) and all(isinstance(p, dict) for p in kept["properties"]):
+            kept["properties"] = tuple(PropertyRecord(**p) for p in kept["properties"])
+            for part in kept["properties"]:
+                require_types(part, "certificate.json")
         kept["evidence"] = Evidence.from_json(record.get("evidence", {}))
         found = Certificate(**kept)
         require_types(found, "certificate.json")
@@ -236,8 +265,10 @@ class Certificate:
             ("verdict", self.headline),
             ("tolerance", f"{self.tolerance_text}{self._relative}"),
             ("bound (proved)", self.stated_bound),
+            *([("at least (proved)", self.lower_text)] if self.lower else []),
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             *([("slopes: bound (proved)", str(self.slope))] if self.slope else []),
+            *(("property", str(p)) for p in self.properties),
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),

@@ -1,6 +1,6 @@
 """Slopes: a bound on |∂_i T − ∂_i f| for every i, T the real function of the stored weights.
 
-The slopes of T are a sum of softmax averages like T itself (`layer.slope_form`), those of f a formula (`formula.gradient`); so
+The slopes of T are a sum of softmax averages like T itself (`layer.slope_form`), those of f a formula (`formula.gradients`); so
 they are proved close by the engine that proves values close. The rounding of T's evaluation is no part of it: the bound is
 about the slopes of the real function, not about those that automatic differentiation computes.
 """
@@ -101,12 +101,18 @@ def _by_bisection(model: SingleLayerTransformer, claim: Claim, observed: float, 
     if D > MOST_COORDINATES or not finite:
         return math.inf
     columns = [(r * c.features_out + o) * D + i for r in claim.places for o in range(c.features_out) for i in range(D)]
-    widest = c.all_tokens * c.heads * (c.d_k + (2 * D + 1) * c.d_v) + c.all_tokens * (c.d_model + c.ffn_width)
-    search = BranchAndBound(Slopes(model), claim.target, columns, (D + 1) * widest)
+    search = slope_search(model, claim.target, columns)
     with one_thread(True):
         cover, _, _ = search.run(claim.tolerance, observed, budget, claim.progress)
     bound = float(cover.bound.max(initial=-math.inf)) * UP_FEW
     return bound if math.isfinite(bound) else math.inf
+
+
+def slope_search(model: SingleLayerTransformer, target: Target, columns: list[int]) -> BranchAndBound:
+    """Bisection for the slopes of any model, those at (place·out)·D + i in `columns`, against a target."""
+    c, D = model.config, target.dimension
+    widest = c.all_tokens * c.heads * (c.d_k + (2 * D + 1) * c.d_v) + c.all_tokens * (c.d_model + c.ffn_width)
+    return BranchAndBound(Slopes(model), target, columns, (D + 1) * widest)
 
 
 def slopes_of_reading(reading: Reading) -> tuple[Form, np.ndarray]:

@@ -37,6 +37,12 @@ def build(
         str | None, typer.Option(metavar="COLUMN", help="Of samples: the answers (y1,y2); the last column by default.")
     ] = None,
     slope_eps: given.SlopeEps = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property", metavar="TEXT", help='The layer is to have it too: "increasing in x1"; may be repeated.'
+        ),
+    ] = None,
     relative: given.Relative = False,
     method: Annotated[
         given.Method,
@@ -95,6 +101,7 @@ def build(
             function,
             tolerance=eps,
             slope_tolerance=slope_eps,
+            properties=properties or [],
             relative=relative,
             method=method.value,
             construction=construction.value,

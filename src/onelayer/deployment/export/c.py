@@ -33,10 +33,10 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     reading = c_form.reading_of(subject)
     body = c_layer.source(subject) if reading is None else c_form.source(subject, reading)
     bound = None if reading is None else c_form.rounding(subject, reading)
-    smooth = reading is not None and not len(reading.hinges)
-    if smooth:
+    slopes = None
+    if reading is not None and not len(reading.hinges):
         body += "\n" + c_form.gradient_source(reading)
-    slopes = c_form.slope_error(subject, reading) if smooth else None
+        slopes = c_form.slope_error(subject, reading)
     measured: Measured | None = None
     notes: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory() as folder:

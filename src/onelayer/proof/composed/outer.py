@@ -1,7 +1,7 @@
 """Outer functions: how far a polyline H, read from the network, is from a function h of one variable.
 
-For u in an interval and |a − u| ≤ δ: H(a) − h(u) lies in the range of H − h, by Taylor models on pieces of H, widened by
-δ·(steepest slope of H nearby). Intervals are halved where that is much more than what is seen at their middles.
+For u in an interval and a − u in another (`spread`): H(a) − h(u) lies in the range of H − h, by Taylor models on pieces of H,
+plus (a − u)·(slopes of H nearby). Intervals are halved where that is much more than what is seen at their middles.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from ...formula.taylor.series import Space
 from ...formula.tree import Node
 from ...layer.composed_reading import OuterNetwork
 from .lanes import Lane
+from .spread import Spread, largest_between
 
 ROUNDS, MOST_INTERVALS = 60, 200_000
 CLOSE = 0.005  # relative excess over what was seen that is not worth halving for
@@ -48,26 +49,17 @@ class Curve:
             value[some], size[some] = reach @ self.values, reach @ np.abs(self.values)
         return value, running[count], off * size * UP, off * sizes[count]
 
-    def steepest(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """The largest |slope| on [low, high]."""
-        slopes = np.abs(np.concatenate([[0.0], np.cumsum(self.values)]))
-        slopes = slopes + (len(self.knots) + 4) * U * np.concatenate([[0.0], np.cumsum(np.abs(self.values))])
+    def slopes(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(smallest, largest) slope on [low, high]."""
+        slopes = np.concatenate([[0.0], np.cumsum(self.values)])
+        off = (len(self.knots) + 4) * U * np.concatenate([[0.0], np.cumsum(np.abs(self.values))]) * UP_FEW
         first = np.searchsorted(self.knots, low, side="left")
         last = np.searchsorted(self.knots, high, side="right")
-        table = [slopes]  # maxima over 1, 2, 4, … pieces
-        while len(table[-1]) > 1 and 2 ** len(table) <= len(slopes):
-            step = 2 ** (len(table) - 1)
-            table.append(np.maximum(table[-1][:-step], table[-1][step:]))
-        level = np.floor(np.log2(last - first + 1)).astype(int)
-        found = np.zeros(len(low))
-        for k in np.unique(level).tolist():
-            own = level == k
-            found[own] = np.maximum(table[k][first[own]], table[k][last[own] + 1 - 2**k])
-        return found * UP_FEW
+        return -largest_between(off - slopes, first, last), largest_between(slopes + off, first, last)
 
 
-def outer_range(curve: Curve, outer: Node, span: tuple[float, float], delta: float) -> tuple[float, float]:
-    """Bounds on H(a) − h(u) for u in the span and |a − u| ≤ δ."""
+def outer_range(curve: Curve, outer: Node, span: tuple[float, float], spread: Spread) -> tuple[float, float]:
+    """Bounds on H(a) − h(u) for u in the span and a − u as far as it spreads there."""
     formula = Formula("", ("u",), (outer,))
     inside = curve.knots[(curve.knots > span[0]) & (curve.knots < span[1])]
     cuts = np.unique(np.concatenate([[span[0]], inside, [span[1]]]))
@@ -76,7 +68,7 @@ def outer_range(curve: Curve, outer: Node, span: tuple[float, float], delta: flo
         lower = upper = np.array([span[0]])
     low, high, examined = np.inf, -np.inf, 0
     for turn in range(ROUNDS):
-        bottom, top, seen = _ranges(curve, formula, lower, upper, delta)
+        bottom, top, seen = _ranges(curve, formula, lower, upper, spread)
         examined += len(lower)
         least, most = min(low, float(seen.min())), max(high, float(seen.max()))
         slack = CLOSE * max(most - least, 0.0)
@@ -95,7 +87,7 @@ def outer_range(curve: Curve, outer: Node, span: tuple[float, float], delta: flo
 
 
 def _ranges(
-    curve: Curve, formula: Formula, lower: np.ndarray, upper: np.ndarray, delta: float
+    curve: Curve, formula: Formula, lower: np.ndarray, upper: np.ndarray, spread: Spread
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(low, high) of H(a) − h(u) on intervals of u within one piece of H, and the same as seen at their middles."""
     space = Space(lower[:, None], upper[:, None])
@@ -108,11 +100,14 @@ def _ranges(
     with np.errstate(all="ignore"):
         bottom = np.fmax(bottom, H_low - h.high - 2 * U * (np.abs(H_low) + np.abs(h.high)))
         top = np.fmin(top, H_high - h.low + 2 * U * (np.abs(H_high) + np.abs(h.low)))
-        left, right = np.nextafter(lower - delta * UP_FEW, -np.inf), np.nextafter(upper + delta * UP_FEW, np.inf)
-        moved = delta * curve.steepest(left, right) * UP_FEW
+        ends = spread.on(lower, upper)
+        left = np.nextafter(lower + np.minimum(ends[0] * UP_FEW, 0.0), -np.inf)
+        right = np.nextafter(upper + np.maximum(ends[1] * UP_FEW, 0.0), np.inf)
+        moves = np.stack([end * slope for end in ends for slope in curve.slopes(left, right)])
+        down, up = (moves - 1e-12 * np.abs(moves)).min(axis=0), (moves + 1e-12 * np.abs(moves)).max(axis=0)
         middle = (lower + upper) / 2
         at = H.c[0] - np.asarray(evaluate(formula, middle[:, None]))[:, 0]
         at = np.where(np.isfinite(at), at, 0.0)
-        bottom, top = bottom - moved - 2 * U * np.abs(bottom), top + moved + 2 * U * np.abs(top)
+        bottom, top = bottom + down - 2 * U * np.abs(bottom), top + up + 2 * U * np.abs(top)
     bottom, top = np.where(np.isnan(bottom), -np.inf, bottom), np.where(np.isnan(top), np.inf, top)
-    return bottom, top, np.concatenate([at - moved, at + moved])
+    return bottom, top, np.concatenate([at + down, at + up])

@@ -4,6 +4,7 @@
     g(x) ∈ [low, high]                   by Taylor models
     H(a) − h(u) for |a − u| ≤ δ          on intervals of u: H(u) − h(u) by Taylor models, |H(a) − H(u)| ≤ δ·(slope of H)
 
+Where the bound is to be close, δ depends on the value of g (`spread`); the checker knows one δ per lane, and so do certificates.
 The sum of the ranges of the lanes holds T − f, up to what the network rounds. Which lane belongs to which term is found by
 comparing A with inner functions of f at points; a wrong guess gives a large bound, never a false one.
 """
@@ -27,6 +28,7 @@ from ..certificate import Evidence
 from ..claim import Claim, Proof
 from .lanes import Lane, matched
 from .outer import Curve, outer_range
+from .spread import Spread, spread_of
 
 NEGLIGIBLE = 0.01  # share of the tolerance: an error of a lane that costs no more need not be known closely
 
@@ -56,7 +58,11 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget,
         if not np.isfinite(span).all():
             return None
         curve = Curve.of(network, lane)
-        found = outer_range(curve, lane.term.outer, span, delta)
+        spread = Spread.everywhere(delta)
+        if claim.close is not None:
+            own_target = target.inner(lane.term.inner)
+            spread = spread_of(_lane_form(reading.form, lane), reading.frame, own_target, proof, budget)
+        found = outer_range(curve, lane.term.outer, span, spread)
         ends[lane.output] += found
         sizes[lane.output] += max(map(abs, found))
         top = np.nextafter(span[1] + delta * UP - lane.shift, np.inf)

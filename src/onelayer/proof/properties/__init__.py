@@ -1,0 +1,1 @@
+"""Properties of a layer, proved: ranges, slopes, monotonicity, convexity, Lipschitz constants."""
