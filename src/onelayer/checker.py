@@ -1054,10 +1054,10 @@ class Layer:
     def norms(self, tokens: int, far: float) -> None:
         """`tiny`, and `rise`: 1 + 4Ku covers products of errors, K the number of roundings on any way through the layer.
 
-        `lost`: what tokens left out may change slopes by. They have weights p ≤ n·e^−745 together, so an average over all tokens is
-        A = (1 − p)B + pC, B over the ones kept and C over those left out, and ∂A − ∂B = p(∂C − ∂B) + ∂p(C − B). With values
-        |v| ≤ V, their slopes |∂v| ≤ U and those of scores |∂s| ≤ K everywhere, |∂B|, |∂C| ≤ U + VK and |∂p| ≤ 2Kp: in all at
-        most p(2U + 6VK). Slopes by x̂ have the bounds of sizes, K twice (s = q·k); `many` is larger than n and 14.
+        `lost`: what tokens left out may change slopes by. Together they weigh p ≤ n·e^−745, so an average over all tokens is
+        A = (1 − p)B + pC, B over those kept, C over those left out: ∂A − ∂B = p(∂C − ∂B) + ∂p(C − B). If values are |v| ≤ V
+        with slopes |∂v| ≤ U, and |∂s| ≤ K for scores, then |∂B|, |∂C| ≤ U + VK, |∂p| ≤ 2Kp: in all at most p(2U + 6VK).
+        The norms bound slopes by x̂ like sizes, those of s = q·k twice; `many` is larger than n and 14.
         """
 
         def norm(rows: Any) -> float:
@@ -1497,7 +1497,7 @@ class Part:
 
     order = 1  # of V in Σ|w_t|
 
-    def __init__(self, g: "Difference | Slopes", axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+    def __init__(self, g: "AnyDifference", axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
         def local(a: Affine) -> Affine:
             return [a[0], *(a[i + 1] for i in axes)]
 
@@ -1786,21 +1786,24 @@ class Slopes:
         for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
             s.add(arb(-1), slope_of(node, i))
         self.lines, self.terms = [s.line for s in sums], [s.terms for s in sums]
-        moving = [h for h in layer.heads.values() if len(h.scores) > 1 and any(k for v in h.values for a in v for k in a)]
-        self.heads = [
-            replace(h, scores=[balls(s) for s in h.scores], values=[[balls(v) for v in row] for row in h.values])
-            for h in moving
-        ]
+        moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
+        self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])
+                      for h in moving]  # fmt: skip
         self.low, self.high = [[arb(s * layer.lost) for _ in sums] for s in (-1, 1)]
         self.rounding = [arb(0) for _ in sums]
 
 
+AnyDifference = Difference | Slopes
+
+
 class SlopePart(Part):
-    """As `Part`, for slopes. With values v_t, their slopes u_ti, keys k_t and w_t = e^(s_t)/Σ e^(s_t),
+    """As `Part`, for slopes. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
 
-        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − Σ_t w_t v_t Σ_t w_t k_ti = Σ_t w_t u_ti + Σ_t,s w_t w_s(v_t − v_s)(k_ti − k_si)/2.
+        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
+              = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
 
-    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1 and |v_t − v_s| ≤ 2 max|v_t − c|: |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + max|v_t − c|·spread of k_ti).
+    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
+    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head.
     """
 
     order = 2
@@ -2250,7 +2253,7 @@ def slope_of(node: Node, i: int) -> Node:
     if kind == "mul":
         outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
     elif kind in ("pow", "rpow"):
-        outer = [("mul", (("num", (), extra), (kind, u, extra - 1)), None)]
+        outer = [("mul", (("num", (), extra), u[0] if extra == 2 else (kind, u, extra - 1)), None)]
     elif kind + "'" in SPECIAL:
         outer = [(kind + "'", u, None)]
     elif kind not in ("add", "var"):
@@ -2260,7 +2263,7 @@ def slope_of(node: Node, i: int) -> Node:
 
 
 def product_of(parts: list[Node]) -> Node:
-    kept = [part for part in parts if part != ONE]
+    kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
     return kept[0] if len(kept) == 1 else ("mul", tuple(kept), None) if kept else ONE
 
 
@@ -2466,7 +2469,7 @@ def halved(box: Box, axis: int) -> list[Box]:
     return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
 
 
-def groups_of(g: Difference | Slopes, domain: Domain) -> list[list[int]]:
+def groups_of(g: AnyDifference, domain: Domain) -> list[list[int]]:
     """Coordinates that must be looked at together."""
     links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
     return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
@@ -2482,7 +2485,10 @@ def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
 
 
 def search(
-    parts: "Sequence[Part | Dense | Outer]", g: Difference | Slopes | Dense | Composed, bound: float, tick: Callable[[Box], None]
+    parts: "Sequence[Part | Dense | Outer]",
+    g: AnyDifference | Dense | Composed,
+    bound: float,
+    tick: Callable[[Box], None],
 ) -> float:
     """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
 
@@ -2808,7 +2814,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     known = target.get("formula") is not None or (given and target.get("kind") == "samples")
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
-    need(slope is None or target.get("formula") is not None, "slopes are claimed of a target without a formula", UNCHECKED)
+    need(slope is None or target.get("formula") is not None, "slopes are claimed without a formula", UNCHECKED)
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
     if target.get("formula") is None:
