@@ -1,6 +1,7 @@
 """Shapes and types in every signature are enforced in the tests (and only there)."""
 
 import os
+import signal
 
 import hypothesis
 import jaxtyping
@@ -11,6 +12,8 @@ import signatures
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU, where a test calls them
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and tests send it
 
 signatures.install()
 

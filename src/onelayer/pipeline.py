@@ -26,6 +26,7 @@ from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate, Evidence
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
+from .proof.slopes import require_slopes
 from .target.domain import Sides
 from .target.target import Function, Target, require_tolerance, target_of
 
@@ -146,6 +147,8 @@ def certify(
     if not (isinstance(boxes, int) and boxes > 0):
         raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
     device_of(device)
+    if slope_tolerance is not None:
+        require_slopes(target, slope_tolerance)
     rows = tuple(range(model.config.places)) if places is None else places
     claim = Claim(target, tolerance, rows, seed, device, progress, slope_tolerance)
     claim.require_fit(model)

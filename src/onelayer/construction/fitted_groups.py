@@ -40,7 +40,7 @@ class FittedGroup:
 def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
     """The groups of coordinates that may be fitted one at a time; at least one."""
     whole = tuple(range(target.dimension))
-    return [whole] if target.domain.within or target.margin else groups_of(target) or [whole[:1]]
+    return [whole] if target.domain.within or target.leaves_points_out else groups_of(target) or [whole[:1]]
 
 
 def splittings(
@@ -49,7 +49,7 @@ def splittings(
     """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones."""
     apart = groups_to_fit(target)
     found = [[GroupSamples(target, group, seed, None, ratios, detail) for group in apart]]
-    if target.formula is None or target.domain.within or target.margin:
+    if target.formula is None or target.domain.within or target.leaves_points_out:
         return found
     small = maximal(links_of(target.formula)) or apart
     if small != apart:

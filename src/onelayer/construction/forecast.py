@@ -93,7 +93,7 @@ def _polished_units(source: GroupSamples, family: str, goal: float) -> int:
     d = len(source.group)
     if affine_group(source, goal) is not None:
         return 0
-    kind = family_of(family, d)
+    kind = family_of(family, d, graded=bool(source.faces()))
     budget = Budget(PILOT_SECONDS)
     search = UnitSearch(kind, source, goal, lambda spread, units: VALUES_CAP * spread, budget, most=10**6)
     units, seen = FIRST_UNITS[family][min(d, 4) - 1], []

@@ -19,6 +19,7 @@ from ..layer.symmetric import SymmetricLayer
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..proof.claim import Claim
 from ..proof.least_error import require_attainable
+from ..proof.slopes import require_slopes
 from ..target.as_formula import rounding_seen
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
@@ -84,7 +85,9 @@ class Request:
     @property
     def claim(self) -> Claim:
         """What is to be proved about the model."""
-        return Claim(self.target, self.tolerance, self.places, self.seed, self.device, self.progress, self.slope_tolerance)
+        return Claim(
+            self.target, self.tolerance, self.places, self.seed, self.device, self.progress, self.slope_tolerance
+        )
 
     def checked(self) -> "Request":
         """The request, if every option has an allowed value and none contradicts another."""
@@ -95,6 +98,8 @@ class Request:
             wanted = f"a module that answers its own formula within {exact(self.tolerance)}"
             found = f"answers that are {self.module_rounding:.3g} away"
             raise InputError(wanted, found, "use module.double(), or declare lipschitz=")
+        if self.slope_tolerance is not None:
+            self._require_slopes()
         for name, choices in CHOICES.items():
             require_choice(name, getattr(self, name), choices)
         if self.units is not None:
@@ -118,6 +123,15 @@ class Request:
             _refuse("construction='memory'", "use layout='token': there is one data token", layout=layout)
         require_attainable(self.target, self.tolerance, self.arithmetic)
         return self
+
+    def _require_slopes(self) -> None:
+        """Refuse a tolerance for slopes where f has none that are known, or the method does not fit them."""
+        assert self.slope_tolerance is not None
+        require_slopes(self.target, self.slope_tolerance)
+        _refuse("slope_tolerance", "use one without the other", hinges=self.hinges > 0, symmetric=self.target.symmetric)
+        if self.method != "polished":
+            asked, change = "method='polished', which fits slopes too", "leave `method` or `slope_tolerance` out"
+            raise InputError(asked, f"method={self.method!r} and slope_tolerance", change)
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,12 @@ def _outputs_at(
     hinges = Hinges(torch.from_numpy(passed.directions), torch.from_numpy(passed.offsets))
     summands = int((W_O[used] != 0).sum(axis=(0, 1)).max(initial=0)) + int(stream.terms.max(initial=0))
     slope_error = error * (2 / edge + 4 * heads.steepest) * UP
-    beside = (torch.from_numpy(error), torch.from_numpy(slope_error), torch.from_numpy(passed.passed), torch.from_numpy(passed.constants))
+    beside = (
+        torch.from_numpy(error),
+        torch.from_numpy(slope_error),
+        torch.from_numpy(passed.passed),
+        torch.from_numpy(passed.constants),
+    )
     hinge_values = torch.from_numpy(passed.hinge_values)
     return Reading(form, hinges, hinge_values, Frame((), ()), *beside, summands, passed.steps, edge)
 
@@ -250,8 +255,9 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     bias, linear = torch.cat([p.form.bias for p in parts]), torch.cat([p.form.linear for p in parts], dim=1)
     hinges = Hinges(torch.cat([p.hinges.directions for p in parts]), torch.cat([p.hinges.offsets for p in parts]))
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
-    names = ("error", "slope_error", "passed", "constants")
-    beside_form = (torch.cat([getattr(p, t) for p in parts]) for t in names)
+    error, slope_error, passed, constants = (
+        torch.cat([getattr(p, t) for p in parts]) for t in ("error", "slope_error", "passed", "constants")
+    )
     counts = (max(p.summands for p in parts), max(p.steps for p in parts))
     form = Form(bias, linear, tuple(blocks))
-    return Reading(form, hinges, values, frame, *beside_form, *counts, edge)
+    return Reading(form, hinges, values, frame, error, slope_error, passed, constants, *counts, edge)

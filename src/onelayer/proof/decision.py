@@ -87,7 +87,7 @@ def decide(
 
 def _methods(target: Target) -> list[Method]:
     """The engines worth trying, in order."""
-    if target.formula is None or target.margin:
+    if target.formula is None or target.leaves_points_out:
         return ["bisect"]
     apart = not _has_kinks(target.formula) or parted(target.formula) is not None
     return ["analytic", "bisect"] if apart else ["bisect", "analytic"]

@@ -14,13 +14,20 @@ import numpy as np
 import torch
 
 from ..common.budget import Budget
-from ..formula.gradient import gradient
+from ..common.errors import InputError
+from ..common.machine import one_thread
+from ..common.outward import UP_FEW
+from ..formula.gradients import gradient
+from ..formula.tree import Where, postorder
 from ..layer.form import Form
 from ..layer.reading import Reading, form_of_model
 from ..layer.slope_form import slope_form
 from ..model.transformer import SingleLayerTransformer
-from ..target.target import Target
+from ..target.singular import places_of
+from ..target.target import Target, require_tolerance
 from .analytic import prove as analytic
+from .bisection.prove import MOST_COORDINATES, BranchAndBound
+from .bisection.tangents import Slopes
 from .certificate import Box, SlopeBound
 from .claim import Claim
 from .observation import observe
@@ -46,26 +53,63 @@ def slopes_of(target: Target) -> Target | None:
     return slopes
 
 
-def prove_slopes(model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget) -> SlopeProof:
-    """A bound on the error of all slopes; infinite where the model is no sum of smooth heads, or f has no slope."""
+def require_slopes(target: Target, slope_tolerance: float) -> None:
+    """Refuse a tolerance for slopes that is no tolerance, or where f has no slopes that are known."""
+    require_tolerance(slope_tolerance)
+    if target.formula is None:
+        found = "data" if target.kind == "data" else "a callable"
+        raise InputError("a formula, whose slopes can be derived", found, "give f as a formula, or no slope_tolerance")
+    slopes = slopes_of(target)
+    if slopes is None or places_of(target.formula, target.domain.lower, target.domain.upper):
+        raise InputError("finite slopes on the whole domain", "a place where f may have none", "shrink the domain")
+    if has_jumps(slopes) and not target.margin:
+        raise InputError("a margin around the kinks of f, where it has no slope", "margin=0", "give margin=, say 0.01")
+
+
+def prove_slopes(
+    model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget, observed: bool = True
+) -> SlopeProof:
+    """A bound on the error of all slopes, infinite where nothing is proved; unless `observed`, at no points it is looked for."""
     assert claim.slope_tolerance is not None
     slopes = slopes_of(claim.target)
     if slopes is None:
         return SlopeProof(SlopeBound(claim.slope_tolerance, math.inf, math.nan))
-    seen = observe(_answer(model, claim.places), slopes, claim.seed, count=OBSERVED_POINTS)
-    found = SlopeBound(claim.slope_tolerance, math.inf, seen.largest)
+    answer = _answer(model, claim.places)
+    largest = observe(answer, slopes, claim.seed, count=OBSERVED_POINTS).largest if observed else 0.0
+    found = SlopeBound(claim.slope_tolerance, math.inf, largest)
+    about = replace(claim, target=slopes, tolerance=claim.slope_tolerance, slope_tolerance=None)
     reading = form_of_model(model, claim.places, edge)
-    if reading is None or len(reading.hinges):
-        return SlopeProof(found)
-    form, error = slope_error_of(reading)
-    about = replace(claim, target=slopes, tolerance=claim.slope_tolerance)
+    if reading is None or len(reading.hinges) or has_jumps(slopes):
+        return SlopeProof(replace(found, bound=_by_bisection(model, about, largest, budget)))
+    form, error = slopes_of_reading(reading)
     proof = analytic.prove(form, reading.frame, about, budget, deployed=error)
     if proof is None:
         return SlopeProof(found)
     return SlopeProof(replace(found, bound=proof.bound), proof.evidence.worst_boxes or ())
 
 
-def slope_error_of(reading: Reading) -> tuple[Form, np.ndarray]:
+def has_jumps(slopes: Target) -> bool:
+    """Whether a slope may jump: f has kinks."""
+    assert slopes.formula is not None
+    return any(isinstance(tree, Where) for tree in postorder(slopes.formula.outputs))
+
+
+def _by_bisection(model: SingleLayerTransformer, claim: Claim, observed: float, budget: Budget) -> float:
+    """A bound for any model, where f has kinks outside the margin around them; ∞ if nothing is proved."""
+    c, D = model.config, claim.target.dimension
+    finite = all(bool(t.isfinite().all()) for t in model.state_dict().values())
+    if D > MOST_COORDINATES or not finite:
+        return math.inf
+    columns = [(r * c.features_out + o) * D + i for r in claim.places for o in range(c.features_out) for i in range(D)]
+    widest = c.all_tokens * c.heads * (c.d_k + (2 * D + 1) * c.d_v) + c.all_tokens * (c.d_model + c.ffn_width)
+    search = BranchAndBound(Slopes(model), claim.target, columns, (D + 1) * widest)
+    with one_thread(True):
+        cover, _, _ = search.run(claim.tolerance, observed, budget, claim.progress)
+    bound = float(cover.bound.max(initial=-math.inf)) * UP_FEW
+    return bound if math.isfinite(bound) else math.inf
+
+
+def slopes_of_reading(reading: Reading) -> tuple[Form, np.ndarray]:
     """(the form of all slopes, how far it can be from the slopes of the model, [slope])."""
     form, error = slope_form(reading.form, reading.frame.scale, reading.edge)
     scale = torch.tensor(reading.frame.scale, dtype=torch.float64)

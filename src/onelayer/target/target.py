@@ -26,7 +26,7 @@ from ..common.errors import InputError
 from ..common.numbers import counted
 from ..formula import Formula, enclose, interval, parse, to_text
 from ..formula.float_bounds import evaluate_defined
-from ..formula.tree import Node
+from ..formula.tree import Node, Where, postorder
 from .callables import Batched, is_module
 from .declared import require_not_contradicted
 from .domain import Domain, Sides, domain_of, sides_of
@@ -130,6 +130,12 @@ class Target:
     @property
     def kind(self) -> Kind:
         return "formula" if self.formula else "callable" if self.data is None else "data"
+
+    @property
+    def leaves_points_out(self) -> bool:
+        """Whether the margin matters to values: there are jumps that it is kept from."""
+        jumps = self.formula is not None and any(isinstance(t, Where) for t in postorder(self.formula.outputs))
+        return jumps and self.margin > 0
 
     @property
     def outputs(self) -> int:

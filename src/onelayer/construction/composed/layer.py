@@ -120,7 +120,7 @@ def _constants(request: Request, lanes: list[PlannedLane]) -> Tensor:
 def lanes_of(request: Request) -> list[PlannedLane] | None:
     """The lanes of all outputs; None where there is no composition, or where one would not help."""
     target = request.target
-    if target.formula is None or target.domain.within or target.margin or request.layout != "token":
+    if target.formula is None or target.domain.within or target.leaves_points_out or request.layout != "token":
         return None
     if request.units is not None or request.construction != "auto":
         return None

@@ -56,7 +56,7 @@ def remainders_of(request: Request) -> dict[str, Remainder]:
 def remainder_of(request: Request, family: str) -> Remainder:
     """The target less the kinks that the family represents exactly; the target itself if there are none."""
     target, frame = request.target, request.frame
-    if target.formula is None or target.margin:
+    if target.formula is None or target.leaves_points_out:
         return Remainder(target, frame)
     found = split(target.formula, target.domain, frame, family, request.layout)
     if not found.heads and not found.hinges:

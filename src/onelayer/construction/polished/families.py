@@ -12,6 +12,7 @@ The weights of a softmax sum to 1, so one of them is left out of the features: i
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from jaxtyping import Float
@@ -161,10 +162,29 @@ class GateFamily:
         return Gates(theta[:, 0].clone(), offsets, kept)
 
 
-Family = MemoryFamily | GateFamily
+PlainFamily = MemoryFamily | GateFamily
 
 
-def family_of(name: str, dimension: int, graded: bool = False) -> Family:
+class Family(Protocol):
+    """What a fit needs to know of a family; x are its points, or rows of values and slopes (`sloped`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def graded(self) -> bool: ...
+    def count(self, units: int) -> int: ...
+    def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Tensor: ...
+    def weights(self, theta: Tensor, x: Tensor) -> Tensor: ...
+    def features(self, x: Tensor, weights: Tensor) -> Tensor: ...
+    def jacobian(self, x: Tensor, weights: Tensor, c: Tensor) -> Tensor: ...
+    def importance(self, x: Tensor, weights: Tensor, c: Tensor) -> Tensor: ...
+    def inserted(self, theta: Tensor, x: Tensor, errors: Tensor, count: int) -> Tensor: ...
+    def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory | Gates: ...
+
+
+def family_of(name: str, dimension: int, graded: bool = False) -> PlainFamily:
     """The family of that name."""
     return MemoryFamily(dimension, graded=graded) if name == "memory" else GateFamily(dimension, graded=graded)
 

@@ -121,12 +121,13 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        family: Family | SlopedFamily = family_of(self.family, d)
+        plain = family_of(self.family, d, graded=bool(source.faces()))
+        family: Family = plain
         budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)
         if self.request.slope_tolerance is not None:
             source = self._sloped(source, share)
-            family, search = SlopedFamily(family, source.weights), None
+            family, search = SlopedFamily(plain, source.weights), None
         if search is None:
             search = UnitSearch(family, source, share, self._cap(groups, d), budget, most, device=self.request.device)
         else:
@@ -202,7 +203,10 @@ class Candidate:
             else:  # it was fitted without units
                 share = self.goal / len(self.sources)
                 rows, values = source.rows(inside)
-                if _affine_error(source, self.fitted[group].solution.coefficients, rows, values) <= AFFINE_SHARE * share:
+                if (
+                    _affine_error(source, self.fitted[group].solution.coefficients, rows, values)
+                    <= AFFINE_SHARE * share
+                ):
                     continue
                 search = self.searches[group] = self._search(source, share, MOST_UNITS, position)
                 search.add_points(*search.source.rows(inside))

@@ -16,7 +16,6 @@ from ...common.machine import one_thread
 from ...common.numbers import at_least
 from ...target.group_samples import GroupSamples
 from .families import Family
-from .sloped import SlopedFamily
 from .first_guess import best_start, pruned
 from .fit import Fit, FitSamples, StepLimits, errors_at, polish, sharpen
 from .growth import LEAST_GROWTH, SHARPEN_WITHIN, expected_size, next_size, stalled
@@ -35,7 +34,7 @@ SHARPER = 10.0  # where growing stalls, raise the reach by this factor
 class UnitSearch:
     """One group of coordinates, one family; `goal` is the error to reach on the pool, `most` the largest size allowed."""
 
-    family: Family | SlopedFamily
+    family: Family
     source: GroupSamples
     goal: float
     cap: Callable[[float, int], float]  # Σ|c| for a range of f and a number of units
@@ -60,7 +59,6 @@ class UnitSearch:
         allowed = self.source.most_features(self._freedom(self.most, d + 1))  # fewer for data: as samples allow
         self.most = max(1, 1 + (allowed - one) // (two - one))
         self.faces = self.source.faces()
-        self.family = replace(self.family, graded=bool(self.faces))
         self.worst = torch.zeros(0, dtype=torch.int64, device=self.device)  # of the pool, at the last size
         self.extra: tuple[Tensor, Tensor] = (self.pool[:0], self.pool_values[:0])
 

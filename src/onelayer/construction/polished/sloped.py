@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...layer.heads import Gates, Memory
 from ...target.group_samples import GroupSamples
-from .families import Family
+from .families import PlainFamily
 
 STEP = 2.0**-17  # of a central difference, in normalised coordinates: rounding and truncation are both some 1e-10
 
@@ -69,7 +69,7 @@ def _kind(points: Tensor, kind: int) -> Tensor:
 class SlopedFamily:
     """A family of heads whose features are also taken along coordinates."""
 
-    plain: Family
+    plain: PlainFamily
     factors: tuple[float, ...]  # what a difference of features is multiplied with, for every coordinate
     graded: bool = False
 

@@ -1,0 +1,246 @@
+"""Gradients as formulas: all partial derivatives of a formula, tree to tree, so that slopes have every reading that values have.
+
+`gradient(f)` has the names of f and the outputs ∂f_o/∂x_i, one after another: index o·D + i. What holds for it:
+
+  boxes    A finite enclosure on a box, or at a point, contains the slope of f wherever f has one there, and every difference
+           quotient along x_i inside the box; f is f̃ of `real_balls`. Where f has no value there is no finite enclosure: a part
+           of f that its slope no longer shows is kept as + 0*log(x).
+  numbers  Plain floating point takes one side of a kink or jump.
+  kinks    The slope of abs, min, max is `where`, the hull of both sides around a kink. Comparisons are with b + (pi - pi): a zero
+           that no enclosure takes for 0, so a tie is undecided at a single point as well. (Else |x| − |−x| had the slope 2 at 0.)
+  jumps    A slope across an undecided `where`, or across the cut of atan2, is divided by where(…, 1, -1): no enclosure.
+  limits   Quotients 0/0 that f reads as limits (`removable`) are differentiated as the functions with these limits.
+
+Not guaranteed: a value wherever f has a slope. sinc′ = (cos(u) − sinc(u))/u and exprel′ = (e^u − exprel(u))/u are 0/0 at u = 0;
+we know of no expression in the language that is equal and regular there. `gaps` lists these u. Nor has 0·∞ in the chain rule
+a value, as in sqrt(x**4) at 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from ..common.errors import InputError
+from .compact import ONE, ZERO, negated, over, plus, power, times
+from .demands import GIVES, Key, key_of, needed
+from .expression import Formula
+from .parser import parse
+from .printing import to_text
+from .ties import BLUR, blurred, clear, tells
+from .tree import (
+    And,
+    Call,
+    IntegerPower,
+    Negation,
+    Node,
+    Not,
+    Number,
+    Or,
+    Power,
+    Predicate,
+    Product,
+    Quotient,
+    Relation,
+    Sum,
+    Tree,
+    Variable,
+    Where,
+    children,
+    postorder,
+    substituted,
+    variables,
+)
+from .vocabulary import MAX_CHARACTERS
+
+MINUS = Negation(ONE)
+SLOPES = {  # of a function at u, where it has the value y
+    "sin": "cos(u)",
+    "cos": "-sin(u)",
+    "tan": "1 + y**2",
+    "exp": "y",
+    "log": "1/u",
+    "sqrt": "0.5/y",
+    "tanh": "1 - y**2",
+    "sinh": "cosh(u)",
+    "cosh": "sinh(u)",
+    "atan": "1/(1 + u**2)",
+    "asin": "1/sqrt(1 - u**2)",
+    "acos": "-(1/sqrt(1 - u**2))",
+    "sigmoid": "0.25 - (y - 0.5)**2",
+    "erf": "2/sqrt(pi)*exp(-u**2)",
+    "expm1": "exp(u)",
+    "log1p": "1/(1 + u)",
+    "softplus": "sigmoid(u)",
+    "sinc": "(cos(u) - y)/u",
+    "exprel": "(exp(u) - y)/u",
+    "cbrt": "1/(3*y**2)",
+    "abs": "where(u > pi - pi, 1, -1)",
+    "sqr": "2*u",
+}
+
+
+def gradient(formula: Formula) -> Formula | None:
+    """The formula of all partial derivatives; None without variables, or if its text is beyond the limits of `vocabulary`.
+
+    Its text reads back as the same trees. Where there is none, `slopes` still has the trees.
+    """
+    for lean in (True, False):  # a divisor that cancels when the text is read no longer tells where f has a value
+        outputs = [slope for row in slopes(formula, lean) for slope in row]
+        if not outputs or _size(outputs) > MAX_CHARACTERS:
+            return None
+        try:
+            found = parse("; ".join(to_text(output, formula.names) for output in outputs), formula.names)
+        except InputError:
+            return None
+        if not found.limits:
+            break
+    limits = formula.limits + tuple(factor for factor in found.limits if factor not in formula.limits)
+    return replace(found, declared=formula.declared, limits=limits)
+
+
+def gaps(formula: Formula) -> tuple[Node, ...]:
+    """The u where the formula has sinc(u) or exprel(u): at their zeros the gradient has no value although f has a slope."""
+    calls = [tree for tree in postorder(formula.outputs) if isinstance(tree, Call) and variables(tree)]
+    return tuple(dict.fromkeys(call.arguments[0] for call in calls if call.name in ("sinc", "exprel")))
+
+
+def slopes(formula: Formula, lean: bool = True) -> list[list[Node]]:
+    """∂f_o/∂x_i as trees with shared parts, of any size, [output][variable].
+
+    If not lean, it does not rely on a division to tell where f has a value: quotients of f are kept beside it.
+    """
+    differentiation = _Differentiation(formula, lean)
+    columns = [differentiation.by(index) for index in range(1, formula.dimension + 1)]
+    return [[column[place] for column in columns] for place in range(len(formula.outputs))]
+
+
+class _Differentiation:
+    """Forward differentiation of one formula. `proves`: made nodes that have a value only where others of the formula do."""
+
+    def __init__(self, formula: Formula, lean: bool) -> None:
+        self.formula, self.lean = formula, lean
+        self.order = postorder(formula.outputs)
+        self.depends: dict[int, frozenset[int]] = {}
+        self.partial: set[int] = set()  # may have no value, though their variables have
+        self.slopes: dict[int, Node] = {}
+        self.proves: dict[int, tuple[Node, Key]] = {}
+        for tree in self.order:
+            own = frozenset([tree.index] if isinstance(tree, Variable) else [])
+            self.depends[id(tree)] = own.union(*(self.depends[id(child)] for child in children(tree)))
+            inner = any(id(child) in self.partial for child in children(tree))
+            if inner or (not isinstance(tree, Where) and key_of(tree) and not self.certain(tree)):
+                self.partial.add(id(tree))
+
+    def certain(self, tree: Tree) -> bool:
+        """Whether the tree, or the divisor in it, is a constant that has been seen to have a value."""
+        probe = Quotient(ONE, tree.divisor) if isinstance(tree, Quotient) else tree
+        if any(self.depends[id(child)] for child in children(probe) if child is not ONE):
+            return False
+        from .real_balls import enclose
+
+        return enclose(Formula("", (), (probe,)), [], strict=True)[0].is_finite()  # type: ignore[arg-type]
+
+    def by(self, index: int) -> list[Node]:
+        """The partial derivatives of all outputs by one variable."""
+        done: dict[int, Node] = {}
+        for tree in self.order:
+            varies = index in self.depends[id(tree)]
+            if not isinstance(tree, Relation | And | Or | Not):
+                done[id(tree)] = self.derivative(tree, index, done) if varies else ZERO
+        return [self.kept(output, done[id(output)]) for output in self.formula.outputs]
+
+    def derivative(self, tree: Node, index: int, done: dict[int, Node]) -> Node:
+        match tree:
+            case Sum(terms):
+                return plus(done[id(term)] for term in terms)
+            case Negation(operand):
+                return negated(done[id(operand)])
+            case Product(factors):
+                return plus(
+                    times(*factors[:i], done[id(factor)], *factors[i + 1 :]) for i, factor in enumerate(factors)
+                )
+            case Quotient(top, Where(condition, yes, no) as mark) if (yes, no) == (ONE, MINUS) and tells(condition):
+                if isinstance(top, Where) and top.condition == condition:
+                    return Quotient(self.pieces(top, condition, done, 1), mark)
+                return Quotient(done[id(top)], mark)
+            case Quotient(dividend, divisor):
+                return over(plus([done[id(dividend)], negated(times(tree, done[id(divisor)]))]), divisor)
+            case IntegerPower(base, n):
+                return times(Number(Fraction(n)), power(base, n - 1), done[id(base)])
+            case Power(base, Number(q)):
+                return times(Number(q), Power(base, Number(q - 1)), done[id(base)])
+            case Power(base, exponent):
+                by_base = times(exponent, Power(base, Sum((exponent, MINUS))), done[id(base)])
+                return plus([by_base, times(tree, Call("log", (base,)), done[id(exponent)])])
+            case Call("min" | "max" as name, (first, *others)):
+                slope = done[id(first)]
+                for other in others:
+                    test = Relation(">" if name == "max" else "<", first, blurred(other))
+                    first, slope = Call(name, (first, other)), _where(test, slope, done[id(other)])
+                return slope
+            case Call("atan2", (y, x)):
+                square = Sum((power(x, 2), power(y, 2)))
+                turn = over(plus([times(x, done[id(y)]), negated(times(y, done[id(x)]))]), square)
+                sides = [Relation(sign, side, BLUR) for sign, side in ((">", x), ("<", y), (">=", y))]
+                return Quotient(turn, self.marked(Where(Or(tuple(sides)), ONE, MINUS), tree))
+            case Call(_, (u,)):
+                return times(self.slope(tree), done[id(u)])
+            case Where(condition, _, _) if index not in self.depends[id(condition)]:
+                return self.pieces(tree, condition, done, 1)
+            case Where(condition, _, _):
+                cut = clear(condition)
+                return Quotient(self.pieces(tree, cut, done, -1), self.marked(Where(cut, ONE, MINUS), tree))
+            case _:
+                return ONE
+
+    def slope(self, call: Call) -> Node:
+        """The derivative of a function of one argument."""
+        if id(call) not in self.slopes:
+            template, parts = parse(SLOPES[call.name], ("u", "y")).outputs[0], (call.arguments[0], call)
+            found = substituted(template, lambda tree: parts[tree.index - 1] if isinstance(tree, Variable) else None)
+            for root in postorder([found]) if call.name in ("asin", "acos") else ():
+                if isinstance(root, Call) and root.name == "sqrt":
+                    self.marked(root, call)
+            self.slopes[id(call)] = found
+        return self.slopes[id(call)]
+
+    def pieces(self, tree: Where, condition: Predicate, done: dict[int, Node], sign: int) -> Node:
+        """where(condition, yes′, ±no′), each with a value only where its branch has one."""
+        yes, no = (self.kept(branch, done[id(branch)]) for branch in (tree.yes, tree.no))
+        return self.marked(_where(condition, yes, no if sign > 0 else negated(no)), tree)
+
+    def marked(self, made: Node, tree: Node) -> Node:
+        """A new node that has a value only where the tree has."""
+        key = key_of(tree)
+        if key and isinstance(made, Where | Call):
+            self.proves[id(made)] = made, key
+        return made
+
+    def kept(self, tree: Node, slope: Node) -> Node:
+        """The slope of a tree, with no value where the tree has none: plus 0 times what may have none and left no trace."""
+        known = self.told(slope)
+        for part in needed(tree) if id(tree) in self.partial else ():
+            key = key_of(part)
+            if id(part) in self.partial and key and key not in known:
+                slope = plus([slope, Product((ZERO, part))])  # type: ignore[arg-type]
+                known |= self.told(part) | {key}
+        return slope
+
+    def told(self, tree: Tree) -> set[Key]:
+        """What must hold for a tree to have a value."""
+        found = {key for part in needed(tree) if (key := key_of(part))}
+        found |= {self.proves[id(part)][1] for part in needed(tree) if id(part) in self.proves}
+        found |= {(other, *key[1:]) for key in found for other in GIVES.get(str(key[0]), ())}
+        return found if self.lean else {key for key in found if key[0] != "not zero"}
+
+
+def _where(test: Predicate, yes: Node, no: Node) -> Node:
+    return yes if yes is no else Where(test, yes, no)
+
+
+def _size(roots: Sequence[Node]) -> int:
+    """How many nodes the trees have, shared ones counted as often as they are written."""
+    sizes: dict[int, int] = {}
+    for tree in postorder(roots):
+        sizes[id(tree)] = 1 + sum(sizes[id(child)] for child in children(tree))
+    return sum(sizes[id(root)] for root in roots)
