@@ -19,7 +19,9 @@ from onelayer.layer.layer import gate_layer
 from onelayer.proof.certificate import Certificate
 
 SQUARE = [(0, 1)] * 2
-HILLS = "0.75*exp(-((9*x1-2)**2+(9*x2-2)**2)/4) + 0.5*exp(-((9*x1-7)**2+(9*x2-3)**2)/4) - 0.2*exp(-(9*x1-4)**2-(9*x2-7)**2)"
+HILLS = (
+    "0.75*exp(-((9*x1-2)**2+(9*x2-2)**2)/4) + 0.5*exp(-((9*x1-7)**2+(9*x2-3)**2)/4) - 0.2*exp(-(9*x1-4)**2-(9*x2-7)**2)"
+)
 TRUE = {
     "sines": ("sin(x1)+sin(x2)", [(0, "2*pi")] * 2, 1e-4, 1e-2, {}),
     "one variable": ("1/(1+25*x1**2)", [(-1, 1)], 1e-4, 1e-2, {}),
@@ -63,7 +65,7 @@ def test_a_true_claim_about_slopes_is_valid(folders, name):
 @pytest.mark.parametrize("name", half(TRUE))
 def test_a_bound_below_what_is_observed_is_refuted(folders, tmp_path, name):
     observed = json.loads((folders(name) / "certificate.json").read_text())["slope"]["observed"]
-    edit = with_slope(bound=0.99 * observed, observed=0.0)
+    edit = with_slope(bound=(0.8 if name == "condition" else 0.99) * observed, observed=0.0)
     found = check(forged(folders(name), tmp_path / "f", edit))
     assert found.verdict == "INVALID", str(found)
     assert "the slopes: |∂T − ∂f| ≥" in found.reason
@@ -81,7 +83,7 @@ def nudge(name, by):
 FALSE = {
     "formula": {"target": lambda t: t | {"formula": t["formula"] + " + 0.002*sin(7*x1)"}},
     "one value": {"weights": nudge("W_V", 0.02)},
-    "one key": {"weights": nudge("W_K", 0.02)},
+    "one key": {"weights": lambda t: t["W_K"][0, 0].mul_(1.02)},
     "normalisation": {"weights": nudge("scale", 0.02)},
     "read-out": {"weights": nudge("W_R", 0.02)},
     "wider domain": {
@@ -100,10 +102,9 @@ def test_slopes_of_another_layer_or_formula_are_refuted(folders, tmp_path, name,
     assert "the slopes: |∂T − ∂f| ≥" in found.reason or edit == "wider domain"
 
 
-@pytest.mark.parametrize("name", ["sines"])
-def test_an_added_constant_has_no_slope(folders, tmp_path, name):
+def test_an_added_constant_has_no_slope(folders, tmp_path):
     edit = {"certificate": with_slope(), "target": lambda t: t | {"formula": t["formula"] + " + 0.25"}}
-    assert check(forged(folders(name), tmp_path / "f", **edit)).verdict == "VALID"
+    assert check(forged(folders("sines"), tmp_path / "f", **edit)).verdict == "VALID"
 
 
 RECORDS = {
@@ -144,16 +145,17 @@ def claimed(folder, to, **edits):
     return forged(folder, to, lambda r: r | {"slope": SLOPE}, **edits)
 
 
-def test_values_proved_and_slopes_not(folders, tmp_path):
-    """Kinks, jumps, hinges, infinite slopes and trained layers: the values are said to be proved."""
+def test_values_proved_and_slopes_not(tmp_path):
+    """Kinks, jumps and hinges: the values are said to be proved."""
     plain = gate_layer(numbers(0.5), 2)
-    bent = gate_layer(numbers(0.5), 2, hinges=(Hinges(numbers([1.0, 0.0]), torch.tensor([-0.5]).double()), numbers([1.0])))
+    bent = gate_layer(
+        numbers(0.5), 2, hinges=(Hinges(numbers([1.0, 0.0]), torch.tensor([-0.5]).double()), numbers([1.0]))
+    )
     cases = {
         "abs": by_hand(tmp_path / "1", "abs(x1 - 0.5)*x2", SQUARE, plain, 1.0),
         "max": by_hand(tmp_path / "2", "sin(max(x1, x2))", SQUARE, plain, 1.0),
         "where": by_hand(tmp_path / "3", "where(x1 < 0.5, x2, 1)", SQUARE, plain, 1.0),
         "softmax averages": by_hand(tmp_path / "4", "max(x1 - 0.5, 0) + 0.5", SQUARE, bent, 1.0),
-        "cut": by_hand(tmp_path / "5", "sqrt(x1)", [(0, 1)], gate_layer(numbers(0.5), 1), 1.0),
     }  # fmt: skip
     for n, (why, folder) in enumerate(cases.items()):
         assert check(folder).verdict == "VALID"
@@ -161,6 +163,13 @@ def test_values_proved_and_slopes_not(folders, tmp_path):
         assert found.verdict == "NOT CHECKABLE", str(found)
         assert found.reason.startswith("the values were proved, the slopes not: ")
         assert why in found.reason
+
+
+def test_an_endless_slope_is_refuted(tmp_path):
+    """√x near 0: whatever is claimed, there is a box where the slope is steeper."""
+    folder = by_hand(tmp_path / "f", "sqrt(x1)", [(0, 1)], gate_layer(numbers(0.5), 1), 1.0)
+    assert check(folder).verdict == "VALID"
+    assert check(claimed(folder, tmp_path / "s")).verdict == "INVALID"
 
 
 def test_across_the_cut_of_atan2_there_is_no_slope(tmp_path):
@@ -221,7 +230,9 @@ def test_slopes_of_limits_are_regular(text):
     assert checker.value(node, [quarter], {}).contains(checker.value(node, [inside], {}))
 
 
-@pytest.mark.parametrize("text", ["sqrt(x1)", "cbrt(x1)", "log(x1)", "asin(x1+1)", "(x1**2)**0.5", "cbrt(x1)**3", "x1**pi", "1/x1"])
+@pytest.mark.parametrize(
+    "text", ["sqrt(x1)", "cbrt(x1)", "log(x1)", "asin(x1+1)", "(x1**2)**0.5", "cbrt(x1)**3", "x1**pi", "1/x1"]
+)
 def test_where_a_rule_does_not_hold_there_is_no_slope(text):
     node = checker.slope_of(checker.Reader(["x1"], text).node(), 0)
     for ball in (arb(0), arb(0, 0.25), checker.Sides([(-0.25, 0.25)])[0]):
@@ -257,7 +268,9 @@ def automatic(model, places, x):
 
 
 @pytest.mark.parametrize("sharp", [0.5, 10.0, 300.0])
-@pytest.mark.parametrize(("kind", "layout"), [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")])
+@pytest.mark.parametrize(
+    ("kind", "layout"), [("gates", "token"), ("gates", "wide"), ("gates", "heads"), ("memory", "token")]
+)
 def test_slopes_of_layers_are_those_of_automatic_differentiation(kind, layout, sharp):
     for seed, D in enumerate((1, 2, 3)):
         m = D if layout != "token" else 2
