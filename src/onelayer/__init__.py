@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .model.transformer import SingleLayerTransformer as SingleLayerTransformer
     from .pipeline import build as build
     from .pipeline import certify as certify
+    from .pipeline import supremum as supremum
     from .target.target import Target as Target
     from .training.descent import train as train
     from .training.distill import distill as distill
@@ -58,6 +59,7 @@ _HOME = {
     "plot": "views.plot",
     "report": "views.report",
     "study": "experiments.study",
+    "supremum": "pipeline",
     "train": "training.descent",
 }
 _MODULES = {"gallery": "construction.gallery", "reference": "model.reference"}  # public as modules

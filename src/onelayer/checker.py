@@ -12,8 +12,9 @@ box by box (`Part`), the rounding of the deployed model is bounded beside it (`L
 the worst first, until the claim is proved or refuted (`search`). Any other layer without LayerNorm is followed step by step in
 Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
 along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
-relative tolerance is a claim (`bounded_below`), and there must be a point that the claim is about (`claim_exists`). Stored
-samples are checked one by one (`stored`).
+relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
+that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
+are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`).
 """
 
 import ast
@@ -33,7 +34,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import accumulate, count, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +48,7 @@ Box = list[tuple[float, float]]
 Terms = list[tuple[Any, Node]]
 
 FILES = ("model.safetensors", "target.json", "certificate.json")
+SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
@@ -2792,13 +2794,15 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(held).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
-        known = type(about.get("schema")) is int and about["schema"] == 3
+        known = type(about.get("schema")) is int and about["schema"] in SCHEMAS
         need(known, f"schema {str(about.get('schema'))[:20]} is unknown")
     about, tensors, width, fingerprint = read_tensors(content[0])
     need(record.get("weights") == fingerprint, "the certificate speaks of other weights")
     tolerance, margin = read_number(record, "tolerance"), read_number(record, "margin", 0.0)
     need(read_number(target, "margin", 0.0) == margin, "target and certificate have different margins")
     bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")
+    lower = read_number(record, "lower", 0.0)
+    need(lower <= bound, f"a lower bound of {lower!r}, above the upper one of {bound!r}")
     slope = read_slope(record)
     holds = observed <= bound <= tolerance and (slope is None or slope[2] <= slope[1] <= slope[0])
     implied = "CERTIFIED" if holds else "UNDECIDED"
@@ -2815,6 +2819,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
     need(slope is None or target.get("formula") is not None, "slopes are claimed without a formula", UNCHECKED)
+    need(lower == 0 or target.get("formula") is not None, "samples that are stored have no lower bound")
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
     if target.get("formula") is None:
@@ -2829,7 +2834,11 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         if relative is not None:
             with ctx.workprec(WORKING):
                 bounded_below(f, domain, relative[1], tick)
-        layer = read_layer(about, tensors, domain.box, len(f), fmpq(1, 2 ** (53 if width == 8 else 24)))
+        u = fmpq(1, 2 ** (53 if width == 8 else 24))
+        layer = read_layer(about, tensors, domain.box, len(f), u)
+        if lower > 0:
+            step_by_step = partial(read_layer, about, tensors, domain.box, len(f), u, general=True)
+            attained(layer, step_by_step, f, domain, record.get("lower_point"), lower)
         if witness is not None:
             found = refuted(layer, f, domain, witness, (tolerance, bound))
             need(
@@ -2837,7 +2846,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 "the witness is no point in float32, which the claim is about",
             )
             return found
-        said = claim(bound, tolerance, relative, domain, target, arithmetic)
+        said = claim((lower, bound), tolerance, relative, domain, target, arithmetic)
         require_values(f, domain)
         hints = record["evidence"].get("lanes")
         if isinstance(layer, Dense) and hints is not None:
@@ -2932,35 +2941,64 @@ def memorised(
 
 
 def claim(
-    bound: float, tolerance: float, relative: Any, domain: Domain, target: dict[str, Any], arithmetic: str
+    ends: tuple[float, float], tolerance: float, relative: Any, domain: Domain, target: dict[str, Any], arithmetic: str
 ) -> str:
     """What was proved, in a line: where, how far from jumps, and for which inputs."""
     share = f" = {relative[0]!r}·m, |f| ≥ m = {relative[1]!r}" if relative else ""
     where = f", where {' '.join(target['within'].split())}" if domain.where is not None else ""
     apart = f", more than {domain.margin!r} away from every jump" if domain.margin else ""
     single = ", at float32 inputs" if arithmetic == "float32" else ""
-    return f"sup |T − f| ≤ {bound!r} ≤ {tolerance!r}{share}{where}{apart}{single}"
+    least = f"{ends[0]!r} ≤ " if ends[0] else ""
+    return f"{least}sup |T − f| ≤ {ends[1]!r} ≤ {tolerance!r}{share}{where}{apart}{single}"
 
 
 def refuted(layer: Layer | Dense, f: list[Node], domain: Domain, witness: Any, numbers: tuple[float, float]) -> Verdict:
     """VALID if |T(x) − f(x)| > tolerance at the witness, by more than rounding can explain. The bound is not proved again."""
     tolerance, bound = numbers
     need(bound > tolerance, "a witness, and a bound within the tolerance")
-    good = isinstance(witness, list) and all(type(v) in (int, float) for v in witness)
-    good = good and len(witness) == len(domain.box)
-    inside = good and all(a <= v <= b for v, (a, b) in zip(witness, domain.box, strict=True))
-    claimed = inside and (domain.where is None or truth(domain.where, balls(witness)) == {True})
-    need(claimed, "the witness is not in the domain")
-    need(domain.contains(witness, jumps_of(f)), "the witness may lie within the margin of a jump", UNCHECKED)
+    require_point(witness, f, domain, "the witness")
     if isinstance(layer, Dense):
         with ctx.workprec(WORKING):
-            T, rounding = layer.answers([[arb(v)] for v in witness], Jets(Sides([]), []))
-            found = [t[0] - value(node, balls(witness)) for t, node in zip(T, f, strict=True)]
+            found, rounding = errors_at(layer, f, witness)
         return witnessed(found, rounding, witness, numbers)
     g = Difference(layer, f, domain.box, tolerance, 0)
     found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
     rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
     return witnessed(found, [sum(column) for column in zip(g.high, g.rounding, *rows, strict=True)], witness, numbers)
+
+
+def require_point(x: Any, f: list[Node], domain: Domain, name: str) -> None:
+    """Refuse what is no point of the domain; where a jump may be near, nothing is known."""
+    good = isinstance(x, list) and all(type(v) in (int, float) for v in x) and len(x) == len(domain.box)
+    inside = good and all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True))
+    claimed = inside and (domain.where is None or truth(domain.where, balls(x)) == {True})
+    need(claimed, f"{name} is not in the domain")
+    need(domain.contains(x, jumps_of(f)), f"{name} may lie within the margin of a jump", UNCHECKED)
+
+
+def errors_at(layer: Dense, f: list[Node], x: list[float]) -> tuple[list[Any], list[Any]]:
+    """(T − f at a point, T being the real function of the weights; how far the computed T can be off), per output."""
+    T, rounding = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
+    return [t[0] - value(node, balls(x)) for t, node in zip(T, f, strict=True)], rounding
+
+
+def attained(
+    layer: Layer | Dense, step_by_step: Callable[[], Any], f: list[Node], domain: Domain, x: Any, lower: float
+) -> None:
+    """Prove |T − f| ≥ lower at the point that the certificate names; another verdict is raised.
+
+    Where kinks of T and f are merged, up to a trifle that matters here, T is evaluated step by step.
+    """
+    require_point(x, f, domain, "the point of the lower bound")
+    here = [(float(v), float(v)) for v in x]
+    if isinstance(layer, Layer):
+        g = Difference(layer, f, domain.box, 0.0, 0)
+        merged = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(x))
+        if any(abs(v) - off >= lower for v, off in zip(merged, g.high, strict=True)):
+            return
+    found = [abs(v) for v in errors_at(step_by_step(), f, x)[0]]
+    need(not all(v < lower for v in found), f"at its point the error is below the lower bound {lower!r}", box=here)
+    need(any(v >= lower for v in found), "the lower bound is not decided", UNCHECKED, here)
 
 
 def witnessed(found: list[Any], rounding: list[Any], witness: Any, numbers: tuple[float, float]) -> Verdict:

@@ -10,7 +10,7 @@ import torch
 
 from .approximation import Approximation
 from .common.budget import Budget
-from .common.checks import known_options, require_flag, require_seconds, require_seed
+from .common.checks import is_number, known_options, require_flag, require_seconds, require_seed
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
@@ -27,6 +27,8 @@ from .proof.certificate import Certificate, Evidence
 from .proof.claim import Claim
 from .proof.decision import PROOF_SECONDS, decide
 from .proof.slopes import require_slopes
+from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
+from .target.difference import difference
 from .target.domain import Sides
 from .target.target import Function, Target, require_tolerance, target_of
 
@@ -135,6 +137,22 @@ def certify(
         tolerance = model.certificate.tolerance if tolerance is None else tolerance
         places = model.facts.places if places is None else places
         model = model.model
+    claim = claim_about(model, target, tolerance, places, seed)
+    require_boxes(boxes)
+    device_of(device)
+    if slope_tolerance is not None:
+        require_slopes(claim.target, slope_tolerance)
+    return decide(model, replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance), budget)
+
+
+def claim_about(
+    model: SingleLayerTransformer,
+    target: Target | None,
+    tolerance: float | None,
+    places: tuple[int, ...] | None,
+    seed: int,
+) -> Claim:
+    """The claim that a model is within the tolerance of a target, once the three are known to fit together."""
     if not isinstance(model, SingleLayerTransformer):
         raise InputError("a SingleLayerTransformer", type(model).__name__, "pass a model, or an Approximation")
     if not isinstance(target, Target):
@@ -144,12 +162,59 @@ def certify(
         raise InputError("a tolerance", "none", "give for instance 1e-3")
     require_tolerance(tolerance)
     require_seed(seed)
+    rows = tuple(range(model.config.places)) if places is None else places
+    claim = Claim(target, tolerance, rows, seed)
+    claim.require_fit(model)
+    return claim
+
+
+def require_boxes(boxes: int) -> None:
     if not (isinstance(boxes, int) and boxes > 0):
         raise InputError("a whole number of boxes above 0", f"{boxes!r}", "give how many boxes may be examined")
-    device_of(device)
-    if slope_tolerance is not None:
-        require_slopes(target, slope_tolerance)
-    rows = tuple(range(model.config.places)) if places is None else places
-    claim = Claim(target, tolerance, rows, seed, device, progress, slope_tolerance)
-    claim.require_fit(model)
-    return decide(model, claim, budget)
+
+
+@known_options
+def supremum(
+    T: SingleLayerTransformer | Approximation | Target | str,
+    f: Target | str | None = None,
+    domain: Sides | None = None,
+    *,
+    accuracy: float = 0.01,
+    within: str | None = None,
+    places: tuple[int, ...] | None = None,
+    seconds: float = PROOF_SECONDS,
+    boxes: int = 200_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Supremum:
+    """[lower, upper] around sup |T − f| over a domain, both ends proved, lower at a point that is named.
+
+    T is an `Approximation` (its own target is f, unless another one is given), a `SingleLayerTransformer`, or a formula: two
+    formulas in up to ten variables have a supremum norm too. Formulas are text with a domain, `within` a condition that cuts a
+    part out of it, or `Target`s, which have theirs with them. Stops when upper ≤ (1 + accuracy)·lower, or when the seconds or
+    boxes are used up, with what was proved so far; `reached` says which. For a layer the lower end is about the real function
+    of the stored weights, and the upper end holds for the computed answers as well.
+    """
+    require_seconds(seconds, "the proof", finite=False)
+    if not (is_number(accuracy) and 0 < accuracy < 1e6):
+        raise InputError("an accuracy above 0", f"{accuracy!r}", "give for instance 0.01 for 1%")
+    require_seed(seed)
+    require_boxes(boxes)
+    budget = Budget(seconds, boxes)
+    if isinstance(T, str | Target):
+        if not isinstance(f, str | Target):
+            found = "nothing" if f is None else type(f).__name__
+            raise InputError("a formula, or a Target, to compare with", found, 'pass two, such as "sin(x)" and "x"')
+        return supremum_of(two_formulas(*difference(T, f, domain, within)), float(accuracy), budget, seed, progress)
+    if isinstance(T, Approximation):
+        places = T.facts.places if places is None else places
+        f = T.target if f is None else f
+        domain = T.target.domain if isinstance(f, str) and domain is None and T.target is not None else domain
+        T = T.model
+    if isinstance(f, str):
+        f = Target(f, domain, within=within)
+    elif domain is not None or within is not None:
+        raise InputError("a Target alone", "a Target and a domain beside it", "give the domain to Target(…)")
+    claim = claim_about(T, f, 1.0, places, seed)
+    pair = layer_and_target(T, claim.target, claim.places, budget)
+    return supremum_of(pair, float(accuracy), budget, seed, progress)

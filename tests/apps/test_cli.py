@@ -544,3 +544,35 @@ def test_checking_no_folder_is_a_mistake_in_one_line(run, tmp_path):
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     assert "model.safetensors" in err
+
+
+def test_the_supremum_of_two_formulas_and_of_a_folder(run):
+    status, out, err = run("supremum", "sin(x1)", "x1 - x1**3/6", "--domain", "0:1", "--accuracy", "0.01")
+    assert (status, err) == (0, "")
+    assert "≤ sup |T − f| ≤ 0.0081" in out
+    status, out, _ = run("supremum", "x*y", "x^2", "--domain", "-1:1", "--within", "x^2 + y^2 <= 1", "--json")
+    record = json.loads(out, parse_constant=pytest.fail)
+    assert status == 0
+    assert record["reached"]
+    assert record["lower"] <= record["upper"] <= 1.01 * record["lower"]
+    assert run("supremum", "x", "x", "--domain", "0:1")[0] == 1  # no share of 0 can be reached
+    assert run("build", "sin(x1)", "--domain", "0:1", "--eps", "1e-3", "--out", "f", "--quiet")[0] == 0
+    status, out, _ = run("supremum", "f")
+    assert (status, "sup |T − f|" in out) == (0, True)
+    assert run("supremum", "f", "sin(x1) + 1")[1].startswith("1.00")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("x",),
+        ("x", "y"),
+        ("x", "y", "--domain", "0"),
+        ("x", "sin(x", "--domain", "0:1"),
+        ("x", "x^2", "--domain", "0:1", "--accuracy", "0"),
+        ("x", "x^2", "--domain", "0:1", "--seconds", "0"),
+    ],
+)
+def test_what_has_no_supremum_is_refused_in_one_line(run, words):
+    status, out, err = run("supremum", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)

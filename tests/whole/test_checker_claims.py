@@ -125,3 +125,98 @@ def test_not_checkable_has_a_status_of_its_own(relative, tmp_path, capsys):
     false = forged(relative("at a corner"), tmp_path / "f", with_relative(share=1e-9))
     assert [main(["check", str(f)]) for f in (relative("at a corner"), false, undecided, tmp_path)] == [0, 1, 3, 2]
     capsys.readouterr()
+
+
+# ---- the lower bound of sup |T − f|
+
+LOWER = {
+    "gates": ("sin(x1)*x2", [(0, 1)] * 2, {}),
+    "a kink": ("abs(x1 - x2)", [(0, 1)] * 2, {}),
+    "a condition": ("x1*x2", [(-1, 1)] * 2, {"within": "x1**2 + x2**2 <= 1"}),
+    "a margin": ("where(x1 > 0, 1, 0)", [(-1, 1)], {"margin": 0.1}),
+    "float32": ("exp(x1)", [(0, 1)], {"dtype": "float32"}),
+    "composed": ("exp(-4*(x1**2 + x2**2))", [(0, 1)] * 2, {}),
+    "two outputs": ("x1*x2; x1 - x2**2", [(0, 1)] * 2, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def two_sided(tmp_path_factory):
+    """Folders whose certificates have a lower bound, built when first asked for."""
+    root, made = tmp_path_factory.mktemp("lower"), {}
+
+    def folder(name):
+        if name not in made:
+            formula, domain, options = LOWER[name]
+            made[name] = ol.build(formula, domain, 0.1 if "margin" in name else 1e-2, **options).save(root / name)
+        return made[name]
+
+    return folder
+
+
+@pytest.mark.parametrize("name", LOWER)
+def test_a_lower_bound_is_proved_and_a_larger_one_is_refuted(two_sided, tmp_path, name):
+    record = json.loads((two_sided(name) / "certificate.json").read_text())
+    assert 0 < record["lower"] <= record["bound"]
+    found = check(two_sided(name))
+    assert found.verdict == "VALID", str(found)
+    assert found.reason.startswith(f"{record['lower']!r} ≤ sup |T − f| ≤ {record['bound']!r}")
+    for n, factor in enumerate((1 + 1e-9, 1.001, 3.0)):
+        raised = forged(two_sided(name), tmp_path / str(n), lambda r, k=factor: r | {"lower": r["lower"] * k})
+        assert check(raised).verdict == "INVALID", factor
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lower": -1.0},
+        {"lower": "0.1"},
+        {"lower": True},
+        {"lower_point": None},
+        {"lower_point": [0.5]},
+        {"lower_point": [0.5, 2.0]},
+        {"lower_point": ["0.5", 0.5]},
+        {"lower_point": {"x1": 0.5}},
+    ],
+)
+def test_a_malformed_lower_bound_is_refused(two_sided, tmp_path, change):
+    assert check(forged(two_sided("gates"), tmp_path / "f", lambda r: r | change)).verdict == "INVALID"
+
+
+def test_another_point_may_have_the_lower_bound_too(two_sided, tmp_path):
+    lower = forged(two_sided("gates"), tmp_path / "f", lambda r: r | {"lower": r["lower"] / 2})
+    assert check(lower).verdict == "VALID"
+    elsewhere = forged(two_sided("gates"), tmp_path / "g", lambda r: r | {"lower_point": [0.5, 0.5]})
+    record = json.loads((elsewhere / "certificate.json").read_text())
+    assert check(elsewhere).verdict == "INVALID", record["lower"]
+    outside = forged(two_sided("a condition"), tmp_path / "h", lambda r: r | {"lower_point": [0.9, 0.9]})
+    assert check(outside).reason == "the point of the lower bound is not in the domain"
+
+
+def test_a_refuted_claim_has_a_lower_bound_too(tmp_path):
+    folder = ol.build("sin(3*x1)", [(0, 1)], 1e-6, units=1, seconds=5.0).save(tmp_path / "f")
+    record = json.loads((folder / "certificate.json").read_text())
+    assert record["verdict"] == "REFUTED"
+    assert record["lower"] > record["tolerance"]
+    assert check(folder).verdict == "VALID"
+    raised = forged(folder, tmp_path / "g", lambda r: r | {"lower": r["lower"] * 1.001})
+    assert check(raised).verdict == "INVALID"
+
+
+def test_folders_of_version_3_are_read_and_checked(two_sided, tmp_path):
+    """They have no lower bound."""
+
+    def older(record):
+        kept = {k: v for k, v in record.items() if k not in ("lower", "lower_point")}
+        return kept | {"schema": 3}
+
+    folder = forged(two_sided("gates"), tmp_path / "f", older, lambda t: t | {"schema": 3})
+    found = check(folder)
+    assert (found.verdict, found.reason.startswith("sup |T − f| ≤")) == ("VALID", True)
+    certificate = ol.load(folder).certificate
+    assert (certificate.lower, certificate.lower_point) == (0.0, None)
+    assert "at least" not in str(certificate)
+    newer = forged(two_sided("gates"), tmp_path / "g", lambda r: r | {"schema": 5})
+    assert check(newer).verdict == "INVALID"
+    with pytest.raises(ol.InputError, match="schema 3 or 4"):
+        ol.load(newer)

@@ -204,10 +204,10 @@ FUNCTIONS = """sin(x1*x2); cos(x1+x2**2); tan(x1)*x2; exp(x1-x2); log(x1+x2); sq
 atan(x1-3*x2); asin(x1*x2/2); acos(x1-x2); sigmoid(x1*x2); erf(x1-x2); sqr(x1-x2); sinc(x1*x2); exprel(x1-x2); cbrt(x1-x2);
 cbrt(x2-x1-1); expm1(x1*x2); log1p(x1*x2); softplus(x1-x2); hypot(x1, x2); atan2(x1-0.6, x2); atan2(x1, -x2); x1**x2; 2**x1;
 x1**pi; x1**3/x2**2; x1**-2; x1**1.5; x1**0*x2; 1/(1+x1+x2)/x1; x1*x1*x2*x2; sin(x1)/x1 + (exp(x1*x2)-1)/(x1*x2);
-(1-cos(x1))/x1**2; 3; pi*x1-e; x1*abs(-3)+max(1, 2); -(x1-x2)*-x2""".split(";")
+(1-cos(x1))/x1**2; 3; pi*x1-e; x1*abs(-3)+max(1, 2); -(x1-x2)*-x2"""
 
 
-@pytest.mark.parametrize("text", FUNCTIONS)
+@pytest.mark.parametrize("text", FUNCTIONS.split(";"))
 def test_slopes_of_formulas_are_limits_of_quotients(text):
     """Against (f(x + h) − f(x − h))/2h in 400 bits, h = 2^−100."""
     with ctx.workprec(400):

@@ -34,6 +34,7 @@ def test_public_names():
         "reference",
         "report",
         "study",
+        "supremum",
         "train",
     ]
     for name in ol.__all__:

@@ -29,7 +29,7 @@ from ..layer.facts import Facts
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer
-from ..proof.certificate import SCHEMA, Certificate
+from ..proof.certificate import READABLE, SCHEMA, Certificate
 from ..target.description import Description
 from .earlier_model import MODEL_FILES as FILES
 from .earlier_model import STUDENT_FILES, require_place, stale_files
@@ -128,8 +128,9 @@ def _verify(contents: dict[str, bytes], record: dict[str, Any]) -> None:
     """The digests in the record match the files and the record itself."""
     claimed = dict(record)
     digest = claimed.pop("digest", None)
-    if record.get("schema") != SCHEMA:
-        raise InputError(f"certificate schema {SCHEMA}", f"{record.get('schema')}", "use the version that wrote it")
+    if record.get("schema") not in READABLE:
+        known = " or ".join(map(str, READABLE))
+        raise InputError(f"certificate schema {known}", f"{record.get('schema')}", "use the version that wrote it")
     if digest != _digest(_json(claimed).encode()):
         raise InputError("an untouched certificate.json", "its digest does not fit", "build the folder again")
     for name in FILES[:2]:

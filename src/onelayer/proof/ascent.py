@@ -4,6 +4,9 @@ In many variables random points miss the largest error, which mostly lies on a f
 has two batches. The first moves each coordinate of each point alone: two steps either way, and to both ends of its side. The
 second makes the best of these moves together: the best one, the best two, …, all of them, and all of them with other
 lengths; and random moves of all sizes, which find narrow ridges. From round to round steps become shorter and points fewer.
+
+The very worst points can be `polished`: in the first rounds a coordinate is tried along its whole side, which finds the
+largest value of a sum of functions of one variable each; in the last ones the steps are short.
 """
 
 from collections.abc import Callable
@@ -21,6 +24,8 @@ LENGTHS = (0.25, 0.5, 2.0, 4.0)  # of the move along all coordinates
 RANDOM_MOVES = 12  # of each point
 RANDOM_SIZES = (-7.0, -1.0)  # powers of ten of the sides, evenly
 MOST_COORDINATES = 16  # moved alone in one round: random ones where there are more
+POLISHED, ALONG_SIDE, WHOLE_ROUNDS = 2, 64, 3  # points that are polished; values along a side, in the first rounds
+POLISHING_STEPS = (1e-2, 2e-3, 4e-4, 8e-5)  # share of the sides, in the others
 
 Points = Float[np.ndarray, "point coordinate"]
 Errors = Float[np.ndarray, " point"]
@@ -55,11 +60,31 @@ def ascend(
             if np.isnan(found).any():
                 return placed[np.isnan(found)][:1], found[np.isnan(found)][:1]
             alone, seen = placed.reshape(tried.shape), found.reshape(tried.shape[:-1])
-        best = np.arange(len(points)), seen.argmax(axis=1)
-        better = seen[best] > errors
-        points = np.where(better[:, None], alone[best], points)
-        errors = np.maximum(seen[best], errors)
+        points, errors = _moved_up(points, errors, alone, seen)
         step *= SHORTER
+    return worst_first(points, errors, len(points))
+
+
+def polished(
+    errors_at: Callable[[np.ndarray], np.ndarray], points: Points, domain: Domain, single: bool = False
+) -> Worst:
+    """The first of these points moved uphill, and their errors: scans along whole sides, then shorter and shorter steps."""
+    rng, points = np.random.default_rng(0), points[:POLISHED]
+    errors = errors_at(points)
+
+    def placed(tried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        at = domain.nearest(tried.reshape(-1, domain.dimension), single)
+        return at.reshape(tried.shape), np.nan_to_num(errors_at(at), nan=-np.inf).reshape(tried.shape[:-1])
+
+    for step in (*(None,) * WHOLE_ROUNDS, *POLISHING_STEPS):
+        if step is None:
+            some = (np.arange(ALONG_SIDE)[:, None] + rng.random((len(points), 1, domain.dimension))) / ALONG_SIDE
+            along = domain.points(some.reshape(-1, domain.dimension)).reshape(some.shape)
+            tried = _each_moved(points, along, rng)
+        else:
+            tried = _single_moves(points, domain, step, rng)
+        tried, seen = placed(tried)
+        points, errors = _moved_up(points, errors, *placed(_joint_moves(points, errors, tried, seen)))
     return worst_first(points, errors, len(points))
 
 
@@ -71,13 +96,25 @@ def worst_first(points: Points, errors: Errors, count: int) -> Worst:
     return points[order], errors[order]
 
 
+def _moved_up(points: Points, errors: Errors, tried: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each point at the best place that was tried for it, [point, trial, coordinate], if that is worse than where it is."""
+    best = np.arange(len(points)), seen.argmax(axis=1)
+    better = seen[best] > errors
+    return np.where(better[:, None], tried[best], points), np.maximum(seen[best], errors)
+
+
 def _single_moves(points: Points, domain: Domain, step: float, rng: np.random.Generator) -> np.ndarray:
     """Each point with one coordinate moved, [point, chosen coordinate, move, coordinate]."""
     n, D = points.shape
     steps = points[:, None] + step * np.outer(STEPS, domain.sides)
     ends = np.broadcast_to(np.array([domain.lower, domain.upper]), (n, 2, D))
-    values = np.concatenate([steps, ends], axis=1)  # [point, move, coordinate]
-    chosen = rng.permuted(np.tile(np.arange(D), (n, 1)), axis=1)[:, :MOST_COORDINATES]
+    return _each_moved(points, np.concatenate([steps, ends], axis=1), rng)
+
+
+def _each_moved(points: Points, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each point with one coordinate set to one of its values, [point, move, coordinate]; as `_single_moves` returns them."""
+    D = points.shape[1]
+    chosen = rng.permuted(np.tile(np.arange(D), (len(points), 1)), axis=1)[:, :MOST_COORDINATES]
     moved = np.eye(D, dtype=bool)[chosen]
     return np.where(moved[:, :, None], values[:, None], points[:, None, None])
 

@@ -6,7 +6,8 @@ Three verdicts, never mixed up:
     REFUTED     a point of the domain where the error is proved to exceed the tolerance
     UNDECIDED   neither; the best bound, if any, is given
 
-`bound` is proved, rounding included; `observed` is a maximum over sampled points and proves nothing.
+`bound` is proved, rounding included; `observed` is a maximum over sampled points and proves nothing. `lower` is proved too:
+at `lower_point` |T − f| is at least that, T the real function of the stored weights. So lower ≤ sup |T − f| ≤ bound.
 """
 
 import math
@@ -19,7 +20,8 @@ from ..common.table import Table
 from ..layer.arithmetic import arithmetic_of
 from ..model.transformer import SingleLayerTransformer
 
-SCHEMA = 3
+SCHEMA = 4
+READABLE = (3, SCHEMA)  # version 3 has no `lower`
 Verdict = Literal["CERTIFIED", "REFUTED", "UNDECIDED"]
 Method = Literal["theorem", "analytic", "bisect", "lemma", "none"]
 
@@ -151,12 +153,15 @@ class Certificate:
     weights: str = ""  # digest of the weights that this certificate is about
     condition: str = ""  # what was declared about f and the bound rests on; empty for nothing
     slope: SlopeBound | None = None  # where a tolerance for slopes was given
+    lower: float = 0.0  # proved: sup |T − f| ≥ lower, T the real function of the weights; 0 when nothing is proved
+    lower_point: tuple[float, ...] | None = None  # the point of the domain where that is proved
 
     @property
     def verdict(self) -> Verdict:
         if self.witness is not None:
             return "REFUTED"
-        consistent = self.observed <= self.bound  # also false for NaN: a model that answers NaN is never certified
+        # also false for NaN: a model that answers NaN is never certified
+        consistent = self.observed <= self.bound and self.lower <= self.bound
         proved = math.isfinite(self.bound) and self.bound <= self.tolerance
         slopes = self.slope is None or self.slope.holds
         return "CERTIFIED" if proved and consistent and slopes else "UNDECIDED"
@@ -195,6 +200,13 @@ class Certificate:
     def observed_text(self) -> str:
         """The observed error as text, rounded down: the supremum is at least this large."""
         return at_least(self.observed)
+
+    @property
+    def lower_text(self) -> str:
+        """The proved lower bound as text, rounded down, and how closely the supremum is known."""
+        known = 0 < self.lower <= self.bound <= 2 * self.lower
+        within = f": the supremum is known within {at_most(100 * (self.bound / self.lower - 1), 2)}%" if known else ""
+        return f"{at_least(self.lower)}{within}" if self.lower else "nothing proved"
 
     @property
     def stated_bound(self) -> str:
@@ -236,6 +248,7 @@ class Certificate:
             ("verdict", self.headline),
             ("tolerance", f"{self.tolerance_text}{self._relative}"),
             ("bound (proved)", self.stated_bound),
+            *([("at least (proved)", self.lower_text)] if self.lower else []),
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
             *([("slopes: bound (proved)", str(self.slope))] if self.slope else []),
             ("method", self.method),

@@ -21,6 +21,11 @@ class Claim:
     device: str = "cpu"  # where T is evaluated on grids
     progress: Progress | None = None
     slope_tolerance: float | None = None  # |∂_i T − ∂_i f| ≤ ε' is part of the claim
+    close: float | None = None  # go on until the bound is within this share of what is seen; by default engines decide
+
+    def share(self, usual: float) -> float:
+        """A share of the tolerance that a part of the proof may cost: the usual one, or less if the bound is to be close."""
+        return usual if self.close is None else min(usual, self.close)
 
     def about(self, target: Target) -> "Claim":
         """The same claim about another target."""

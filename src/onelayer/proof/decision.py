@@ -26,13 +26,14 @@ from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
 from ..target.target import Target
 from .analytic import prove as analytic
+from .attained import attained, real_function
 from .bisection import prove as bisect
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
-from .observation import observe
+from .observation import observe, polished_from
 from .slopes import prove_slopes
 from .witness import witness
 
@@ -47,15 +48,21 @@ def decide(
     """The certificate. `proved` is one that exists already (the theorem's); it is kept if it is within the tolerance."""
     budget, target, tolerance = budget or Budget(PROOF_SECONDS), claim.target, claim.tolerance
     single = arithmetic_of(model.W_E.dtype) is FLOAT32
-    answer = _answer(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
-    seen = observe(answer, target, claim.seed, np.float32 if single else np.float64)
+    answer = answer_of(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
+    kind = np.float32 if single else np.float64
+    seen = observe(answer, target, claim.seed, kind)
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     record = replace(record, condition="" if target.formula is not None else condition_of(target))
+    if not math.isnan(seen.largest):
+        worst = polished_from(answer, target, seen.worst, kind)
+        least = attained(real_function(model, claim.places), target, worst, budget)
+        record = replace(record, lower=least.lower, lower_point=least.point)
     if proved is not None:
-        proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
+        seen_too = ("observed", "observed_points", "weights", "lower", "lower_point")
+        proved = replace(proved, **{name: getattr(record, name) for name in seen_too})
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
-        methods = _methods(target)
+        methods = methods_for(target)
         for method in methods:
             own = budget.share(FIRST_METHOD_TIME if method != methods[-1] else 1.0)
             proof = prove_by(method, model, claim, seen.limit, own)
@@ -85,15 +92,15 @@ def decide(
     return best
 
 
-def _methods(target: Target) -> list[Method]:
+def methods_for(target: Target) -> list[Method]:
     """The engines worth trying, in order."""
     if target.formula is None or target.leaves_points_out:
         return ["bisect"]
-    apart = not _has_kinks(target.formula) or parted(target.formula) is not None
+    apart = not has_kinks(target.formula) or parted(target.formula) is not None
     return ["analytic", "bisect"] if apart else ["bisect", "analytic"]
 
 
-def _has_kinks(formula: Formula) -> bool:
+def has_kinks(formula: Formula) -> bool:
     """Whether it has kinks or jumps other than inside nodes that are singular there anyway, as abs in abs(x)**(2/3)."""
     steep = {id(node) for node in singular_nodes(formula, steep=True)}
     pending: list[Tree] = list(formula.outputs)
@@ -121,7 +128,7 @@ def prove_by(
     if reading is None:
         return _prove_composed(model, claim, wide, budget)
     how = deployment_of(reading, arithmetic)
-    if target.formula is not None and _has_kinks(target.formula):
+    if target.formula is not None and has_kinks(target.formula):
         return prove_apart(reading, claim, budget, how)
     if len(reading.hinges):
         return None
@@ -184,14 +191,15 @@ def deployment_of(reading: Reading, arithmetic: Arithmetic) -> Deployment:
 
 def unless_contradicted(certificate: Certificate) -> Certificate:
     """The certificate, or one without a bound if an observation contradicts it: a declared modulus was wrong."""
-    if certificate.observed <= certificate.bound:
+    if certificate.observed <= certificate.bound and certificate.lower <= certificate.bound:
         return certificate
-    observed, bound = exact(certificate.observed), exact(certificate.bound)
-    contradiction = f"contradicted: an error of {observed} was observed, above the bound {bound}"
+    proved = certificate.lower > certificate.bound
+    error, how = (certificate.lower, "is proved") if proved else (certificate.observed, "was observed")
+    contradiction = f"contradicted: an error of {exact(error)} {how}, above the bound {exact(certificate.bound)}"
     return replace(certificate, bound=math.inf, assumptions=(*certificate.assumptions, contradiction))
 
 
-def _answer(
+def answer_of(
     model: SingleLayerTransformer, places: tuple[int, ...], budget: Budget
 ) -> Callable[[np.ndarray], np.ndarray]:
     """T at points [point, D], in chunks that bound the memory of the attention weights; the first ones only if time is up."""

@@ -54,7 +54,9 @@ def prove(reading: Reading, claim: Claim, budget: Budget, how: Deployment) -> Pr
     linear, bias = reading.form.linear - maxima_form.linear, reading.form.bias - maxima_form.bias
     split_rounding = 2 * U * float((linear.abs().sum(dim=0) * reading.edge + bias.abs()).max()) * UP
     box = box_of(target, reading.frame)
-    deployed = deployed_rounding(reading.form, *box, how, ROUNDING_SHARE * tolerance) + _hinge_rounding(reading, how)
+    deployed = deployed_rounding(reading.form, *box, how, claim.share(ROUNDING_SHARE) * tolerance) + _hinge_rounding(
+        reading, how
+    )
     smooth_form = Form(bias, linear, others)
     proof = analytic.prove(smooth_form, reading.frame, claim.about(smooth), budget, how=how, deployed=deployed.numpy())
     if proof is None:
@@ -107,7 +109,7 @@ def _kink_bound(maxima_form: Form, reading: Reading, claim: Claim, budget: Budge
     search = BranchAndBound(T, kinked, range(len(maxima_form.bias)), T.numbers)
     own = Budget(KINK_TIME * budget.left, min(budget.boxes, MOST_KINK_BOXES))
     with one_thread(True):
-        cover, _, interrupted = search.run(KINK_SHARE * claim.tolerance, seen, own, claim.progress)
+        cover, _, interrupted = search.run(claim.share(KINK_SHARE) * claim.tolerance, seen, own, claim.progress)
     if interrupted:
         raise KeyboardInterrupt  # without a bound for the smooth terms there is none to return
     return float(cover.bound.max()) * UP if len(cover) else np.inf

@@ -18,7 +18,7 @@ from ..target.margin import in_scope
 from ..target.points import judging_points
 from ..target.samples import Data
 from ..target.target import Target
-from .ascent import ascend, worst_first
+from .ascent import ascend, polished, worst_first
 from .certificate import Evidence
 
 OBSERVED_POINTS = 20_000
@@ -75,6 +75,15 @@ def observe_from(answer: Answer, target: Target, points: np.ndarray) -> Observat
     """Errors at these points of the domain, then uphill from the worst ones: what is judged at the same points is comparable."""
     look = _Look(answer, target)
     return look.upward(points, look(points), 0, np.float64)
+
+
+def polished_from(
+    answer: Answer, target: Target, points: np.ndarray, dtype: type[np.floating] = np.float64
+) -> np.ndarray:
+    """The worst of these points of the domain, moved a little further uphill; samples are not moved."""
+    if target.data is not None or not len(points):
+        return points
+    return np.concatenate([polished(_Look(answer, target), points, target.domain, dtype is np.float32)[0], points])
 
 
 @dataclass

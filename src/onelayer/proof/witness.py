@@ -37,21 +37,21 @@ def witness(
             given = torch.tensor(x, dtype=model.W_E.dtype).reshape(1, c.tokens, c.features_in)
             answered = model(given)[0].double().tolist()
         entries = [(real[r][o], arb(answered[r][o])) for r in claim.places for o in range(c.features_out)]
-        for pair, expected in zip(entries, _target_at(target, point), strict=True):
+        for pair, expected in zip(entries, target_at(target, point), strict=True):
             gaps = [abs(value - expected) for value in pair]
             if all(gap.is_finite() and gap > arb(claim.tolerance) for gap in gaps):
                 return tuple(x)
     return None
 
 
-def _target_at(target: Target, point: np.ndarray) -> list[arb]:
+def target_at(target: Target, point: np.ndarray) -> list[arb]:
+    """f at a float point, in balls: by enclosure of a formula, by the declared error of a callable or of samples."""
     if target.formula is None:
         values, radius = target.enclosed(point[None])
         return [arb(v, r) for v, r in zip(values[0].tolist(), radius[0].tolist(), strict=True)]
-    found = []
-    for value in enclose(target.formula, point.tolist(), strict=True):
-        found.append(value.lo.union(value.hi) if value.is_finite() else arb("nan"))
-    return found
+    with ctx.workprec(PRECISION):
+        found = enclose(target.formula, point.tolist(), PRECISION, strict=True)
+        return [value.lo.union(value.hi) if value.is_finite() else arb("nan") for value in found]
 
 
 def in_balls(model: SingleLayerTransformer, x: Sequence[float]) -> list[list[arb]]:

@@ -29,6 +29,7 @@ from . import (
     report,
     serve,
     study,
+    supremum,
     train,
 )
 from .show import Stopped
@@ -42,8 +43,8 @@ app = typer.Typer(
     epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input, 3 not checkable.",
 )
 COMMANDS: list[Callable[..., int]] = [build.build, plan.plan, memorize.memorize, train.train, compare.compare]
-COMMANDS += [study.study, distill.distill, certify.certify, check.check, inspect.inspect, report.report]
-COMMANDS += [export.export, serve.serve]
+COMMANDS += [study.study, distill.distill, certify.certify, check.check, supremum.supremum, inspect.inspect]
+COMMANDS += [report.report, export.export, serve.serve]
 for command in COMMANDS:
     app.command()(command)
 # a gallery entry takes the parameters of its function as options

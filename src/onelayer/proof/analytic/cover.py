@@ -1,19 +1,20 @@
 """A cover of one group's box by smaller boxes with proved ranges, refined where that lowers the bound.
 
 Every box is first bounded coarsely. Then those that decide, with the largest `high` or the smallest `low`, are bounded
-finely; if they lie across the edge of the domain's condition they are halved, and halves outside are dropped. The cover is
+finely; if they lie across the edge of the domain's condition they are halved, and halves outside are dropped. Where the bound
+is asked to be closer than usual, boxes that are bounded finely and still decide are halved as well. The cover is
 valid at every moment, so refinement may stop at any time: it stops when the bound is close to what was seen at nodes in the
 domain, when the boxes that decide cannot be refined, or when the budget is spent.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from ...common.budget import Budget, OutOfTime
 from ...common.machine import one_thread
-from .enclosure import COARSE, FINE, Ranges, enclosed
+from .enclosure import COARSE, FINE, Ranges, enclosed, fineness_for
 from .findings import Findings
 from .subdivision import halved, halved_for_goal, measured, tiling
 from .summand import MOST_WITH_HEADS, Summand
@@ -24,7 +25,9 @@ FREEZING_COST = 2.0  # times the truncation aimed at: what constants in the plac
 FINER = 0.1  # share of the truncation aimed at, once a box decides
 CLOSE_ENOUGH = 0.01  # relative excess over what was seen that is not worth refining …
 CLOSE_ACROSS = 0.05  # … where a condition cuts the box: the closer, the more boxes lie across its edge
-THINNEST_HALVED = 2.0**-24  # share of a side: thinner boxes across the edge of the domain are not halved
+THINNEST_HALVED = 2.0**-24  # share of a side: thinner boxes are not halved
+MOSTLY_SLACK = 0.25  # share of a box's excess: if that much is rounding, halves would gain next to nothing
+NOTHING_KNOWN = (-np.inf, np.inf, np.inf, -np.inf, np.inf, -np.inf, np.inf)  # the fields of Ranges
 REFINED_AT_ONCE = 64  # boxes
 ONE_THREAD_BELOW = 500  # tokens: with fewer, one thread is quicker
 NODES_AT_ONCE, WEIGHTS_AT_ONCE = 2**19, 2**28  # between two looks at the clock
@@ -41,6 +44,7 @@ class BoundedTiles:
     high: np.ndarray
     done: np.ndarray  # [box]: no closer bound can be found
     across: np.ndarray  # [box]: the domain's condition is undecided there
+    fine: np.ndarray  # [box]: bounded finely
 
     @property
     def lower(self) -> np.ndarray:
@@ -70,6 +74,7 @@ class Cover(Findings):
     boxes: BoundedTiles | None
     smallest_seen: np.ndarray  # smallest and largest g seen at a node in the domain, [out]
     largest_seen: np.ndarray
+    close: float | None = None  # relative excess over what was seen that is not worth refining, if asked for
 
     @property
     def ellipse(self) -> float:
@@ -84,13 +89,7 @@ class Cover(Findings):
         boxes = self.boxes
         if boxes is None or budget.over(len(boxes)):
             return False
-        scores, seen = np.hstack([boxes.high, -boxes.low]), np.concatenate([self.largest_seen, -self.smallest_seen])
-        close, more = (
-            (CLOSE_ENOUGH, 0.0) if self.summand.target.domain.within is None else (CLOSE_ACROSS, FINER * self.goal)
-        )
-        enough = seen + close * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2) + more
-        if alone:
-            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + close) + more
+        scores, enough = _scores(boxes, alone), self._enough(alone)
         ends = (scores.max(axis=0) > enough) & ~boxes.done[scores.argmax(axis=0)]
         excess = np.where(boxes.done[:, None], 0.0, scores - enough)[:, ends].max(axis=1, initial=0.0)
         some = np.argsort(-excess, kind="stable")[:REFINED_AT_ONCE]
@@ -99,22 +98,44 @@ class Cover(Findings):
             return False
         try:
             with one_thread(self.summand.tokens < ONE_THREAD_BELOW):
-                self._bound_finely(boxes, some[~boxes.across[some]])
-                if boxes.across[some].any():
-                    self._halve(boxes, some[boxes.across[some]])
+                halve = boxes.across[some] | boxes.fine[some]
+                finely = some[~halve]
+                slack = self._bound_finely(boxes, finely)
+                left = (_scores(boxes, alone)[finely] - self._enough(alone))[:, ends].max(axis=1)
+                boxes.done[finely] = (self.close is None) | (slack >= MOSTLY_SLACK * left)
+                if halve.any():
+                    self._halve(boxes, some[halve])
         except OutOfTime:
             return False
         return True
 
-    def _bound_finely(self, boxes: BoundedTiles, some: np.ndarray) -> None:
-        """Bound the interpolants more closely, with degrees for less truncation."""
+    def _enough(self, alone: bool) -> np.ndarray:
+        """The scores that are not worth lowering, [end]: close to what was seen."""
+        seen = np.concatenate([self.largest_seen, -self.smallest_seen])
+        close, more = CLOSE_ENOUGH, 0.0
+        if self.close is not None:
+            close = self.close
+        elif self.summand.target.domain.within is not None:
+            close, more = CLOSE_ACROSS, FINER * self.goal
+        if alone:
+            return seen.max(keepdims=True) * (1 + close) + more
+        return seen + close * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2) + more
+
+    def _bound_finely(self, boxes: BoundedTiles, some: np.ndarray) -> np.ndarray:
+        """Bound the interpolants more closely, with degrees for less truncation; how much is slack all the same, [box]."""
+        fineness, slack = fineness_for(self.close, self.summand.dimension), np.zeros(len(some))
         degrees = boxes.tiles[some].degrees(FINER * self.goal)
         for p in np.unique(degrees).tolist():
             own = some[degrees == p]
-            found = enclosed(self.summand, boxes.tiles[own], p, FINE)
+            found = enclosed(self.summand, boxes.tiles[own], p, fineness)
+            slack[degrees == p] = found.slack.max(axis=1)
             boxes.low[own] = np.maximum(boxes.low[own], found.low)
             boxes.high[own] = np.minimum(boxes.high[own], found.high)
-            boxes.degrees[own], boxes.done[own] = p, True
+            boxes.degrees[own], boxes.fine[own] = p, True
+            if self.close is not None:
+                self.smallest_seen = np.minimum(self.smallest_seen, found.bottom.min(axis=0))
+                self.largest_seen = np.maximum(self.largest_seen, found.top.max(axis=0))
+        return slack
 
     def _halve(self, boxes: BoundedTiles, some: np.ndarray) -> None:
         lower, upper = self.summand.sides
@@ -131,8 +152,10 @@ class Cover(Findings):
             own, seen = found
             # what holds on a box holds on its halves
             low, high = np.maximum(own.low, boxes.low[parents]), np.minimum(own.high, boxes.high[parents])
-            thin = (truths == 0) & (widths.max(axis=1)[np.arange(len(parents)) % len(some)] < THINNEST_HALVED)
-            kept_boxes = kept_boxes.joined(BoundedTiles(own.tiles, own.degrees, low, high, thin, own.across))
+            parents_fine = boxes.fine[parents]
+            thin = (truths == 0) | parents_fine
+            thin &= widths.max(axis=1)[np.arange(len(parents)) % len(some)] < THINNEST_HALVED
+            kept_boxes = kept_boxes.joined(replace(own, low=low, high=high, done=thin))
             self.smallest_seen = np.minimum(self.smallest_seen, seen[0])
             self.largest_seen = np.maximum(self.largest_seen, seen[1])
         if len(kept_boxes):  # an empty cover would prove nothing
@@ -141,13 +164,19 @@ class Cover(Findings):
             boxes.done[:] = True
 
 
+def _scores(boxes: BoundedTiles, alone: bool) -> np.ndarray:
+    """How far g may reach on every box, [box, end]: up and down for every output, or the largest |g| if that is what counts."""
+    scores = np.hstack([boxes.high, -boxes.low])
+    return scores.max(axis=1, keepdims=True) if alone else scores
+
+
 def bounded(
     summand: Summand, tiles: Tiles, truths: np.ndarray, goal: float, progress: Callable[[float], bool] | None = None
 ) -> tuple[BoundedTiles, tuple[np.ndarray, np.ndarray]] | None:
     """The tiles, coarsely bounded, and the smallest and largest g seen; None if `progress(fraction)` returns True."""
     degrees = tiles.degrees(goal)
     m = len(summand.form.bias)
-    ranges = Ranges(*(np.full((len(tiles), m), end) for end in (-np.inf, np.inf, np.inf, -np.inf)))
+    ranges = Ranges(*(np.full((len(tiles), m), end) for end in NOTHING_KNOWN))
     work, total = 0.0, float(((degrees + 1.0) ** summand.dimension).sum())
     for p in np.unique(degrees).tolist():
         own = np.flatnonzero(degrees == p)
@@ -161,10 +190,12 @@ def bounded(
                 return None
     done = np.zeros(len(tiles), dtype=bool)
     seen = ranges.smallest_seen.min(axis=0, initial=np.inf), ranges.largest_seen.max(axis=0, initial=-np.inf)
-    return BoundedTiles(tiles, degrees, ranges.low, ranges.high, done, truths == 0), seen
+    return BoundedTiles(tiles, degrees, ranges.low, ranges.high, done, truths == 0, np.zeros_like(done)), seen
 
 
-def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float], None]) -> Cover:
+def cover(
+    summand: Summand, goal: float, budget: Budget, report: Callable[[float], None], close: float | None = None
+) -> Cover:
     """A tiling, every box coarsely bounded."""
     m = len(summand.form.bias)
     nothing = Cover(summand, goal, None, np.zeros(m), np.zeros(m))
@@ -193,7 +224,7 @@ def cover(summand: Summand, goal: float, budget: Budget, report: Callable[[float
     for more, seen in frozen:
         boxes = boxes.joined(more)
         smallest, largest = np.minimum(smallest, seen[0]), np.maximum(largest, seen[1])
-    return Cover(summand, goal, boxes, smallest, largest)
+    return Cover(summand, goal, boxes, smallest, largest, close)
 
 
 def _bounded_frozen(summand: Summand, tiles: Tiles, goal: float) -> tuple[BoundedTiles, tuple[np.ndarray, np.ndarray]]:
@@ -205,5 +236,6 @@ def _bounded_frozen(summand: Summand, tiles: Tiles, goal: float) -> tuple[Bounde
         found = enclosed(summand, tiles[own], p, FINE)
         low[own], high[own] = found.low, found.high
     all_done = np.ones(len(tiles), dtype=bool)
-    boxes = BoundedTiles(tiles.without_constants(), degrees, low, high, all_done, summand.truths(tiles.boxes) == 0)
+    across = summand.truths(tiles.boxes) == 0
+    boxes = BoundedTiles(tiles.without_constants(), degrees, low, high, all_done, across, all_done.copy())
     return boxes, (np.full(m, np.inf), np.full(m, -np.inf))

@@ -7,6 +7,7 @@ nodes cost, what constants in the place of singular nodes cost, the errors of T 
 the transforms. A value that is not finite makes the range infinite.
 """
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -36,14 +37,29 @@ COARSE = Fineness(3, 0.05)
 FINE = Fineness(10, 0.003)
 
 
+def fineness_for(close: float | None, dimension: int) -> Fineness:
+    """The fineness at which polynomials are bounded within a quarter of this share, and some more for dropped terms."""
+    if close is None:
+        return FINE
+    points = math.ceil(math.pi / 2 * math.sqrt(2 * dimension / close))  # cos(π/2k)^(−D) ≈ 1 + D(π/2k)²/2
+    return Fineness(max(points, FINE.points), min(close / 16, FINE.share))
+
+
 @dataclass(frozen=True)
 class Ranges:
-    """Proved: low ≤ g ≤ high on every box, [box, out]. *_seen: extreme nodal values in the domain."""
+    """Proved: low ≤ g ≤ high on every box, [box, out]. *_seen: extreme nodal values in the domain.
+
+    bottom, top: values that g takes on the box, if all of it belongs to the domain, up to rounding; slack: how much of the
+    range is due to truncation, rounding and constants in the place of singular nodes.
+    """
 
     low: np.ndarray
     high: np.ndarray
     smallest_seen: np.ndarray
     largest_seen: np.ndarray
+    bottom: np.ndarray
+    top: np.ndarray
+    slack: np.ndarray
 
 
 def enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ranges:
@@ -65,12 +81,15 @@ def _enclosed(summand: Summand, tiles: Tiles, p: int, fineness: Fineness) -> Ran
         nodal = nodal + 2 * U * size
         slack = nodal * (chebyshev.lebesgue(p) * UP) ** D + chebyshev.rounding(p, D) * size
         slack = slack + tiles.truncation(p) + tiles.displacement(p) + tiles.cost
-        low, high = _polynomial_range(a, (g.max(axis=1) - g.min(axis=1)).max(axis=1), fineness)
+        low, high, bottom, top = _polynomial_range(a, (g.max(axis=1) - g.min(axis=1)).max(axis=1), fineness)
+        bottom, top = bottom + slack, top - slack
         low, high = low - slack * UP - 1e-15 * np.abs(low), high + slack * UP + 1e-15 * np.abs(high)
     good = np.isfinite(low) & np.isfinite(high) & np.isfinite(size) & np.isfinite(slack)
     smallest_seen = np.where(inside[:, :, None], g, np.inf).min(axis=1)
     largest_seen = np.where(inside[:, :, None], g, -np.inf).max(axis=1)
-    return Ranges(np.where(good, low, -np.inf), np.where(good, high, np.inf), smallest_seen, largest_seen)
+    bottom, top = np.where(good, bottom, np.inf), np.where(good, top, -np.inf)
+    low, high = np.where(good, low, -np.inf), np.where(good, high, np.inf)
+    return Ranges(low, high, smallest_seen, largest_seen, bottom, top, slack)
 
 
 def _nodal_values(summand: Summand, tiles: Tiles, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -101,8 +120,11 @@ def _inside(summand: Summand, axes: np.ndarray) -> np.ndarray:
     return summand.target.domain.contains(x.reshape(-1, D)).reshape(boxes, n**D)
 
 
-def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) of Σ a_k T_k, [box, out], a: [box, degrees…, out]; terms beyond some degree q, one per box, are dropped."""
+def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> tuple[np.ndarray, ...]:
+    """(low, high) of Σ a_k T_k, and values (bottom, top) that it takes, [box, out], a: [box, degrees…, out].
+
+    Terms beyond some degree q, one per box, are dropped.
+    """
     p, D, m = a.shape[1] - 1, a.ndim - 2, a.shape[-1]
     order = np.stack(np.meshgrid(*([np.arange(p + 1)] * D), indexing="ij")).max(axis=0).reshape(-1)
     by_order = np.argsort(order, kind="stable")
@@ -114,6 +136,7 @@ def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> 
     side = int(AT_ONCE ** (1 / D))  # points per axis, at most
     wanted = np.clip(enough.argmax(axis=1), 1, side // 3)
     low, high = np.full((len(a), m), -np.inf), np.full((len(a), m), np.inf)
+    bottom, top = high.copy(), low.copy()
     for q in np.unique(wanted).tolist():
         N = max(3 * q, min(fineness.points * q, side))
         V, grow = chebyshev.values(q, N), chebyshev.enlargement(q, N, D)
@@ -122,8 +145,9 @@ def _polynomial_range(a: np.ndarray, spread: np.ndarray, fineness: Fineness) -> 
             corner: tuple[Any, ...] = (some, *(slice(q + 1),) * D)
             kept = a[corner]
             values = chebyshev.along(V, kept, D).reshape(len(some), -1, m)
-            top, bottom = values.max(axis=1), values.min(axis=1)
-            middle = (top + bottom) / 2
-            reach = ((top - bottom) / 2 * grow + beyond[some, q]) * UP + 4e-16 * np.abs(middle)
+            most, least = values.max(axis=1), values.min(axis=1)
+            middle = (most + least) / 2
+            reach = ((most - least) / 2 * grow + beyond[some, q]) * UP + 4e-16 * np.abs(middle)
             low[some], high[some] = middle - reach, middle + reach
-    return low, high
+            bottom[some], top[some] = least + beyond[some, q], most - beyond[some, q]
+    return low, high, bottom, top

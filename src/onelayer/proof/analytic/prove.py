@@ -72,7 +72,7 @@ def prove(
     best: Proof | None = None
     for groups in _splittings(form, target):
         if _within_reach(form, target, groups) and (best is None or not _settled(best, tolerance)):
-            goal = (TRUNCATION_SHARE * tolerance if truncation is None else truncation) / len(groups)
+            goal = (claim.share(TRUNCATION_SHARE) * tolerance if truncation is None else truncation) / len(groups)
             found = _prove(form, frame, claim, groups, goal, budget, how, deployed)
             best = found if best is None or found.bound < best.bound else best
     return best
@@ -98,17 +98,18 @@ def _prove(
     assert target.formula is not None
     if deployed is None:
         deployed = deployed_rounding(
-            form, *box_of(target, frame), how, ROUNDING_SHARE * claim.tolerance, budget.over
+            form, *box_of(target, frame), how, claim.share(ROUNDING_SHARE) * claim.tolerance, budget.over
         ).numpy()
     wanted = claim.tolerance / UP - float(deployed.max()) if len(groups) == 1 else math.inf
     covers: list[Cover | RationalCover] = []
     shares = zip(groups, form.split(groups), parts_of(target.formula, groups), strict=True)
     for position, (group, own, formula) in enumerate(shares):
         summand = Summand(own, formula, target, frame, group, claim.device, budget)
-        covers.append(_cover(summand, goal, wanted, budget, _progress_of(progress, position, len(groups))))
+        report = _progress_of(progress, position, len(groups))
+        covers.append(_cover(summand, goal, wanted, budget, report, claim.close))
     interrupted, on_gpu = None, torch.device(claim.device).type != "cpu"
     try:
-        _refine(covers, budget, progress, deployed)
+        _refine(covers, budget, progress, deployed, claim.tolerance if claim.close else 0.0)
     except KeyboardInterrupt:  # every box is bounded: what was found so far holds
         interrupted = True
     evidence = Evidence(
@@ -132,7 +133,12 @@ def _prove(
 
 
 def _cover(
-    summand: Summand, goal: float, wanted: float, budget: Budget, report: Callable[[float], None]
+    summand: Summand,
+    goal: float,
+    wanted: float,
+    budget: Budget,
+    report: Callable[[float], None],
+    close: float | None,
 ) -> Cover | RationalCover:
     """A cover by rational Bernstein forms if there is one head, no condition and no singular place, else by interpolation.
 
@@ -141,8 +147,8 @@ def _cover(
     head = OneHead.of(summand) if summand.target.domain.within is None else None
     idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
     if head is None or idle or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
-        return cover(summand, goal, budget, report)
-    found = RationalCover(summand, head, goal, wanted)
+        return cover(summand, goal, budget, report, close)
+    found = RationalCover(summand, head, goal, wanted, close)
     found.start(budget, report)
     return found
 
@@ -195,11 +201,15 @@ def _progress_of(progress: Progress | None, position: int, groups: int) -> Calla
 
 
 def _refine(
-    covers: Sequence[Cover | RationalCover], budget: Budget, progress: Progress | None, deployed: np.ndarray
+    covers: Sequence[Cover | RationalCover],
+    budget: Budget,
+    progress: Progress | None,
+    deployed: np.ndarray,
+    enough: float,
 ) -> None:
-    """Refine the covers in turn, until none can be refined."""
+    """Refine the covers in turn, until none can be refined, or the bound is small enough."""
     busy, steps = list(covers) if math.isfinite(_bound(covers, deployed)) else [], 0
-    while busy:
+    while busy and _bound(covers, deployed) > enough:
         busy = [c for c in busy if c.refine(budget, alone=len(covers) == 1)]
         steps += 1
         if progress:

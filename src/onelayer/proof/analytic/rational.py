@@ -72,8 +72,9 @@ class BoundedBoxes:
 class RationalCover(Findings):
     """Boxes that cover one group's box. `wanted`: the bound that is asked for; ∞ with other groups."""
 
-    def __init__(self, summand: Summand, head: OneHead, goal: float, wanted: float) -> None:
+    def __init__(self, summand: Summand, head: OneHead, goal: float, wanted: float, close: float | None = None) -> None:
         self.summand, self.head, self.wanted = summand, head, wanted
+        self.close, self.patient = CLOSE_ENOUGH if close is None else close, close is not None
         self.goal = max(goal, FINEST * summand.size)  # what truncation may add
         self.boxes: BoundedBoxes | None = None
         self.smallest_seen, self.largest_seen = np.full(head.outputs, np.inf), np.full(head.outputs, -np.inf)
@@ -113,12 +114,12 @@ class RationalCover(Findings):
         if boxes is None or budget.over(len(boxes)):
             return False
         scores, seen = np.hstack([boxes.high, -boxes.low]), np.concatenate([self.largest_seen, -self.smallest_seen])
-        enough = seen + CLOSE_ENOUGH * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2)
+        enough = seen + self.close * np.tile(np.maximum(self.largest_seen - self.smallest_seen, 0.0), 2)
         if alone:
-            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + CLOSE_ENOUGH)
+            scores, enough = scores.max(axis=1, keepdims=True), seen.max(keepdims=True) * (1 + self.close)
         if scores.max() <= self.wanted or seen.max() > self.wanted:
             self.decided = min(self.decided, self.nodes)
-            if self.nodes > MORE_NODES * self.decided + FREE_NODES:
+            if not self.patient and self.nodes > MORE_NODES * self.decided + FREE_NODES:
                 return False
         ends = (scores.max(axis=0) > enough) & (boxes.side[scores.argmax(axis=0)] >= 0)
         excess = np.where(boxes.side[:, None] < 0, 0.0, scores - enough)[:, ends].max(axis=1, initial=0.0)
@@ -178,7 +179,7 @@ class RationalCover(Findings):
         """The size of T − f at which errors of W count. An error above `wanted` ends all hope: coarser truncation will do."""
         seen = float(np.maximum(self.largest_seen, -self.smallest_seen).max(initial=0.0))
         if seen > self.wanted:
-            self.goal = max(self.goal, CLOSE_ENOUGH * seen)
+            self.goal = max(self.goal, self.close * seen)
         return max(seen, self.goal, self.wanted if math.isfinite(self.wanted) else 0.0)
 
     def _sides_to_halve(self, boxes: BoundedBoxes, side: np.ndarray) -> np.ndarray:

@@ -158,10 +158,14 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
             wide = wide & np.isfinite(layer[place]).all(axis=(1, 2))
     needed = _degree_needed(ladder, layer.max(axis=3), nominal)
     best = needed.argmin(axis=0)
+    if not summand.form.blocks:  # any ellipse suits the layer
+        best = _best_for_formula(summand, boxes, constants, nominal)
     own, rho = _taken(layer, best), np.array(RHOS)[best]
     formula = _formula_sizes(summand, boxes, rho, constants)
     missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P)
-    if missed.any():  # the formula is not well bounded that far out: take the narrowest ellipse that suits the layer
+    if (
+        missed.any() and summand.form.blocks
+    ):  # the formula is not well bounded that far out: take the narrowest ellipse that suits the layer
         narrow = np.where(missed, (needed <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
@@ -172,6 +176,19 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
         slopes = summand.slopes + formula / (half * ((rho + 1 / rho) / 2 - 1)[:, :, None])
     sizes, slopes = (np.where(np.isnan(t), np.inf, t) for t in (own + formula, slopes))
     return Tiles(boxes, rho, sizes, slopes, constants, cost)
+
+
+def _best_for_formula(summand: Summand, boxes: np.ndarray, constants: np.ndarray, nominal: float) -> np.ndarray:
+    """Places on the ladder of the ellipses that need the lowest degree for the formula, [box, coordinate]."""
+    best = np.zeros((len(boxes), summand.dimension), dtype=np.int64)
+    least = np.full(best.shape, np.inf)
+    for place in (*reversed(CLOSE_PLACES), 0):
+        rho = np.full(best.shape, RHOS[place])
+        degree = _degree_needed(rho, _formula_sizes(summand, boxes, rho, constants).max(axis=2), nominal)
+        best, least = np.where(degree < least, place, best), np.minimum(degree, least)
+        if (least <= NOMINAL_DEGREE[summand.dimension]).all():
+            break
+    return best
 
 
 def _taken(layer: np.ndarray, which: np.ndarray) -> np.ndarray:

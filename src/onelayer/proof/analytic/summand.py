@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from ...common.budget import Budget
 from ...common.outward import UP
 from ...formula import Formula, holds, interval
+from ...formula.additive import additive_terms
 from ...formula.numeric import evaluate
 from ...layer.assemble import Frame
 from ...layer.form import Form
@@ -85,8 +86,10 @@ class Summand:
         lower, upper = self.sides
         some = lower + (upper - lower) * np.random.default_rng(0).random((PROBES, self.dimension))
         some = np.pad(some, ((0, 0), (0, self.constants)))
+        trees = self.formula.outputs  # without heads f is all there is, and its terms may cancel, as in p − q
+        trees = trees if self.form.blocks else tuple(t for output in trees for t in additive_terms(output))
         with np.errstate(all="ignore"):
-            seen = np.abs(np.asarray(evaluate(self.formula, some), dtype=np.float64))
+            seen = np.abs(np.asarray(evaluate(replace(self.formula, outputs=trees), some), dtype=np.float64))
         return max(total + float(np.nanmax(np.where(np.isfinite(seen), seen, 0.0))), 1e-300)
 
     @cached_property

@@ -53,8 +53,15 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
     search = BranchAndBound.of(model, target, claim.places, arithmetic)
+    return proof_by(search, claim, observed, budget or Budget(), _assumptions(model, target, arithmetic))
+
+
+def proof_by(
+    search: "BranchAndBound", claim: Claim, observed: float, budget: Budget, assumptions: tuple[str, ...]
+) -> Proof:
+    """The bound that branch and bound finds, and what it leaves behind."""
     with one_thread(True):
-        cover, boxes, interrupted = search.run(claim.tolerance, observed, budget or Budget(), claim.progress)
+        cover, boxes, interrupted = search.run(claim.tolerance, observed, budget, claim.progress)
     bound = float(cover.bound.max(initial=-math.inf)) * UP_FEW
     bound = bound if math.isfinite(bound) else math.inf  # also if all boxes are outside: nothing is claimed
     evidence = Evidence(
@@ -65,8 +72,8 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
         worst_boxes=(_worst(cover),) if len(cover) else None,
         interrupted=interrupted or None,
     )
-    covering = _covering(cover, target, bound) if len(cover) else None
-    return Proof(bound, evidence, _assumptions(model, target, arithmetic), covering)
+    covering = _covering(cover, claim.target, bound) if len(cover) else None
+    return Proof(bound, evidence, assumptions, covering)
 
 
 def _worst(cover: Frontier) -> Box:
