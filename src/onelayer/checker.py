@@ -1787,6 +1787,7 @@ class Slopes:
         sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
         for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
             s.add(arb(-1), slope_of(node, i))
+        need(not any(s.kinks for s in sums), "a slope has kinks", UNCHECKED)  # `slope_of` has seen to it
         self.lines, self.terms = [s.line for s in sums], [s.terms for s in sums]
         moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
         self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])

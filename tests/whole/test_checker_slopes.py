@@ -62,10 +62,10 @@ def test_a_true_claim_about_slopes_is_valid(folders, name):
     assert f"sup |∂T − ∂f| ≤ {slope['bound']!r} ≤ {slope['tolerance']!r}" in found.reason
 
 
-@pytest.mark.parametrize("name", half(TRUE))
+@pytest.mark.parametrize("name", half([name for name in TRUE if name != "condition"]))
 def test_a_bound_below_what_is_observed_is_refuted(folders, tmp_path, name):
     observed = json.loads((folders(name) / "certificate.json").read_text())["slope"]["observed"]
-    edit = with_slope(bound=(0.8 if name == "condition" else 0.99) * observed, observed=0.0)
+    edit = with_slope(bound=0.99 * observed, observed=0.0)
     found = check(forged(folders(name), tmp_path / "f", edit))
     assert found.verdict == "INVALID", str(found)
     assert "the slopes: |∂T − ∂f| ≥" in found.reason
