@@ -14,8 +14,8 @@ from ...common.errors import InputError
 from ...common.outward import UP
 from ...layer.form import Block
 from ...layer.reading import Reading, form_of_model
+from ...layer.rounding.computed_slopes import gradient_rounding
 from ...layer.rounding.deployed import deployed_rounding
-from ...layer.rounding.gradient import gradient_rounding
 from ...proof.decision import cannot_overflow, deployment_of
 from ...proof.slopes import slopes_of_reading
 from .c_text import MOST_STACK, array
