@@ -8,10 +8,13 @@ import pytest
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
-RUN_HERE = ("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "water_density")
+RUN_HERE = (
+    *("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "error_in_time", "newton_and_descent"),
+    *("monotone_water", "water_density"),
+)
 LONG = ("van_der_waals", "sequence")
-WITHOUT_MORE = [  # water has a test of its own
-    pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-1]
+WITHOUT_MORE = [  # water has tests of its own
+    pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-2]
 ]
 RUN_ELSEWHERE = {"demo": "test_demo", "errata": "test_paper"}
 
