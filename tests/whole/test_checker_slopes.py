@@ -50,7 +50,8 @@ def folders(tmp_path_factory):
 
 def with_slope(**changes):
     """An edit of the claim about slopes; the claim about values becomes so weak that it holds anyway."""
-    return lambda r: r | {"bound": 100.0, "tolerance": 100.0, "slope": r["slope"] | changes}
+    weak = {"bound": 100.0, "tolerance": 100.0, "lower": 0.0}
+    return lambda r: r | weak | {"slope": r["slope"] | changes}
 
 
 @pytest.mark.parametrize("name", half(TRUE))
