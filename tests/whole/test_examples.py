@@ -54,9 +54,19 @@ def test_the_water_example_is_honest(capsys):
     assert " none " in fine
 
 
-def test_without_coolprop_there_is_one_clear_line(monkeypatch, capsys):
+@pytest.mark.long
+def test_water_is_proved_to_be_monotone(capsys):
+    pytest.importorskip("CoolProp")
+    assert run("monotone_water") == 0
+    out = capsys.readouterr().out
+    assert out.count("PROVED") == 2
+    assert "REFUTED" in out
+
+
+@pytest.mark.parametrize("name", ["water_density", "monotone_water"])
+def test_without_coolprop_there_is_one_clear_line(name, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "CoolProp", None)
-    assert run("water_density") == 2
+    assert run(name) == 2
     assert capsys.readouterr().out == "CoolProp is not installed: pip install 'onelayer[examples]'\n"
 
 

@@ -163,7 +163,9 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
     own, rho = _taken(layer, best), np.array(RHOS)[best]
     formula = _formula_sizes(summand, boxes, rho, constants)
     missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P)
-    if missed.any() and summand.form.blocks:  # f is not well bounded that far out: the narrowest ellipse that suits the layer
+    if (
+        missed.any() and summand.form.blocks
+    ):  # f is not well bounded that far out: the narrowest ellipse that suits the layer
         narrow = np.where(missed, (needed <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
