@@ -1,6 +1,7 @@
 """Composed layers: the bound is never below the error, and what is claimed of polylines holds."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,19 @@ from flint import arb
 import onelayer as ol
 from compositions import composition
 from hunting import engine, hunt
+from onelayer.common.budget import Budget
+from onelayer.construction.request import Request
+from onelayer.construction.solved.layer import solved_layer
 from onelayer.formula import enclose, interval, parse
+from onelayer.layer.assemble import frame_of
 from onelayer.layer.composed_reading import network_of
+from onelayer.layer.form import form_of
 from onelayer.layer.reading import form_of_model
+from onelayer.proof.analytic import prove as analytic
+from onelayer.proof.claim import Claim
 from onelayer.proof.composed.outer import Curve, outer_range
+from onelayer.proof.composed.spread import Spread, spread_of
+from onelayer.proof.decision import prove_by
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -44,7 +54,7 @@ def test_a_polyline_and_a_function(text, seed):
     curve = Curve(knots, rng.normal(size=len(knots)) * 10 ** rng.uniform(-2, 4))
     delta = float(10 ** rng.uniform(-9, -1))
     formula = parse(text, ("u",))
-    bottom, top = outer_range(curve, formula.outputs[0], (low, high), delta)
+    bottom, top = outer_range(curve, formula.outputs[0], (low, high), Spread.everywhere(delta))
     inside = np.clip(np.concatenate([rng.uniform(low, high, 300), knots, [low, high]]), low, high)
     seen = []
     for u in inside.tolist():
@@ -80,3 +90,37 @@ def test_another_formula_is_not_matched():
     assert other.verdict != "CERTIFIED"
     near = ol.certify(built.model, ol.Target("sqrt((a - b)^2 + 1.02*(c - d)^2)", "1:5"), 0.05, seconds=5.0)
     assert near.observed <= near.bound
+
+
+def test_no_point_is_outside_the_spread_of_its_lane():
+    """(g, A − g) at random points, and whole intervals of g: A − g is where the spread says, without slack."""
+    target = ol.Target("x1^2 + sin(3*x2) + x3*x4", [(-1, 1)] * 4)
+    layer = solved_layer(Request(target, 1e-3, units=40))
+    form, frame = form_of(layer), frame_of(target.domain)
+    proof = analytic.prove(form, frame, Claim(target, 1e-3), Budget(60.0))
+    spread = spread_of(form, frame, target, proof, Budget(60.0))
+    assert len(spread.low) > 1
+    x = target.domain.points(np.random.default_rng(0).random((20_000, 4)))
+    u = target(x)[:, 0]
+    error = form(frame(torch.from_numpy(x)))[:, 0].numpy() - u
+    low, high = spread.on(u, u)
+    assert (low <= error).all()
+    assert (error <= high).all()
+    wide = spread.on(u - 0.1, u + 0.1)
+    assert (wide[0] <= low).all()
+    assert (high <= wide[1]).all()
+    assert (high - low).mean() < 2 * proof.bound
+    assert (np.abs([low, high]) <= proof.bound).all()
+
+
+def test_a_composed_layer_is_bounded_closely_if_asked():
+    built = ol.build("1/(1 + 16*((x1 - 0.5)^2 + (x2 - 0.5)^2 + (x3 - 0.5)^2))", [(0, 1)] * 3, 1e-3)
+    assert built.facts.construction == "composed"
+    about = Claim(built.target, built.certificate.lower, built.facts.places)
+    usual, close = (
+        prove_by("analytic", built.model, claim, built.certificate.lower, Budget(60.0))
+        for claim in (about, replace(about, close=0.0025))
+    )
+    assert built.certificate.lower <= close.bound < 1.05 * built.certificate.lower < usual.bound
+    x = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).numpy()
+    assert np.abs(built(x).reshape(-1) - built.target(x)[:, 0]).max() <= close.bound

@@ -135,7 +135,7 @@ LOWER = {
     "a condition": ("x1*x2", [(-1, 1)] * 2, {"within": "x1**2 + x2**2 <= 1"}),
     "a margin": ("where(x1 > 0, 1, 0)", [(-1, 1)], {"margin": 0.1}),
     "float32": ("exp(x1)", [(0, 1)], {"dtype": "float32"}),
-    "composed": ("exp(-4*(x1**2 + x2**2))", [(0, 1)] * 2, {}),
+    "composed": ("1/(1 + 16*((x1-0.5)**2 + (x2-0.5)**2 + (x3-0.5)**2))", [(0, 1)] * 3, {}),
     "two outputs": ("x1*x2; x1 - x2**2", [(0, 1)] * 2, {}),
 }
 
@@ -148,7 +148,8 @@ def two_sided(tmp_path_factory):
     def folder(name):
         if name not in made:
             formula, domain, options = LOWER[name]
-            made[name] = ol.build(formula, domain, 0.1 if "margin" in name else 1e-2, **options).save(root / name)
+            tolerance = {"a margin": 0.1, "composed": 1e-3}.get(name, 1e-2)
+            made[name] = ol.build(formula, domain, tolerance, **options).save(root / name)
         return made[name]
 
     return folder
