@@ -7,7 +7,8 @@ with 1 after a violation, with the seed that reproduces it. `--cases networks --
 LayerNorm and smooth activations included. `--cases heads` takes memory tokens alone, in up to
 seven variables. `--cases functions` takes functions at the places where they are special: infinite slopes, cones, removable
 singularities. `--cases statements` attacks what is said around the bound: tampered relative claims,
-points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back. `--cases ranges`
+points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts
+bounds on the slopes of T − f instead, with secants. `--cases ranges`
 holds proved ranges of values, slopes and second derivatives against divided differences in balls, `--cases properties`
 properties that such a difference contradicts.
 """
@@ -30,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"
 import compositions
 import hunting
 import propositions
+import slope_hunting
 import statements
 
 CASES = {
@@ -48,6 +50,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="budget of one proof")
     parser.add_argument("--boxes", type=int, default=20_000, help="budget of one proof")
     parser.add_argument("--engine", choices=["analytic", "bisect"], default="analytic")
+    parser.add_argument("--slopes", action="store_true", help="hunt bounds on slopes, whatever the engine")
     parser.add_argument(
         "--cases",
         choices=[*sorted(CASES), *propositions.KINDS, "statements"],
@@ -63,7 +66,9 @@ def main() -> int:
     if args.cases in propositions.KINDS:
         return attack_propositions(args.cases, args.minutes, args.seed, args.seconds, args.json)
     dtype = getattr(torch, args.dtype)
-    engine = hunting.engine(args.engine, args.seconds, dtype, args.boxes)
+    engine, seen = hunting.engine(args.engine, args.seconds, dtype, args.boxes), hunting.observed
+    if args.slopes:
+        engine, seen = slope_hunting.slope_engine(args.seconds, dtype, args.boxes), slope_hunting.observed_slopes
     deadline = time.perf_counter() + 60 * args.minutes
     kinds: dict[str, list[hunting.Find]] = defaultdict(list)
     violations: list[hunting.Find] = []
@@ -74,7 +79,7 @@ def main() -> int:
             yield CASES[args.cases](seed)
             seed += 1
 
-    for find in hunting.hunt(engine, cases(), dtype):
+    for find in hunting.hunt(engine, cases(), dtype, seen):
         kinds[kind(find.case)].append(find)
         if find.violated:
             violations.append(find)

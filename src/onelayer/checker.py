@@ -13,7 +13,8 @@ the worst first, until the claim is proved or refuted (`search`). Any other laye
 Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
 along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
-that the claim is about (`claim_exists`). Stored samples are checked one by one (`stored`).
+that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
+are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`).
 """
 
 import ast
@@ -70,6 +71,11 @@ UNARY += ["expm1", "log1p", "softplus"]  # read as exp(u) − 1, log(1 + u), log
 BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
 ONE: Node = ("num", (), fmpq(1))
+SLOPES = {"sin": "cos(u)", "cos": "-sin(u)", "tan": "1 + tan(u)**2", "exp": "exp(u)", "log": "1/u", "cosh": "sinh(u)"}
+SLOPES |= {"sinh": "cosh(u)", "tanh": "1 - tanh(u)**2", "atan": "1/(1 + u**2)", "asin": "(1 - u**2)**(-0.5)"}
+SLOPES |= {"acos": "-(1 - u**2)**(-0.5)", "erf": "2/sqrt(pi)*exp(-u**2)", "cbrt": "1/(3*cbrt(u)**2)"}
+SLOPES |= {"div": "1/v; -u/v**2", "gpow": "u**v*v/u; u**v*log(u)"}  # by u; by v
+SLOPES["atan2"] = "v/(u**2 + v**2) + 0*log(v + hypot(u, v)); -u/(u**2 + v**2)"  # log: no value on the cut
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
 DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
 
@@ -476,6 +482,8 @@ def atan2(y: Any, x: Any) -> Any:
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {"sinc": sinc, "exprel": exprel, "cbrt": cbrt, "atan2": atan2}
+SPECIAL["sinc'"] = lambda z: -z / 3 * (-power(z, 2) / 4).hypgeom_0f1(arb(5) / 2)  # entire, as sinc and exprel are
+SPECIAL["exprel'"] = lambda z: z.hypgeom_1f1(2, 3) / 2
 
 
 def power(z: Any, n: int) -> Any:
@@ -1016,6 +1024,7 @@ class Layer:
     linear or nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P. A sum of N
     summands costs (N − 1)u, and one u more if products are inexact, per unit of its summands: behind the heads such counts
     are added up along the way. `tiny`: underflow and the tokens left out, times a product of norms that bounds all numbers.
+    `sure`: each unit that counts as linear or nothing keeps its sign by more than that, so slopes are the ones of its branch.
     """
 
     def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
@@ -1026,7 +1035,7 @@ class Layer:
         ends = [[(exact(v) - s) * q for v in side] for side, s, q in zip(box, self.shift, self.scale, strict=True)]
         self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
         self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
-        self.heads, self.fixed = dict[Any, Head](), [ZERO] * outs
+        self.heads, self.fixed, self.sure = dict[Any, Head](), [ZERO] * outs, True
         self.norms(len(w.get("S", [])) + n, max(max(map(abs, side)) for side in box))
         tokens = []
         for j in range(n):
@@ -1045,7 +1054,13 @@ class Layer:
             self.fed_forward(asking, pairs, index * c["features_out"])
 
     def norms(self, tokens: int, far: float) -> None:
-        """`tiny`, and `rise`: 1 + 4Ku covers products of errors, K the number of roundings on any way through the layer."""
+        """`tiny`, and `rise`: 1 + 4Ku covers products of errors, K the number of roundings on any way through the layer.
+
+        `lost`: what tokens left out may change slopes by. Together they weigh p ≤ n·e^−745, so an average over all tokens is
+        A = (1 − p)B + pC, B over those kept, C over those left out: ∂A − ∂B = p(∂C − ∂B) + ∂p(C − B). If values are |v| ≤ V
+        with slopes |∂v| ≤ U, and |∂s| ≤ K for scores, then |∂B|, |∂C| ≤ U + VK, |∂p| ≤ 2Kp: in all at most p(2U + 6VK).
+        The norms bound slopes by x̂ like sizes, those of s = q·k twice; `many` is larger than n and 14.
+        """
 
         def norm(rows: Any) -> float:
             deep = rows and isinstance(rows[0], (list, tuple))
@@ -1062,7 +1077,7 @@ class Layer:
         many = self.c["heads"] * self.c["d_v"] + 4 * self.c["d_model"] + self.c["ffn_width"] + 2 * tokens + self.D
         many += self.c["d_k"] + 40
         self.tiny = exact(most) * fmpq(1, 2 ** (126 if single else 1022)) * many**3
-        self.rise = 1 + 4 * self.u * many
+        self.rise, self.lost = 1 + 4 * self.u * many, self.tiny * exact(1 + sizes["scale"])
         need(self.rise < fmpq(101, 100), "there are too many summands for the rounding analysis", UNCHECKED)
 
     def real(self, a: Affine) -> Affine:
@@ -1131,6 +1146,7 @@ class Layer:
             done |= {j, twin} if paired else {j}
             weight = [max(weight[o], heavy[twin, o]) for o in outs] if paired else weight
             inputs = sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), abs(exact(bias)))
+            self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny)
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
             live.append(j)
@@ -1481,7 +1497,9 @@ class Part:
     branches, so each is bounded on the box.
     """
 
-    def __init__(self, g: Difference, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+    order = 1  # of V in Σ|w_t|
+
+    def __init__(self, g: "AnyDifference", axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
         def local(a: Affine) -> Affine:
             return [a[0], *(a[i + 1] for i in axes)]
 
@@ -1510,7 +1528,12 @@ class Part:
                 middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
                 apart = [combined(v, -1, middle) for v in row]
                 sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
-                reach[o] = [r + up(reduce(arb.max, s)) for r, s in zip(reach[o], zip(*sizes, strict=True), strict=True)]
+                for k, own in self.reaches(o, [up(reduce(arb.max, s)) for s in zip(*sizes, strict=True)], spread):
+                    reach[k] = list(map(operator.add, reach[k], own))
+
+    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
+        """What a head's values for output o make of |v_t − c|, per output of g."""
+        yield o, own
 
     def rounding(self, layer: Layer, tick: Callable[[Box], None]) -> list[float]:
         """What rounding may add to every output: boxes are halved, the worst first, while that brings something."""
@@ -1554,7 +1577,7 @@ class Part:
 
         def grown(factors: list[float], reach: list[list[float]]) -> list[list[float]]:
             sizes = [[r[0] + r[i + 1] * far for far in beyond] for r in reach]  # 0 if all tokens have the same value
-            return [[v and v * phi for v, phi in zip(row, factors, strict=True)] for row in sizes]
+            return [[v and v * phi**self.order for v, phi in zip(row, factors, strict=True)] for row in sizes]
 
         for spread, reach in self.strips.items():
             yield grown([phi_of(width * spread[i] / 2) for width in across], reach)
@@ -1583,8 +1606,18 @@ class Part:
         return total
 
     def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
-        """T on a grid, per output: e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices."""
+        """T on a grid, per output."""
         found = [line_on(line, grid) for line in self.lines]
+        for mean, _, values in self.means(grid):
+            for o, row in enumerate(values):
+                found[o] = list(map(operator.add, found[o], mean(row)))
+        return found
+
+    def means(self, grid: list[list[Any]]) -> Iterator[tuple[Callable[[Any], list[Any]], Any, Any]]:
+        """(averages of affine functions on a grid, scores, values) of each head.
+
+        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices.
+        """
         for scores, values in self.averages:
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
             first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
@@ -1595,14 +1628,16 @@ class Part:
                 return list((arb_mat(scaled).transpose() * rest).entries())
 
             inverse = [1 / total for total in summed([1] * len(scores))]
-            for o, row in enumerate(values):
+
+            def mean(row: list[Affine], summed: Any = summed, inverse: Any = inverse) -> list[Any]:
                 columns = list(zip(*row, strict=True))
                 tops = summed(columns[0])
                 for i, slopes in ((i, c) for i, c in enumerate(columns[1:]) if not all(v.is_zero() for v in c)):
                     along = widened([i], grid[i], range(len(grid)), grid)
                     tops = [t + x * more for t, x, more in zip(tops, along, summed(slopes), strict=True)]
-                found[o] = [f + t * q for f, t, q in zip(found[o], tops, inverse, strict=True)]
-        return found
+                return list(map(operator.mul, tops, inverse))
+
+            yield mean, scores, values
 
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
@@ -1743,6 +1778,57 @@ class Part:
         if not math.isfinite(sum(found) + reach):
             return -INF, INF, INF, -INF
         return (low + high) / 2 - reach, (low + high) / 2 + reach, low + slack + drop, high - slack - drop
+
+
+class Slopes:
+    """∂_i T_o − ∂_i f_o as output o·D + i, otherwise as `Difference` has T − f; T is the real function, so nothing is rounded."""
+
+    def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
+        sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
+        for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
+            s.add(arb(-1), slope_of(node, i))
+        need(not any(s.kinks for s in sums), "a slope has kinks", UNCHECKED)  # `slope_of` has seen to it
+        self.lines, self.terms = [s.line for s in sums], [s.terms for s in sums]
+        moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
+        self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])
+                      for h in moving]  # fmt: skip
+        self.low, self.high = [[arb(s * layer.lost) for _ in sums] for s in (-1, 1)]
+        self.rounding = [arb(0) for _ in sums]
+
+
+AnyDifference = Difference | Slopes
+
+
+class SlopePart(Part):
+    """As `Part`, for slopes. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
+
+        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
+              = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
+
+    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
+    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head.
+    """
+
+    order = 2
+
+    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
+        for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
+            yield o * len(self.domain.box) + i, [(own[0] * k + own[n]) * UP, *(r * k * UP for r in own[1:])]
+
+    def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
+        found = [line_on(line, grid) for line in self.lines]
+        for mean, scores, values in self.means(grid):
+            zeros = [arb(0)] * len(grid)
+            keys = [[s[n + 1] - scores[0][n + 1] for s in scores] for n in range(len(grid))]
+            middles = [mean([[k, *zeros] for k in row]) for row in keys]
+            for o, row in enumerate(values):
+                here = mean(row)
+                for n, i in enumerate(self.axes):
+                    both = [[k * v[0] + v[n + 1], *(k * p for p in v[1:])] for k, v in zip(keys[n], row, strict=True)]
+                    p = o * len(self.domain.box) + i
+                    columns = zip(found[p], mean(both), here, middles[n], strict=True)
+                    found[p] = [f + b - v * k for f, b, v, k in columns]
+        return found
 
 
 class Weights:
@@ -2152,12 +2238,36 @@ def difference_of(f: Node, parts: list[Node]) -> Any:
     return value(canonical(fixed), [])
 
 
-def substituted(node: Any, by: Node) -> Node:
-    """The formula with another one in the place of its variable."""
+def substituted(node: Any, by: Sequence[Node]) -> Node:
+    """The formula with others in the place of its variables."""
     if node[0] == "var":
-        return by
+        return by[node[2]]
     inside = substituted(node[2], by) if node[0] == "where" else node[2]
     return (node[0], tuple(substituted(a, by) for a in node[1]), inside)
+
+
+def slope_of(node: Node, i: int) -> Node:
+    """∂_i of a formula, by the chain rule. Where a function has no slope, a factor has no finite enclosure."""
+    kind, u, extra = node
+    if i not in variables(node):
+        return ("num", (), ZERO)
+    need(kind not in KINKS, f"the formula has {kind}, so kinks or jumps", UNCHECKED)
+    outer: list[Node] = [ONE] * len(u)
+    if kind == "mul":
+        outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
+    elif kind in ("pow", "rpow"):
+        outer = [("mul", (("num", (), extra), u[0] if extra == 2 else (kind, u, extra - 1)), None)]
+    elif kind + "'" in SPECIAL:
+        outer = [(kind + "'", u, None)]
+    elif kind not in ("add", "var"):
+        outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
+    terms = [product_of([a, slope_of(b, i)]) for a, b in zip(outer, u, strict=True) if i in variables(b)]
+    return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ONE
+
+
+def product_of(parts: list[Node]) -> Node:
+    kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
+    return kept[0] if len(kept) == 1 else ("mul", tuple(kept), None) if kept else ONE
 
 
 def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -2305,7 +2415,7 @@ def composed(
     need(straight, "a unit of the network does not read one coordinate as it is", UNCHECKED)
     with ctx.workprec(WORKING):
         defined(f, box, tick)
-        whole = [[substituted(h, g) for p, g, h, *_ in lanes if p == o] for o in range(len(f))]
+        whole = [[substituted(h, [g]) for p, g, h, *_ in lanes if p == o] for o in range(len(f))]
         fixed = list(map(difference_of, f, whole))
     W_2, W_R, b_2, b_R, b_1 = *map(matrix, (w["W_2"], w["W_R"], [w["b_2"]], [w["b_R"]])), [exact(b) for b in w["b_1"]]
     worth, bias, heavy = W_2 * W_R, b_2 * W_R + b_R, absolute(W_2) * absolute(W_R)
@@ -2362,7 +2472,7 @@ def halved(box: Box, axis: int) -> list[Box]:
     return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
 
 
-def groups_of(g: Difference, domain: Domain) -> list[list[int]]:
+def groups_of(g: AnyDifference, domain: Domain) -> list[list[int]]:
     """Coordinates that must be looked at together."""
     links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
     return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
@@ -2378,7 +2488,10 @@ def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
 
 
 def search(
-    parts: "Sequence[Part | Dense | Outer]", g: Difference | Dense | Composed, bound: float, tick: Callable[[Box], None]
+    parts: "Sequence[Part | Dense | Outer]",
+    g: AnyDifference | Dense | Composed,
+    bound: float,
+    tick: Callable[[Box], None],
 ) -> float:
     """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
 
@@ -2691,7 +2804,9 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")
     lower = read_number(record, "lower", 0.0)
     need(lower <= bound, f"a lower bound of {lower!r}, above the upper one of {bound!r}")
-    implied = "CERTIFIED" if observed <= bound <= tolerance else "UNDECIDED"
+    slope = read_slope(record)
+    holds = observed <= bound <= tolerance and (slope is None or slope[2] <= slope[1] <= slope[0])
+    implied = "CERTIFIED" if holds else "UNDECIDED"
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
     need(implied != "UNDECIDED", "nothing is claimed (UNDECIDED)", UNCHECKED)
@@ -2704,6 +2819,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     known = target.get("formula") is not None or (given and target.get("kind") == "samples")
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
+    need(slope is None or target.get("formula") is not None, "slopes are claimed without a formula", UNCHECKED)
     need(lower == 0 or target.get("formula") is not None, "samples that are stored have no lower bound")
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
@@ -2737,18 +2853,49 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         if isinstance(layer, Dense) and hints is not None:
             try:
                 lanes = read_lanes(hints, target["names"], len(f))
-                return Verdict("VALID", said, None, composed(layer, f, domain, lanes, bound, tick))
+                proved = composed(layer, f, domain, lanes, bound, tick)
             except Verdict as found:  # hints that are wrong refute nothing
                 with ctx.workprec(WORKING):
                     seen_to_fail(layer, f, domain, bound, width)
                 why = found.reason if found.verdict == UNCHECKED else "the hinted composition does not prove it"
                 raise replace(found, verdict=UNCHECKED, reason=why, box=None) from None
-        if isinstance(layer, Dense):
+        elif isinstance(layer, Dense):
             need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             with ctx.workprec(WORKING):
                 claim_exists(domain, range(len(domain.box)), jumps_of(f), tick)
-                return Verdict("VALID", said, None, search([layer.on(f, domain)], layer, bound, tick))
-        return Verdict("VALID", said, None, bounded(layer, f, domain, bound, tick))
+                proved = search([layer.on(f, domain)], layer, bound, tick)
+        else:
+            proved = bounded(layer, f, domain, bound, tick)
+        if slope is not None:
+            try:
+                bounded_slopes(layer, f, domain, slope[1], tick)
+            except Verdict as found:
+                before = "the slopes: " if found.verdict == "INVALID" else "the values were proved, the slopes not: "
+                raise replace(found, reason=before + found.reason.replace("T − f", "∂T − ∂f"), bound=proved) from None
+            said += f"; sup |∂T − ∂f| ≤ {slope[1]!r} ≤ {slope[0]!r} for all partial derivatives"
+        return Verdict("VALID", said, None, proved)
+
+
+def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
+    """(tolerance, bound, observed) of the slopes, if something is claimed about them."""
+    about = record.get("slope")
+    need(about is None or isinstance(about, dict), "the record of the slopes is malformed")
+    if about is None:
+        return None
+    need(set(about) == {"tolerance", "bound", "observed"}, "the record of the slopes is malformed")
+    return read_number(about, "tolerance"), read_number(about, "bound", INF), read_number(about, "observed", INF)
+
+
+def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> None:
+    """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
+    smooth = isinstance(layer, Layer) and not layer.hinges and layer.sure
+    need(smooth, "the layer is no sum of softmax averages", UNCHECKED)
+    g = Slopes(layer, f, len(domain.box))
+    groups = groups_of(g, domain)
+    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+    with ctx.workprec(WORKING):
+        parts = [SlopePart(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
+        search(parts, g, bound, tick)
 
 
 def bounded(layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> float:

@@ -69,6 +69,8 @@ def build(
 ) -> Approximation:
     """A single-layer Transformer for f on a domain, with a certificate of its error.
 
+    `slope_tolerance` asks for |∂_i T − ∂_i f| ≤ slope_tolerance as well, for every i, proved for the real function of the stored
+    weights; where f has kinks, at points that are more than `margin` away from them.
     `properties` are texts such as "increasing in x1" or "T <= 1" (`ol.prove` lists them): the layer is to have them as well, and
     CERTIFIED then means that they are proved too. A property that f itself does not have is refused.
     `relative=True` asks for |T − f| ≤ tolerance times the smallest |f| on the domain; refused where f may be 0.
@@ -141,7 +143,8 @@ def certify(
     """What can be proved about sup |T − f| for any single-layer Transformer, trained or constructed.
 
     The model takes the D = tokens·features_in variables of the target in row order; its outputs at `places` (all of them
-    unless given) are the outputs of the target in row order. An `Approximation` supplies target, places and tolerance.
+    unless given) are the outputs of the target in row order. An `Approximation` supplies target, places and tolerances.
+    With `slope_tolerance` the slopes are part of the claim, as for `build`.
     Stops when the bound is good enough, or when the seconds or boxes are used up, with the best bound so far. With
     `device="cuda"`, T is evaluated on a GPU where the proof is by interpolation.
     """
@@ -150,6 +153,8 @@ def certify(
     if isinstance(model, Approximation):
         target = model.target if target is None else target
         tolerance = model.certificate.tolerance if tolerance is None else tolerance
+        slope = model.certificate.slope
+        slope_tolerance = slope.tolerance if slope_tolerance is None and slope else slope_tolerance
         places = model.facts.places if places is None else places
         model = model.model
     claim = claim_about(model, target, tolerance, places, seed)

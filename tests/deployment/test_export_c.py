@@ -1,5 +1,6 @@
 """C: the file compiles without a warning and answers as the model does; where a bound is given it holds."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from onelayer.deployment.export import c as c_format
 from onelayer.deployment.export import c_form
 from onelayer.deployment.export.subject import at_most
 from onelayer.layer.assemble import Outputs, assemble, frame_of
+from onelayer.proof.slopes import slopes_at
 from onelayer.target.domain import domain_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -27,12 +30,14 @@ FUSED = ("-O3", "-ffp-contract=fast", *(("-mfma",) if FMA else ()))  # a product
 compiled = pytest.mark.skipif(COMPILER is None, reason="no C compiler here")
 
 
-def answers(path, x, flags=("-O2",)):
+def answers(path, x, flags=("-O2",), *words):
     """What the file answers, compiled as its header says."""
     program = path.with_suffix("")
     subprocess.run([COMPILER, *STRICT, *flags, "-DONELAYER_MAIN", path, "-lm", "-o", program], check=True)
     lines = "\n".join(" ".join(map(repr, row)) for row in x.astype(np.float64).tolist())
-    found = subprocess.run([program], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = subprocess.run(
+        [program, *words], input=lines, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return np.array([[float(number) for number in line.split()] for line in found])
 
 
@@ -167,3 +172,34 @@ def test_the_header_keeps_the_distance_from_jumps(tmp_path):
     lines = {line.split()[0]: line for line in (tmp_path / "f.c").read_text().splitlines() if line.startswith("   ")}
     assert lines["domain"].endswith("x in [-1, 1], more than 0.2 away from every jump")
     assert "on the domain, more than 0.2 away from every jump" in lines["in"]
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["gates", "memory"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_slopes_in_c_are_within_their_bound(kind, dtype, tmp_path):
+    """Against the slopes of the same weights in float64, whose own rounding is far smaller than the bound in float32."""
+    for seed in range(2):
+        layer, domain = random_layer(2, 2, seed, 20.0, kind), domain_of([(-1, 2)] * 2)
+        model = assemble(layer, frame_of(domain), Outputs(1, 2, (0,))).to(getattr(torch, dtype))
+        approximation = wrapped(model)
+        path = tmp_path / f"{kind}{seed}.c"
+        ol.export(approximation, path, to="c", points=20)
+        x = approximation.domain.points(np.random.default_rng(seed).random((2000, 2))).astype(dtype).astype(np.float64)
+        text = path.read_text()
+        bound = float(re.search(r"onelayer_gradient is within (\S+) of the layer's slopes", text)[1])
+        for flags in (("-O2",), FUSED):
+            found = answers(path, x, flags, "gradient")
+            off = np.abs(found - slopes_at(model, (0,))(x)).max()
+            assert off <= bound + 1e-12 * np.abs(found).max()
+            assert bound <= 1e-2 * np.abs(found).max()
+
+
+@compiled
+def test_certified_slopes_hold_in_c(tmp_path):
+    approximation, path = ol.build(*SINES, 1e-3, slope_tolerance=1e-2), tmp_path / "sines.c"
+    ol.export(approximation, path, to="c", points=100)
+    bound = float(re.search(r"and within (\S+) of those of f", path.read_text())[1])
+    assert bound <= 1e-2
+    x = np.random.default_rng(3).uniform(0, 2 * np.pi, (20_000, 2))
+    assert np.abs(answers(path, x, ("-O2",), "gradient") - np.cos(x)).max() <= bound

@@ -8,10 +8,13 @@ import pytest
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
-RUN_HERE = ("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "water_density")
+RUN_HERE = (
+    *("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "error_in_time", "newton_and_descent"),
+    *("monotone_water", "water_density"),
+)
 LONG = ("van_der_waals", "sequence")
-WITHOUT_MORE = [  # water has a test of its own
-    pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-1]
+WITHOUT_MORE = [  # water has tests of its own
+    pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-2]
 ]
 RUN_ELSEWHERE = {"demo": "test_demo", "errata": "test_paper"}
 
@@ -51,9 +54,19 @@ def test_the_water_example_is_honest(capsys):
     assert " none " in fine
 
 
-def test_without_coolprop_there_is_one_clear_line(monkeypatch, capsys):
+@pytest.mark.long
+def test_water_is_proved_to_be_monotone(capsys):
+    pytest.importorskip("CoolProp")
+    assert run("monotone_water") == 0
+    out = capsys.readouterr().out
+    assert out.count("PROVED") == 2
+    assert "REFUTED" in out
+
+
+@pytest.mark.parametrize("name", ["water_density", "monotone_water"])
+def test_without_coolprop_there_is_one_clear_line(name, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "CoolProp", None)
-    assert run("water_density") == 2
+    assert run(name) == 2
     assert capsys.readouterr().out == "CoolProp is not installed: pip install 'onelayer[examples]'\n"
 
 

@@ -260,6 +260,9 @@ def _joined(parts: list[Reading], frame: Frame, edge: float) -> Reading:
     values = torch.cat([beside(p.hinge_values, i) for i, p in enumerate(parts)])
     names = ("error", "slope_error", "curvature_error", "passed", "constants")
     error, slope_error, curvature_error, passed, constants = (torch.cat([getattr(p, t) for p in parts]) for t in names)
-    errors, counts = (error, slope_error, curvature_error), (max(p.summands for p in parts), max(p.steps for p in parts))
+    errors, counts = (
+        (error, slope_error, curvature_error),
+        (max(p.summands for p in parts), max(p.steps for p in parts)),
+    )
     form = Form(bias, linear, tuple(blocks))
     return Reading(form, hinges, values, frame, *errors, passed, constants, *counts, edge)

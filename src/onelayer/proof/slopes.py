@@ -74,7 +74,7 @@ def prove_slopes(
     slopes = slopes_of(claim.target)
     if slopes is None:
         return SlopeProof(SlopeBound(claim.slope_tolerance, math.inf, math.nan))
-    answer = _answer(model, claim.places)
+    answer = slopes_at(model, claim.places)
     largest = observe(answer, slopes, claim.seed, count=OBSERVED_POINTS).largest if observed else 0.0
     found = SlopeBound(claim.slope_tolerance, math.inf, largest)
     about = replace(claim, target=slopes, tolerance=claim.slope_tolerance, slope_tolerance=None)
@@ -123,7 +123,7 @@ def slopes_of_reading(reading: Reading) -> tuple[Form, np.ndarray]:
     return form, ((error + lost) * (1 + 1e-12)).numpy()
 
 
-def _answer(model: SingleLayerTransformer, places: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+def slopes_at(model: SingleLayerTransformer, places: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
     """The slopes of the model's real function at points, by automatic differentiation in float64: [point, o·D + i]."""
     double, c = deepcopy(model).double().eval(), model.config
     rows = max(1, 2**21 // (c.heads * c.all_tokens * (c.read_rows.stop - c.read_rows.start)))

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..approximation import Approximation
-from ..common.numbers import at_least, exact, point
+from ..common.numbers import at_least, at_most, exact, point
 from ..common.table import Table
 from ..proof.certificate import Certificate
 
@@ -35,7 +35,7 @@ def statement(approximation: Approximation) -> str:
     if c.verdict == "CERTIFIED":
         believed = f"If {c.condition}, then for" if c.condition else "For"
         claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {c.bound_text}."
-        return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}"
+        return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}{_slopes(c)}"
     if c.verdict == "REFUTED":
         at = point(c.witness or ())
         return f"The tolerance {exact(c.tolerance)} does not hold: at x = {at} the error is proved to be larger."
@@ -60,6 +60,16 @@ def _share(certificate: Certificate) -> str:
         return ""
     how = "proved" if about.known == "proved" else "by the declared modulus"
     return f" It is at most {exact(about.share)}·|f(x)|, since |f| ≥ {at_least(about.least, 6)} ({how})."
+
+
+def _slopes(certificate: Certificate) -> str:
+    """What is proved about slopes, if a tolerance for them was given."""
+    slope = certificate.slope
+    if slope is None or not math.isfinite(slope.bound):
+        return ""
+    apart = f", more than {exact(certificate.margin)} away from every kink of f" if certificate.margin else ""
+    bound = at_most(slope.bound, limit=slope.tolerance)
+    return f" Every slope of T is within {bound} of that of f{apart}, T being the real function of the stored weights."
 
 
 def band(approximation: Approximation) -> str:

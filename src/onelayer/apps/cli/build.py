@@ -36,6 +36,7 @@ def build(
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Of samples: the answers (y1,y2); the last column by default.")
     ] = None,
+    slope_eps: given.SlopeEps = None,
     properties: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,6 +100,7 @@ def build(
         approximation = ol.build(
             function,
             tolerance=eps,
+            slope_tolerance=slope_eps,
             properties=properties or [],
             relative=relative,
             method=method.value,

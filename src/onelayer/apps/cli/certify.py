@@ -20,6 +20,7 @@ def certify(
         float | None,
         typer.Option("--eps", "--tolerance", help="The tolerance to prove; the folder's by default."),
     ] = None,
+    slope_eps: given.SlopeEps = None,
     margin: Annotated[float | None, typer.Option(help="Distance kept from jumps; the folder's by default.")] = None,
     device: given.Device = "cpu",
     seconds: Annotated[float, typer.Option(help="Seconds that the proof may take.")] = 75.0,
@@ -52,7 +53,9 @@ def certify(
     destination = usable(out, force) if out is not None else None
     with progress_bar(not json) as progress:
         left = max(budget.left, seconds / 10)
-        certificate = ol.certify(approximation, target, eps, seconds=left, device=device, progress=progress)
+        certificate = ol.certify(
+            approximation, target, eps, slope_tolerance=slope_eps, seconds=left, device=device, progress=progress
+        )
     if destination is not None:
         Approximation.of(approximation.model, target, certificate, approximation.facts).save(
             destination, overwrite=force

@@ -82,6 +82,10 @@ OptionalDomain = Annotated[
     ),
 ]
 Eps = Annotated[float, typer.Option("--eps", "--tolerance", help="Largest error allowed anywhere in the domain.")]
+SlopeEps = Annotated[
+    float | None,
+    typer.Option("--slope-eps", help="Largest error allowed of every slope, proved beside that of the values."),
+]
 Relative = Annotated[
     bool,
     typer.Option("--relative", help="The tolerance is a share of the smallest |f| on the domain, which is proved."),

@@ -167,7 +167,7 @@ PlainFamily = MemoryFamily | GateFamily
 
 @runtime_checkable
 class Family(Protocol):
-    """What a fit needs to know of a family; x are its points, or rows of values and slopes (`sloped`)."""
+    """What a fit needs to know of a family; x are its points, or rows of values and slopes (`slope_rows`)."""
 
     @property
     def name(self) -> str: ...

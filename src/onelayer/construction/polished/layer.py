@@ -35,7 +35,7 @@ from ..solved.values import VALUES_CAP, Solution
 from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
-from .sloped import SlopedFamily, SlopedSamples
+from .slope_rows import SlopedFamily, SlopedSamples
 
 LEAST_SPAN = 5  # ranges of f that the values of a head may always span
 MOST_UNITS = 400  # of one group: a step costs the cube of it

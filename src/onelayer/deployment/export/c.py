@@ -33,15 +33,19 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     reading = c_form.reading_of(subject)
     body = c_layer.source(subject) if reading is None else c_form.source(subject, reading)
     bound = None if reading is None else c_form.rounding(subject, reading)
+    slopes = None
+    if reading is not None and not len(reading.hinges):
+        body += "\n" + c_form.gradient_source(reading)
+        slopes = c_form.slope_error(subject, reading)
     measured: Measured | None = None
     notes: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
-        program = _compiled(_file(subject, body, None, bound), Path(folder))
+        program = _compiled(_file(subject, body, None, bound, slopes), Path(folder))
         if program is None:
             notes = ("no C compiler works here: not compiled, not measured",)
         else:
             measured = subject.measure(lambda points: _answers(program, points, subject), x)
-    return Made({"onelayer.c": _file(subject, body, measured, bound).encode()}, measured, bound, notes)
+    return Made({"onelayer.c": _file(subject, body, measured, bound, slopes).encode()}, measured, bound, notes)
 
 
 def _compiled(text: str, folder: Path) -> Path | None:
@@ -61,7 +65,9 @@ def _answers(program: Path, points: np.ndarray, subject: Subject) -> np.ndarray:
     return np.array(found.split(), dtype=subject.arithmetic.name).reshape(len(points), subject.outputs)
 
 
-def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound | None) -> str:
+def _file(
+    subject: Subject, body: str, measured: Measured | None, bound: Bound | None, slopes: float | None = None
+) -> str:
     about = subject.about() | (measured.words() if measured else {})
     c = subject.approximation.certificate
     if bound is not None:
@@ -70,9 +76,22 @@ def _file(subject: Subject, body: str, measured: Measured | None, bound: Bound |
             total = at_most((c.bound + bound.value) * UP)
             where = f"on the domain{subject.apart}"
             about["in all"] = f"an error of at most {total} {where}, by the certificate{c.if_declared}"
+    if slopes is not None:
+        where = f"on the domain{subject.apart}"
+        about["slopes"] = f"onelayer_gradient is within {at_most(slopes)} of the layer's slopes {where} (proved)"
+        if c.slope is not None and c.verdict == "CERTIFIED":
+            total = at_most((c.slope.bound + slopes) * UP)
+            about["slopes"] += f", and within {total} of those of f, by the certificate"
     lines = "\n".join(f"   {name:<12}{_commented(value)}" for name, value in about.items())
-    sizes = {"inputs": subject.dimension, "outputs": subject.outputs}
-    return HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name]) + body + FOOTER
+    sizes: dict[str, int | str] = {"inputs": subject.dimension, "outputs": subject.outputs}
+    gradient = "onelayer_gradient(" in body
+    sizes |= {"gradient": GRADIENT if gradient else "", "declared": DECLARED if gradient else ""}
+    main = ASKED if gradient else ANSWERED
+    return (
+        HEADER.format(about=lines, **sizes, **NUMBERS[subject.arithmetic.name])
+        + body
+        + FOOTER.replace("@main@\n", main)
+    )
 
 
 def _commented(text: str) -> str:
@@ -85,7 +104,7 @@ HEADER = """/* A single-layer Transformer.
 
 {about}
 
-   onelayer(x, y) evaluates one point, onelayer_batch(count, x, y) several; numbers are in row order.
+   onelayer(x, y) evaluates one point, onelayer_batch(count, x, y) several; numbers are in row order.{gradient}
    cc -std=c99 -O2 -c onelayer.c                           for use in a program: link with -lm
    cc -std=c99 -O2 -DONELAYER_MAIN onelayer.c -lm -o run   ./run reads points from stdin and prints the answers
    Do not use -ffast-math. */
@@ -104,7 +123,41 @@ typedef {real} real;
 
 void onelayer(const real *x, real *y);
 void onelayer_batch(size_t count, const real *x, real *y);
-
+{declared}
+"""
+GRADIENT = """
+   onelayer_gradient(x, dy) gives all slopes at one point: of output o along x[i] in dy[o * INPUTS + i]."""
+DECLARED = "void onelayer_gradient(const real *x, real *dy);\n"
+ANSWERED = """int main(void)
+{
+    real x[INPUTS], y[OUTPUTS];
+    for (;;) {
+        for (int i = 0; i < INPUTS; i++)
+            if (scanf(SCAN, &x[i]) != 1)
+                return i != 0;
+        onelayer(x, y);
+        for (int o = 0; o < OUTPUTS; o++)
+            printf(SHOW "%c", y[o], o + 1 < OUTPUTS ? ' ' : '\\n');
+    }
+}
+"""
+ASKED = """int main(int count, char **words) /* ./run gradient prints slopes */
+{
+    (void)words;
+    real x[INPUTS], y[OUTPUTS * INPUTS];
+    const int numbers = count > 1 ? OUTPUTS * INPUTS : OUTPUTS;
+    for (;;) {
+        for (int i = 0; i < INPUTS; i++)
+            if (scanf(SCAN, &x[i]) != 1)
+                return i != 0;
+        if (count > 1)
+            onelayer_gradient(x, y);
+        else
+            onelayer(x, y);
+        for (int o = 0; o < numbers; o++)
+            printf(SHOW "%c", y[o], o + 1 < numbers ? ' ' : '\\n');
+    }
+}
 """
 
 FOOTER = """
@@ -117,17 +170,6 @@ void onelayer_batch(size_t count, const real *x, real *y)
 #ifdef ONELAYER_MAIN
 #include <stdio.h>
 
-int main(void)
-{
-    real x[INPUTS], y[OUTPUTS];
-    for (;;) {
-        for (int i = 0; i < INPUTS; i++)
-            if (scanf(SCAN, &x[i]) != 1)
-                return i != 0;
-        onelayer(x, y);
-        for (int o = 0; o < OUTPUTS; o++)
-            printf(SHOW "%c", y[o], o + 1 < OUTPUTS ? ' ' : '\\n');
-    }
-}
+@main@
 #endif
 """

@@ -11,10 +11,13 @@ import numpy as np
 import torch
 
 from ...common.errors import InputError
+from ...common.outward import UP
 from ...layer.form import Block
 from ...layer.reading import Reading, form_of_model
+from ...layer.rounding.computed_slopes import gradient_rounding
 from ...layer.rounding.deployed import deployed_rounding
 from ...proof.decision import cannot_overflow, deployment_of
+from ...proof.slopes import slopes_of_reading
 from .c_text import MOST_STACK, array
 from .subject import Bound, Subject
 
@@ -56,7 +59,7 @@ def source(subject: Subject, reading: Reading) -> str:
         lines += ["        y[o] += z[i] * LINEAR[i * OUTPUTS + o];"]
     functions = []
     for i, block in enumerate(form.blocks):
-        if block.biases.shape[1] * 8 > MOST_STACK:
+        if block.biases.shape[1] * 8 * (1 + len(form.bias)) > MOST_STACK:
             found = f"a head of {block.biases.shape[1]:,} tokens"
             raise InputError("a layer that needs at most 4 MB of stack in C", found, "export it as onnx")
         arrays += _numbers(i, block)
@@ -71,6 +74,75 @@ def source(subject: Subject, reading: Reading) -> str:
     main = "/* bias + z.linear + sums of softmax averages, z = (x - shift)*scale */\n"
     main += f"void onelayer(const real *x, real *y)\n{{\n{body}\n}}\n"
     return "\n".join([*(array(name, values, suffix) for name, values in arrays), *functions, main])
+
+
+def slope_error(subject: Subject, reading: Reading) -> float | None:
+    """How far an entry of `onelayer_gradient` can be from the slope of the real layer; None if nothing is proved."""
+    if not subject.same or len(reading.hinges):
+        return None
+    _, error = slopes_of_reading(reading)
+    rounding = gradient_rounding(reading.form, reading.frame.scale, reading.edge, subject.arithmetic)
+    found = (float(rounding.max()) + float(error.max())) * UP
+    return found if np.isfinite(found) else None
+
+
+def gradient_source(reading: Reading) -> str:
+    """The slopes, with the arrays of `source`; they are continuous only without hinges."""
+    lines = ["real z[INPUTS];", "for (int i = 0; i < INPUTS; i++)", "    z[i] = (x[i] - SHIFT[i]) * SCALE[i];"]
+    start = "LINEAR[i * OUTPUTS + o]" if reading.form.linear.any() else "0"
+    lines += ["for (int o = 0; o < OUTPUTS; o++)", "    for (int i = 0; i < INPUTS; i++)"]
+    lines += [f"        dy[o * INPUTS + i] = {start};"]
+    lines += [f"slopes_{i}(z, dy);" for i in range(len(reading.form.blocks))]
+    lines += ["for (int o = 0; o < OUTPUTS; o++)", "    for (int i = 0; i < INPUTS; i++)"]
+    lines += ["        dy[o * INPUTS + i] *= SCALE[i];"]
+    body = "\n".join("    " + line for line in lines)
+    main = "/* dy[o * INPUTS + i]: the slope of output o along x[i] */\n"
+    main += f"void onelayer_gradient(const real *x, real *dy)\n{{\n{body}\n}}\n"
+    return "\n".join([*(_slopes(i, block) for i, block in enumerate(reading.form.blocks)), main])
+
+
+def _slopes(i: int, block: Block) -> str:
+    """Per head: Σ_t w_t [(v_t − m) k_t + u_t], m the average of the values v_t, u_t their slopes."""
+    heads, tokens = block.biases.shape
+    at = f"(h * {tokens} + t)"
+    slope = f"SLOPES_{i}[({at} * INPUTS + j) * OUTPUTS + o]"
+    moves = bool(block.slopes.any())
+    move = (
+        f"\n                for (int j = 0; j < INPUTS; j++)\n                    v[t][o] += z[j] * {slope};"
+        if moves
+        else ""
+    )
+    more = f" + {slope}" if moves else ""
+    return f"""/* the slopes of {heads} head(s) of {tokens} tokens, with respect to z */
+static void slopes_{i}(const real *z, real *dy)
+{{
+    for (int h = 0; h < {heads}; h++) {{
+        real w[{tokens}], v[{tokens}][OUTPUTS], mean[OUTPUTS] = {{0}}, total = 0, top = 0;
+        for (int t = 0; t < {tokens}; t++) {{
+            w[t] = BIASES_{i}[{at.strip("()")}];
+            for (int j = 0; j < INPUTS; j++)
+                w[t] += KEYS_{i}[{at} * INPUTS + j] * z[j];
+            if (t == 0 || w[t] > top)
+                top = w[t];
+        }}
+        for (int t = 0; t < {tokens}; t++) {{
+            w[t] = EXP(w[t] - top);
+            total += w[t];
+            for (int o = 0; o < OUTPUTS; o++) {{
+                v[t][o] = VALUES_{i}[{at} * OUTPUTS + o];{move}
+                mean[o] += w[t] * v[t][o];
+            }}
+        }}
+        for (int o = 0; o < OUTPUTS; o++)
+            for (int j = 0; j < INPUTS; j++) {{
+                real sum = 0;
+                for (int t = 0; t < {tokens}; t++)
+                    sum += w[t] * ((v[t][o] - mean[o] / total) * KEYS_{i}[{at} * INPUTS + j]{more});
+                dy[o * INPUTS + j] += sum / total;
+            }}
+    }}
+}}
+"""
 
 
 def _numbers(i: int, block: Block) -> list[tuple[str, np.ndarray]]:

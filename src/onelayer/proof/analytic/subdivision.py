@@ -165,7 +165,7 @@ def measured(summand: Summand, boxes: np.ndarray, frozen: Frozen | None = None) 
     missed = (_degree_needed(rho, (own + formula).max(axis=2), nominal) > P) & (needed.min(axis=0) <= P)
     if (
         missed.any() and summand.form.blocks
-    ):  # the formula is not well bounded that far out: take the narrowest ellipse that suits the layer
+    ):  # f is not well bounded that far out: the narrowest ellipse that suits the layer
         narrow = np.where(missed, (needed <= P).argmax(axis=0), best)
         rows = (missed & (narrow < best)).any(axis=1)
         if rows.any():
