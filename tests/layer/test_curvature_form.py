@@ -9,6 +9,7 @@ from hunting import real_value
 from onelayer.layer.assemble import Frame
 from onelayer.layer.curvature_form import MOST_TOKENS, curvature_form
 from onelayer.layer.form import Block, Form, form_of
+from onelayer.layer.one_direction import one_direction
 from onelayer.layer.slope_form import slope_form
 
 SCALES = (2.0, 3.0, 0.7)
@@ -69,6 +70,37 @@ def test_the_bound_on_their_floats_holds(kind, sharp):
                     truth = exact_derivative(form, scale, x, order, i)
                     for a, b, e in zip(stored, truth, error.tolist(), strict=True):
                         assert abs(a - b) < arb(e) + arb(2) ** -66 * (1 + abs(b))
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-3])
+@pytest.mark.parametrize("sharp", [1.0, 1e4])
+def test_a_form_along_one_direction_is_a_form_in_one_variable(off, sharp):
+    """Keys and slopes along one direction, but for `off`: exactly evaluated, the two differ by at most what is said."""
+    g = torch.Generator().manual_seed(3)
+
+    def normal(*shape):
+        return torch.randn(shape, generator=g, dtype=torch.float64)
+
+    d, shared = normal(3), normal(4, 1, 3)
+    keys = sharp * (normal(4, 5, 1) * d + shared + off * normal(4, 5, 3))
+    slopes = normal(4, 5, 1, 2) * d[:, None] + off * normal(4, 5, 3, 2)
+    block = Block(keys, normal(4, 5), normal(4, 5, 2), slopes)
+    form = Form(normal(2), normal(1, 2) * d[:, None], (block,))
+    found = one_direction(form, -torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64))
+    best = max(
+        ((k - b.keys[h, 0]) for b in form.blocks for h in range(4) for k in b.keys[h]), key=lambda v: float(v.norm())
+    )
+    with ctx.workprec(300):
+        for x in (2 * torch.rand(6, 3, generator=g, dtype=torch.float64) - 1).tolist():
+            z = sum((arb(a) * arb(b) for a, b in zip(best.tolist(), x, strict=True)), arb(0))
+            assert arb(found.low) <= z <= arb(found.high)
+            there, here = (
+                real_value(form, Frame((0.0,) * 3, (1.0,) * 3), x),
+                real_value(found.form, Frame((0.0,), (1.0,)), [z]),
+            )
+            for a, b, e in zip(there, here, found.error.tolist(), strict=True):
+                assert abs(a - b) <= arb(e)
+    assert off > 0 or float(found.error.max()) < 1e-8
 
 
 def test_many_tokens_are_refused():

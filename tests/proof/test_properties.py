@@ -12,7 +12,7 @@ from onelayer import InputError
 from onelayer.common.budget import Budget
 from onelayer.proof.properties.judge import judge
 from onelayer.proof.properties.reached import proved
-from onelayer.proof.properties.real_function import formula_function
+from onelayer.proof.properties.real_function import formula_function, layer_function
 from onelayer.proof.properties.span import Enclosure
 from onelayer.proof.properties.statement import Limit, Statement, read
 
@@ -165,6 +165,22 @@ def test_a_condition_counts(disc):
     assert (b**2).sum() <= 1
     assert a[0] == b[0]
     assert a[1] < b[1]
+
+
+def test_sharp_slopes_along_one_direction():
+    """A very sharp maximum: its slopes go from −1 to 1, a little beyond, within a millionth of the square."""
+    approx = ol.build("abs(x1 - x2)", [(0, 1)] * 2, 1e-5)
+    subject = layer_function(approx.model, approx.facts.places, approx.domain)
+    rng = np.random.default_rng(0)
+    for i, found in enumerate(approx.slopes(seconds=20.0)):
+        assert -1.3 < found.low < -1.1
+        assert 1.1 < found.high < 1.3
+        for _ in range(40):
+            x = np.full((2, 2), 0.2 + 0.6 * rng.random())
+            x[:, i] += np.sort(10 ** rng.uniform(-8, -4) * rng.normal(size=2))
+            (slope,) = proved(subject, x, i)
+            assert found.low <= slope.above
+            assert slope.below <= found.high
 
 
 def test_layers_that_are_no_sum_of_heads():

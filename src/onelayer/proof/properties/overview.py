@@ -1,6 +1,5 @@
 """All ranges of a layer at once: what its values span, or its slopes along every variable."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -81,8 +80,3 @@ def _entries(subject: RealFunction, order: int, i: int, budget: Budget, seed: in
 
 def _output(subject: RealFunction, o: int) -> str:
     return "T" if subject.outputs == 1 else f"T, output {o + 1}"
-
-
-def is_proved(found: Enclosures) -> bool:
-    """Whether all ends are finite."""
-    return all(math.isfinite(e.low) and math.isfinite(e.high) for e in found)

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from flint import arb
 
+from ...common.numbers import exact
+from ...common.outward import UP
 from ...formula import Formula, enclose
 from ...formula.gradients import slopes
 from ...formula.taylor.series import Space
@@ -21,10 +23,12 @@ from ...layer.arithmetic import arithmetic_of
 from ...layer.assemble import Frame, frame_of
 from ...layer.curvature_form import MOST_TOKENS, curvature_form
 from ...layer.form import Form
+from ...layer.one_direction import one_direction
 from ...layer.reading import form_of_model
 from ...model.transformer import SingleLayerTransformer
 from ...target.domain import Domain
 from ...target.target import Target
+from ..analytic.prove import box_of
 from ..bisection.prove import BranchAndBound
 from ..bisection.transformer import Value
 from ..decision import edge_of
@@ -33,6 +37,7 @@ from ..witness import in_balls
 
 AT_ONCE = 2**21  # attention weights held at a time
 MOST_PAIRS = 40_000  # pairs of tokens of all heads together
+SAME_DIRECTION = 1e-3  # share of the size that may be lost where everything changes along one direction
 NO_SUM = "the layer is no sum of smooth softmax heads (hinges, LayerNorm, trained or composed layers)"
 
 
@@ -77,6 +82,10 @@ def layer_function(model: SingleLayerTransformer, places: tuple[int, ...], domai
         return [found[r][o] for r in places for o in range(c.features_out)]
 
     def derivative(order: int, i: int) -> Derivative | str:
+        found = in_all_directions(order, i)
+        return found if isinstance(found, str) or not order else _in_one_direction(found)
+
+    def in_all_directions(order: int, i: int) -> Derivative | str:
         reading = form_of_model(model, places, edge_of(model, zero))
         if reading is None or len(reading.hinges):
             return NO_SUM
@@ -111,6 +120,20 @@ def layer_function(model: SingleLayerTransformer, places: tuple[int, ...], domai
     return RealFunction(domain, m, values, balls, derivative, search)
 
 
+def _in_one_direction(part: Derivative) -> Derivative:
+    """The derivative as a form in one variable, if it changes along one direction only; else as it is."""
+    domain = part.target.domain
+    if domain.dimension == 1 or domain.within is not None or not part.form.is_finite():
+        return part
+    found = one_direction(part.form, *box_of(part.target, part.frame))
+    if found is None or not float(found.error.max()) <= SAME_DIRECTION * float(_size(found.form).max()):
+        return part
+    ends = (exact(found.low), exact(found.high))
+    line = Domain(("z",), (found.low,), (found.high,), (ends,))
+    error = (part.error + found.error.numpy()) * UP
+    return Derivative(found.form, Frame((0.0,), (1.0,)), target_on(line, (Number(Fraction(0)),) * len(error)), error)
+
+
 def formula_function(target: Target) -> RealFunction:
     """The formula of a target."""
     formula, domain, m = target.formula, target.domain, target.outputs
@@ -138,6 +161,12 @@ def _derived(formula: Formula, order: int, i: int) -> tuple[Node, ...]:
     for _ in range(order):
         trees = tuple(row[i] for row in slopes(Formula(formula.text, formula.names, trees)))
     return trees
+
+
+def _size(form: Form) -> torch.Tensor:
+    """About how large the values of the heads are, [out]."""
+    sizes = [block.values.abs().amax(dim=1).sum(dim=0) for block in form.blocks]
+    return torch.stack([form.bias.abs(), *sizes]).sum(dim=0)
 
 
 def _nothing(space: Space) -> Value:

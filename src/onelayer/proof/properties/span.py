@@ -95,7 +95,8 @@ def span(
         _bisected(subject, order, i, seen, first, room) if sharp else _interpolated(part, goal, close, first, settled)
     )
     excess = np.maximum(seen[0] - best.low, best.high - seen[1])
-    if settled(best.low, best.high) or (excess <= 2 * CLOSE * width).all() or budget.over():
+    done = settled(best.low, best.high) or (excess <= 2 * CLOSE * width).all()
+    if done or budget.over() or (order and np.isfinite(excess).all()):  # bisection would not come closer to slopes
         return best
     other = (
         _interpolated(part, goal, close, budget, settled) if sharp else _bisected(subject, order, i, seen, budget, room)

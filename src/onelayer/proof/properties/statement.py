@@ -16,7 +16,6 @@ import re
 from dataclasses import dataclass
 
 from ...common.errors import InputError
-from ...common.numbers import exact
 from ...formula import enclose, parse
 
 EXAMPLES = (
@@ -130,8 +129,3 @@ def _constant(text: str) -> Limit:
     if not (value.is_finite() and math.isfinite(value.lower()) and math.isfinite(value.upper())):
         raise InputError(asked, f"{_clipped(text)!r}, which has no finite value", "give a finite number")
     return Limit(value.lower(), value.upper())
-
-
-def stated(limit: Limit) -> str:
-    """A limit as text."""
-    return exact(limit.below if limit.below == limit.above else (limit.below + limit.above) / 2)
