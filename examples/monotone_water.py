@@ -2,7 +2,7 @@
 
     python examples/monotone_water.py [FILE.c]      needs CoolProp: pip install 'onelayer[examples]'
 
-What you learn: a property of the layer is proved without knowing f as a formula. CoolProp is a callable, so that how close the layer
+What you learn: a property of the layer is proved without knowing f as a formula. CoolProp is a callable, so how close the layer
 is to it is only observed (UNDECIDED). But whoever puts the layer into a controller or a solver may rely on its signs: "decreasing
 in T" and "increasing in p" are PROVED for all states at once, which no table of samples can be. Between 0 and 4 °C water
 is different: there the same question is REFUTED, with two states that show it. The layer is exported to C with its slopes.

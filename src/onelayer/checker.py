@@ -2804,8 +2804,13 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     bound, observed, witness = *(read_number(record, k, INF) for k in ("bound", "observed")), record.get("witness")
     lower = read_number(record, "lower", 0.0)
     need(lower <= bound, f"a lower bound of {lower!r}, above the upper one of {bound!r}")
-    slope = read_slope(record)
+    slope, properties = read_slope(record), record.get("properties") or []
+    judged = isinstance(properties, list) and all(
+        isinstance(p, dict) and set(p) == {"text", "verdict"} for p in properties
+    )
+    need(judged, "the record of the properties is malformed")
     holds = observed <= bound <= tolerance and (slope is None or slope[2] <= slope[1] <= slope[0])
+    holds = holds and all(p["verdict"] == "PROVED" for p in properties)
     implied = "CERTIFIED" if holds else "UNDECIDED"
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
@@ -2819,7 +2824,8 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     known = target.get("formula") is not None or (given and target.get("kind") == "samples")
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
-    need(slope is None or target.get("formula") is not None, "slopes are claimed without a formula", UNCHECKED)
+    more = slope is not None or properties
+    need(not more or target.get("formula") is not None, "slopes or properties are claimed without a formula", UNCHECKED)
     need(lower == 0 or target.get("formula") is not None, "samples that are stored have no lower bound")
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
@@ -2873,6 +2879,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 before = "the slopes: " if found.verdict == "INVALID" else "the values were proved, the slopes not: "
                 raise replace(found, reason=before + found.reason.replace("T − f", "∂T − ∂f"), bound=proved) from None
             said += f"; sup |∂T − ∂f| ≤ {slope[1]!r} ≤ {slope[0]!r} for all partial derivatives"
+        need(not properties, f"{said}: that was proved, the properties are not checked", UNCHECKED)
         return Verdict("VALID", said, None, proved)
 
 

@@ -221,3 +221,21 @@ def test_folders_of_version_3_are_read_and_checked(two_sided, tmp_path):
     assert check(newer).verdict == "INVALID"
     with pytest.raises(ol.InputError, match="schema 3 or 4"):
         ol.load(newer)
+
+
+def test_properties_are_not_taken_on_trust(tmp_path):
+    """The checker proves the values and says that it knows nothing of the properties; a record that does not fit is INVALID."""
+    folder = ol.build("x1**2", [(0.1, 1)], 1e-2, properties=["increasing in x1"]).save(tmp_path / "m")
+    found = check(folder)
+    assert found.verdict == "NOT CHECKABLE"
+    assert "the properties are not checked" in found.reason
+    wrong = [
+        [{"text": "increasing in x1", "verdict": "UNDECIDED"}],
+        [{"text": "increasing in x1"}],
+        ["increasing in x1"],
+        "increasing in x1",
+    ]
+    for number, records in enumerate(wrong):
+        changed = forged(folder, tmp_path / f"{number}", lambda r, records=records: r | {"properties": records})
+        assert check(changed).verdict == "INVALID"
+    assert check(forged(folder, tmp_path / "none", lambda r: r | {"properties": []})).verdict == "VALID"

@@ -26,7 +26,7 @@ from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
 from ..target.target import Target
 from .analytic import prove as analytic
-from .attained import attained, real_function
+from .attained import Attained, attained, real_function
 from .bisection import prove as bisect
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
@@ -39,6 +39,7 @@ from .witness import witness
 
 PROOF_SECONDS = 75.0
 FIRST_METHOD_TIME = 0.8  # share of the seconds for the first of two engines
+NEAR_BOUND = 1.02  # times the lower bound: a bound this close to it needs no worse point
 OBSERVATION_TIME = 0.5  # share of the seconds for looking at points
 
 
@@ -47,19 +48,12 @@ def decide(
 ) -> Certificate:
     """The certificate. `proved` is one that exists already (the theorem's); it is kept if it is within the tolerance."""
     budget, target, tolerance = budget or Budget(PROOF_SECONDS), claim.target, claim.tolerance
-    single = arithmetic_of(model.W_E.dtype) is FLOAT32
     answer = answer_of(model, claim.places, budget.share(OBSERVATION_TIME) if target.data is None else Budget(math.inf))
-    kind = np.float32 if single else np.float64
-    seen = observe(answer, target, claim.seed, kind)
+    seen = observe(answer, target, claim.seed, _floats(model))
     record = unproved(model, tolerance, str(target.domain), seen.largest, seen.points, target.margin, seen.evidence)
     record = replace(record, condition="" if target.formula is not None else condition_of(target))
-    if not math.isnan(seen.largest):
-        worst = polished_from(answer, target, seen.worst, kind)
-        least = attained(real_function(model, claim.places), target, worst, budget)
-        record = replace(record, lower=least.lower, lower_point=least.point)
     if proved is not None:
-        seen_too = ("observed", "observed_points", "weights", "lower", "lower_point")
-        proved = replace(proved, **{name: getattr(record, name) for name in seen_too})
+        proved = replace(proved, observed=seen.largest, observed_points=seen.points, weights=record.weights)
     best = proved or record
     if not math.isnan(seen.largest) and not best.bound <= tolerance:
         methods = methods_for(target)
@@ -80,6 +74,9 @@ def decide(
             close = best.bound <= bisect.CLOSE_FACTOR * seen.largest
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
                 break  # certified, or as close as it gets, or not certifiable but bounded
+    if not math.isnan(seen.largest):
+        least = _attained(model, claim, answer, seen.worst, best.bound, budget)
+        best = replace(best, lower=least.lower, lower_point=least.point)
     best = unless_contradicted(best)
     if math.isfinite(best.bound):
         best = replace(best, assumptions=(*best.assumptions, *target.caveats))
@@ -90,6 +87,28 @@ def decide(
     if best.verdict != "CERTIFIED" and max(seen.largest, seen.fitted) > tolerance:
         best = replace(best, witness=witness(model, claim, seen.worst, budget))
     return best
+
+
+def _attained(
+    model: SingleLayerTransformer,
+    claim: Claim,
+    answer: Callable[[np.ndarray], np.ndarray],
+    worst: np.ndarray,
+    bound: float,
+    budget: Budget,
+) -> Attained:
+    """A proved lower bound: at the worst point observed, and where that is not close to the bound, uphill from there."""
+    T = real_function(model, claim.places)
+    found = attained(T, claim.target, worst[:1], budget)
+    if bound <= NEAR_BOUND * found.lower:
+        return found
+    uphill = polished_from(answer, claim.target, worst, _floats(model))
+    return max(found, attained(T, claim.target, uphill, budget), key=lambda a: a.lower)
+
+
+def _floats(model: SingleLayerTransformer) -> type[np.floating]:
+    """The numbers that the model is asked about."""
+    return np.float32 if arithmetic_of(model.W_E.dtype) is FLOAT32 else np.float64
 
 
 def methods_for(target: Target) -> list[Method]:
