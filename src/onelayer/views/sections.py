@@ -15,6 +15,7 @@ from .figures import error_figure, function_figure, history_figure, spectra_figu
 from .head_figure import MOST_LINES, MOST_MARKERS, heads_figure
 from .head_map import HeadMap, head_map_of
 from .scene import Scene, output_names, window
+from .slope_figure import slope_error_figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -69,6 +70,10 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
         if error is not None:
             figures[f"error-{number}"] = error
             parts.append(f'<h3>The error T − f</h3><div class="figure" id="error-{number}"></div>')
+    slopes = slope_error_figure(approximation)
+    if slopes is not None:
+        figures["slopes"] = slopes
+        parts.append('<h3>The error of the slopes</h3><div class="figure" id="slopes"></div>')
     note = certificate_text.observation(approximation)
     note += "" if found[0].f is not None else " f itself is not available here, so only T is drawn."
     return "".join(parts) + f'<p class="note">{html.escape(note + _drawn_as_f(approximation))}</p>'
