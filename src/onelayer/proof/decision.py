@@ -55,7 +55,8 @@ def decide(
     if not math.isnan(seen.largest):
         worst = polished_from(answer, target, seen.worst, kind)
         least = attained(real_function(model, claim.places), target, worst, budget)
-        record = replace(record, lower=least.lower, lower_point=least.point)
+        point = least.point if target.data is None else None  # samples may be confidential: none is stored
+        record = replace(record, lower=least.lower, lower_point=point)
     if proved is not None:
         seen_too = ("observed", "observed_points", "weights", "lower", "lower_point")
         proved = replace(proved, **{name: getattr(record, name) for name in seen_too})
