@@ -127,6 +127,14 @@ def test_a_callable_is_known_up_to_its_declared_error():
     assert vague.lower_point is None
 
 
+def test_the_certificate_of_data_keeps_no_sample():
+    x = np.linspace(0, 1, 40)[:, None]
+    for lipschitz in (None, 4.0):
+        c = ol.build((x, np.sin(3 * x[:, 0])), None, 0.3, lipschitz=lipschitz, units=3, seconds=10.0).certificate
+        assert c.lower <= c.bound
+        assert c.lower_point is None
+
+
 def test_points_outside_the_domain_prove_nothing():
     approx = ol.build("x1**2", [(0, 1)], 0.1)
     T = real_function(approx.model, approx.facts.places)

@@ -17,6 +17,7 @@ from onelayer.views import certificate_text, terminal
 from onelayer.views.figures import signed_log
 from onelayer.views.head_map import head_map_of
 from onelayer.views.scene import scenes
+from onelayer.views.slope_figure import slope_error_figure
 
 
 @pytest.fixture(scope="module")
@@ -253,3 +254,14 @@ def test_terminal_charts_of_layers_without_a_formula():
 
 def test_spark_tells_nothing_from_little():
     assert terminal.spark(np.array([0.0, 1e-9, 0.5, 1.0])) == " ▁▄█"
+
+
+@pytest.mark.parametrize("domain", [[(0, 1)], [(0, 1)] * 2])
+def test_the_error_of_slopes_is_drawn_within_its_bound(domain):
+    formula = "sin(3*x1)" if len(domain) == 1 else "exp(-x1)*cos(2*x2)"
+    approx = ol.build(formula, domain, 1e-2, slope_tolerance=0.1)
+    drawn = slope_error_figure(approx)
+    values = [np.asarray(t.y if len(domain) == 1 else t.z, dtype=float) for t in drawn.data]
+    assert len(values) == len(domain)
+    assert all(np.nanmax(np.abs(v)) <= approx.certificate.slope.bound for v in values)
+    assert slope_error_figure(ol.build(formula, domain, 1e-2)) is None

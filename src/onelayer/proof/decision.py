@@ -76,7 +76,8 @@ def decide(
                 break  # certified, or as close as it gets, or not certifiable but bounded
     if not math.isnan(seen.largest):
         least = _attained(model, claim, answer, seen.worst, best.bound, budget)
-        best = replace(best, lower=least.lower, lower_point=least.point)
+        point = least.point if target.data is None else None  # samples may be confidential: none is stored
+        best = replace(best, lower=least.lower, lower_point=point)
     best = unless_contradicted(best)
     if math.isfinite(best.bound):
         best = replace(best, assumptions=(*best.assumptions, *target.caveats))
