@@ -115,15 +115,16 @@ def test_random_formulas_over_random_boxes(rng):
         assert parse(found.text, formula.names).outputs == found.outputs
 
 
-def test_a_thousand_more_and_enough_are_finite():
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_many_more_and_enough_are_finite(count):
     rng, finite, none = random.Random(5), 0, 0
-    for _ in range(1000):
+    for _ in range(count):
         formula, box = draw_formula(rng, 2), draw_box(rng)
         if formula is not None:
             found = gradient(formula)
             none += found is None
             finite += judged(formula, found, box, rng) == 2 if found else 0
-    assert finite > 400
+    assert finite > 0.4 * count
     assert none == 0
 
 

@@ -60,7 +60,8 @@ def square():
 
 
 def certified(approx, **more):
-    return replace(approx.certificate, tolerance=TOLERANCE, bound=BOUND, observed=OBSERVED, **more)
+    about = {"tolerance": TOLERANCE, "bound": BOUND, "observed": OBSERVED, "lower": 0.0, "lower_point": None}
+    return replace(approx.certificate, **about, **more)
 
 
 def claims(approx):
@@ -68,9 +69,9 @@ def claims(approx):
     ends = {"low": LOW, "high": HIGH}
     usual = Truth({"bound": BOUND}, {"observed": OBSERVED}, {"tolerance": TOLERANCE, **ends})
     yield "certified", certified(approx), usual, {"bound", "observed", "tolerance"}
-    rolled = replace(approx.certificate, tolerance=TOLERANCE, bound=ROLLOVER, observed=OBSERVED)
+    rolled = replace(certified(approx), bound=ROLLOVER)
     yield "rollover", rolled, replace(usual, upper={"bound": ROLLOVER}), {"bound", "observed", "tolerance"}
-    close = replace(approx.certificate, tolerance=math.nextafter(BOUND, 1), bound=BOUND, observed=OBSERVED)
+    close = replace(certified(approx), tolerance=math.nextafter(BOUND, 1))
     limit = {"bound": BOUND, "tolerance": BOUND}  # printed bounds are no larger than a tolerance that is kept
     yield "close", close, Truth(lower={"observed": OBSERVED}, upper=limit), {"bound", "observed"}
     apart = replace(usual, exact={**usual.exact, "margin": MARGIN})
@@ -324,7 +325,7 @@ def test_the_checker_rounds_as_certificates_do(tmp_path):
     low, high = re.search(r"≤ (\S+) ≤ (\S+) ", str(found)).groups()
     assert c.bound <= float(low) <= float(high) == close
     claimed = math.nextafter(c.observed, 0) * 0.98765432123
-    tampered = replace(c, bound=claimed, observed=0.0)
+    tampered = replace(c, bound=claimed, observed=0.0, lower=0.0, lower_point=None)
     found = check(replace(approx, certificate=tampered).save(tmp_path / "tampered"))
     assert found.verdict == "INVALID"
     proved, above = re.search(r"≥ (\S+) is above the claimed (\S+) ", str(found)).groups()

@@ -26,7 +26,7 @@ def prove(
     seed: given.Seed = 0,
     json: given.Json = False,
 ) -> int:
-    """Prove that the layer of a folder is increasing, convex, bounded, Lipschitz in a variable, or that it is not.
+    """Prove that a layer is increasing, convex or bounded, or not.
 
     The property is about the real function of the stored weights, on the layer's domain.
 

@@ -24,7 +24,7 @@ def supremum(
     seconds: Annotated[float, typer.Option(help="Seconds that the proof may take.")] = 75.0,
     json: given.Json = False,
 ) -> int:
-    """Prove how far apart two formulas, or a layer and its target, are.
+    """Prove how far apart two formulas are, or layer and target.
 
     Prints a lower and an upper bound of the largest distance on the domain, both proved, and a point that has the lower one.
 

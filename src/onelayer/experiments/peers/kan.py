@@ -8,6 +8,7 @@ import contextlib
 import importlib.util
 import io
 import random
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,7 @@ def fit(target: Target, parameters: int, seconds: float, seed: int = 0) -> Fitte
             while calls == 0 or trial.share < 1:
                 model.fit(data, opt="LBFGS", steps=STEPS_PER_CALL, update_grid=calls < GRID_UPDATES)
                 calls += 1
+        setattr(model, "forward", undisturbed()(model.forward))  # noqa: B010
         return model
 
     candidates = sizes(target, parameters)
@@ -82,11 +84,16 @@ def network(target: Target, size: Size, seed: int):  # type: ignore[no-untyped-d
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Undo that pykan reseeds global generators, and hide the progress it prints."""
+    """Undo that pykan reseeds global generators, and hide the progress and the warnings it prints."""
     state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     quiet = io.StringIO()
     try:
-        with torch.random.fork_rng(devices=[]), contextlib.redirect_stderr(quiet), contextlib.redirect_stdout(quiet):
+        with (
+            torch.random.fork_rng(devices=[]),
+            contextlib.redirect_stderr(quiet),
+            contextlib.redirect_stdout(quiet),
+            warnings.catch_warnings(action="ignore"),
+        ):
             yield
     finally:
         random.setstate(state)
