@@ -53,7 +53,7 @@ def test_no_bound_on_slopes_is_below_the_truth(maker, dtype, seeds):
     engine = slope_engine(0.5, dtype, 300 if maker is hunting.network else 20_000)
     finds = list(hunting.hunt(engine, map(maker, seeds), dtype, observed_slopes))
     assert not [f"{f.case}: bound {f.bound!r} < observed {f.observed!r}" for f in finds if f.violated]
-    assert sum(math.isfinite(f.bound) for f in finds) > len(finds) / 5
+    assert sum(math.isfinite(f.bound) for f in finds) >= len(finds) / 5
 
 
 def test_the_hunt_would_find_a_bound_on_slopes_that_is_too_low():
