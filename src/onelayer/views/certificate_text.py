@@ -93,7 +93,10 @@ def observation(approximation: Approximation) -> str:
     c = approximation.certificate
     where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, "points")
     seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed_text}."
-    return f"{seen} This is an observation and proves nothing."
+    seen += " This is an observation and proves nothing."
+    if not c.lower > 0:
+        return seen
+    return f"{seen} That the error of T reaches {at_least(c.lower)} somewhere is proved{c.if_declared}."
 
 
 def how_to_check(approximation: Approximation) -> str:
