@@ -16,7 +16,6 @@ from torch import Tensor
 from .common.budget import Budget
 from .common.checks import known_options, require_choice, require_seconds, require_seed
 from .common.errors import InputError
-from .common.numbers import exact
 from .common.progress import Progress
 from .common.table import Table
 from .layer.facts import Facts
@@ -344,7 +343,7 @@ class Approximation:
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.stated_bound if unchanged else "none proved"),
             ("observed error", f"{c.observed_text} at {c.observed_points:,} {where}"),
-            *([("margin around jumps", exact(c.margin))] if c.margin else []),
+            *(c.beside if unchanged else []),
             ("units", f"{self.units:,}"),
             ("heads", heads),
             ("parameters", f"{self.parameters:,}"),

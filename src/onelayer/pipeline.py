@@ -105,10 +105,7 @@ def build(
         model = assembled(request, found.layer, found.frame)  # heads and values → weights
         known = (found.certificate, found.proved) if attempt.target is target else (None, None)
         certificate = known[0] or decide(model, request.claim, budget.up_to(PROOF_SECONDS), known[1])
-        subject = layer_function(model, request.places, target.domain)
-        judged = [judge(subject, s, time_to_judge(budget, statements), seed) for s in statements]
-        records = tuple(PropertyRecord(j.text, j.verdict) for j in judged)
-        certificate = replace(certificate, properties=records)
+        certificate = replace(certificate, properties=judged(model, request.claim, properties, budget))
         if certificate.verdict == "CERTIFIED":
             break
     certificate = with_declared_minimum(replace(certificate, evidence=certificate.evidence | Evidence(relative=scale)))
@@ -119,6 +116,20 @@ def build(
 def assembled(request: Request, layer: Layer | ComposedLayer | SymmetricLayer, frame: Frame) -> SingleLayerTransformer:
     """The model of a layer, in the arithmetic of the request."""
     return assemble(layer, frame, request.outputs, request.layout).to(request.arithmetic.dtype)
+
+
+def judged(
+    model: SingleLayerTransformer, claim: Claim, properties: Sequence[str], budget: Budget
+) -> tuple[PropertyRecord, ...]:
+    """What can be proved about the properties of a model."""
+    if not properties:
+        return ()
+    statements, subject = (
+        statements_of(properties, claim.target),
+        layer_function(model, claim.places, claim.target.domain),
+    )
+    found = [judge(subject, s, time_to_judge(budget, statements), claim.seed) for s in statements]
+    return tuple(PropertyRecord(j.text, j.verdict) for j in found)
 
 
 def certified(request: Request, layer: Layer | ComposedLayer, frame: Frame, budget: Budget) -> Certificate:
@@ -144,25 +155,27 @@ def certify(
 
     The model takes the D = tokens·features_in variables of the target in row order; its outputs at `places` (all of them
     unless given) are the outputs of the target in row order. An `Approximation` supplies target, places and tolerances.
-    With `slope_tolerance` the slopes are part of the claim, as for `build`.
+    With `slope_tolerance` the slopes are part of the claim, as for `build`; slopes and properties of an `Approximation` are.
     Stops when the bound is good enough, or when the seconds or boxes are used up, with the best bound so far. With
     `device="cuda"`, T is evaluated on a GPU where the proof is by interpolation.
     """
     require_seconds(seconds, "the proof", finite=False)
-    budget = Budget(seconds, boxes)
+    budget, properties = Budget(seconds, boxes), tuple[str, ...]()
     if isinstance(model, Approximation):
         target = model.target if target is None else target
         tolerance = model.certificate.tolerance if tolerance is None else tolerance
         slope = model.certificate.slope
         slope_tolerance = slope.tolerance if slope_tolerance is None and slope else slope_tolerance
         places = model.facts.places if places is None else places
+        properties = tuple(p.text for p in model.certificate.properties)
         model = model.model
     claim = claim_about(model, target, tolerance, places, seed)
     require_boxes(boxes)
     device_of(device)
     if slope_tolerance is not None:
         require_slopes(claim.target, slope_tolerance)
-    return decide(model, replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance), budget)
+    claim = replace(claim, device=device, progress=progress, slope_tolerance=slope_tolerance)
+    return replace(decide(model, claim, budget), properties=judged(model, claim, properties, budget))
 
 
 def claim_about(

@@ -173,3 +173,26 @@ def test_a_trained_layer_has_slopes_too():
     c = ol.certify(trained, tolerance=1.0, slope_tolerance=2.0)
     assert c.verdict == "CERTIFIED"
     assert c.slope.observed <= c.slope.bound
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3])
+def test_kinks_are_as_sharp_as_their_slopes_ask_for(tolerance):
+    c = ol.build("abs(x1)", [(-1, 1)], tolerance, slope_tolerance=1e-2, margin=0.02).certificate
+    assert c.verdict == "CERTIFIED"
+    assert not any("where" in a for a in c.assumptions)  # nothing is left out of the claim about values
+
+
+def test_slopes_that_fail_are_named_and_nothing_else():
+    a = ol.build("sin(x1)", [(-1, 1)], 1e-3, slope_tolerance=1e-12, seconds=2)
+    assert a.certificate.verdict == "UNDECIDED"
+    (note,) = [note for note in a.facts.notes if "proved" in note]
+    assert note.startswith("the values are proved; the slopes are not")
+    assert "slopes: bound (proved)" in str(a)
+
+
+def test_certify_repeats_slopes_and_properties():
+    a = ol.build("x1**3", [(-1, 1)], 1e-3, slope_tolerance=0.1, properties=["increasing in x1"])
+    again = ol.certify(a)
+    assert again.slope.tolerance == 0.1
+    assert again.properties == a.certificate.properties
+    assert again.properties[0].verdict == "PROVED"

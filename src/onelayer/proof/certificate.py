@@ -260,6 +260,16 @@ class Certificate:
         require_types(found, "certificate.json")
         return found
 
+    @property
+    def beside(self) -> list[tuple[object, ...]]:
+        """Rows of a table: what is claimed beside values, and the margin that the claims keep."""
+        around = "margin around jumps" + (" and kinks" if self.slope else "")
+        return [
+            *([("slopes: bound (proved)", str(self.slope))] if self.slope else []),
+            *(("property", str(p)) for p in self.properties),
+            *([(around, exact(self.margin))] if self.margin else []),
+        ]
+
     def table(self) -> Table:
         rows: list[tuple[object, ...]] = [
             ("verdict", self.headline),
@@ -267,12 +277,10 @@ class Certificate:
             ("bound (proved)", self.stated_bound),
             *([("at least (proved)", self.lower_text)] if self.lower else []),
             ("observed error", f"{self.observed_text} at {self.observed_points:,} points"),
-            *([("slopes: bound (proved)", str(self.slope))] if self.slope else []),
-            *(("property", str(p)) for p in self.properties),
+            *self.beside,
             ("method", self.method),
             ("arithmetic", self.arithmetic),
             ("domain", self.domain),
-            *([("margin around jumps", exact(self.margin))] if self.margin else []),
             *([("witness", ", ".join(map(exact, self.witness)))] if self.witness is not None else []),
             *(("assumes", a) for a in self.assumptions),
         ]

@@ -49,7 +49,8 @@ def _points(approximation: Approximation) -> str:
     if c.method == "lemma":
         return c.domain
     single = "float32 " if c.arithmetic == "float32" else ""
-    apart = f", more than {exact(c.margin)} away from every jump of f" if c.margin else ""
+    jumps = approximation.target is None or approximation.target.leaves_points_out
+    apart = f", more than {exact(c.margin)} away from every jump of f" if c.margin and jumps else ""
     return f"every {single}x with {approximation.domain}{apart}"
 
 

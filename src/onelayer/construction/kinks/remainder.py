@@ -9,6 +9,7 @@ from ..request import Request
 from .heads import kink_layer
 from .split import split
 
+SHARPER_FOR_SLOPES = 0.25  # times slope tolerance and margin: a smooth maximum this close bends within the margin
 ALONE_SHARE, BESIDE_SHARE = 0.5, 0.1  # shares of the tolerance for kinks alone, and for kinks beside smooth terms
 
 
@@ -62,6 +63,11 @@ def remainder_of(request: Request, family: str) -> Remainder:
     if not found.heads and not found.hinges:
         return Remainder(target, frame, kinks_left=found.kinks_left)
     share = ALONE_SHARE if found.nothing_left else BESIDE_SHARE
-    made = kink_layer(found, share * request.fit_tolerance, request.arithmetic)
+    error = share * request.fit_tolerance
+    if (
+        request.slope_tolerance is not None
+    ):  # a kink that bends by J is off by J·exp(−J·margin/(4·error)) beyond the margin
+        error = min(error, SHARPER_FOR_SLOPES * request.slope_tolerance * target.margin)
+    made = kink_layer(found, error, request.arithmetic)
     smooth = target.part(found.smooth)
     return Remainder(smooth, made.frame, made.layer, made.error, found.kinks_left, found.nothing_left)

@@ -18,7 +18,10 @@ def explain_failure(found: Refined) -> tuple[str, ...]:
         notes.append("interrupted: this is the best layer so far")
     if certificate.verdict == "CERTIFIED":
         return tuple(notes)
-    tolerance = certificate.tolerance
+    slope, tolerance = certificate.slope, certificate.tolerance
+    if slope is not None and not slope.holds and certificate.bound <= tolerance:
+        found_slopes = f"the values are proved; the slopes are not: bound {slope}"
+        return (*notes, f"{found_slopes}; allow a larger error of slopes, or a smaller one of values")
     rounding = certificate.evidence.rounding or 0.0
     if rounding > tolerance / 2:
         alone = f"rounding in {certificate.arithmetic} alone may reach {at_most(rounding, 2)}"

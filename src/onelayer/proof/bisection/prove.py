@@ -103,7 +103,7 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
         assumed.append(f"the modulus of continuity as declared, on the whole box ({target.modulus})")
         values = "callable's values" if target.data is None else "samples' values, up to 4 units of rounding,"
         assumed.append(f"the {values} are within {exact(target.evaluation_error)} of f (declared)")
-    if target.margin and target.formula is not None:
+    if target.leaves_points_out:
         assumed.append(f"points within {exact(target.margin)} of a jump of `where` are left out")
     return tuple(assumed)
 
