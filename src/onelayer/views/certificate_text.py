@@ -49,7 +49,8 @@ def _points(approximation: Approximation) -> str:
     if c.method == "lemma":
         return c.domain
     single = "float32 " if c.arithmetic == "float32" else ""
-    jumps = approximation.target is None or approximation.target.leaves_points_out
+    target = approximation.target
+    jumps = c.slope is None or target is None or target.leaves_points_out  # a margin may be about kinks alone
     apart = f", more than {exact(c.margin)} away from every jump of f" if c.margin and jumps else ""
     return f"every {single}x with {approximation.domain}{apart}"
 
