@@ -18,7 +18,7 @@ from ..common.outward import UP, UP_FEW, U
 from .form import Block, Form
 
 SCORE_STEPS = 3  # rounded additions in a score: two biases, log 2 and its own rounding
-VALUE_STEPS = 8  # rounded operations in a value, at most
+VALUE_STEPS = 16  # units of the largest value that its rounding costs: see `_error`
 
 
 def slope_form(form: Form, scale: tuple[float, ...], edge: float) -> tuple[Form, Float[Tensor, " slope"]]:
@@ -51,7 +51,11 @@ def _pairs(block: Block, scale: Tensor) -> Block:
 
 
 def _error(block: Block, edge: float) -> Float[Tensor, " slope"]:
-    """How far the averages of a block of pairs are from those with exact scores and values."""
+    """How far the averages of a block of pairs are from those with exact scores and values.
+
+    A value is a + b, a = (v_t − v_s)(k_t − k_s)/2 after four roundings and b = (u_t + u_s)/2 after two, and the two may cancel.
+    But b is at most the largest value L, since pairs t = s have the values u_t, so |a| ≤ 2L: 8 + 2 + 1 units of L at most.
+    """
     hidden = ~block.there[..., None]
     largest = (block.values.abs() + block.slopes.abs().sum(dim=2) * edge).masked_fill(hidden, 0.0).amax(dim=1)
     return moved_by(block, edge, SCORE_STEPS) + (VALUE_STEPS * U * largest).sum(dim=0) * UP
