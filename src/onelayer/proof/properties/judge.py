@@ -99,7 +99,7 @@ def judge(subject: RealFunction, statement: Statement, budget: Budget, seed: int
         return Judgement(statement.text, proved, where, statement.what, enclosures)
     reason = (
         spanned.reason
-        or f"the enclosure of the {statement.what} passes the limit: the two are too close to be told apart"
+        or f"the enclosure of the {statement.what} passes the limit: it is not close enough to decide"
     )
     return Judgement(statement.text, "UNDECIDED", where, statement.what, enclosures, reason=reason)
 
