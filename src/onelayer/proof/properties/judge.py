@@ -98,8 +98,7 @@ def judge(subject: RealFunction, statement: Statement, budget: Budget, seed: int
         proved: PropertyVerdict = "REFUTED" if statement.negated else "PROVED"
         return Judgement(statement.text, proved, where, statement.what, enclosures)
     reason = (
-        spanned.reason
-        or f"the enclosure of the {statement.what} passes the limit: it is not close enough to decide"
+        spanned.reason or f"the enclosure of the {statement.what} passes the limit: it is not close enough to decide"
     )
     return Judgement(statement.text, "UNDECIDED", where, statement.what, enclosures, reason=reason)
 
