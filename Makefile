@@ -47,6 +47,7 @@ format: setup
 
 bench: setup $(VENV)/.peers
 	$(BIN)/python benchmarks/measure/forward.py
+	$(BIN)/python benchmarks/measure/size.py
 	$(BIN)/python benchmarks/measure/size.py --readme
 	$(BIN)/python benchmarks/measure/certificates.py
 	$(BIN)/python benchmarks/measure/fast.py --page

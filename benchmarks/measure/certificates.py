@@ -85,7 +85,7 @@ def row(name, formula, domain, where, tolerance, construction, units) -> str:
         again = f"{close[0] / rough[0]:.2f}"
     model = assemble(layer, frame, outputs_of(target))
     certificate = decide(model, Claim(target, tolerance, (0,)))
-    boxes, degrees = (" + ".join(map(str, proof.evidence[key])) for key in ("boxes", "degrees"))
+    boxes, degrees = (" + ".join(map(str, t)) for t in (proof.evidence.boxes, proof.evidence.degrees))
     numbers = f"{layer.units:,} | {boxes} | {degrees} | {seconds:.2f} | {at_most(proof.bound, 3)}"
     return (
         f"| {name} | {tolerance:g} | {numbers} | {proof.bound / certificate.observed:.3f} | {again}"

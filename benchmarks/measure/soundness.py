@@ -10,7 +10,7 @@ singularities. `--cases statements` attacks what is said around the bound: tampe
 points at margins, points that are no float32 numbers, ends given as NumPy numbers, printed numbers read back. `--slopes` hunts
 bounds on the slopes of T − f instead, with secants. `--cases ranges`
 holds proved ranges of values, slopes and second derivatives against divided differences in balls, `--cases properties`
-properties that such a difference contradicts.
+properties that such a difference contradicts, `--cases suprema` both ends of sup |T − f| against errors that other code finds.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> int:
         "--cases",
         choices=[*sorted(CASES), *propositions.KINDS, "statements"],
         default="layers",
-        help="constructed layers, one head alone, special functions, composed layers, networks, ranges, properties, or what is "
+        help="constructed layers, one head alone, special functions, composed layers, networks, ranges, properties, suprema, or what is "
         "said around bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+import both_sides
 from hostile import Case, case, network, one_head
 from onelayer.common.budget import Budget
 from onelayer.proof.properties.judge import judge
@@ -17,12 +18,14 @@ from onelayer.proof.properties.span import span
 from onelayer.proof.properties.statement import Limit, Statement
 
 POINTS = 12  # random nodes beside those that the search finds
-KINDS = ("ranges", "properties")
+KINDS = ("ranges", "properties", "suprema")
 
 
 def attack(kind: str, seed: int, seconds: float = 1.0) -> list[str]:
     """What turned out false in one attack of this kind."""
     one = _case(seed)
+    if kind == "suprema":
+        return both_sides.attack(one, seconds)
     if one.poisoned:
         return _poisoned(one, seconds)
     return (_ranges if kind == "ranges" else _properties)(one, np.random.default_rng(seed), seconds)
