@@ -234,6 +234,12 @@ class Approximation:
         if not self.same_dtype:
             self._refuse()
 
+    def require_numbers(self) -> None:
+        """Refuse a layer of tokens, about whose real function nothing is asked."""
+        if self.vocabulary is not None:
+            change = "ask this of a layer whose inputs are numbers"
+            raise InputError("a layer of real variables", "one whose inputs are tokens", change)
+
     def _refuse(self) -> NoReturn:
         change = "take the model as built, or certify the changed one"
         raise InputError("the weights that the certificate is about", self._changed, change)
@@ -283,8 +289,7 @@ class Approximation:
         """T as properties see it."""
         require_seconds(seconds, "the proof", finite=False)
         require_seed(seed)
-        if self.vocabulary is not None:
-            raise InputError("a layer of real variables", "one whose inputs are tokens", "ask about another layer")
+        self.require_numbers()
         self.require_same_dtype()
         return layer_function(self.model, self.facts.places, self.domain)
 

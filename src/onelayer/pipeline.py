@@ -230,7 +230,7 @@ def supremum(
     """
     require_seconds(seconds, "the proof", finite=False)
     if not (is_number(accuracy) and 0 < accuracy < 1e6):
-        raise InputError("an accuracy above 0", f"{accuracy!r}", "give for instance 0.01 for 1%")
+        raise InputError("`accuracy`, a share above 0 and below 1e6", f"{accuracy!r}", "give for instance 0.01 for 1%")
     require_seed(seed)
     require_boxes(boxes)
     budget = Budget(seconds, boxes)
@@ -238,11 +238,24 @@ def supremum(
         if not isinstance(f, str | Target):
             found = "nothing" if f is None else type(f).__name__
             raise InputError("a formula, or a Target, to compare with", found, 'pass two, such as "sin(x)" and "x"')
-        return supremum_of(two_formulas(*difference(T, f, domain, within)), float(accuracy), budget, seed, progress)
+        texts = (T if isinstance(T, str) else T.text, f if isinstance(f, str) else f.text)
+        pair = two_formulas(*difference(T, f, domain, within), texts)
+        return supremum_of(pair, float(accuracy), budget, seed, progress)
     if isinstance(T, Approximation):
         places = T.facts.places if places is None else places
         f = T.target if f is None else f
-        domain = T.target.domain if isinstance(f, str) and domain is None and T.target is not None else domain
+        T.require_numbers()
+        if f is None:
+            found = "none: those of gallery entries, callables and data are not stored"
+            raise InputError("a target to compare the layer with", found, "give a formula to compare it with")
+        if isinstance(f, str) and domain is None:
+            if within is not None:
+                change = "give `domain` as well, or leave `within` out"
+                raise InputError("a condition and the domain that it cuts", "`within` alone", change)
+            domain = T.domain
+        elif f is T.target and (domain is not None or within is not None):
+            change = "leave it out, or give a formula to compare with"
+            raise InputError("the layer's own domain", f"`{'within' if domain is None else 'domain'}` as well", change)
         T = T.model
     if isinstance(f, str):
         f = Target(f, domain, within=within)

@@ -543,7 +543,9 @@ def test_checking_no_folder_is_a_mistake_in_one_line(run, tmp_path):
     status, out, err = run("check", tmp_path / "nothing")
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
-    assert "model.safetensors" in err
+    assert "no such folder" in err
+    status, _, err = run("check", tmp_path)
+    assert (status, "no model.safetensors in it" in err) == (2, True)
 
 
 def test_properties_of_a_folder(run):
@@ -564,7 +566,8 @@ def test_properties_of_a_folder(run):
 def test_the_supremum_of_two_formulas_and_of_a_folder(run):
     status, out, err = run("supremum", "sin(x1)", "x1 - x1**3/6", "--domain", "0:1", "--accuracy", "0.01")
     assert (status, err) == (0, "")
-    assert "≤ sup |T − f| ≤ 0.0081" in out
+    assert rows(out, "Supremum of |p − q|")["at most (proved)"].startswith("0.0081")
+    assert rows(out, "Supremum of |p − q|")["p"] == "sin(x1)"
     status, out, _ = run("supremum", "x*y", "x^2", "--domain", "-1:1", "--within", "x^2 + y^2 <= 1", "--json")
     record = json.loads(out, parse_constant=pytest.fail)
     assert status == 0
@@ -573,8 +576,17 @@ def test_the_supremum_of_two_formulas_and_of_a_folder(run):
     assert run("supremum", "x", "x", "--domain", "0:1")[0] == 1  # no share of 0 can be reached
     assert run("build", "sin(x1)", "--domain", "0:1", "--eps", "1e-3", "--out", "f", "--quiet")[0] == 0
     status, out, _ = run("supremum", "f")
-    assert (status, "sup |T − f|" in out) == (0, True)
-    assert run("supremum", "f", "sin(x1) + 1")[1].startswith("1.00")
+    assert (status, rows(out, "Supremum of |T − f|")["f"]) == (0, "sin(x1)")
+    other = rows(run("supremum", "f", "sin(x1) + 1")[1], "Supremum of |T − f|")
+    assert other["at least (proved)"].startswith("1.00")
+    for words, told in (
+        (("f", "--domain", "0:1"), "the layer's own domain; found: --domain as well"),
+        (("f", "x1", "--within", "x1 < 0.5"), "give --domain as well, or leave --within out"),
+        (("x1", "f", "--domain", "0:1"), "give the folder first"),
+        (("f", "f"), "compare each with a formula"),
+    ):
+        status, out, err = run("supremum", *words)
+        assert (status, out, err.count("\n"), told in err) == (2, "", 1, True), err
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,12 @@ def test_headers_and_foreigners(server, client):
         {"construction": ["gates"]},
         {"dtype": "float16"},
         {"more": 1},
+        {"slope_tolerance": -1},
+        {"slope_tolerance": "0.1"},
+        {"properties": 3},
+        {"properties": "increasing in"},
+        {"properties": "T <= 3; increasing in z"},
+        {"properties": "T <= 3; " * 400},
     ],
 )
 def test_bad_requests_are_refused(change):
@@ -187,6 +193,15 @@ def test_requests():
     for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
         with pytest.raises(InputError):
             training_of(wrong, VisitorLimits())
+
+
+def test_slopes_and_properties_of_a_request():
+    asked = {**SINES, "slope_tolerance": 0.1, "properties": " increasing in x1; T <= 3;"}
+    spec = spec_of(asked, VisitorLimits())
+    assert (spec.slope_tolerance, spec.statements) == (0.1, ["increasing in x1", "T <= 3"])
+    assert "slope_tolerance=0.1, properties=['increasing in x1', 'T <= 3']" in spec.code(VisitorLimits())
+    with pytest.raises(InputError, match="properties: a variable among x1, x2"):
+        spec_of({**SINES, "properties": "convex in z"}, VisitorLimits())
 
 
 def test_a_killed_server_leaves_no_worker():

@@ -210,6 +210,31 @@ def test_errors_are_told_while_typing_and_when_building(visit):
 
 
 @pytest.mark.long
+def test_slopes_and_properties_are_shown(visit):
+    v = visit()
+    v.page.fill("#slope_tolerance", "0.1")
+    v.page.fill("#properties", "T <= 2; convex in")
+    v.page.wait_for_selector("#properties[aria-invalid=true]")
+    assert "write convex in x1" in v.text("#parse-status")
+    v.page.fill("#properties", "T <= 2; increasing in x1")
+    v.ask("x1 + sin(x1)/4", "0:1", 1e-3)
+    facts = v.text("#facts").splitlines()
+    assert "bound of slopes, proved" in facts
+    for text in ("T <= 2", "increasing in x1"):
+        assert facts[facts.index(text) - 1] == "PROVED"
+    told = v.text("#box")
+    assert "every slope is within" in told
+    x, slope = v.page.evaluate("window.explainedNow.x")[0], float(told.split("the slopes x1: ")[1].split()[0])
+    assert slope == pytest.approx(1 + np.cos(x) / 4, abs=0.1)
+    v.page.wait_for_selector("#slopes")
+    assert "slope_tolerance=0.1" in v.text("#link")
+    v.page.fill("#slope_tolerance", "")
+    v.page.fill("#properties", "")
+    v.ask("x1 + sin(x1)/4", "0:1", 1e-2)
+    assert "slope" not in v.text("#facts") + v.text("#box")
+
+
+@pytest.mark.long
 def test_a_link_restores_the_view(visit):
     v = visit()
     v.page.select_option("#dtype", "float32")

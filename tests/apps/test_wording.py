@@ -82,7 +82,35 @@ LINES = {
         "asked: axes of construct: target, formula, domain, margin, tolerance, method, construction, dtype, units, seed, "
         "seconds; found: 'eps'; change: did you mean tolerance?"
     ),
-    "check f": "asked: a model folder at f; found: no model.safetensors in it; change: name a folder that `build` wrote",
+    "check f": "asked: a model folder at f; found: no such folder; change: name a folder that `build` wrote",
+    "prove f 'T <= 2'": "asked: a model folder at f; found: no such folder; change: name a folder that `build` wrote",
+    "prove f": (
+        "asked: onelayer prove FOLDER PROPERTY; found: missing argument 'PROPERTY'; change: see onelayer prove --help"
+    ),
+    "supremum '' x": (
+        'asked: a formula or a model folder first; found: empty text; change: write for instance "sin(x)"'
+    ),
+    "supremum f": (
+        "asked: a model folder, or two formulas; found: 'f' alone, which is no folder; "
+        "change: name a folder that `build` wrote, or give two formulas and --domain"
+    ),
+    "supremum f x": (
+        "asked: a domain for the two formulas, or a model folder; found: neither: no folder 'f'; "
+        'change: give --domain, such as --domain "0:1", or name a folder that `build` wrote'
+    ),
+    "supremum x x^2 --domain 0:1 --accuracy 1e300": (
+        "asked: --accuracy, a share above 0 and below 1e6; found: 1e+300; change: give for instance 0.01 for 1%"
+    ),
+    f"build x {START} --slope-eps -1": (
+        "asked: --slope-eps, a tolerance above 0 (1e-290 to 1e290); found: -1.0; change: give for instance 1e-3"
+    ),
+    f"build 'abs(x)' {START} --domain -1:1 --slope-eps 0.1": (
+        "asked: a margin around the kinks of f, where it has no slope; found: --margin 0; "
+        "change: give for instance --margin 0.01"
+    ),
+    f"build x {START} --property 'T <= 1 and T >= 0'": (
+        "asked: one property at a time; found: 'T <= 1 and T >= 0'; change: ask for each on its own"
+    ),
 }
 
 
@@ -99,6 +127,9 @@ def test_only_options_are_translated():
     flags = frozenset(["--method", "--seed", "--symmetric"])
     assert in_options("use method='solved' or `method`", flags) == "use --method solved or --method"
     assert in_options("symmetric=True, seed=3", flags) == "--symmetric, --seed 3"
+    assert in_options("margin=0.01, `slope_tolerance`", frozenset(["--margin", "--slope-eps"])) == (
+        "--margin 0.01, --slope-eps"
+    )
     assert (
         in_options("init='random', `build`, T=280:350, seed=0:1", flags)
         == "init='random', `build`, T=280:350, seed=0:1"

@@ -127,9 +127,13 @@ def test_verdicts(wave, text, verdict):
     assert found.text == " ".join(text.split())
     assert verdict in str(found)
     shows = found.text.startswith("not ") == (verdict == "PROVED")
-    assert (found.witness is not None) == shows
+    assert (found.witness is not None) == (found.shown is not None) == shows
+    assert "∞" not in str(found)
     if shows:
-        assert len(found.witness) == 1 + read(text, wave.domain.names).order
+        statement = read(text, wave.domain.names)
+        assert len(found.witness) == 1 + statement.order
+        assert statement.fails(*found.shown)
+        assert all(repr(end).removesuffix(".0") in str(found) for end in found.shown)
 
 
 def test_a_limit_that_is_reached_is_undecided():
@@ -229,6 +233,35 @@ def test_nonsense_gets_one_line(wave, text):
     assert len(str(caught.value)) < 700
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("T <=", "a number after <=; found: nothing; change: write for instance T <= 2"),
+        ("T <= 2 and T >= 0", "one property at a time"),
+        ("0 <= T <= 2", "one property at a time"),
+        ("increasing in x; convex in y", "one property at a time"),
+        ("T <= 2, T >= 0", "one property at a time"),
+        ("increasing", "write increasing in x"),
+        ("increasing in x, y", "a variable among x, y; found: 'x, y'"),
+        ("Lipschitz 3", "write a constant and a variable, as in Lipschitz 3 in x"),
+        ("2 >= T", "write T alone on the left"),
+        ("T = 2", "then <=, >=, < or >"),
+        ("", "found: nothing"),
+        ("T <= y", "the unknown name 'y'"),
+    ],
+)
+@pytest.mark.usefixtures("as_user")
+def test_what_is_wrong_is_named(wave, text, found):
+    with pytest.raises(InputError) as caught:
+        ol.prove(wave, text)
+    assert found in str(caught.value)
+
+
+def test_relations_inside_a_constant_are_no_second_property():
+    assert read("T <= where(1 < 2, 3, 4)", ("x",)).most == Limit(3.0, 3.0)
+    assert read("Increasing in X", ("X",)).order == 1
+
+
 @pytest.mark.usefixtures("as_user")
 def test_only_layers_of_real_variables_have_properties(wave):
     with pytest.raises(InputError, match="an Approximation"):
@@ -242,7 +275,8 @@ def test_only_layers_of_real_variables_have_properties(wave):
 def test_enclosures_are_printed_outward():
     text = str(Enclosure(-1.00006, 2.00004, -0.99994, 1.99996))
     assert text == "[-1.001, 2.001], reached: -0.9999 to 1.999"
-    assert str(Enclosure(-math.inf, math.inf)) == "[-∞, ∞]"
+    assert str(Enclosure(-math.inf, 2.0)) == "[-∞, 2]"
+    assert str(Enclosure(-math.inf, math.inf)) == "none proved"
 
 
 def test_limits_are_outward():

@@ -1,5 +1,6 @@
 """sup |T − f| from both sides, without slack: no lower end above an error that exists, no upper end below one that was seen."""
 
+import functools
 import math
 from dataclasses import replace
 
@@ -10,10 +11,12 @@ from flint import arb, ctx
 
 import onelayer as ol
 from cases import plain_config, random_model
+from onelayer.common.budget import Budget
 from onelayer.formula import enclose
 from onelayer.proof.attained import attained, real_function
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.decision import unless_contradicted
+from onelayer.proof.supremum import supremum_of, two_formulas
 from onelayer.proof.witness import in_balls
 from onelayer.target.difference import difference
 
@@ -28,6 +31,11 @@ QUICK = [
     ("x; y", "sin(x); sin(y)", [(0, 1)] * 2, None),
     ("1 + 1e-13*sin(x)", "1", [(0, 1)], None),
 ]
+
+
+@functools.cache
+def small():
+    return ol.build("x1**2", [(0, 1)], 0.1, method="solved")
 
 
 def balls_at(formula, x):
@@ -160,7 +168,8 @@ def test_equal_functions_end_at_rounding():
         assert found.point is None
         assert found.upper < 1e-11
         assert not found.reached
-        assert "was not reached" in str(found)
+        assert "asked for and not reached" in str(found)
+        assert "inf" not in str(found)
 
 
 @pytest.mark.usefixtures("as_user")
@@ -168,6 +177,44 @@ def test_time_that_is_up_is_no_error():
     found = ol.supremum("exp(x)*sin(40*x*y)", "cos(30*x + y)", [(0, 3)] * 2, accuracy=1e-9, seconds=0.2)
     assert not found.reached
     assert 0 < found.lower <= found.upper
+
+
+@pytest.mark.parametrize("accuracy", [1e-9, 1e-10, 1e-12, 1e-14])
+def test_more_accuracy_gives_no_worse_ends(accuracy):
+    found = ol.supremum("sin(x)", "x", [(0, 1)], accuracy=accuracy, seconds=4.0)
+    assert found.upper <= (1 + 1e-8) * found.lower
+    assert arb(found.lower) <= gap_at("sin(x)", "x", [(0, 1)], (1.0,)) <= arb(found.upper)
+
+
+def test_the_best_ends_of_all_steps_are_kept():
+    """An engine that proves less the more it is asked for: the ends are those of the easy question."""
+    pair = two_formulas(*difference("sin(x)", "x", [(0, 1)]), ("sin(x)", "x"))
+    asked = []
+
+    def tired(method, claim, observed, budget):
+        asked.append(claim.close)
+        proof = pair.prove(method, claim, observed, budget)
+        return replace(proof, bound=1.0) if claim.close < 1e-8 else proof
+
+    found = supremum_of(replace(pair, prove=tired), 1e-12, Budget(20.0))
+    assert min(asked) < 1e-8
+    assert found.upper <= (1 + 1e-5) * found.lower
+    assert not found.reached
+    assert found.accuracy == 1e-12
+
+
+def test_what_was_given_is_printed_and_what_it_rests_on():
+    found = ol.supremum("sin(x)", "x - x^3/6", [(0, 1)])
+    text = str(found)
+    assert all(part in text for part in ("sin(x)", "x - x^3/6", "|p − q|", "at (1)", "% apart", "x in [0, 1]"))
+    assert found.assumptions
+    assert all(f"assumes            {a}" in text for a in found.assumptions)
+    nothing = str(replace(found, upper=math.inf, assumptions=()))
+    assert "no upper bound was found in the time given" in nothing
+    assert "inf" not in nothing
+    assert max(map(len, found.table().text(80).splitlines())) <= 80
+    close = replace(found, lower=0.25, upper=0.25 * (1 + 1e-12))
+    assert "0.25000000000025:" in str(close)
 
 
 def test_an_approximation_and_its_own_target():
@@ -178,6 +225,12 @@ def test_an_approximation_and_its_own_target():
     assert found.lower <= approx.certificate.bound
     other = ol.supremum(approx, "sin(x1) + sin(x2) + 1", seconds=20.0)
     assert 0.99 < other.lower <= other.upper < 1.02
+
+
+def test_a_gallery_entry_is_compared_on_its_own_domain():
+    found = ol.supremum(ol.gallery.maximum(2), "max(x1, x2)", seconds=10.0)
+    assert found.domain == "x1 in [0.0, 1.0], x2 in [0.0, 1.0]"
+    assert 0 <= found.lower <= found.upper < 1e-5
 
 
 def test_targets_and_declared_variables():
@@ -199,9 +252,16 @@ def test_targets_and_declared_variables():
         (lambda: ol.supremum("x", "1/x", [(-1, 1)]), "finite"),
         (lambda: ol.supremum("x", "x^2", [(0, 1)], accuracy=0), "accuracy"),
         (lambda: ol.supremum("x", "x^2", [(0, 1)], accuracy="1%"), "accuracy"),
+        (lambda: ol.supremum("x", "x^2", [(0, 1)], accuracy=1e300), "below 1e6"),
+        (lambda: ol.supremum("x", "x^2", [(0, 1)], accuracy=math.nan), "above 0"),
         (lambda: ol.supremum("x", "x^2", [(0, 1)], seconds=-1), "seconds"),
         (lambda: ol.supremum("x", "x^2", [(0, 1)], boxes=0), "boxes"),
         (lambda: ol.supremum("x", "x^2", [(0, 1)], eps=1), "an option of supremum"),
+        (lambda: ol.supremum(small(), domain=(0, 1)), "`domain` as well; change: leave it out"),
+        (lambda: ol.supremum(small(), "x1", within="x1 < 0.5"), "`within` alone"),
+        (lambda: ol.supremum(small(), "x1; x1"), "a layer with 2 outputs, as the target has; found: 1 output"),
+        (lambda: ol.supremum(ol.gallery.maximum(2)), "a target to compare the layer with; found: none"),
+        (lambda: ol.supremum(ol.gallery.reverse(3, vocabulary=4), "x1"), "real variables"),
         (lambda: ol.supremum(3, "x^2", [(0, 1)]), "a SingleLayerTransformer"),
         (lambda: ol.supremum(ol.Target("x", (0, 1)), "x^2", [(0, 1)]), "one domain"),
         (lambda: ol.supremum(ol.Target("x", (0, 1)), ol.Target("x", (0, 2))), "one domain"),

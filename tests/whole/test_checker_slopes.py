@@ -73,6 +73,24 @@ def test_a_bound_below_what_is_observed_is_refuted(folders, tmp_path, name):
     assert found.box is not None
 
 
+@pytest.mark.parametrize("bound", [0.0, 1e-300, 1e-30])
+@pytest.mark.parametrize("name", ["sines", "two outputs", "condition"])
+def test_a_bound_of_next_to_nothing_is_refuted(folders, tmp_path, name, bound):
+    """No box can be proved against it, and a single point refutes it."""
+    found = check(forged(folders(name), tmp_path / "f", with_slope(bound=bound, observed=0.0)))
+    assert found.verdict == "INVALID", str(found)
+    assert "the slopes: |∂T − ∂f|" in found.reason
+
+
+def test_a_true_bound_of_0_is_not_refuted(tmp_path):
+    """T = 1/2 is f itself: what cannot be decided is not called wrong."""
+    folder = by_hand(tmp_path / "f", "0.5", [(0, 1)], gate_layer(numbers(0.5), 1), 1.0)
+    found = check(
+        forged(folder, tmp_path / "s", lambda r: r | {"slope": {"tolerance": 1.0, "bound": 0.0, "observed": 0.0}})
+    )
+    assert found.verdict != "INVALID", str(found)
+
+
 def nudge(name, by):
     def edit(tensors):
         flat = tensors[name].flatten()

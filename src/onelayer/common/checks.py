@@ -121,3 +121,15 @@ def require_choice(name: str, value: object, choices: Iterable[str]) -> None:
     choices = tuple(choices)
     if value not in choices:
         raise InputError(f"{name}, one of {', '.join(choices)}", f"{value!r}", "choose one of these")
+
+
+def require_files(folder: Path, names: Iterable[str]) -> None:
+    """`folder` is a folder with these files."""
+    asked, change = f"a model folder at {folder}", "name a folder that `build` wrote"
+    if folder.is_file():
+        raise InputError(asked, "a file", change)
+    if not folder.exists():
+        raise InputError(asked, "no such folder", change)
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise InputError(asked, f"no {missing[0]} in it", change)

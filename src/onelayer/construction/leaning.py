@@ -28,6 +28,7 @@ from ..formula.tree import IntegerPower, Negation, Node, Number, Product, Sum, V
 from ..proof.properties.judge import Judgement, judge
 from ..proof.properties.real_function import formula_function
 from ..proof.properties.statement import Statement, read
+from ..proof.slopes import has_jumps, slopes_of
 from ..target.points import judging_points
 from ..target.target import Target
 from .request import Request
@@ -65,9 +66,10 @@ def attempts(request: Request, statements: Sequence[Statement]) -> Iterator[Requ
                 f"a function that has the property {statement.text!r}", f"one that has not: {points}", change
             )
     yield replace(request, budget=request.budget.share(1 / (len(CLOSER) + 1)))
-    lean = Lean.toward(request, judged)
+    lean, slopes = Lean.toward(request, judged), slopes_of(request.target)
+    smooth = slopes is not None and not has_jumps(slopes)
     for number, closer in enumerate(CLOSER):
-        slope = None if request.method != "polished" else lean.slope_tolerance
+        slope = lean.slope_tolerance if request.method == "polished" and smooth else None
         given = [t for t in (slope, request.slope_tolerance) if t is not None]
         yield replace(
             request,

@@ -23,7 +23,7 @@ from safetensors.torch import save as weights_file
 
 from ..approximation import Approximation
 from ..common.atomic import write_folder
-from ..common.checks import known_options
+from ..common.checks import known_options, require_files
 from ..common.errors import InputError
 from ..layer.facts import Facts
 from ..model.config import LayerConfig
@@ -67,9 +67,7 @@ def load(folder: str | Path) -> Approximation | TokenEncoder:
 def load_approximation(folder: str | Path) -> Approximation:
     """The Approximation of a folder. An edited file is refused."""
     folder = Path(folder)
-    for name in FILES:
-        if not (folder / name).is_file():
-            raise InputError(f"a model folder at {folder}", f"no {name} in it", "name a folder that `build` wrote")
+    require_files(folder, FILES)
     contents = {name: _read(folder / name) for name in FILES}  # once: they may be replaced meanwhile
     record = _record(contents, FILES[2])
     _verify(contents, record)

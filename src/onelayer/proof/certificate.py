@@ -69,9 +69,13 @@ class SlopeBound:
         """Whether the tolerance is proved; never where an observation contradicts the bound."""
         return math.isfinite(self.bound) and self.observed <= self.bound <= self.tolerance
 
+    @property
+    def bound_text(self) -> str:
+        """The bound as text, rounded up, but not above a tolerance that it keeps."""
+        return at_most(self.bound, limit=self.tolerance) if math.isfinite(self.bound) else "none proved"
+
     def __str__(self) -> str:
-        proved = at_most(self.bound, limit=self.tolerance) if math.isfinite(self.bound) else "none proved"
-        return f"{proved}, tolerance {exact(self.tolerance)}, observed {at_least(self.observed)}"
+        return f"{self.bound_text}, tolerance {exact(self.tolerance)}, observed {at_least(self.observed)}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from ..common.errors import InputError
+from ..common.numbers import counted
 from ..common.progress import Progress
 from ..model.transformer import SingleLayerTransformer
 from ..target.target import Target
@@ -43,11 +44,9 @@ class Claim:
         if not places or not all(isinstance(p, int) and 0 <= p < c.places for p in places):
             raise InputError(f"places among 0 … {c.places - 1}", f"{places}", "name rows that the model reads out")
         if len(places) * c.features_out != target.outputs:
-            raise InputError(
-                f"a model with {target.outputs} outputs, as the target has",
-                f"{len(places)} places with {c.features_out} features",
-                "name the places, or give output_shape",
-            )
+            asked = f"a layer with {counted(target.outputs, 'output')}, as the target has"
+            found = f"{counted(len(places) * c.features_out, 'output')} in {counted(len(places), 'place')}"
+            raise InputError(asked, found, "make the two agree")
         if c.attention == "fused":
             change = "certify a copy with attention='softmax'"
             raise InputError("explicit softmax attention", "attention='fused', whose rounding is unknown", change)

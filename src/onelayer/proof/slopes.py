@@ -18,6 +18,7 @@ from ..common.errors import InputError
 from ..common.machine import one_thread
 from ..common.outward import UP_FEW
 from ..formula.gradients import gradient
+from ..formula.one_sided import one_sided
 from ..formula.tree import Where, postorder
 from ..layer.form import Form
 from ..layer.reading import Reading, form_of_model
@@ -45,7 +46,8 @@ class SlopeProof:
 
 def slopes_of(target: Target) -> Target | None:
     """The target whose outputs are ∂f_o/∂x_i, at o·D + i; None if f is not a formula or a slope cannot be written as one."""
-    formula = None if target.formula is None else gradient(target.formula)
+    own = None if target.formula is None else one_sided(target.formula, target.domain.lower, target.domain.upper)
+    formula = None if own is None else gradient(own)
     if formula is None:
         return None
     slopes = target.part(formula)
@@ -55,15 +57,19 @@ def slopes_of(target: Target) -> Target | None:
 
 def require_slopes(target: Target, slope_tolerance: float) -> None:
     """Refuse a tolerance for slopes that is no tolerance, or where f has no slopes that are known."""
-    require_tolerance(slope_tolerance)
+    require_tolerance(slope_tolerance, "`slope_tolerance`, a tolerance")
     if target.formula is None:
         found = "data" if target.kind == "data" else "a callable"
-        raise InputError("a formula, whose slopes can be derived", found, "give f as a formula, or no slope_tolerance")
+        raise InputError(
+            "a formula, whose slopes can be derived", found, "give f as a formula, or no `slope_tolerance`"
+        )
     slopes = slopes_of(target)
     if slopes is None or places_of(target.formula, target.domain.lower, target.domain.upper):
         raise InputError("finite slopes on the whole domain", "a place where f may have none", "shrink the domain")
     if has_jumps(slopes) and not target.margin:
-        raise InputError("a margin around the kinks of f, where it has no slope", "margin=0", "give margin=, say 0.01")
+        raise InputError(
+            "a margin around the kinks of f, where it has no slope", "margin=0", "give for instance margin=0.01"
+        )
 
 
 def prove_slopes(

@@ -2,13 +2,14 @@
 
 First a point with a large error is looked for and its error proved (`attained`). Then the engines are asked to prove
 (1 + accuracy) times that: the claim is true, up to what the point misses of the supremum, so they go on until it is proved or
-the time is up. Where a proof ends above it, its worst boxes are searched for a point with a larger error, and so on.
+the time is up. Where a proof ends above it, its worst boxes are searched for a point with a larger error, and so on. A high
+accuracy is approached in steps, and the best ends of all of them are kept: a proof that is asked for much may end with little.
 
 Below rounding nothing can be told apart: an upper bound below `FLOOR` times the size of f is not improved.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from flint import arb
 from ..common.budget import Budget
 from ..common.numbers import at_least, at_most, point
 from ..common.progress import Progress
+from ..common.table import Table
 from ..formula.float_bounds import ULPS
 from ..formula.taylor.series import Space
 from ..layer.arithmetic import FLOAT32, arithmetic_of
@@ -33,12 +35,15 @@ from .bisection.transformer import Value
 from .certificate import Box, Method
 from .claim import Claim, Proof
 from .decision import answer_of, has_kinks, methods_for, prove_by
-from .observation import Answer, observe, observe_from, polished_from
+from .observation import Answer, Observation, observe, observe_from, polished_from
 
+LAYER = "the layer"
+DIGITS = 6  # that are printed, or more where the two ends are closer than that
 FLOOR = 2.0**-46  # times the size of f
 CLOSE_SHARE = 0.25  # share of the accuracy: how close to what they see engines go
 SMALLEST = 1e-290  # no smaller bound is asked for
 SIZE_POINTS = 200  # at which the size of formulas is looked at
+FIRST_STEP, STEP, STEP_TIME = 0.01, 1e-3, 0.3  # accuracies asked for on the way; share of the seconds left for each
 ROUNDS = 4  # of proof, each from a better point
 BETTER = 0.05  # share of the accuracy: a point that is not better by this much does not help
 BOX_POINTS = 200  # looked at in every worst box
@@ -53,7 +58,10 @@ FIRST_METHOD_TIME = 0.6  # share of the seconds for the first of two engines
 
 @dataclass(frozen=True)
 class Supremum:
-    """lower ≤ sup |T − f| ≤ upper, both proved; at the point |T − f| ≥ lower. upper is ∞ where nothing was proved."""
+    """lower ≤ sup |T − f| ≤ upper, both proved; at the point |T − f| ≥ lower. upper is ∞ where nothing was proved.
+
+    `compared` names the two: the layer and its target, or two formulas as they were given.
+    """
 
     lower: float
     upper: float
@@ -62,6 +70,7 @@ class Supremum:
     method: Method
     boxes: int
     domain: str
+    compared: tuple[str, str]
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -69,13 +78,35 @@ class Supremum:
         """Whether upper ≤ (1 + accuracy)·lower."""
         return self.upper <= (1 + self.accuracy) * self.lower
 
+    @property
+    def apart(self) -> float:
+        """upper/lower − 1; ∞ where one of the two is missing."""
+        return self.upper / self.lower - 1 if 0 < self.lower <= self.upper else math.inf
+
+    def table(self) -> Table:
+        digits = DIGITS if not 0 < self.apart < 1 else min(max(DIGITS, 2 - math.floor(math.log10(self.apart))), 17)
+        first, second = ("T", "f") if self.compared[0] == LAYER else ("p", "q")
+        low = at_least(self.lower, digits) + (f", at {point(self.point)}" if self.point is not None else "")
+        high = (
+            at_most(self.upper, digits) if math.isfinite(self.upper) else "no upper bound was found in the time given"
+        )
+        share = f": {at_most(100 * self.apart, 2)}% apart" if math.isfinite(self.apart) else ""
+        rows: list[tuple[object, ...]] = [
+            (first, self.compared[0]),
+            (second, self.compared[1]),
+            ("domain", self.domain),
+            ("at least (proved)", low if self.lower else f"0: {first} and {second} were not told apart"),
+            ("at most (proved)", f"{high}{share}"),
+            *([] if self.reached else [("accuracy", f"{100 * self.accuracy:.4g}% was asked for and not reached")]),
+            *(("assumes", a) for a in self.assumptions),
+        ]
+        return Table(f"Supremum of |{first} − {second}|", ("", "value"), rows)
+
     def __str__(self) -> str:
-        where = f", attained near {point(self.point)}" if self.point is not None else ""
-        high = at_most(self.upper, 6) if math.isfinite(self.upper) else "∞"
-        close = f"{at_most(100 * (self.upper / self.lower - 1), 2)}% apart" if 0 < self.lower <= self.upper else ""
-        short = "" if self.reached else f"an accuracy of {100 * self.accuracy:.4g}% was not reached"
-        notes = "; ".join(note for note in (close, short) if note)
-        return f"{at_least(self.lower, 6)} ≤ sup |T − f| ≤ {high}{where}{f' ({notes})' if notes else ''}"
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -87,6 +118,7 @@ class Pair:
     in_balls: InBalls
     methods: list[Method]  # worth trying, in order
     prove: Callable[[Method, Claim, float, Budget], Proof | None]
+    compared: tuple[str, str]  # what the two are called
     places: tuple[int, ...] = (0,)
     dtype: type[np.floating] = np.float64
     size: float = 0.0  # about max |T| and max |f|: what rounding is relative to
@@ -100,13 +132,14 @@ def layer_and_target(model: SingleLayerTransformer, target: Target, places: tupl
         real_function(model, places),
         methods_for(target),
         lambda method, claim, observed, left: prove_by(method, model, claim, observed, left),
+        (LAYER, target.text),
         places,
         np.float32 if arithmetic_of(model.W_E.dtype) is FLOAT32 else np.float64,
         float(np.abs(target.centre).max()),
     )
 
 
-def two_formulas(apart: Target, both: Target) -> Pair:
+def two_formulas(apart: Target, both: Target, compared: tuple[str, str]) -> Pair:
     """Two formulas, the outputs of `both`, as their difference `apart` and T = 0. Nothing is rounded but in the proof."""
     m, formula = apart.outputs, apart.formula
     assert formula is not None
@@ -133,6 +166,7 @@ def two_formulas(apart: Target, both: Target) -> Pair:
         lambda x: [arb(0)] * m,
         ["bisect"] if has_kinks(formula) else ["analytic", "bisect"],
         prove,
+        compared,
         size=float(np.nanmax(np.where(np.isfinite(sizes), sizes, 0.0))),
     )
 
@@ -143,32 +177,51 @@ def supremum_of(
     """[lower, upper] around sup |T − f|, within the accuracy if the budget allows it."""
     target = pair.target
     seen = observe(pair.answer, target, seed, pair.dtype)
-    found = Supremum(0.0, math.inf, None, accuracy, "none", 0, str(target.domain))
+    found = Supremum(0.0, math.inf, None, accuracy, "none", 0, str(target.domain), pair.compared)
     if math.isnan(seen.largest):
         return found
     found = _from_below(found, pair, seen.worst, budget)
+    for step in _steps(accuracy) if target.data is None else ():
+        claim = Claim(target, 1.0, pair.places, seed, progress=progress, close=CLOSE_SHARE * step)
+        found = _approached(replace(found, accuracy=step), pair, claim, seen, budget.share(STEP_TIME))
+        if not found.reached or budget.over():
+            break
+    claim = Claim(target, 1.0, pair.places, seed, progress=progress, close=CLOSE_SHARE * accuracy)
+    found = replace(found, accuracy=accuracy)
+    done = budget.over() or found.reached or found.upper <= FLOOR * pair.size
+    return found if done else _approached(found, pair, claim, seen, budget)
+
+
+def _steps(accuracy: float) -> Iterator[float]:
+    """Accuracies that are asked for before this one."""
+    step = FIRST_STEP
+    while step > accuracy / STEP:
+        yield step
+        step *= STEP
+
+
+def _approached(found: Supremum, pair: Pair, claim: Claim, seen: Observation, budget: Budget) -> Supremum:
+    """With better ends, by rounds of proofs, each from a better point, until the accuracy of `found` is reached."""
+    target, accuracy = pair.target, found.accuracy
     for _ in range(ROUNDS):
         goal = max((1 + accuracy) * found.lower, FLOOR * pair.size, SMALLEST)
-        claim = Claim(target, goal, pair.places, seed, progress=progress, close=CLOSE_SHARE * accuracy)
         before = found
         for method in pair.methods:
             own = budget.share(FIRST_METHOD_TIME if method != pair.methods[-1] else 1.0)
-            proof = pair.prove(method, claim, max(found.lower, seen.limit), own)
+            proof = pair.prove(method, replace(claim, tolerance=goal), max(found.lower, seen.limit), own)
             if proof is None:
                 continue
             if proof.bound < found.upper:
                 caveats = (*proof.assumptions, *target.caveats)
                 found = replace(found, upper=proof.bound, method=method, boxes=_count(proof), assumptions=caveats)
-            if (
-                proof.evidence.interrupted
-                or found.reached
-                or found.upper <= FLOOR * pair.size
-                or target.data is not None
-            ):
+            if proof.evidence.interrupted:
+                budget.interrupted.set()
+                return found
+            if found.reached or found.upper <= FLOOR * pair.size or target.data is not None:
                 return found
             if found.upper <= WORTH_SEARCHING * found.lower:
-                points = _points_in(proof.evidence.worst_boxes or (), seen.worst, target, seed)
-                found = _searched(found, pair, points, budget.share(SEARCH_TIME), seed)
+                points = _points_in(proof.evidence.worst_boxes or (), seen.worst, target, claim.seed)
+                found = _searched(found, pair, points, budget.share(SEARCH_TIME), claim.seed)
             if found.reached or budget.over():
                 return found
         if not found.lower > before.lower * (1 + BETTER * accuracy):

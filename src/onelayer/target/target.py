@@ -310,6 +310,6 @@ def target_of(function: Any, domain: Any = None, **about: Any) -> Target:
     return function
 
 
-def require_tolerance(tolerance: float) -> None:
+def require_tolerance(tolerance: float, name: str = "a tolerance") -> None:
     if not is_number(tolerance) or not 1e-290 < tolerance < 1e290:
-        raise InputError("a tolerance above 0 (1e-290 to 1e290)", f"{tolerance!r}", "give for instance 1e-3")
+        raise InputError(f"{name} above 0 (1e-290 to 1e290)", f"{tolerance!r}", "give for instance 1e-3")

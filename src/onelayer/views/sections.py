@@ -33,6 +33,8 @@ def facts(approximation: Approximation) -> list[tuple[str, str]]:
         *([(c.tolerance_text, _tolerance_name(approximation))] if c.tolerance_asked else []),
         (c.bound_text, "bound, proved if f is as declared" if c.condition else "bound, proved"),
         (c.observed_text, "observed error"),
+        *([(c.slope.bound_text, "bound of slopes, proved")] if c.slope else []),
+        *((p.verdict, p.text) for p in c.properties),
         (f"{approximation.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
         (f"{approximation.parameters:,}", "parameters"),

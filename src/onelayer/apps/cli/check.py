@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ...common.checks import require_seconds
+from ...common.checks import require_files, require_seconds
 from ...common.errors import InputError
 from . import options as given
 from .show import print_json
@@ -30,8 +30,7 @@ def check(
     from ...checker import FILES, STATUS
     from ...checker import check as checked
 
-    if missing := [name for name in FILES if not (folder / name).is_file()]:
-        raise InputError(f"a model folder at {folder}", f"no {missing[0]} in it", "name a folder that `build` wrote")
+    require_files(folder, FILES)
     if data is not None and not data.is_file():
         raise InputError("a CSV file for --data", f"no file {data}", "name the file that was memorised")
     require_seconds(seconds, "the check")

@@ -10,8 +10,11 @@ import typer
 from ...common.checks import OTHER_NAMES
 from ...common.errors import InputError
 
-_PYTHON = re.compile(r"`(?P<quoted>\w+)`|\b(?P<name>[a-z_]+)=(?P<value>'[^']*'|True|[0-9]+(?![\w.:]))")
-_OPTION = {"overwrite": "force"}  # Python's name → that of the option, where they differ
+_PYTHON = re.compile(r"`(?P<quoted>\w+)`|\b(?P<name>[a-z_]+)=(?P<value>'[^']*'|True|[0-9]+(?:\.[0-9]+)?(?![\w.:]))")
+_OPTION = {
+    "overwrite": "force",
+    "slope_tolerance": "slope-eps",
+}  # Python's name → that of the option, where they differ
 _PARSER = {  # what the option parser says, and what we say
     "Value error, ": "",
     "Input should be a valid number, unable to parse string as a number": "not a number",
@@ -74,7 +77,7 @@ def _needed(command: Any) -> list[str]:
         return ["COMMAND"]
     options = [option for option in command.params if option.required]
     return [
-        name.upper() if option.param_type_name == "argument" else f"{name} …"
+        option.metavar or name.upper() if option.param_type_name == "argument" else f"{name} …"
         for option in options
         for name in option.opts[:1]
     ]

@@ -8,6 +8,7 @@ from ...common.checks import is_number
 from ...common.errors import InputError
 from ...construction.request import Construction, Method
 from ...formula import Formula, parse
+from ...proof.properties.statement import read
 from ...target.domain import Domain, domain_of
 from ...target.naming import named, spread
 from ...target.sides import MOST_VARIABLES, TextSides, read_domain
@@ -29,6 +30,8 @@ class LayerSpec:
     construction: str = "auto"
     dtype: str = "float64"
     units: int | None = None
+    slope_tolerance: float | None = None
+    properties: str = ""  # texts such as "increasing in x1", separated by ;
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
@@ -39,11 +42,18 @@ class LayerSpec:
         sides: TextSides = spread(read_domain(self.domain), self.formula)
         return sides if isinstance(sides, dict) else named(sides[: MOST_VARIABLES + 1], self.formula)
 
+    @property
+    def statements(self) -> list[str]:
+        """The properties one by one."""
+        return [part.strip() for part in self.properties.split(";") if part.strip()]
+
     def code(self, limits: VisitorLimits) -> str:
         """Python code that builds the same layer, in the same time."""
         defaults = LayerSpec("", "").record()
-        named = ("method", "construction", "dtype", "units")
+        named = ("slope_tolerance", "method", "construction", "dtype", "units")
         options = {k: v for k, v in self.record().items() if k in named and v != defaults[k]}
+        if self.statements:
+            options["properties"] = self.statements
         if self.method == "polished":
             options["seconds"] = limits.build
         given = "".join(f", {k}={v!r}" for k, v in options.items())
@@ -64,6 +74,8 @@ def spec_of(record: Any, limits: VisitorLimits) -> LayerSpec:
         raise InputError(f"fields among {', '.join(fields)}", ", ".join(unknown)[:200], "leave the others out")
     for name in ("formula", "domain"):
         _require_text(name, record.get(name), limits)
+    if record.get("properties", "") != "":
+        _require_text("properties", record["properties"], limits)
     for name, choices in (("method", get_args(Method)), ("construction", get_args(Construction)), ("dtype", DTYPES)):
         if record.get(name, choices[0]) not in choices:  # what was sent may be long
             raise InputError(f"{name}, one of {', '.join(choices)}", f"{record[name]!r}"[:200], "choose one of these")
@@ -71,7 +83,10 @@ def spec_of(record: Any, limits: VisitorLimits) -> LayerSpec:
     units = record.get("units")
     if units is not None:
         units = int(_number("units", units, 1.0, float(limits.units), whole=True))
-    spec = LayerSpec(**(record | {"tolerance": tolerance, "units": units}))
+    slope = record.get("slope_tolerance")
+    if slope is not None:
+        slope = _number("slope_tolerance", slope, SMALLEST_TOLERANCE, LARGEST_TOLERANCE)
+    spec = LayerSpec(**(record | {"tolerance": tolerance, "units": units, "slope_tolerance": slope}))
     read_spec(spec, limits)
     return spec
 
@@ -85,6 +100,11 @@ def read_spec(spec: LayerSpec, limits: VisitorLimits) -> tuple[Formula, Domain]:
     formula = parse(spec.formula, domain.names)
     if len(formula.outputs) > limits.outputs:
         raise InputError(f"at most {limits.outputs} outputs here", f"{len(formula.outputs)}", "use the Python package")
+    for text in spec.statements:
+        try:
+            read(text, domain.names)
+        except InputError as refusal:
+            raise InputError(f"properties: {refusal.asked}", refusal.found, refusal.change) from None
     return formula, domain
 
 
@@ -99,7 +119,7 @@ def training_of(record: Any, limits: VisitorLimits) -> tuple[LayerSpec, int]:
 
 def _require_text(name: str, value: Any, limits: VisitorLimits) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"a {name}, as text", f"{value!r}"[:100], f"send a {name}")
+        raise InputError(f"{name}, as text", f"{value!r}"[:100], f"send {name} as text")
     if len(value) > limits.formula:
         asked = f"a {name} of at most {limits.formula:,} characters"
         raise InputError(asked, f"{len(value):,}", "use the Python package")

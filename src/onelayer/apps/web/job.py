@@ -48,6 +48,7 @@ def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
             found = f"the paper's construction takes {planned:,}"
             raise InputError(f"at most {limits.units:,} units here", found, "enlarge ε, or choose another method")
     options: dict[str, Any] = {"method": spec.method, "construction": spec.construction, "dtype": spec.dtype}
+    options |= {"slope_tolerance": spec.slope_tolerance, "properties": spec.statements}
     options |= {"units": spec.units, "seconds": limits.build, "progress": progress}
     approximation = build(target, None, spec.tolerance, **options)
     built = time.perf_counter() - started

@@ -36,6 +36,7 @@ def view(approximation: Approximation) -> dict[str, Any]:
         "tolerance": c.tolerance,
         "bound": c.bound if math.isfinite(c.bound) else None,
         "bound_text": c.bound_text,
+        "slope_text": c.slope.bound_text if c.slope and math.isfinite(c.slope.bound) else None,
         "observed": c.observed if math.isfinite(c.observed) else None,
         "observed_text": c.observed_text,
         "colours": error_colours(),

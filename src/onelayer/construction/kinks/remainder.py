@@ -64,9 +64,8 @@ def remainder_of(request: Request, family: str) -> Remainder:
         return Remainder(target, frame, kinks_left=found.kinks_left)
     share = ALONE_SHARE if found.nothing_left else BESIDE_SHARE
     error = share * request.fit_tolerance
-    if (
-        request.slope_tolerance is not None
-    ):  # a kink that bends by J is off by J·exp(−J·margin/(4·error)) beyond the margin
+    if request.slope_tolerance is not None and target.margin:
+        # a kink that bends by J is off by J·exp(−J·margin/(4·error)) beyond the margin
         error = min(error, SHARPER_FOR_SLOPES * request.slope_tolerance * target.margin)
     made = kink_layer(found, error, request.arithmetic)
     smooth = target.part(found.smooth)

@@ -23,6 +23,7 @@ from .summand import Summand
 from .tiles import Tiles
 
 AT_ONCE = 2**22  # numbers held at a time
+MOST_POINTS = 1_000  # per degree, however close a bound is to be: halved boxes come closer for less
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,12 @@ FINE = Fineness(10, 0.003)
 
 
 def fineness_for(close: float | None, dimension: int) -> Fineness:
-    """The fineness at which polynomials are bounded within a quarter of this share, and some more for dropped terms."""
+    """The fineness at which polynomials are bounded within a quarter of this share, if that is not too fine, and some more for
+    dropped terms."""
     if close is None:
         return FINE
     points = math.ceil(math.pi / 2 * math.sqrt(2 * dimension / close))  # cos(π/2k)^(−D) ≈ 1 + D(π/2k)²/2
-    return Fineness(max(points, FINE.points), min(close / 16, FINE.share))
+    return Fineness(min(max(points, FINE.points), MOST_POINTS), min(close / 16, FINE.share))
 
 
 @dataclass(frozen=True)

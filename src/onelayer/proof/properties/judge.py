@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ...common.budget import Budget
-from ...common.numbers import at_most, point
+from ...common.numbers import at_most, exact, point
 from ...common.table import Table
 from .reached import points_of, reached
 from .real_function import RealFunction
@@ -20,6 +20,7 @@ from .span import Enclosure, span
 from .statement import Statement
 
 PropertyVerdict = Literal["PROVED", "REFUTED", "UNDECIDED"]
+SHOWN = ("T there", "slope between them", "second derivative between them")  # by order
 LOOKING = 0.3  # share of the seconds for looking at points
 TURNS, CLOSER = 4, 0.1  # attempts, each with this share of the room before
 LEAST_ROOM = 1e-9  # share of the width of what was seen: a limit that is approached closer than this is not tried
@@ -30,7 +31,8 @@ class Judgement:
     """What is proved about one property. All of it is about the real function of the stored weights.
 
     `enclosures` holds, for every output, what is proved of the values, slopes or second derivatives that the property is about.
-    `witness` has the one to three points whose values refute it, or prove it if it has "not" in front, at this `output`.
+    `witness` has the one to three points whose values refute it, or prove it if it has "not" in front, at this `output`;
+    what they show, a value, slope or second derivative, is proved to lie between the two numbers of `shown`.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Judgement:
     enclosures: tuple[Enclosure, ...]
     witness: tuple[tuple[float, ...], ...] | None = None
     output: int | None = None
+    shown: tuple[float, float] | None = None
     reason: str = ""
 
     @property
@@ -48,14 +51,14 @@ class Judgement:
 
     def table(self) -> Table:
         names = ["" if len(self.enclosures) == 1 else f", output {o + 1}" for o in range(len(self.enclosures))]
-        rows: list[tuple[object, ...]] = [
-            ("property", self.text),
-            ("verdict", self.verdict),
-            ("domain", self.domain),
-            *((f"{self.about}{name}", str(e)) for name, e in zip(names, self.enclosures, strict=True)),
-            *(("witness" if j == 0 else "", point(x)) for j, x in enumerate(self.witness or ())),
-            *([("why", self.reason)] if self.reason else []),
-        ]
+        rows: list[tuple[object, ...]] = [("property", self.text), ("verdict", self.verdict), ("domain", self.domain)]
+        if self.witness is None or self.output is None or self.shown is None:
+            rows += [(f"{self.about}{name}", str(e)) for name, e in zip(names, self.enclosures, strict=True)]
+        else:
+            low, high = self.shown
+            rows += [("witness" if j == 0 else "", point(x)) for j, x in enumerate(self.witness)]
+            rows += [(f"{SHOWN[len(self.witness) - 1]}{names[self.output]}", f"[{exact(low)}, {exact(high)}]")]
+        rows += [("why", self.reason)] if self.reason else []
         return Table("Property", ("", "value"), rows)
 
     def __str__(self) -> str:
@@ -76,7 +79,9 @@ def judge(subject: RealFunction, statement: Statement, budget: Budget, seed: int
             if found is not None and statement.fails(found.below, found.above):
                 verdict: PropertyVerdict = "PROVED" if statement.negated else "REFUTED"
                 inner = _enclosures(np.full(len(ends), -np.inf), np.full(len(ends), np.inf), seen)
-                return Judgement(statement.text, verdict, where, statement.what, inner, found.points, o)
+                return Judgement(
+                    statement.text, verdict, where, statement.what, inner, found.points, o, (found.below, found.above)
+                )
     room = np.array([statement.room(a, b) for a, b in zip(*seen, strict=True)])
     width = seen[1] - seen[0]
     if not (room > LEAST_ROOM * width).all():

@@ -17,6 +17,7 @@ from ...common.numbers import exact
 from ...common.outward import UP
 from ...formula import Formula, enclose
 from ...formula.gradients import slopes
+from ...formula.one_sided import one_sided
 from ...formula.taylor.series import Space
 from ...formula.tree import Negation, Node, Number, Sum
 from ...layer.arithmetic import arithmetic_of
@@ -138,7 +139,7 @@ def formula_function(target: Target) -> RealFunction:
     """The formula of a target."""
     formula, domain, m = target.formula, target.domain, target.outputs
     assert formula is not None
-    own = formula
+    own = one_sided(formula, domain.lower, domain.upper)
 
     def balls(x: Sequence[float]) -> list[arb]:
         return [v.ball() if v.is_finite() else arb("nan") for v in enclose(own, list(x), strict=True)]

@@ -46,9 +46,10 @@ class Enclosure:
     def __str__(self) -> str:
         low = at_least(self.low) if math.isfinite(self.low) else "-∞"
         high = at_most(self.high) if math.isfinite(self.high) else "∞"
+        bound = f"[{low}, {high}]" if math.isfinite(self.low) or math.isfinite(self.high) else "none proved"
         if math.isnan(self.reached_low) or math.isnan(self.reached_high):
-            return f"[{low}, {high}]"
-        return f"[{low}, {high}], reached: {at_most(self.reached_low)} to {at_least(self.reached_high)}"
+            return bound
+        return f"{bound}, reached: {at_most(self.reached_low)} to {at_least(self.reached_high)}"
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from ...common.errors import InputError
 from ...formula import enclose, parse
 
-EXAMPLES = (
-    '"increasing in x1", "decreasing in x1", "convex in x1", "concave in x1", "Lipschitz 3 in x1", "T <= 2" or "T > 0"'
-)
 SHAPES = {"increasing": (1, 1), "decreasing": (1, -1), "convex": (2, 1), "concave": (2, -1)}  # order, sign
 MOST_CHARACTERS = 500
-_SHAPE = re.compile(r"(increasing|decreasing|convex|concave)\s+in\s+(\S+)")
-_LIPSCHITZ = re.compile(r"[Ll]ipschitz\s+(.+?)\s+in\s+(\S+)")
-_COMPARISON = re.compile(r"T\s*(<=|>=|<|>|≤|≥)\s*(.+)")
-_NOT = re.compile(r"not\s+(.+)")
+_SHAPE = re.compile(r"(increasing|decreasing|convex|concave)(?:\s+in(?:\s+(.+))?)?", re.IGNORECASE)
+_LIPSCHITZ = re.compile(r"lipschitz\s+(.+?)\s+in\s+(.+)", re.IGNORECASE)
+_COMPARISON = re.compile(r"T\s*(<=|>=|<|>|≤|≥)\s*(.*)")
+_NOT = re.compile(r"not\s+(.+)", re.IGNORECASE)
+_KEYS = re.compile(r"<=|>=|[<>≤≥]|\b(?:increasing|decreasing|convex|concave|lipschitz)\b", re.IGNORECASE)  # one in each
 KINDS = ("values", "slopes", "second derivatives")  # by order
 
 
@@ -80,15 +78,35 @@ class Statement:
 
 def read(text: object, names: tuple[str, ...]) -> Statement:
     """The statement that the text makes about a layer with variables of these names."""
+    x = names[0]
+    asked = f'a property such as "increasing in {x}", "convex in {x}", "Lipschitz 3 in {x}" or "T <= 2"'
     if not isinstance(text, str):
-        raise InputError(f"a property such as {EXAMPLES}", type(text).__name__, "give it as text")
+        raise InputError(asked, type(text).__name__, "give it as text")
     line = " ".join(text.split())
     if len(line) > MOST_CHARACTERS:
-        raise InputError(f"a property such as {EXAMPLES}", f"{len(line)} characters", "write one short line")
+        raise InputError(asked, f"{len(line)} characters", "write one short line")
     denied = _NOT.fullmatch(line)
-    plain, negated = (denied[1], True) if denied else (line, False)
+    several = len(_KEYS.findall(line)) > 1
+    try:
+        found = _read(line, denied[1] if denied else line, bool(denied), names)
+    except InputError:
+        if not several:
+            raise
+        found = None
+    if found is None and several:
+        raise InputError("one property at a time", repr(_clipped(line)), "ask for each on its own")
+    if found is None:
+        raise InputError(asked, repr(_clipped(line)) if line else "nothing", _nearest(line, x))
+    return found
+
+
+def _read(line: str, plain: str, negated: bool, names: tuple[str, ...]) -> Statement | None:
+    """The statement of a line, `plain` without its "not"; None if it is none."""
     if match := _SHAPE.fullmatch(plain):
-        order, sign = SHAPES[match[1]]
+        shape = match[1].lower()
+        order, sign = SHAPES[shape]
+        if match[2] is None:
+            raise InputError(f'a variable after "{shape} in"', "none", f"write {shape} in {names[0]}")
         zero, i = Limit(0.0, 0.0), _coordinate(match[2], names)
         return Statement(line, order, i, zero if sign > 0 else None, zero if sign < 0 else None, negated=negated)
     if match := _LIPSCHITZ.fullmatch(plain):
@@ -97,12 +115,22 @@ def read(text: object, names: tuple[str, ...]) -> Statement:
             raise InputError("a Lipschitz constant of at least 0", match[1], "give how steep T may be")
         return Statement(line, 1, i, Limit(-c.above, -c.below), c, negated=negated)
     if match := _COMPARISON.fullmatch(plain):
-        c, relation = _constant(match[2]), match[1]
+        relation = match[1]
+        if not match[2]:
+            raise InputError(f"a number after {relation}", "nothing", f"write for instance T {relation} 2")
+        c = _constant(match[2])
         least, most = (c, None) if relation in (">", ">=", "≥") else (None, c)
         return Statement(line, 0, 0, least, most, strict=relation in "<>", negated=negated)
-    raise InputError(
-        f"a property such as {EXAMPLES}", repr(_clipped(line)), "write one of these, or not and one of these"
-    )
+    return None
+
+
+def _nearest(line: str, name: str) -> str:
+    """What to write instead of a line that is no statement."""
+    if "lipschitz" in line.lower():
+        return f"write a constant and a variable, as in Lipschitz 3 in {name}"
+    if any(sign in line for sign in "<>≤≥="):
+        return "write T alone on the left, then <=, >=, < or >, then a number"
+    return "write one of these; docs/trust/properties.md has all of them"
 
 
 def _clipped(text: str) -> str:

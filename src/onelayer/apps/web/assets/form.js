@@ -2,13 +2,15 @@
 
 import { answer, Refusal, NoAnswer } from "./stream.js";
 
-const FIELDS = ["formula", "domain", "tolerance", "method", "construction", "dtype"];
-const DEFAULTS = { method: "polished", construction: "auto", dtype: "float64" };
+const FIELDS = ["formula", "domain", "tolerance", "method", "construction", "dtype", "slope_tolerance", "properties"];
+const DEFAULTS = { method: "polished", construction: "auto", dtype: "float64", slope_tolerance: "", properties: "" };
+const TYPED = ["formula", "domain", "tolerance", "slope_tolerance", "properties"];
 const at = (id) => document.getElementById(id);
 
 export function request() {
-  const found = Object.fromEntries(FIELDS.map((name) => [name, at(name).value.trim()])), number = Number(found.tolerance);
-  return found.tolerance && Number.isFinite(number) ? { ...found, tolerance: number } : found; // otherwise the server says what is wrong
+  const given = FIELDS.map((name) => [name, at(name).value.trim()]).filter(([name, value]) => value !== "" || DEFAULTS[name] !== "");
+  const isNumber = ([name, value]) => name.endsWith("tolerance") && value && Number.isFinite(Number(value)); // if not, the server says so
+  return Object.fromEntries(given.map((pair) => (isNumber(pair) ? [pair[0], Number(pair[1])] : pair)));
 }
 
 export function fill(given) {
@@ -56,7 +58,7 @@ export async function parse() {
   } catch (error) {
     if (error.name === "AbortError") return false;
     if (!(error instanceof Refusal)) throw error;
-    const wrong = error.asked.startsWith("tolerance") ? ["tolerance"] : ["formula", "domain"];
+    const own = TYPED.slice(2).filter((name) => error.asked.startsWith(name)), wrong = own.length ? own : ["formula", "domain"];
     if (error instanceof NoAnswer) say("The server does not answer.", []);
     else say(`Asked: ${error.asked}. Found: ${error.found}. Change: ${error.change}.`, wrong);
     return false;
@@ -65,7 +67,7 @@ export async function parse() {
 
 function say(text, wrong) {
   if (at("parse-status").textContent !== text) at("parse-status").textContent = text;
-  for (const name of ["formula", "domain", "tolerance"]) at(name).setAttribute("aria-invalid", wrong.includes(name));
+  for (const name of TYPED) at(name).setAttribute("aria-invalid", wrong.includes(name));
 }
 
 let moving = 0;
@@ -79,7 +81,7 @@ export function listen(presets, build) {
     list.value = chosen;
     parse().then((good) => good && build());
   });
-  for (const name of ["formula", "domain", "tolerance"]) {
+  for (const name of TYPED) {
     at(name).addEventListener("input", () => {
       if (name === "tolerance") moveSlider(); else list.value = "";
       clearTimeout(timer);

@@ -106,10 +106,21 @@ function description({ x, output, found }) {
   return `The proof's box here: ${where}. In it |T − f| ≤ ${text} is proved (${wholeText} on the whole domain); ${band(bound)}.`;
 }
 
+// The slopes of T here, by the page's own arithmetic, and what is proved about their distance from those of f on the whole domain.
+function slopesHere({ x, output }) {
+  if (!view.slope_text) return "";
+  const own = x.map((value, j) => {
+    const step = 1e-5 * (view.ends[1][j] - view.ends[0][j]), ends = [Math.max(value - step, view.ends[0][j]), Math.min(value + step, view.ends[1][j])];
+    const [low, high] = ends.map((end) => explained(DATA.layer, x.map((v, i) => (i === j ? end : v)), output).value);
+    return `${view.names[j]}: ${((high - low) / (ends[1] - ends[0])).toPrecision(4)}`;
+  });
+  return ` T has the slopes ${own.join(", ")} here, about; every slope is within ${view.slope_text} of that of f, proved on the whole domain.`;
+}
+
 document.addEventListener("moved", (event) => { now = event.detail; update(); });
 export function update() {
   if (!now || !view) return;
-  const place = document.getElementById("box"), text = description(now);
+  const place = document.getElementById("box"), text = description(now) + slopesHere(now);
   if (place.textContent !== text) speak(place.textContent = text);
   view.drawn.forEach(mark);
 }
