@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 
 import hypothesis
 import jaxtyping
@@ -26,3 +27,14 @@ def as_user(monkeypatch):
     """As a user runs it: no checks of signatures, so that bad input meets the library's own words."""
     monkeypatch.setattr(signatures, "enforced", False)
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of the cases of a test marked `one_in(n)`, every n-th is quick and the others are long."""
+    cases = Counter()
+    for item in items:
+        mark, test = item.get_closest_marker("one_in"), item.nodeid.split("[")[0]
+        if mark and cases[test] % mark.args[0]:
+            item.add_marker(pytest.mark.long)
+        cases[test] += 1

@@ -55,8 +55,8 @@ def main() -> int:
         "--cases",
         choices=[*sorted(CASES), *propositions.KINDS, "statements"],
         default="layers",
-        help="constructed layers, one head alone, special functions, composed layers, networks, ranges, properties, suprema, or what is "
-        "said around bounds",
+        help="constructed layers, one head alone, special functions, composed layers, networks, ranges, properties, suprema, or "
+        "what is said around bounds",
     )
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of the deployed model")
     parser.add_argument("--json", type=Path, default=None, help="also write the numbers to this file")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from halves import half
 from onelayer.construction.composed.curve import fitted, samples_of
 
 CURVES = {  # function, ends, ∫ √|h''|
@@ -41,7 +40,8 @@ BUILDS = {
 }
 
 
-@pytest.mark.parametrize("formula", half(BUILDS))
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("formula", BUILDS)
 def test_certified(formula):
     domain, tolerance = BUILDS[formula]
     built = ol.build(formula, domain, tolerance)
@@ -59,6 +59,7 @@ def test_the_same_seed_gives_the_same_layer():
     assert one.model.fingerprint() == two.model.fingerprint()
 
 
+@pytest.mark.long
 def test_everything_else_knows_composed_layers(tmp_path):
     built = ol.build("sqrt((a - b)^2 + (c - d)^2)", "1:5", 0.05)
     assert built.facts.construction == "composed"

@@ -319,6 +319,7 @@ nodes = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(nodes, st.lists(st.tuples(rationals, rationals), min_size=6, max_size=6))
 def test_nested_kinks_are_differences_of_maxima(node, points):

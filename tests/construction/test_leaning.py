@@ -9,6 +9,7 @@ from onelayer import InputError
 from onelayer.proof.certificate import Certificate, PropertyRecord
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("formula", "domain", "tolerance", "properties"),
     [

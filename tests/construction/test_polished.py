@@ -78,6 +78,7 @@ def test_sequences_in_every_layout(as_user, layout):
     assert np.abs(approx(x) - expected).max() <= 1e-4
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("formula", ["sin(6*x1)*x2", RUNGE_2])
 def test_float32(as_user, formula):
     approx = ol.build(formula, TWO, 1e-3, dtype="float32")
@@ -107,6 +108,7 @@ def noise(x: np.ndarray) -> np.ndarray:
     return np.modf(np.abs(np.sin(x @ np.array([12.9898, 78.233]) * 1e4)) * 43758.5453)[0]
 
 
+@pytest.mark.long
 def test_targets_that_cannot_be_met_end_with_an_explanation(as_user):
     hard = ol.build(noise, TWO, 1e-2, seconds=1)
     assert hard.certificate.verdict == "REFUTED"

@@ -53,6 +53,7 @@ def test_the_search_meets_its_goal_and_prunes():
     assert 0.99 < search.done <= 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("family", ["memory", "gates"])
 def test_a_search_goes_on_from_its_best_fit(family):
     search = search_of(WAVE, 1e-2, family=family_of(family, 2))
@@ -133,6 +134,7 @@ def test_what_would_be_needed_is_estimated():
     assert units_needed(search) == 10**9
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_units_that_are_given_are_used_even_if_fewer_would_do(construction):
     approx = ol.build("x1*x2", [(0, 1)] * 2, 1e-2, construction=construction, units=9)

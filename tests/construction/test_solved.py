@@ -94,6 +94,7 @@ def test_gauss_in_4_d_with_at_most_800_memory_tokens():
     assert approx.certificate.observed <= 3e-3
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_the_feed_forward_network_corrects_a_kink(construction):
     without = solved("abs(x1-x2)", [(0, 1)] * 2, 1e-4, construction=construction, units=16)
@@ -103,6 +104,7 @@ def test_the_feed_forward_network_corrects_a_kink(construction):
     assert dict(corrected.facts.heads)["read"] >= 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("layout", ["token", "wide", "heads"])
 def test_solved_sequences_in_every_layout(layout):
     approx = solved(
@@ -118,6 +120,7 @@ def test_solved_sequences_in_every_layout(layout):
     assert approx(np.array([[0.5, 0.4, 0.3]])).shape == (1, 3, 1)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 def test_solved_targets_of_other_kinds(construction):
     disc = solved("x1*x2", [(-1, 1)] * 2, 1e-2, within="x1**2 + x2**2 <= 1", construction=construction)

@@ -9,6 +9,7 @@ import onelayer as ol
 from onelayer import InputError
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("formula", "most"),
     [

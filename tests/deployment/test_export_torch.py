@@ -163,6 +163,7 @@ def test_what_no_stock_layer_can_be_is_refused(tmp_path, as_user):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "made",
     [

@@ -228,6 +228,7 @@ def started(folder, *arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("suffix", "number"),
     [

@@ -75,6 +75,7 @@ def judged(formula, slope_formula, box, rng):
     return sum(bool(lo.is_finite() and hi.is_finite()) for lo, hi in pairs[0])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", ALL)
 def test_at_points_it_is_the_slope_in_every_reading(text):
     formula, rng, checked = parse(text, ("x1", "x2")), random.Random(1), 0
@@ -97,6 +98,7 @@ def test_at_points_it_is_the_slope_in_every_reading(text):
     assert checked >= 15
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", ALL)
 def test_on_boxes_it_encloses(text):
     formula, rng = parse(text, ("x1", "x2")), random.Random(2)
@@ -128,6 +130,7 @@ def test_many_more_and_enough_are_finite(count):
     assert none == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", ALL)
 def test_text_reads_back_as_its_own_trees(text):
     formula = parse(text, ("x1", "x2"))
@@ -138,6 +141,7 @@ def test_text_reads_back_as_its_own_trees(text):
     assert found.text.count(";") == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", ALL)
 def test_parts_stay_shared(text):
     formula = parse(text, ("x1", "x2"))
@@ -156,6 +160,7 @@ def test_a_deep_formula_makes_few_trees_although_its_text_would_be_endless():
     assert len(gradient(parse("x*y")).text) < MAX_CHARACTERS
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", [text for text in ALL if "where" not in text])
 def test_second_derivatives(text):
     formula, rng, checked = parse(text, ("x1", "x2")), random.Random(3), 0

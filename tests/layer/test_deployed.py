@@ -62,6 +62,7 @@ def answers(model, places, reading, points, dtype):
     return own.double(), LinearAttention(reading.form, reading.frame)(x).double()
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(*STRATEGY)
 def test_float32_is_within_its_bound(case, D, seed, sharp, side, size):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import VARIANTS, configs, plain_config, random_input, random_model
-from halves import half
 from onelayer import InputError, SingleLayerTransformer
 
 
@@ -114,7 +113,8 @@ def test_huge_scores_without_a_leader_stay_finite():
     assert ((alpha == 0) | (alpha == 1)).double().mean() > 0.9  # the property is not empty: most weights saturate
 
 
-@pytest.mark.parametrize("variant", half(VARIANTS), ids=lambda v: "-".join(map(str, v.values())))
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
 def test_gradcheck(variant):
     sizes = {"tokens": 2, "d_model": 4, "heads": 2, "d_k": 2, "d_v": 2, "ffn_width": 3}
     config = plain_config(**variant, **sizes, code="learned")

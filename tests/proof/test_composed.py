@@ -26,6 +26,7 @@ from onelayer.proof.composed.spread import Spread, spread_of
 from onelayer.proof.decision import prove_by
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_no_bound_is_below_the_error(dtype):
     finds = list(hunt(engine("analytic", 20.0, dtype), (composition(seed) for seed in range(8)), dtype))

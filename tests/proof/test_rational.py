@@ -196,6 +196,7 @@ def test_bernstein_coefficients_bound_the_polynomial(seed):
     np.testing.assert_allclose(coefficients[:, 0, 0, 0], values[:, 0, 0, 0], atol=1e-12)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("dtype", "first"), [(torch.float64, 0), (torch.float32, 8)], ids=["float64", "float32"])
 def test_no_bound_is_below_the_truth(dtype, first):
     finds = list(hunt(engine("analytic", 1.0, dtype), map(one_head, range(first, first + 8)), dtype))

@@ -55,6 +55,7 @@ def error_at(model, target, x, place=0):
         return abs(in_balls(model, list(x))[place][0] - balls_at(target.formula, x)[0])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("p", "q", "domain", "within"), QUICK)
 def test_the_accuracy_is_reached_and_the_point_has_the_lower_end(p, q, domain, within):
     found = ol.supremum(p, q, domain, within=within, seconds=30.0)
@@ -67,6 +68,7 @@ def test_the_accuracy_is_reached_and_the_point_has_the_lower_end(p, q, domain, w
     assert not any(abs(v) > arb(found.upper) for x in points for v in balls_at(apart.formula, x.tolist()))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_pairs_in_one_variable_against_a_dense_grid(seed):
     rng = np.random.default_rng(seed)
@@ -118,6 +120,7 @@ def test_a_condition_and_a_margin_keep_the_point_in_scope():
     assert abs(step.lower_point[0]) > 0.1
 
 
+@pytest.mark.long
 def test_a_callable_is_known_up_to_its_declared_error():
     def f(x):
         return np.sin(x[:, 0])

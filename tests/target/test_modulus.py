@@ -62,6 +62,7 @@ def require_below_the_lipschitz_bound(formula, seed, close):
     assert (gaps <= allowed * (1 + 1e-12) + 1e-13).all()  # f itself is evaluated in floating point
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @smooth_pairs
 def test_no_pair_of_points_beats_the_lipschitz_bound(formula, seed, close):

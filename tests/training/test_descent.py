@@ -34,6 +34,7 @@ def test_a_trained_layer_is_certified_like_any_other():
     assert proved.observed <= proved.bound
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "momentum"])
 def test_equal_recipes_give_equal_layers(optimizer):
     one, two, other = (
@@ -52,6 +53,7 @@ def stopping_at(step):
     return progress
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", [{}, {"optimizer": "momentum", "dropout": 0.2}, {"loss": "sup", "every": 7}])
 def test_an_interrupted_training_goes_on_bit_by_bit(options, tmp_path):
     asked = SMALL | {"steps": 100} | options
@@ -90,6 +92,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         ol.train(*WAVE, steps=30, **SMALL, checkpoint=tmp_path / "d.pt")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rate", [1e-6, 10.0])
 @pytest.mark.parametrize(("loss", "construction"), [("mse", "gates"), ("sup", "gates"), ("sup", "memory")])
 def test_a_construction_is_never_spoiled(loss, construction, rate):

@@ -67,6 +67,7 @@ def test_counts_of_a_callable_and_of_a_sum_in_eight_variables():
     assert found.best_n < 80
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("fit", "budget"),
     [

@@ -41,6 +41,7 @@ def with_relative(**changes):
     return edit
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", RELATIVE)
 def test_a_share_of_f_is_proved(relative, name):
     found, record = check(relative(name)), json.loads((relative(name) / "certificate.json").read_text())
@@ -155,6 +156,7 @@ def two_sided(tmp_path_factory):
     return folder
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", LOWER)
 def test_a_lower_bound_is_proved_and_a_larger_one_is_refuted(two_sided, tmp_path, name):
     record = json.loads((two_sided(name) / "certificate.json").read_text())

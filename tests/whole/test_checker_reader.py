@@ -78,6 +78,7 @@ class Writer:
         ])  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "names",
     [

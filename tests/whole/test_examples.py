@@ -23,6 +23,7 @@ def run(name: str) -> int:
     return importlib.import_module(name).main()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", WITHOUT_MORE)
 def test_example_runs(name, capsys):
     assert run(name) == 0

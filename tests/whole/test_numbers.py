@@ -133,6 +133,7 @@ def on_the_command_line(approx, folder, capsys):
         yield "torch metadata", "\n".join(f"{k}: {v}" for k, v in file.metadata().items())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("as_user")
 def test_every_number_of_a_certificate_reads_back(layer, square, tmp_path, capsys):
     seen = {}
@@ -361,6 +362,7 @@ def test_a_tolerance_that_nobody_asked_for_is_not_shown():
     assert "tolerance asked for" in page(ol.build("x1**2", [(0, 1)], 0.1))
 
 
+@pytest.mark.long
 def test_the_best_step_is_among_the_steps_made(monkeypatch):
     from onelayer.common.budget import Budget
 

@@ -30,9 +30,9 @@ HUNTS = [
 @pytest.mark.parametrize(
     ("method", "maker", "dtype", "seeds"),
     [
-        *((*hunt, seeds[::3]) for *hunt, seeds in HUNTS),
+        *((*hunt, seeds[::5]) for *hunt, seeds in HUNTS),
         *(
-            pytest.param(*hunt, [s for s in seeds if s not in seeds[::3]], marks=pytest.mark.long)
+            pytest.param(*hunt, [s for s in seeds if s not in seeds[::5]], marks=pytest.mark.long)
             for *hunt, seeds in HUNTS
         ),
     ],
@@ -43,7 +43,7 @@ def test_no_bound_is_below_the_truth(method, maker, dtype, seeds):
     finds = list(hunting.hunt(engine, map(maker, seeds), dtype))
     violations = [f"{f.case}: bound {f.bound!r} < observed {f.observed!r}" for f in finds if f.violated]
     assert not violations
-    assert sum(math.isfinite(f.bound) for f in finds) > len(finds) / 3  # the hunt is not empty
+    assert sum(math.isfinite(f.bound) for f in finds) > len(finds) / 5  # the hunt is not empty
     if dtype == torch.float64 and maker is hunting.case:
         assert np.median([f.ratio for f in finds if f.telling]) < 1.1  # nor are the bounds
 
@@ -78,6 +78,7 @@ def test_a_case_is_the_same_every_time():
     assert replace(a, tolerance=1.0).tolerance != a.tolerance
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", statements.KINDS)
 def test_nothing_around_a_bound_is_false(kind, tmp_path):
     assert not [line for seed in range(3) for line in statements.attack(kind, seed, tmp_path / str(seed))]
