@@ -2,6 +2,7 @@
 
     python benchmarks/measure/supremum.py           prints both tables; takes a few minutes on one core
     python benchmarks/measure/supremum.py --page    also writes them into certificate.md
+    python benchmarks/measure/supremum.py --only runge-3d gauss-4d    prints some rows of the first
 
 First table: layers for the named targets; upper over lower bound as the certificate has them, and as `ol.supremum` finds them
 for an accuracy of 1%. Second table: polynomials against functions of one variable; [lower, upper] of `ol.supremum` beside the
@@ -12,13 +13,14 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 
 import torch
 
 import onelayer as ol
 from onelayer.common.numbers import at_least, at_most
 from page import markdown, options, page_of, placed
-from targets import TARGETS, Goal, Named
+from targets import TARGETS, Goal, Named, named
 
 PAGE = page_of("certificate.md")
 ACCURACY = 0.01
@@ -41,8 +43,13 @@ Table = tuple[list[str], list[list[str]]]
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--page", action="store_true", help="write the tables into certificate.md")
-    write = parser.parse_args().page
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these of the named targets")
+    args = parser.parse_args()
+    write, only = args.page, args.only
     torch.set_num_threads(1)
+    if only:
+        print(markdown(*layers([named(name) for name in only])))
+        return
     for mark, (columns, rows) in (("two-sided", layers()), ("sollya", pairs())):
         text = markdown(columns, rows)
         print(text, flush=True)
@@ -50,9 +57,9 @@ def main() -> None:
             PAGE.write_text(placed(PAGE.read_text(), mark, text))
 
 
-def layers() -> Table:
-    """Every named target at its tolerances."""
-    rows = [layer(entry, goal) for entry in TARGETS for goal in entry.goals]
+def layers(entries: Sequence[Named] = TARGETS) -> Table:
+    """Named targets at their tolerances."""
+    rows = [layer(entry, goal) for entry in entries for goal in entry.goals]
     columns = ["target", "tolerance", "at least (proved)", "bound (proved)", "bound / at least", "for 1%", "s"]
     return columns, rows
 

@@ -59,6 +59,7 @@ NODES = {1: 33, 2: 900, 3: 4_000, 4: 14_641, 5: 20_000}  # points of a grid, at 
 BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
 TURNS = 30  # spread of scores from which tokens of little weight are set apart
 FADED = (-2.5, -3.5, -5.0, -7.0, -10.0)  # logs of such a weight; the best of them counts
+SPREADS = (0, 512, 2048)  # cells of a part of a lane; 0: one δ for all
 SHARP = 3000  # a head that needs this many boxes is sharp
 UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
@@ -2323,46 +2324,134 @@ def defined(f: list[Node], box: Box, tick: Callable[[Box], None]) -> None:
                 todo += halved(some, widest(some, box, sorted(variables(node))))
 
 
-class Outer:
-    """H(a) − h(u) for |a − u| ≤ δ, u between low and high: part n of T − f, in output o; H = Σ worth·relu(u − knot).
+class Spread:
+    """low ≤ z − g ≤ high where g lies in an interval, for a coordinate z of the stream with |z − g| ≤ δ, by cells and bins.
 
-    H is linear between knots. There H(u) − h(u) is bounded by Taylor models or by ends, |H(a) − H(u)| by δ·(largest slope).
+    z − g = Σ e_i and g = Σ g_i over the n parts. A cell of part i with g_i in [p, q] and e_i ≤ t is entered in the bins
+    ⌊p/w⌋ … ⌊q/w⌋; top_i(k) is the largest t in bin k. At a point with k_i = ⌊g_i/w⌋ and K = Σ k_i, Σ e_i ≤ C(K), the largest of
+    Σ top_i(k_i) with that K, and K ≤ g/w < K + n. C is found by adding one part after the other; −e likewise.
     """
 
-    def __init__(self, n: int, spans: Box, outs: int, lane: tuple[int, Node, list[tuple[Any, Any]], Any]) -> None:
+    def __init__(self, lane: "Lane", count: int, tick: Callable[[Box], None]) -> None:
+        self.delta, self.ends, self.first, self.width, self.parts = lane.delta, list[list[float]](), 0, 1.0, lane.parts
+        whole = Sum([arb(0)] * (len(lane.parts[0].domain.box) + 1))
+        whole.add(arb(1), lane.g)
+        if not count or whole.kinks:
+            return
+        rows = [list(self.cells(part, whole, n == 0, count, tick)) for n, part in enumerate(lane.parts)]
+        lows, highs = ([end([cell[k] for cell in row]) for row in rows] for k, end in ((0, min), (1, max)))
+        if not max(map(abs, lows + highs)) < 1e100:
+            return
+        finest = max(sum(map(operator.sub, highs, lows)) / (4 * count), max(map(abs, lows + highs)) / 2**40, 1e-150)
+        self.width = 2.0 ** math.ceil(math.log2(finest))
+        bins = [[(self.bin(p), self.bin(q)) for p, q, *_ in row] for row in rows]
+        starts = [min(a for a, _ in row) for row in bins]
+        self.first, slack = sum(starts), (up(-lane.difference.low[0]), up(lane.difference.high[0]))
+        for k in (0, 1):
+            C, size = [0.0], 0.0
+            for row, places, start in zip(rows, bins, starts, strict=True):
+                top = [-INF] * (max(b for _, b in places) - start + 1)
+                for cell, (a, b) in zip(row, places, strict=True):
+                    top[a - start : b - start + 1] = (max(t, cell[2 + k]) for t in top[a - start : b - start + 1])
+                size += max((abs(t) for t in top if abs(t) < 1e300), default=0.0)
+                C = largest_sums(C, top)
+            more = up(lane.difference.rounding[0] + slack[k]) + 1e-15 * len(rows) * size
+            self.ends.append([c if c == -INF else c + more + 1e-15 * (abs(c) + more) for c in C])
+
+    def bin(self, u: Any) -> int:
+        return int((exact(u) / exact(self.width)).floor())
+
+    def cells(
+        self, part: "Part", whole: Sum, first: bool, count: int, tick: Callable[[Box], None]
+    ) -> Iterator[tuple[float, float, float, float]]:
+        """(p, q, upper bounds of −e and of e), 1e300 where there is none, for equal cells of a part's box."""
+        own = [(k, ("var", (), i)) for i, k in enumerate(whole.line[1:]) if i in part.axes and not k.is_zero()]
+        own += [(scale, node) for scale, node in whole.terms if variables(node) & set(part.axes)]
+        terms = [("mul", (("num", (), scale), node), None) for scale, node in own]
+        g: Node = ("add", (("num", (), whole.line[0] if first else arb(0)), *terms), None)
+        m = max(1, round(count ** (1 / len(part.axes))))
+        sides = [pairwise([a, *(min(a + (b - a) * (k / m), b) for k in range(1, m)), b]) for a, b in part.box]
+        for cell in product(*map(list, sides)):
+            box = part.domain.whole(part.axes, cell, part.domain.box)
+            tick(box)
+            (low, high), leaf = enclosed(g, box), part.enclose(list(cell), 1)
+            yield -up(-low), up(high), min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300)
+
+    def on(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """(low, high) for g between a and b; (0, 0) if g has no such value."""
+        if not self.ends:
+            return -self.delta, self.delta
+        first, last = self.bin(a) - len(self.parts) + 1 - self.first, self.bin(b) - self.first
+        fall, rise = (max(row[max(first, 0) : max(last + 1, 0)], default=-INF) for row in self.ends)
+        return (-min(exact(fall), self.delta), min(exact(rise), self.delta)) if fall > -INF < rise else (ZERO, ZERO)
+
+
+def largest_sums(one: list[float], two: list[float]) -> list[float]:
+    """max over i + j = k of one_i + two_j, for every k."""
+    (short, long), found = sorted((one, two), key=len), [-INF] * (len(one) + len(two) - 1)
+    for k, more in enumerate(short):
+        if more > -INF:
+            found[k : k + len(long)] = map(max, found[k : k + len(long)], [v + more for v in long])
+    return found
+
+
+class Lane(NamedTuple):
+    """z within δ of g, u = g between the ends of a span; H = Σ worth·relu(u − knot) stands for h in output o."""
+
+    o: int
+    g: Node
+    h: Node
+    units: list[tuple[Any, Any]]  # knot, worth
+    delta: Any
+    difference: Difference  # z − g
+    parts: "list[Part]"
+
+
+class Outer:
+    """H(u + e) − h(u) for u in a span, e as far as a lane spreads at u: part n of T − f.
+
+    H is linear between knots. On an interval [a, b] there, H(u) − h(u) is bounded by Taylor models or by ends, and
+    H(u + e) − H(u) = e·(slopes of H nearby) = H(a + e) − H(a) + (u − a)·(slopes of H nearby − the slope on the interval).
+    """
+
+    def __init__(self, n: int, spans: Box, outs: int, lane: Lane, near: Spread) -> None:
         self.axes, self.domain, self.box, self.outs = [n], Domain(spans, None, 0.0), [spans[n]], outs
-        self.o, self.h, units, self.delta = lane
-        self.knots, self.slopes, self.heights = [k for k, _ in units], [ZERO], [ZERO]
-        for knot, worth in units:
+        self.o, self.h, self.near = lane.o, lane.h, near
+        self.knots, self.slopes, self.heights = [k for k, _ in lane.units], [ZERO], [ZERO]
+        for knot, worth in lane.units:
             self.slopes.append(self.slopes[-1] + worth)
             self.heights.append(self.heights[-1] - worth * knot)
 
-    def moved(self, a: Any, b: Any) -> Any:
-        """δ·(largest slope) around an interval."""
-        first, last = bisect_left(self.knots, a - self.delta), bisect_right(self.knots, b + self.delta)
-        return arb(self.delta * max(map(abs, self.slopes[first : last + 1])))
+    def height(self, u: Any) -> Any:
+        n = bisect_right(self.knots, u)
+        return self.slopes[n] * u + self.heights[n]
+
+    def moved(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
+        """(low, high) of H(u + e) − H(u) for u between a and b, where n knots are below."""
+        (low, high), knots = self.near.on(a, b), self.knots
+        near = self.slopes[bisect_left(knots, a + min(low, ZERO)) : bisect_right(knots, b + max(high, ZERO)) + 1]
+        ends = [e * s for e in (low, high) for s in (min(near), max(near))]
+        between = knots[bisect_left(knots, a + low) : bisect_right(knots, a + high)]
+        heights = [self.height(u) - self.height(a) for u in (a + low, *between, a + high)]
+        falls, rises = ((b - a) * (s - self.slopes[n]) for s in (min(near), max(near)))
+        return max(min(ends), min(heights) + falls), min(max(ends), max(heights) + rises)
 
     def piece(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) between a and b, where n knots are below."""
-        jets, slope, height, more = (
-            Jets(Sides([(a, b)]), [0]),
-            arb(self.slopes[n]),
-            arb(self.heights[n]),
-            self.moved(a, b),
-        )
-        line = combined(jets.constant(height), slope, jets.variable(0))
+        jets, slope, height = Jets(Sides([(a, b)]), [0]), arb(self.slopes[n]), arb(self.heights[n])
+        line, (less, more) = combined(jets.constant(height), slope, jets.variable(0)), self.moved(n, a, b)
         (bottom, top), (low, high) = corners([slope * arb(v) + height for v in (a, b)]), interval(self.h, jets.x)
         low, high = narrower((bottom - high, top - low), jets.ends(combined(line, -1, jets.of(self.h))))
-        return low - more, high + more
+        return low + arb(less), high + arb(more)
 
     def enclose(self, box: Box, effort: int) -> Leaf:
         a, b, m = *map(exact, box[0]), exact(box[0][0] / 2 + box[0][1] / 2)
         n, first, last = (bisect_right(self.knots, v) for v in (m, a, b))
         ends = [self.piece(k, *pair) for k, pair in enumerate(pairwise([a, *self.knots[first:last], b]), first)]
-        here, more = arb(self.slopes[n] * m + self.heights[n]) - value(self.h, [arb(m)]), self.moved(m, m)
+        here, (less, more) = arb(self.height(m)) - value(self.h, [arb(m)]), map(arb, self.moved(n, m, m))
         leaf = Leaf(box, len(EFFORTS), 0, [0.0] * self.outs, [0.0] * self.outs, [(0.0, 0.0)] * self.outs)
         leaf.low[self.o], leaf.high[self.o] = -max(up(-v) for v, _ in ends), max(up(v) for _, v in ends)
-        leaf.seen[self.o] = up(here - more), -up(-here - more)
+        leaf.seen[self.o] = up(here + less), -up(-here - more)
         return leaf
 
 
@@ -2421,18 +2510,19 @@ def composed(
     worth, bias, heavy = W_2 * W_R, b_2 * W_R + b_R, absolute(W_2) * absolute(W_R)
     left = [{reads[j][0] for j in F if heavy[j, o]} for o in range(len(f))]
     streams = {k: stream(layer, k, box) for k in set[int]().union(*left)}
-    sizes, spans, outer = absolute(b_2) * absolute(W_R) + absolute(b_R), list[tuple[float, float]](), list[Any]()
+    sizes, spans, outer = absolute(b_2) * absolute(W_R) + absolute(b_R), list[tuple[float, float]](), list[Lane]()
     for o, g, h, shift, hinted in lanes:
         node: Node = ("add", (g, ("num", (), -exact(shift))), None)
         need(left[o], "there are more lanes than coordinates of the stream", UNCHECKED)
         k = min(left[o], key=lambda k: apart(streams[k], node, domain))
         left[o].remove(k)
-        delta = bounded(streams[k], [node], domain, hinted, tick)
+        delta, difference, parts = bounded(streams[k], [node], domain, hinted, tick)
         with ctx.workprec(WORKING):
             spans.append(range_of(g, box, delta / 16, tick))
         top, own = exact(spans[-1][1]) - exact(shift) + exact(delta), [j for j in F if reads[j] == [k]]
         sizes[0, o] += sum((heavy[j, o] * max(top + b_1[j], ZERO) for j in own), ZERO)
-        outer.append((o, h, sorted((exact(shift) - b_1[j], worth[j, o]) for j in own), exact(delta)))
+        units = sorted((exact(shift) - b_1[j], worth[j, o]) for j in own)
+        outer.append(Lane(o, g, h, units, exact(delta), difference, parts))
     need(not any(left), "there are more coordinates of the stream than lanes", UNCHECKED)
     with ctx.workprec(WORKING):
         many, found = max(additions([row[m] for row in w["W_2"]], bool(b_2[0, m])) for m in M), Composed(f, [], [], [])
@@ -2443,7 +2533,15 @@ def composed(
             found.rounding.append(layer.charge(steps) * sizes[0, o] + lost)
             found.low.append((bias[0, o] - rest).lower())
             found.high.append((bias[0, o] - rest).upper())
-        return search([Outer(n, spans, len(f), lane) for n, lane in enumerate(outer)], found, bound, tick)
+        for cells in SPREADS:
+            try:
+                lanes = [Outer(n, spans, len(f), lane, Spread(lane, cells, tick)) for n, lane in enumerate(outer)]
+                return search(lanes, found, bound, tick)
+            except Verdict:
+                if cells == SPREADS[-1]:
+                    raise
+                seen_to_fail(layer, f, domain, bound)  # before more work is done
+    raise AssertionError("the last spread returns or raises")
 
 
 def some_points(box: Box, n: int) -> list[list[float]]:
@@ -2456,8 +2554,9 @@ def apart(layer: Layer, node: Node, domain: Domain) -> float:
     return max(up(abs(part.at(balls(x))[0])) for x in some_points(domain.box, 8))
 
 
-def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float, width: int) -> None:
+def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float) -> None:
     """Refute the claim, if it fails at one of some points."""
+    width = 8 if layer.unit == fmpq(1, 2**53) else 4
     for x in ([rounded(v, width) for v in x] for x in some_points(domain.box, 64)):
         T, off = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
         far = (abs(t[0] - value(node, balls(x))) - e > bound for t, e, node in zip(T, off, f, strict=True))
@@ -2862,7 +2961,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 proved = composed(layer, f, domain, lanes, bound, tick)
             except Verdict as found:  # hints that are wrong refute nothing
                 with ctx.workprec(WORKING):
-                    seen_to_fail(layer, f, domain, bound, width)
+                    seen_to_fail(layer, f, domain, bound)
                 why = found.reason if found.verdict == UNCHECKED else "the hinted composition does not prove it"
                 raise replace(found, verdict=UNCHECKED, reason=why, box=None) from None
         elif isinstance(layer, Dense):
@@ -2871,7 +2970,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 claim_exists(domain, range(len(domain.box)), jumps_of(f), tick)
                 proved = search([layer.on(f, domain)], layer, bound, tick)
         else:
-            proved = bounded(layer, f, domain, bound, tick)
+            proved = bounded(layer, f, domain, bound, tick)[0]
         if slope is not None:
             try:
                 bounded_slopes(layer, f, domain, slope[1], tick)
@@ -2923,8 +3022,10 @@ def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: 
         need(not failing, f"|T − f| is above the claimed {bound!r}", box=[(v, v) for v in x])
 
 
-def bounded(layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> float:
-    """A proved bound ≤ `bound` on |T − f| over the domain, rounding included."""
+def bounded(
+    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]
+) -> tuple[float, Difference, list[Part]]:
+    """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
     for reading in (2, 1):
         g = Difference(layer, f, domain.box, bound, reading)
         groups = groups_of(g, domain)
@@ -2935,7 +3036,7 @@ def bounded(layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Cal
                 for part in parts:
                     claim_exists(domain, part.axes, part.jumps, tick)
                     g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
-                return search(parts, g, bound, tick)
+                return search(parts, g, bound, tick), g, parts
         except Verdict as found:
             if reading == 1 or not g.optional or found.verdict != UNCHECKED:
                 raise

@@ -1,7 +1,6 @@
 """Composed layers: the bound is never below the error, and what is claimed of polylines holds."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,8 +20,9 @@ from onelayer.layer.form import form_of
 from onelayer.layer.reading import form_of_model
 from onelayer.proof.analytic import prove as analytic
 from onelayer.proof.claim import Claim
+from onelayer.proof.composed import prove as composed
 from onelayer.proof.composed.outer import Curve, outer_range
-from onelayer.proof.composed.spread import Spread, spread_of
+from onelayer.proof.composed.spread import RESOLUTIONS, Spread, spread_of
 from onelayer.proof.decision import prove_by
 
 
@@ -55,7 +55,8 @@ def test_a_polyline_and_a_function(text, seed):
     curve = Curve(knots, rng.normal(size=len(knots)) * 10 ** rng.uniform(-2, 4))
     delta = float(10 ** rng.uniform(-9, -1))
     formula = parse(text, ("u",))
-    bottom, top = outer_range(curve, formula.outputs[0], (low, high), Spread.everywhere(delta))
+    reach = outer_range(curve, formula.outputs[0], (low, high), Spread.everywhere(delta))
+    bottom, top = reach.low, reach.high
     inside = np.clip(np.concatenate([rng.uniform(low, high, 300), knots, [low, high]]), low, high)
     seen = []
     for u in inside.tolist():
@@ -68,6 +69,26 @@ def test_a_polyline_and_a_function(text, seed):
     widest = max(float(v) for v in seen) - min(float(v) for v in seen)
     steepest = np.abs(np.cumsum(curve.values)).max()
     assert top - bottom <= 1.05 * widest + 4 * delta * steepest + 1e-9
+    assert low <= reach.lowest[0] <= reach.lowest[1] <= high
+    assert low <= reach.highest[0] <= reach.highest[1] <= high
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_polyline_around_its_knots(seed):
+    """H(u + e) − h(u) for e in a few intervals, which need not hold 0: in the range, which is hardly wider than what is seen."""
+    rng = np.random.default_rng(seed)
+    knots = np.sort(rng.uniform(-0.1, 1.0, rng.integers(1, 6)))
+    curve, formula = Curve(knots, rng.normal(size=len(knots))), parse("sin(3*u)", ("u",))
+    ends = np.sort(rng.normal(size=(4, 2)) * 10 ** rng.uniform(-6, -1), axis=1)
+    spread = Spread(ends[:, 0], ends[:, 1], 0, 0.25, 1)
+    reach = outer_range(curve, formula.outputs[0], (0.0, 1.0), spread, 0.001)
+    u = np.clip(np.concatenate([rng.random(4000), *(knots + t * w for t in ends.ravel() for w in (-1, 0, 0.5))]), 0, 1)
+    low, high = spread.on(u, u)
+    at = np.concatenate([u, u, u]) + np.concatenate([low, high, low + (high - low) * rng.random(len(u))])
+    seen = np.maximum(at[:, None] - knots, 0.0) @ curve.values - np.tile(np.sin(3 * u), 3)
+    assert reach.low - 1e-14 <= seen.min()
+    assert seen.max() <= reach.high + 1e-14
+    assert reach.high - reach.low <= 1.01 * np.ptp(seen)
 
 
 def test_a_layer_is_read_back():
@@ -93,13 +114,14 @@ def test_another_formula_is_not_matched():
     assert near.observed <= near.bound
 
 
-def test_no_point_is_outside_the_spread_of_its_lane():
+@pytest.mark.parametrize("how", RESOLUTIONS[:2])
+def test_no_point_is_outside_the_spread_of_its_lane(how):
     """(g, A − g) at random points, and whole intervals of g: A − g is where the spread says, without slack."""
     target = ol.Target("x1^2 + sin(3*x2) + x3*x4", [(-1, 1)] * 4)
     layer = solved_layer(Request(target, 1e-3, units=40))
     form, frame = form_of(layer), frame_of(target.domain)
     proof = analytic.prove(form, frame, Claim(target, 1e-3), Budget(60.0))
-    spread = spread_of(form, frame, target, proof, Budget(60.0))
+    spread = spread_of(form, frame, target, proof, Budget(60.0), how)
     assert len(spread.low) > 1
     x = target.domain.points(np.random.default_rng(0).random((20_000, 4)))
     u = target(x)[:, 0]
@@ -114,14 +136,29 @@ def test_no_point_is_outside_the_spread_of_its_lane():
     assert (np.abs([low, high]) <= proof.bound).all()
 
 
-def test_a_composed_layer_is_bounded_closely_if_asked():
+def test_a_composed_layer_is_bounded_closely():
+    """δ by value brings bound and error together: as a rule, and still more if asked."""
     built = ol.build("1/(1 + 16*((x1 - 0.5)^2 + (x2 - 0.5)^2 + (x3 - 0.5)^2))", [(0, 1)] * 3, 1e-3)
     assert built.facts.construction == "composed"
-    about = Claim(built.target, built.certificate.lower, built.facts.places)
-    usual, close = (
-        prove_by("analytic", built.model, claim, built.certificate.lower, Budget(60.0))
-        for claim in (about, replace(about, close=0.0025))
-    )
-    assert built.certificate.lower <= close.bound < 1.05 * built.certificate.lower < usual.bound
+    found = ol.supremum(built, accuracy=0.01)
+    assert found.reached
+    assert found.lower <= found.upper <= built.certificate.bound < 1.05 * built.certificate.lower
+    about = Claim(built.target, found.lower, built.facts.places, close=0.0025)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(composed, "WORTHWHILE", math.inf)
+        one = prove_by("analytic", built.model, about, found.lower, Budget(60.0))
+    assert one.bound > 1.1 * found.upper
     x = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).numpy()
-    assert np.abs(built(x).reshape(-1) - built.target(x)[:, 0]).max() <= close.bound
+    assert np.abs(built(x).reshape(-1) - built.target(x)[:, 0]).max() <= found.upper
+
+
+def test_the_worst_boxes_hold_bad_points():
+    """Next to a box that the spread names the error is nearly as large as the bound: sup |T − f| is found there."""
+    built = ol.build("exp(-6.25*((x1-0.5)^2 + (x2-0.5)^2 + (x3-0.5)^2 + (x4-0.5)^2))", [(0, 1)] * 4, 1e-3)
+    about = Claim(built.target, 1e-9, built.facts.places, close=0.0025)
+    proof = prove_by("analytic", built.model, about, 1e-9, Budget(60.0))
+    boxes = [box for box in proof.evidence.worst_boxes if len(box.coordinates) == 4]
+    assert boxes
+    centres = (np.array([b.lower for b in boxes]) + np.array([b.upper for b in boxes])) / 2
+    errors = np.abs(built(centres).reshape(-1) - built.target(centres)[:, 0])
+    assert 0.9 * proof.bound < errors.max() <= proof.bound

@@ -5,15 +5,19 @@ import math
 import random
 
 import pytest
+import torch
 
 import onelayer as ol
 from checking import check, checker, forged
 from compositions import composition
 from onelayer.approximation import Approximation
 from onelayer.construction.composed import choice
+from onelayer.layer.composed_reading import network_of
 from onelayer.layer.facts import Facts
 
 UNIT = [(1, 2)] * 3
+RUNGE = "1/(1 + 16*((x1-0.5)**2 + (x2-0.5)**2 + (x3-0.5)**2))"
+GAUSS = "exp(-6.25*((x1-0.5)**2 + (x2-0.5)**2 + (x3-0.5)**2 + (x4-0.5)**2))"
 TRUE = {
     "exp of logs": ("x1*x2/x3", UNIT, 0.02, {}),
     "negative factor": ("-x1*x2*x3/3", {"x1": (-2, -1), "x2": (1, 3), "x3": (1, 2)}, 0.05, {}),
@@ -28,6 +32,8 @@ TRUE = {
     "logarithm": ("log(x1*x2 + x3)", UNIT, 0.02, {}),
     "root below": ("x1/sqrt(1 - x2**2/x3**2)", {"x1": (1, 5), "x2": (1, 2), "x3": (3, 10)}, 0.05, {}),
     "float32": ("x1*x2/x3", UNIT, 0.02, {"dtype": "float32"}),
+    "sum in a quotient": (RUNGE, [(0, 1)] * 3, 1e-3, {}),
+    "sum in an exponential": (GAUSS, [(0, 1)] * 4, 1e-3, {}),
     "float32, several terms": ("x1*x2*x3 + x1/x2 - sqrt(x1*x3)", UNIT, 0.1, {"dtype": "float32"}),
 }
 
@@ -92,8 +98,9 @@ def without(record, n=-1):
     return record
 
 
-def below(record):
-    return record | {"bound": 0.98 * record["observed"], "observed": 0.0}
+def below(record, share=0.98):
+    """A bound below the truth, and nothing else in the record that contradicts it."""
+    return record | {"bound": share * record["lower"], "lower": 0.0, "lower_point": None, "observed": 0.0}
 
 
 def formula(text):
@@ -112,6 +119,12 @@ FALSE = {
     "bound below the truth, root": ("square root at 0", {"certificate": below}),
     "bound below the truth, several": ("several terms", {"certificate": below}),
     "bound below the truth, float32": ("float32", {"certificate": below}),
+    "bound just below the truth": ("sum in a quotient", {"certificate": lambda r: below(r, 0.9999)}),
+    "bound just below the truth, four": ("sum in an exponential", {"certificate": lambda r: below(r, 0.9999)}),
+    "knot moved by little": ("sum in a quotient", nudged("b_1", slice(None), 2e-4)),
+    "value by little": ("sum in an exponential", nudged("W_2", (0, 0), 2e-4)),
+    "head by little": ("sum in a quotient", nudged("W_V", (0, slice(None), 0), 1e-3)),
+    "inner bound, by value": ("sum in a quotient", hinted(bound=lambda b: b / 2)),
     "knot moved": ("exp of logs", nudged("b_1", 1, 0.05)),
     "knot moved, float32": ("float32", nudged("b_1", 1, 0.05)),
     "value": ("several terms", nudged("W_2", (0, 0), 0.05)),
@@ -160,6 +173,50 @@ def test_a_forged_folder_is_not_valid(folders, tmp_path, edit):
     found = check(forged(folders(name), tmp_path / "f", **edits), seconds=20.0)
     assert found.verdict in ("INVALID", "NOT CHECKABLE"), str(found)
     assert "\n" not in found.reason
+
+
+@pytest.mark.parametrize("name", ["sum in a quotient", "sum in an exponential"])
+def test_the_error_of_a_lane_by_value(folders, name, monkeypatch):
+    """With one δ for all values of g the bound would not be proved; and it is close to the truth."""
+    record = record_of(folders(name))
+    assert record["bound"] <= 1.05 * record["lower"]
+    monkeypatch.setattr(checker, "SPREADS", (0,))
+    found = check(folders(name))
+    assert found.verdict == "NOT CHECKABLE", str(found)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 300])
+def test_no_point_is_outside_the_spread_of_its_lane(folders, cells, monkeypatch):
+    """(g, z − g) at points, with zero slack; few cells make the spread wide, not false."""
+    caught, search = [], checker.search
+    monkeypatch.setattr(checker, "SPREADS", (cells,))
+    monkeypatch.setattr(checker, "search", lambda parts, *rest: (caught.extend(parts), search(parts, *rest))[1])
+    check(folders("sum in a quotient"))
+    near = caught[-1].near
+    assert isinstance(caught[-1], checker.Outer)
+    assert near.ends
+    lane = record_of(folders("sum in a quotient"))["evidence"]["lanes"][0]
+    inner = network_of(ol.load(folders("sum in a quotient")).model)[0]
+    x = torch.rand(3000, 3, 1, generator=torch.Generator().manual_seed(cells), dtype=torch.float64)
+    with torch.no_grad():
+        z = inner(x)[:, 0, 0].numpy() + lane["shift"]
+    g, width = ol.Target(lane["inner"], [(0, 1)] * 3)(x[..., 0].numpy())[:, 0], 0
+    for u, e in zip(g.tolist(), (z - g).tolist(), strict=True):
+        low, high = near.on(checker.exact(u), checker.exact(u))
+        assert low <= checker.exact(e) <= high
+        width += float((high - low) / near.delta)
+    assert (width < 1.8 * len(g)) == (cells == 300)
+
+
+def test_sums_of_the_largest():
+    rng = random.Random(0)
+    for _ in range(50):
+        one, two = ([rng.choice([-math.inf, rng.random()]) for _ in range(rng.randint(1, 8))] for _ in range(2))
+        sums = [
+            max((a + b for i, a in enumerate(one) for j, b in enumerate(two) if i + j == k), default=-math.inf)
+            for k in range(len(one) + len(two) - 1)
+        ]
+        assert checker.largest_sums(one, two) == sums
 
 
 def test_another_way_to_write_the_same_is_still_valid(folders, tmp_path):

@@ -26,6 +26,7 @@ from ..target.declared import condition_of
 from ..target.singular import arguments_of, singular_nodes
 from ..target.target import Target
 from .analytic import prove as analytic
+from .ascent import POLISHED
 from .attained import Attained, attained, real_function
 from .bisection import prove as bisect
 from .boxes import Covering
@@ -75,7 +76,7 @@ def decide(
             if best.bound <= tolerance or close or (seen.largest > tolerance and math.isfinite(best.bound)):
                 break  # certified, or as close as it gets, or not certifiable but bounded
     if not math.isnan(seen.largest):
-        least = _attained(model, claim, answer, seen.worst, best.bound, budget)
+        least = _attained(model, claim, answer, seen.worst, best, budget)
         point = least.point if target.data is None else None  # samples may be confidential: none is stored
         best = replace(best, lower=least.lower, lower_point=point)
     best = unless_contradicted(best)
@@ -95,16 +96,22 @@ def _attained(
     claim: Claim,
     answer: Callable[[np.ndarray], np.ndarray],
     worst: np.ndarray,
-    bound: float,
+    best: Certificate,
     budget: Budget,
 ) -> Attained:
-    """A proved lower bound: at the worst point observed, and where that is not close to the bound, uphill from there."""
-    T = real_function(model, claim.places)
-    found = attained(T, claim.target, worst[:1], budget)
-    if bound <= NEAR_BOUND * found.lower:
-        return found
-    uphill = polished_from(answer, claim.target, worst, _floats(model))
-    return max(found, attained(T, claim.target, uphill, budget), key=lambda a: a.lower)
+    """A proved lower bound: at the worst point observed, and where that is not close to the bound, uphill from there.
+
+    The boxes that decide in the proof of a composed layer are small: where it is still not close, uphill from these too.
+    """
+    T, target, floats = real_function(model, claim.places), claim.target, _floats(model)
+    found = attained(T, target, worst[:1], budget)
+    small = best.evidence.worst_boxes if best.evidence.lanes else None
+    middles = [np.mean([b.lower, b.upper], axis=0) for b in small or () if len(b.coordinates) == target.dimension]
+    for points in (worst, *([target.domain.nearest(np.array(middles), floats is np.float32)] if middles else [])):
+        if not best.bound <= NEAR_BOUND * found.lower:
+            uphill = polished_from(answer, target, points, floats, POLISHED if points is worst else len(points))
+            found = max(found, attained(T, target, uphill, budget), key=lambda a: a.lower)
+    return found
 
 
 def _floats(model: SingleLayerTransformer) -> type[np.floating]:

@@ -1,7 +1,7 @@
 """Outer functions: how far a polyline H, read from the network, is from a function h of one variable.
 
 For u in an interval and a − u in another (`spread`): H(a) − h(u) lies in the range of H − h, by Taylor models on pieces of H,
-plus (a − u)·(slopes of H nearby). Intervals are halved where that is much more than what is seen at their middles.
+plus that of H(a) − H(u) (`_moves`). Intervals are halved where that is much more than what is seen at their middles.
 """
 
 from dataclasses import dataclass
@@ -57,8 +57,30 @@ class Curve:
         last = np.searchsorted(self.knots, high, side="right")
         return -largest_between(off - slopes, first, last), largest_between(slopes + off, first, last)
 
+    def range(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(smallest, largest) value on [low, high]: at an end or at a knot between. Sums up to `high` round the most."""
+        ends, off = [self.line(low)[0], self.line(high)[0]], self.line(high)[2]
+        least, most = np.minimum(*ends), np.maximum(*ends)
+        first, last = np.searchsorted(self.knots, low, side="left"), np.searchsorted(self.knots, high, side="right") - 1
+        some = first <= last
+        if some.any():
+            values = self.line(self.knots)[0]
+            least[some] = np.minimum(least[some], -largest_between(-values, first[some], last[some]))
+            most[some] = np.maximum(most[some], largest_between(values, first[some], last[some]))
+        return least - off, most + off
 
-def outer_range(curve: Curve, outer: Node, span: tuple[float, float], spread: Spread) -> tuple[float, float]:
+
+@dataclass(frozen=True)
+class Reach:
+    """low ≤ H(a) − h(u) ≤ high, and the intervals of u that decide."""
+
+    low: float
+    high: float
+    lowest: tuple[float, float]
+    highest: tuple[float, float]
+
+
+def outer_range(curve: Curve, outer: Node, span: tuple[float, float], spread: Spread, close: float = CLOSE) -> Reach:
     """Bounds on H(a) − h(u) for u in the span and a − u as far as it spreads there."""
     formula = Formula("", ("u",), (outer,))
     inside = curve.knots[(curve.knots > span[0]) & (curve.knots < span[1])]
@@ -66,24 +88,27 @@ def outer_range(curve: Curve, outer: Node, span: tuple[float, float], spread: Sp
     lower, upper = cuts[:-1], cuts[1:]
     if not len(lower):
         lower = upper = np.array([span[0]])
-    low, high, examined = np.inf, -np.inf, 0
+    low, high, examined, lowest, highest = np.inf, -np.inf, 0, span, span
     for turn in range(ROUNDS):
         bottom, top, seen = _ranges(curve, formula, lower, upper, spread)
         examined += len(lower)
         least, most = min(low, float(seen.min())), max(high, float(seen.max()))
-        slack = CLOSE * max(most - least, 0.0)
+        slack = close * max(most - least, 0.0)
         wide = (bottom < least - slack) | (top > most + slack)
         wide &= (upper - lower) > 4 * np.spacing(np.maximum(np.abs(lower), np.abs(upper)))
         if turn == ROUNDS - 1 or examined + 2 * int(wide.sum()) > MOST_INTERVALS:
             wide[:] = False
-        low = min(low, float(bottom[~wide].min(initial=np.inf)))
-        high = max(high, float(top[~wide].max(initial=-np.inf)))
+        down, up = (int(np.where(wide, np.inf, end).argmin()) for end in (bottom, -top))
+        if not wide[down] and bottom[down] < low:
+            low, lowest = float(bottom[down]), (float(lower[down]), float(upper[down]))
+        if not wide[up] and top[up] > high:
+            high, highest = float(top[up]), (float(lower[up]), float(upper[up]))
         if not wide.any():
             break
         middle = (lower[wide] + upper[wide]) / 2
         lower, upper = np.concatenate([lower[wide], middle]), np.concatenate([middle, upper[wide]])
     off = 2 * curve.off * UP_FEW
-    return low - off - U * abs(low), high + off + U * abs(high)
+    return Reach(low - off - U * abs(low), high + off + U * abs(high), lowest, highest)
 
 
 def _ranges(
@@ -100,14 +125,37 @@ def _ranges(
     with np.errstate(all="ignore"):
         bottom = np.fmax(bottom, H_low - h.high - 2 * U * (np.abs(H_low) + np.abs(h.high)))
         top = np.fmin(top, H_high - h.low + 2 * U * (np.abs(H_high) + np.abs(h.low)))
-        ends = spread.on(lower, upper)
-        left = np.nextafter(lower + np.minimum(ends[0] * UP_FEW, 0.0), -np.inf)
-        right = np.nextafter(upper + np.maximum(ends[1] * UP_FEW, 0.0), np.inf)
-        moves = np.stack([end * slope for end in ends for slope in curve.slopes(left, right)])
-        down, up = (moves - 1e-12 * np.abs(moves)).min(axis=0), (moves + 1e-12 * np.abs(moves)).max(axis=0)
         middle = (lower + upper) / 2
+        (down, up), (less, more) = _moves(curve, spread, lower, upper), _moves(curve, spread, middle, middle)
         at = H.c[0] - np.asarray(evaluate(formula, middle[:, None]))[:, 0]
         at = np.where(np.isfinite(at), at, 0.0)
         bottom, top = bottom + down - 2 * U * np.abs(bottom), top + up + 2 * U * np.abs(top)
     bottom, top = np.where(np.isnan(bottom), -np.inf, bottom), np.where(np.isnan(top), np.inf, top)
-    return bottom, top, np.concatenate([at + down, at + up])
+    return bottom, top, np.concatenate([at + less, at + more])
+
+
+def _moves(curve: Curve, spread: Spread, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(low, high) of H(a) − H(u) for u in these intervals, each within one piece of H, from both of
+
+    H(u + e) − H(u) = e·(slopes of H between a and u)
+    H(u + e) − H(u) = H(lower + e) − H(lower) + (u − lower)·(slopes of H nearby − slope of the piece),
+
+    of which the second is exact in the limit of short intervals, also next to a knot.
+    """
+    ends = spread.on(lower, upper)
+    left = np.nextafter(lower + np.minimum(ends[0] * UP_FEW, 0.0), -np.inf)
+    right = np.nextafter(upper + np.maximum(ends[1] * UP_FEW, 0.0), np.inf)
+    flattest, steepest = curve.slopes(left, right)
+    moves = np.stack([end * slope for end in ends for slope in (flattest, steepest)])
+    down, up = (moves - 1e-12 * np.abs(moves)).min(axis=0), (moves + 1e-12 * np.abs(moves)).max(axis=0)
+    lowest, highest = curve.range(
+        np.nextafter(lower + ends[0] - U * np.abs(ends[0]), -np.inf),
+        np.nextafter(lower + ends[1] + U * np.abs(ends[1]), np.inf),
+    )
+    at, slope, at_off, slope_off = curve.line(lower)
+    width = (upper - lower) * UP_FEW
+    falls, rises = (
+        width * np.maximum(t, 0.0) * UP_FEW for t in (slope + slope_off - flattest, steepest - slope + slope_off)
+    )
+    off = at_off + 4 * U * (np.abs(lowest) + np.abs(highest) + np.abs(at))
+    return np.maximum(down, lowest - at - off - falls), np.minimum(up, highest - at + off + rises)

@@ -2,14 +2,14 @@
 
     |A − g| ≤ δ on the domain           by interpolation, as for any layer, rounding included
     g(x) ∈ [low, high]                   by Taylor models
-    H(a) − h(u) for |a − u| ≤ δ          on intervals of u: H(u) − h(u) by Taylor models, |H(a) − H(u)| ≤ δ·(slope of H)
+    A − g ∈ [low(u), high(u)] if g = u   by cells and bins (`spread`), where δ alone would cost much
+    H(a) − h(u) for such a and u         on intervals of u: H(u) − h(u) by Taylor models, H(a) − H(u) = (a − u)·(slopes of H)
 
-Where the bound is to be close, δ depends on the value of g (`spread`); the checker knows one δ per lane, and so do certificates.
 The sum of the ranges of the lanes holds T − f, up to what the network rounds. Which lane belongs to which term is found by
 comparing A with inner functions of f at points; a wrong guess gives a large bound, never a false one.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,57 @@ import torch
 from ...common.budget import Budget
 from ...common.outward import UP, UP_FEW, U
 from ...formula import Formula, enclose, to_text
+from ...layer.assemble import Frame
 from ...layer.composed_reading import OuterNetwork
 from ...layer.form import Block, Form
 from ...layer.reading import Reading
 from ...layer.rounding.deployed import Deployment
 from ...target.ranges import range_of
+from ...target.target import Target
 from ..analytic import prove as analytic
-from ..certificate import Evidence
+from ..certificate import Box, Evidence
 from ..claim import Claim, Proof
 from .lanes import Lane, matched
-from .outer import Curve, outer_range
-from .spread import Spread, spread_of
+from .outer import CLOSE, Curve, Reach, outer_range
+from .spread import RESOLUTIONS, Spread, spread_of
 
 NEGLIGIBLE = 0.01  # share of the tolerance: an error of a lane that costs no more need not be known closely
+OUTER_SHARE = 0.1  # of how close the bound is to be: how close ranges of outer functions are, relative to their width
+WORTHWHILE = 1.02  # where the bound is at most this many times the one with exact lanes, δ by value is not looked for
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A lane with what is proved of it: |A − g| ≤ δ, the bound of the proof, and the range of g."""
+
+    lane: Lane
+    form: Form  # A
+    inner: Target  # g
+    proof: Proof
+    span: tuple[float, float]
+    curve: Curve
+
+    def reach(self, spread: Spread, close: float) -> Reach:
+        """H(A(x)) − h(g(x)), for all x."""
+        return outer_range(self.curve, self.lane.term.outer, self.span, spread, close)
+
+
+@dataclass(frozen=True)
+class Added:
+    """What is added to the ranges of the lanes: (low, high) per output, and the rounding of the network."""
+
+    ends: np.ndarray  # [out, 2]
+    sizes: np.ndarray  # [out]: of the constants
+    rounding: np.ndarray  # [out]
+
+    def bound(self, lanes: list[Proved], found: list[Reach]) -> float:
+        """A bound on |T − f|."""
+        ends, sizes = self.ends.copy(), self.sizes.copy()
+        for one, reach in zip(lanes, found, strict=True):
+            ends[one.lane.output] += (reach.low, reach.high)
+            sizes[one.lane.output] += max(abs(reach.low), abs(reach.high))
+        adding = 2 * (len(lanes) + 2) * U * sizes  # what rounding does to these sums here
+        return float((np.abs(ends).max(axis=1) + self.rounding + adding).max()) * UP_FEW
 
 
 def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget, how: Deployment) -> Proof | None:
@@ -39,42 +77,72 @@ def prove(reading: Reading, network: OuterNetwork, claim: Claim, budget: Budget,
     lanes = matched(reading, network, target)
     if lanes is None or target.formula is None or len(reading.hinges):
         return None
-    inner, constants = list[Proof](), [lane for lane in lanes if lane.index < 0]
-    lanes = [lane for lane in lanes if lane.index >= 0]
-    for lane in lanes:
-        matters = (
-            NEGLIGIBLE * claim.tolerance / max(float(np.abs(np.cumsum(Curve.of(network, lane).values)).max()), 1e-290)
-        )
-        own = replace(claim, tolerance=max(lane.apart, matters), progress=None).about(target.inner(lane.term.inner))
-        proof = analytic.prove(_lane_form(reading.form, lane), reading.frame, own, budget, how=how)
-        if proof is None or not np.isfinite(proof.bound):
+    constants, found = [lane for lane in lanes if lane.index < 0], list[Proved]()
+    for lane in (lane for lane in lanes if lane.index >= 0):
+        one = _proved(reading, network, lane, claim, budget, how)
+        if one is None:
             return None
-        inner.append(proof)
-    ends = np.tile(network.bias[:, None], (1, 2))
-    sizes, rounding = np.abs(network.bias), np.zeros(target.outputs)
-    for lane, proof in zip(lanes, inner, strict=True):
-        delta = proof.bound
-        span = range_of(target.inner(lane.term.inner).formula, target.domain)  # type: ignore[arg-type]
-        if not np.isfinite(span).all():
-            return None
-        curve = Curve.of(network, lane)
-        spread = Spread.everywhere(delta)
-        if claim.close is not None:
-            own_target = target.inner(lane.term.inner)
-            spread = spread_of(_lane_form(reading.form, lane), reading.frame, own_target, proof, budget)
-        found = outer_range(curve, lane.term.outer, span, spread)
-        ends[lane.output] += found
-        sizes[lane.output] += max(map(abs, found))
-        top = np.nextafter(span[1] + delta * UP - lane.shift, np.inf)
-        rounding[lane.output] += network.rounding(lane.index, lane.output, float(top), how.arithmetic)
+        found.append(one)
+    ends, sizes, rounding = np.tile(network.bias[:, None], (1, 2)), np.abs(network.bias), np.zeros(target.outputs)
+    for one in found:
+        top = np.nextafter(one.span[1] + one.proof.bound * UP - one.lane.shift, np.inf)
+        rounding[one.lane.output] += network.rounding(one.lane.index, one.lane.output, float(top), how.arithmetic)
     for lane in constants:  # terms without variables
         ball = enclose(Formula("", target.formula.names, (lane.term.inner,)), [0.0] * target.dimension)[0]
         ends[lane.output] -= (ball.upper(), ball.lower())
         sizes[lane.output] += ball.magnitude()
-    adding = 2 * (len(lanes) + 2) * U * sizes  # what rounding does to these sums here
-    bound = float((np.abs(ends).max(axis=1) + rounding + adding).max()) * UP_FEW
-    told = tuple(_told(lane, proof.bound, target.formula.names) for lane, proof in zip(lanes, inner, strict=True))
-    return Proof(bound, _evidence(inner, float(rounding.max())) | Evidence(lanes=told), inner[0].assumptions)
+    bound, worst = _closest(reading.frame, claim, budget, found, Added(ends, sizes, rounding))
+    inner = [one.proof for one in found]
+    told = tuple(_told(one.lane, one.proof.bound, target.formula.names) for one in found)
+    evidence = _evidence(inner, float(rounding.max()))
+    evidence |= Evidence(lanes=told, worst_boxes=(*worst, *(evidence.worst_boxes or ())))
+    return Proof(bound, evidence, inner[0].assumptions)
+
+
+def _proved(
+    reading: Reading, network: OuterNetwork, lane: Lane, claim: Claim, budget: Budget, how: Deployment
+) -> Proved | None:
+    """The lane with its own proof; None if there is none."""
+    curve, inner = Curve.of(network, lane), claim.target.inner(lane.term.inner)
+    assert inner.formula is not None
+    matters = NEGLIGIBLE * claim.tolerance / max(float(np.abs(np.cumsum(curve.values)).max()), 1e-290)
+    own = replace(claim, tolerance=max(lane.apart, matters), progress=None).about(inner)
+    form = _lane_form(reading.form, lane)
+    proof = analytic.prove(form, reading.frame, own, budget, how=how)
+    span = range_of(inner.formula, inner.domain)
+    if proof is None or not np.isfinite(proof.bound) or not np.isfinite(span).all():
+        return None
+    return Proved(lane, form, inner, proof, span, curve)
+
+
+def _closest(
+    frame: Frame, claim: Claim, budget: Budget, lanes: list[Proved], added: Added
+) -> tuple[float, tuple[Box, ...]]:
+    """(a bound on |T − f|, where it may be attained): with one δ per lane, and with δ by value where that promises more."""
+    close = CLOSE if claim.close is None else min(CLOSE, OUTER_SHARE * claim.close)
+    deltas = [one.proof.bound for one in lanes]
+    bound, at_best = (
+        added.bound(lanes, [one.reach(Spread.everywhere(s * d), close) for one, d in zip(lanes, deltas, strict=True)])
+        for s in (1.0, 0.0)
+    )
+    worst = tuple[Box, ...]()
+    if bound <= WORTHWHILE * at_best:
+        return bound, worst
+    for how in RESOLUTIONS if claim.close is not None else RESOLUTIONS[:1]:
+        spreads = [spread_of(one.form, frame, one.inner, one.proof, budget, how) for one in lanes]
+        reaches = [one.reach(spread, close) for one, spread in zip(lanes, spreads, strict=True)]
+        found, before = added.bound(lanes, reaches), bound
+        if found < bound:
+            bound, worst = found, tuple(box for pair in zip(spreads, reaches, strict=True) for box in _worst(*pair))
+        if bound <= claim.tolerance or not bound < before or budget.over():
+            break
+    return bound, worst
+
+
+def _worst(spread: Spread, reach: Reach) -> list[Box]:
+    """Boxes where H(A) − h(g) may be smallest or largest."""
+    ends = [spread.box(*at, above) for at in (reach.lowest, reach.highest) for above in (False, True)]
+    return [box for box in ends if box is not None]
 
 
 def _told(lane: Lane, bound: float, names: tuple[str, ...]) -> dict[str, Any]:

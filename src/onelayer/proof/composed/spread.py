@@ -1,18 +1,16 @@
 """How far a lane A can be from its inner function g where g has a given value.
 
 |A − g| ≤ δ holds everywhere, but the error of a lane is often large where the outer function is flat, and small where it is
-steep. Both A − g and g are sums over groups of coordinates. The box of every group is cut into cells, on which both summands
-are enclosed, and sums over cells of all groups are gathered in bins of g. Every point of the domain lies in a cell of every
-group, so its (g, A − g) is in some bin. The groups are added one after the other: the cost grows with their number, not with
-the number of products of cells.
+steep. Both g = Σ g_i and A − g = Σ e_i are sums over groups of coordinates. The box of every group is cut into cells, on which
+g_i and e_i are enclosed, and their sums are gathered in bins of g (`bins`). The checker does the same, with code of its own.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...common.budget import Budget
-from ...common.outward import U
+from ...common.budget import Budget, OutOfTime
+from ...common.outward import UP_FEW
 from ...formula.additive import parts_of
 from ...formula.taylor.formula import Enclosed, TaylorAlgebra
 from ...formula.taylor.series import Space
@@ -22,34 +20,72 @@ from ...target.target import Target
 from ..analytic.cover import bounded
 from ..analytic.subdivision import measured
 from ..analytic.summand import Summand
+from ..certificate import Box
 from ..claim import Proof
+from .bins import UNKNOWN, Binned, Tops, bin_of, width_for
 
-BINS = 2048
-CELLS = {1: 512, 2: 48}  # along a side, by the number of coordinates of the group
-TRUNCATION_SHARE = 0.01  # share of δ that interpolation may cost in a cell
-BIN_SLACK = 1e-6  # of a bin's width: more than rounding moves an end
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely lanes are looked at."""
+
+    cells: dict[int, int]  # along a side, by the number of coordinates of the group
+    bins: int
+    truncation: float  # share of δ that interpolation may cost
+
+
+RESOLUTIONS = (
+    Resolution({1: 512, 2: 32}, 2048, 0.01),
+    Resolution({1: 2048, 2: 64, 3: 16}, 8192, 0.003),
+    Resolution({1: 8192, 2: 128, 3: 24}, 32768, 0.001),
+)
+LARGEST = 1e100  # values of g, so that no width overflows
+Cells = tuple[tuple[int, ...], np.ndarray]  # a group, its cells [cell, 2, coordinate]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """low ≤ A − g ≤ high wherever g is between two edges of a bin; low > high in a bin without points."""
+    """low ≤ A − g ≤ high wherever g/width is between k and k + groups, k from `first` on; low > high if it never is."""
 
-    edges: np.ndarray
-    low: np.ndarray  # [bin]
+    low: np.ndarray  # [k]
     high: np.ndarray
+    first: int = 0
+    width: float = 1.0
+    groups: int = 1
+    cells: tuple[Cells, ...] = ()
+    tops: tuple[Tops, ...] = ()  # of A − g, and of g − A
 
     @staticmethod
     def everywhere(delta: float) -> "Spread":
         """|A − g| ≤ δ, whatever g is."""
-        return Spread(np.array([-np.inf, np.inf]), np.array([-delta]), np.array([delta]))
+        return Spread(np.array([-delta]), np.array([delta]))
 
     def on(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(low, high) of A − g where g lies in these intervals; (0, 0) where it never does."""
-        last = len(self.low) - 1
-        first = np.clip(np.searchsorted(self.edges, lower, side="left") - 1, 0, last)
-        final = np.clip(np.searchsorted(self.edges, upper, side="right") - 1, 0, last)
-        low, high = -largest_between(-self.low, first, final), largest_between(self.high, first, final)
+        first, last = self._places(lower, upper)
+        low, high = -largest_between(-self.low, first, last), largest_between(self.high, first, last)
         return np.where(low <= high, low, 0.0), np.where(low <= high, high, 0.0)
+
+    def _places(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last k with g/width in [k, k + groups) for a g in the interval; what is outside is moved inside."""
+        ends = bin_of(lower, self.width) - (self.groups - 1), bin_of(upper, self.width)
+        first, last = (np.clip(end - self.first, 0, len(self.low) - 1).astype(np.int64) for end in ends)
+        return first, last
+
+    def box(self, lower: float, upper: float, above: bool) -> Box | None:
+        """Where A − g may be largest (above) or smallest for g between these; None if all is said with δ."""
+        if not self.tops:
+            return None
+        (first,), (last,) = self._places(np.array([lower]), np.array([upper]))
+        values = self.high if above else -self.low
+        place = int(first + values[first : last + 1].argmax())
+        if not np.isfinite(values[place]):
+            return None
+        ends = dict[int, tuple[float, float]]()
+        for (group, cells), cell in zip(self.cells, self.tops[0 if above else 1].cells(place), strict=True):
+            ends |= {j: (float(a), float(b)) for j, (a, b) in zip(group, cells[cell].T, strict=True)}
+        axes = tuple(sorted(ends))
+        return Box(axes, tuple(ends[j][0] for j in axes), tuple(ends[j][1] for j in axes))
 
 
 def largest_between(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -66,58 +102,47 @@ def largest_between(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> 
     return found
 
 
-def spread_of(form: Form, frame: Frame, inner: Target, proof: Proof, budget: Budget) -> Spread:
+def spread_of(form: Form, frame: Frame, inner: Target, proof: Proof, budget: Budget, how: Resolution) -> Spread:
     """The spread of a lane of this form around the inner function; `proof` is that of |A − g| ≤ δ."""
     delta, groups, formula = proof.bound, list(proof.evidence.groups or ()), inner.formula
     uniform = Spread.everywhere(delta)
-    if formula is None or any(len(group) not in CELLS for group in groups):
+    if formula is None or not groups or any(len(group) not in how.cells for group in groups):
         return uniform
-    goal, sums = TRUNCATION_SHARE * delta / len(groups), (np.zeros((1, 2)), np.zeros((1, 2)))
+    goal = how.truncation * delta / len(groups)
+    cells, values, errors = list[Cells](), list[np.ndarray](), list[np.ndarray]()
     for group, own, part in zip(groups, form.split(groups), parts_of(formula, groups), strict=True):
         summand = Summand(own, part, inner, frame, group, budget=budget)
-        cells = _cells(summand)
-        found = bounded(summand, measured(summand, cells), np.ones(len(cells), dtype=np.int64), goal)
-        if found is None or budget.over():
+        boxes = _cells(summand, how.cells[len(group)])
+        try:
+            errors.append(_errors(summand, boxes, goal))
+        except OutOfTime:
             return uniform
-        values: Enclosed = part.tape.run(TaylorAlgebra(Space(cells[:, 0], cells[:, 1])))[0]
-        errors = np.stack([found[0].low[:, 0], found[0].high[:, 0]], axis=1)
-        sums = _added(sums, (np.stack([values.low, values.high], axis=1), errors))
-        if not np.isfinite(sums[0]).all():
+        g: Enclosed = part.tape.run(TaylorAlgebra(Space(boxes[:, 0], boxes[:, 1])))[0]
+        values.append(np.stack([g.low, g.high], axis=1))
+        cells.append((group, boxes))
+        if budget.over() or not (np.abs(values[-1]) < LARGEST).all():
             return uniform
-    (bins, errors), rounding = sums, proof.evidence.rounding or 0.0
-    low, high = np.maximum(errors[:, 0] - rounding, -delta), np.minimum(errors[:, 1] + rounding, delta)
-    empty = errors[:, 0] > errors[:, 1]
-    low, high = np.where(empty, np.inf, low), np.where(empty, -np.inf, high)
-    return Spread(np.append(bins[:, 0], bins[-1, 1]), low, high)
+    width, rounding = width_for(values, how.bins), (proof.evidence.rounding or 0.0) * UP_FEW
+    tops = [Tops.of([Binned.of(g, e[:, s], width) for g, e in zip(values, errors, strict=True)]) for s in (0, 1)]
+    high, low = (np.where(top.values > -np.inf, np.minimum(top.values + rounding, delta), -np.inf) for top in tops)
+    return Spread(-low, high, tops[0].first, width, len(groups), tuple(cells), tuple(tops))
 
 
-def _cells(summand: Summand) -> np.ndarray:
+def _errors(summand: Summand, boxes: np.ndarray, goal: float) -> np.ndarray:
+    """Upper bounds of e and of −e on the cells, [cell, 2]; next to places where f is singular there are none."""
+    tiles, found = measured(summand, boxes), np.full((len(boxes), 2), UNKNOWN)
+    good = np.isfinite(tiles.sizes).all(axis=(1, 2))
+    if good.any():
+        ranges = bounded(summand, tiles[good], np.ones(int(good.sum()), dtype=np.int64), goal)
+        assert ranges is not None
+        found[good] = np.stack([ranges[0].high[:, 0], -ranges[0].low[:, 0]], axis=1)
+    return found
+
+
+def _cells(summand: Summand, count: int) -> np.ndarray:
     """Equal cells of the group's box, [cell, 2, coordinate], with shared faces."""
-    lower, upper = summand.sides
-    count, D = CELLS[summand.dimension], summand.dimension
+    (lower, upper), D = summand.sides, summand.dimension
     cuts = np.linspace(lower, upper, count + 1)
     cuts[0], cuts[-1] = lower, upper
     index = np.stack(np.meshgrid(*[np.arange(count)] * D, indexing="ij"), axis=-1).reshape(-1, D)
     return np.stack([np.take_along_axis(cuts, index, axis=0), np.take_along_axis(cuts, index + 1, axis=0)], axis=1)
-
-
-Sums = tuple[np.ndarray, np.ndarray]  # ends of g and of A − g, […, 2]
-
-
-def _added(one: Sums, two: Sums) -> Sums:
-    """All sums of an entry of one and an entry of the other, gathered in equal bins of g; an entry low > high is none."""
-    there = one[1][:, 0] <= one[1][:, 1]
-    g, errors = ((a[there][:, None] + b[None]).reshape(-1, 2) for a, b in zip(one, two, strict=True))
-    size = np.abs(g).max() + 1e-300
-    g, errors = g + np.array([-4, 4]) * U * size, errors + np.array([-4, 4]) * U * np.abs(errors)
-    if not np.isfinite(g).all():
-        return g, errors
-    edges = np.linspace(g[:, 0].min() - 1e-12 * size, g[:, 1].max() + 1e-12 * size, BINS + 1)
-    places = (g - edges[0]) / (edges[-1] - edges[0]) * BINS + np.array([-BIN_SLACK, BIN_SLACK])
-    first, last = np.clip(np.floor(places).astype(np.int64), 0, BINS - 1).T
-    low, high = np.full(BINS, np.inf), np.full(BINS, -np.inf)
-    for step in range(int((last - first).max()) + 1):
-        own = first + step <= last
-        np.minimum.at(low, (first + step)[own], errors[own, 0])
-        np.maximum.at(high, (first + step)[own], errors[own, 1])
-    return np.stack([edges[:-1], edges[1:]], axis=1), np.stack([low, high], axis=1)
