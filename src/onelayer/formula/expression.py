@@ -39,6 +39,13 @@ class Formula:
     def tape(self) -> Tape:
         return Tape(self.outputs)
 
+    @cached_property
+    def slopes(self) -> "Formula | None":
+        """All partial derivatives (`gradients.gradient`), derived once."""
+        from .gradients import gradient
+
+        return gradient(self)
+
 
 @dataclass(frozen=True)
 class Condition:

@@ -17,7 +17,6 @@ from ..common.budget import Budget
 from ..common.errors import InputError
 from ..common.machine import one_thread
 from ..common.outward import UP_FEW
-from ..formula.gradients import gradient
 from ..formula.tree import Where, postorder
 from ..layer.form import Form
 from ..layer.reading import Reading, form_of_model
@@ -45,7 +44,7 @@ class SlopeProof:
 
 def slopes_of(target: Target) -> Target | None:
     """The target whose outputs are ∂f_o/∂x_i, at o·D + i; None if f is not a formula or a slope cannot be written as one."""
-    formula = None if target.formula is None else gradient(target.formula)
+    formula = None if target.formula is None else target.formula.slopes
     if formula is None:
         return None
     slopes = target.part(formula)
