@@ -236,7 +236,7 @@ EXACT = {  # text, side → range of the derivative; None: no enclosure
     ("asin(x)", (0, 1)): None,
     ("acos(x)", (2, 3)): None,
     ("min(2, sqrt(x))", (0, 1)): None,
-    ("sinc(x)", (-1, 1)): None,
+    ("sinc(sqrt(x))", (0, 1)): None,
     ("3*x", (0, 1)): (3, 3),
     ("x**0 + 7", (0, 1)): (0, 0),
 }

@@ -10,6 +10,7 @@ import torch
 import hunting
 import onelayer as ol
 from cases import random_model
+from onelayer.formula import gradients
 from onelayer.formula.taylor.series import Space
 from onelayer.layer.form import form_of
 from onelayer.layer.slope_form import slope_form
@@ -110,6 +111,14 @@ def test_values_and_slopes_are_certified_together(tmp_path):
     again = ol.load(a.save(tmp_path / "both")).certificate
     assert again.slope == c.slope
     assert "slopes" in str(c)
+
+
+def test_the_gradient_is_derived_once(monkeypatch):
+    derived, honest = [], gradients.gradient
+    monkeypatch.setattr(gradients, "gradient", lambda formula: derived.append(formula) or honest(formula))
+    a = ol.build("sin(x1)*exp(x2)", [(0, 1)] * 2, 1e-2, slope_tolerance=0.1)
+    ol.certify(a)
+    assert len(derived) == 1
 
 
 def test_a_tolerance_for_slopes_decides_the_verdict():

@@ -306,5 +306,11 @@ def _poison(layer: Layer, rng: np.random.Generator) -> Layer:
         places |= {"gate_values": layer.gate_values}
     name = str(rng.choice(sorted(places)))
     broken = places[name].clone()
-    broken.view(-1)[int(rng.integers(broken.numel()))] = bad
+    stored = torch.ones_like(broken, dtype=torch.bool)
+    if name == "gate_values":
+        stored[:, 1:-1] = layer.gates.kept[..., None]  # the value of a masked token is in no model
+    at = int(rng.integers(broken.numel()))
+    if not stored.view(-1)[at]:
+        at = int(stored.view(-1).nonzero()[0])
+    broken.view(-1)[at] = bad
     return replace(layer, **{name: broken})

@@ -112,6 +112,19 @@ def _relative_exponential(z: acb) -> acb:
     return (z / 2).exp() * _cardinal_sine(z * acb(0, 1) / 2)
 
 
+def _slope(name: str, z: acb) -> acb:
+    """sinc′ or exprel′ by the mean value form, from −c/3·₀F₁(5/2; −c²/4) or ½·₁F₁(2; 3; c) at the centre c of the ball.
+
+    |sinc″(z)| = |∫t² cos(tz)dt| ≤ cosh(Im z)/3, |exprel″(z)| = |∫t² e^(tz)dt| ≤ max(1, e^Re z)/3, the integrals over [0, 1].
+    """
+    centre = acb(z.real.mid(), z.imag.mid())
+    if name == "sinc":
+        at, steepest = -centre / 3 * (-centre * centre / 4).hypgeom_0f1(acb(2.5)), z.imag.abs_upper().cosh()
+    else:
+        at, steepest = centre.hypgeom_1f1(acb(2), acb(3)) / 2, 1 + z.real.upper().exp()
+    return at + acb(arb(0, 1), arb(0, 1)) * ((z - centre).abs_upper() * steepest / 3).abs_upper()
+
+
 def _softplus(z: acb) -> acb:
     """log(1 + e^z) in the strip |Im z| < π, where e^z is never a number ≤ −1; else by the mean value form with slope σ."""
     if not (z.is_finite() and z.imag.abs_upper() < arb.pi()):
@@ -224,6 +237,13 @@ class ComplexAlgebra(Algebra[acb, Truth]):
         if name in ("min", "max"):
             return _extreme(arguments, largest=name == "max")
         return _finite(_angle(*arguments) if name == "atan2" else _MAPS[name](arguments[0]))
+
+    def slope_of(self, name: str, dividend: acb, argument: acb) -> acb:
+        if not (dividend.is_finite() and argument.is_finite()):
+            return NOWHERE
+        whole, around = dividend / argument, _slope(name, argument)
+        smaller = not whole.is_finite() or (around.is_finite() and around.rad() < whole.rad())
+        return _finite(around if smaller else whole)
 
     def where(self, condition: Truth, yes: acb, no: acb) -> acb:
         return NOWHERE if condition is None or isinstance(condition, Undefined) else yes if condition else no

@@ -23,11 +23,14 @@ from .rectangle_functions import (
     Rectangle,
     exponential,
     logarithm,
+    narrowed,
     negated,
     outward,
     product,
     reciprocal,
     sizes,
+    slope_of_exprel,
+    slope_of_sinc,
     square,
     total,
 )
@@ -97,6 +100,10 @@ class RectangleAlgebra(Algebra[Rectangle, Any]):
             self.lost = True
             return arguments[0]
         return self._kept(MAPS[name](arguments[0]))
+
+    def slope_of(self, name: str, dividend: Rectangle, argument: Rectangle) -> Rectangle:
+        around = slope_of_sinc(argument) if name == "sinc" else slope_of_exprel(argument)
+        return self._kept(narrowed(around, product(dividend, reciprocal(argument))))
 
     def _angle(self, y: Rectangle, x: Rectangle) -> Rectangle:
         """atan2(y, x) = atan(y/x) where Re x > 0, ±π/2 − atan(x/y) where Re y is apart from 0."""

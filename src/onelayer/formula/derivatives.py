@@ -216,6 +216,16 @@ class JetAlgebra(Algebra[Jet, Test]):
         value = RANGES[name](x)
         return _chain(value, (_SLOPES[name](x, value), arguments[0]))
 
+    def slope_of(self, name: str, dividend: Jet, argument: Jet) -> Jet:
+        """|sinc″| ≤ 1/3 and 0 < exprel″ ≤ exprel′; or as a quotient, where that is known."""
+        whole, u = self.quotient(dividend, argument), argument.value
+        value = self.ranges.slope_of(name, dividend.value, u)
+        if all(partial.is_finite() for partial in whole.partials.values()) or value is UNDEFINED:
+            return Jet(value, whole.partials)
+        third = _exact(1, 3)
+        bend = hull([negation(third), third]) if name == "sinc" else hull([_NONE, value])
+        return _chain(value, (bend, argument))
+
     def where(self, condition: Test, yes: Jet, no: Jet) -> Jet:
         truth, switches = condition
         if isinstance(truth, bool):

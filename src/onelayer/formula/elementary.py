@@ -221,6 +221,8 @@ RANGES: dict[str, Range] = {
     "sqr": lambda x: integer_power(x, 2),
 }
 
+SLOPE_RANGES: dict[str, Range] = {"sinc": cardinal_slope, "exprel": exprel_slope}
+
 
 def rational_power(x: Interval, exponent: Fraction) -> Interval:
     """x^q for a rational q that is no integer: x ≥ 0, and x > 0 if q < 0; else UNDEFINED."""

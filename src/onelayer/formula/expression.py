@@ -20,6 +20,7 @@ class Formula:
     outputs: tuple[Node, ...]
     declared: bool = field(default=False, compare=False)  # its text says in which order: f(x, y) = …
     limits: tuple[Node, ...] = field(default=(), compare=False)  # where these are 0 a limit is taken: x for sin(x)/x
+    derived: bool = field(default=False, compare=False)  # a gradient: slopes of sinc and exprel are read as such
 
     @property
     def dimension(self) -> int:
@@ -37,7 +38,14 @@ class Formula:
 
     @cached_property
     def tape(self) -> Tape:
-        return Tape(self.outputs)
+        return Tape(self.outputs, self.derived)
+
+    @cached_property
+    def slopes(self) -> "Formula | None":
+        """All partial derivatives (`gradients.gradient`), derived once."""
+        from .gradients import gradient
+
+        return gradient(self)
 
 
 @dataclass(frozen=True)

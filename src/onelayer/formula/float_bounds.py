@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..common.outward import UP, U
+from . import special
 from .expression import Condition, Formula
 from .numeric import ArrayAlgebra, evaluate
 from .real_balls import holds
@@ -123,6 +124,14 @@ class BoundedAlgebra(Algebra[Pair, Any]):
             spread = np.where(least > 0, e / np.sqrt(np.where(least > 0, least, 1.0)), np.sqrt(2 * np.abs(e)))
             return _rounded(y, np.where(x >= -e, np.where(np.equal(e, 0), 0.0, spread), np.inf))
         return _called(y, _spread(name, x, y, e))
+
+    def slope_of(self, name: str, dividend: Pair, argument: Pair) -> Pair:
+        """From the sum near 0, else a difference whose parts round. |sinc″| ≤ 1/3, and 0 < exprel″ < exprel′ grows like e^e."""
+        (x, e), y = argument, self.plain.slope_of(name, dividend[0], argument[0])
+        parts = (1 + 1 / np.abs(x)) if name == "sinc" else np.exp(x) + special.exprel(np, x)
+        own = np.where(np.abs(x) < special.NEAR, np.abs(y), parts / np.abs(x)) * (2 * FUNCTION)
+        grown = e / 3 if name == "sinc" else (np.abs(y) + own + SMALLEST) * e * np.exp(e)
+        return y, (own + grown) * UP + SMALLEST
 
     def where(self, condition: Pair, yes: Pair, no: Pair) -> Pair:
         truth, sure = condition
@@ -237,6 +246,9 @@ def evaluate_defined(formula: Formula, x: Float[np.ndarray, "point coordinate"])
 
 class DefinedAlgebra(BoundedAlgebra):
     """Values and errors; the error is infinite also where rounding hides whether a root or an arc has a value."""
+
+    def slope_of(self, name: str, dividend: Pair, argument: Pair) -> Pair:
+        return self.quotient(dividend, argument)
 
     def rational_power(self, exponent: Fraction, base: Pair) -> Pair:
         value, error = super().rational_power(exponent, base)

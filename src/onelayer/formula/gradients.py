@@ -11,9 +11,12 @@
   jumps    A slope across an undecided `where`, or across the cut of atan2, is divided by where(…, 1, -1): no enclosure.
   limits   Quotients 0/0 that f reads as limits (`removable`) are differentiated as the functions with these limits.
 
-Not guaranteed: a value wherever f has a slope. sinc′ = (cos(u) − sinc(u))/u and exprel′ = (e^u − exprel(u))/u are 0/0 at u = 0;
-we know of no expression in the language that is equal and regular there. `gaps` lists these u. Nor has 0·∞ in the chain rule
-a value, as in sqrt(x**4) at 0.
+sinc′ = (cos(u) − sinc(u))/u and exprel′ = (e^u − exprel(u))/u are written as quotients, 0/0 at u = 0; we know of no expression
+in the language that is equal and regular there. `gaps` lists these u. A formula that `gradient` made is `derived`: most readings
+know its quotients of this kind as the functions sinc′ and exprel′ (`tape`). Strict enclosures and Taylor models do not, and
+the slopes of these slopes are 0/0 again.
+
+Not guaranteed: a value wherever f has a slope. 0·∞ in the chain rule has none, as in sqrt(x**4) at 0.
 """
 
 from collections.abc import Sequence
@@ -95,11 +98,11 @@ def gradient(formula: Formula) -> Formula | None:
         if not found.limits:
             break
     limits = formula.limits + tuple(factor for factor in found.limits if factor not in formula.limits)
-    return replace(found, declared=formula.declared, limits=limits)
+    return replace(found, declared=formula.declared, limits=limits, derived=True)
 
 
 def gaps(formula: Formula) -> tuple[Node, ...]:
-    """The u where the formula has sinc(u) or exprel(u): at their zeros the gradient has no value although f has a slope."""
+    """The u where the formula has sinc(u) or exprel(u): at their zeros the gradient as it is written is 0/0."""
     calls = [tree for tree in postorder(formula.outputs) if isinstance(tree, Call) and variables(tree)]
     return tuple(dict.fromkeys(call.arguments[0] for call in calls if call.name in ("sinc", "exprel")))
 

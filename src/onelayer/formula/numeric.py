@@ -83,6 +83,9 @@ class ArrayAlgebra(Algebra[Any, Any]):
             return getattr(special, name)(self.library, *arguments, self.complex)
         return getattr(self.library, _NUMPY_NAMES.get(name, name) if self.numpy else name)(x)
 
+    def slope_of(self, name: str, dividend: Any, argument: Any) -> Any:
+        return getattr(special, f"{name}_slope")(self.library, argument)
+
     def special(self, name: str, x: Any) -> Any:
         """σ and erf where the library has none of its own."""
         from scipy.special import erf, expit

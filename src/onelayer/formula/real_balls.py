@@ -22,7 +22,7 @@ from flint import arb, ctx
 
 from ..common.errors import InputError
 from ..common.numbers import counted
-from .elementary import RANGES, angle, general_power, natural, rational_power
+from .elementary import RANGES, SLOPE_RANGES, angle, general_power, meet, natural, rational_power
 from .expression import Condition, Formula
 from .intervals import (
     UNDEFINED,
@@ -131,6 +131,11 @@ class IntervalAlgebra(Algebra[Interval, Truth]):
         if name == "atan2":
             return angle(*arguments)
         return RANGES[name](arguments[0] if self.strict else natural(name, arguments[0]))
+
+    def slope_of(self, name: str, dividend: Interval, argument: Interval) -> Interval:
+        if self.strict or dividend is UNDEFINED or argument is UNDEFINED:
+            return quotient(dividend, argument)
+        return meet([quotient(dividend, argument), SLOPE_RANGES[name](argument)])
 
     def where(self, condition: Truth, yes: Interval, no: Interval) -> Interval:
         if isinstance(condition, Undefined):

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .taylor.bounds import BOUNDS
+from .taylor.moments import MOMENTS
 
 SLIP = 1e-14
 TINY = 1e-300  # covers underflow
@@ -220,7 +221,7 @@ def _softplus(z: Rectangle) -> Rectangle:
     return outward(low, high, im * (1 + 10 * SLIP), high + np.abs(low))
 
 
-def _narrowed(x: Rectangle, y: Rectangle) -> Rectangle:
+def narrowed(x: Rectangle, y: Rectangle) -> Rectangle:
     """The values that lie in both; one of the two may be unknown."""
     return np.fmax(x[0], y[0]), np.fmin(x[1], y[1]), np.fmin(x[2], y[2])
 
@@ -234,7 +235,7 @@ def _sinc(z: Rectangle) -> Rectangle:
     C = np.cosh(e)
     off = e * e * C / 6
     around = outward(low - np.where(far < 1.57, 0.0, off), high + off, np.minimum(far * e * C / 3, np.sinh(e)), 1 + off)
-    return _narrowed(around, product(MAPS["sin"](z), reciprocal(z)))
+    return narrowed(around, product(MAPS["sin"](z), reciprocal(z)))
 
 
 def _exprel(z: Rectangle) -> Rectangle:
@@ -248,7 +249,25 @@ def _exprel(z: Rectangle) -> Rectangle:
     first = np.where(right, np.minimum(0.5 + z[1] / 12, 1.0), 1 / np.maximum(2.0, -z[1]))
     c = np.maximum(_turn(e)[0], 1 - e * e / 2 * np.where(right, first, 1 / 3))
     around = outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(e * first, 1.0), high)
-    return _narrowed(around, product(_expm1(z), reciprocal(z)))
+    return narrowed(around, product(_expm1(z), reciprocal(z)))
+
+
+def slope_of_sinc(z: Rectangle) -> Rectangle:
+    """−∫t sin(tz)dt over [0, 1]: Re = sinc′x − ∫t sin(tx)(cosh(ty) − 1)dt, |Im| ≤ ∫t sinh(t|y|)dt; unknown far from 0.
+
+    The first integral is at most y²cosh(y)/8, the second |y|cosh(y)/3, since cosh(ty) − 1 ≤ t²y²cosh(y)/2.
+    """
+    low, high = (end[1] for end in MOMENTS["sinc"](z[0], z[1], 1))
+    C = np.cosh(z[2])
+    off = z[2] * z[2] * C / 8
+    return outward(low - off, high + off, z[2] * C / 3, 1 + off)
+
+
+def slope_of_exprel(z: Rectangle) -> Rectangle:
+    """∫t e^(tz)dt over [0, 1]: Re = ∫t e^(tx)cos(ty)dt, |Im| ≤ |y|∫t² e^(tx)dt, and cos(ty) ≥ 1 − y²/2; unknown far from 0."""
+    low, high = (end[1] for end in MOMENTS["exprel"](z[0], z[1], 1))
+    c = np.maximum(1 - z[2] * z[2] / 2, -1.0)
+    return outward(np.where(c >= 0, low * c, high * c), high, high * np.minimum(z[2], 1.0), high)
 
 
 def _cbrt(z: Rectangle) -> Rectangle:

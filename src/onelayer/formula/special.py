@@ -10,6 +10,8 @@ import numpy as np
 
 SMALL = 0.01  # below it sinc and exprel are sums: x^8/9! and x^7/8! are far below a unit in the last place
 
+NEAR = 0.5  # below it their slopes are sums: x^19/(21·20!) and x^16/(16!·18) are far below a unit in the last place
+
 
 def sinc(library: Any, x: Any) -> Any:
     """sin(x)/x, and 1 at 0."""
@@ -26,6 +28,26 @@ def exprel(library: Any, x: Any) -> Any:
         near = 1 + x / k * near
     apart = library.where(small, library.ones_like(x), x)
     return library.where(small, near, library.expm1(apart) / apart)
+
+
+def sinc_slope(library: Any, x: Any) -> Any:
+    """sinc′(x) = (cos(x) − sinc(x))/x, and 0 at 0."""
+    small = library.abs(x) < NEAR
+    inside, apart = library.where(small, x, library.zeros_like(x)), library.where(small, library.ones_like(x), x)
+    square, near = inside * inside, library.ones_like(x)
+    for k in range(9, 0, -1):
+        near = 1 - square / (2 * k * (2 * k + 3)) * near
+    return library.where(small, -inside / 3 * near, (library.cos(apart) - sinc(library, apart)) / apart)
+
+
+def exprel_slope(library: Any, x: Any) -> Any:
+    """exprel′(x) = (e^x − exprel(x))/x = Σ x^j/(j!(j + 2)), and ½ at 0."""
+    small = library.abs(x) < NEAR
+    inside, apart = library.where(small, x, library.zeros_like(x)), library.where(small, library.ones_like(x), x)
+    near = library.ones_like(x) / 2
+    for j in range(15, 0, -1):  # the ratio of two terms
+        near = near * inside * (j + 1) / (j * (j + 2)) + 0.5
+    return library.where(small, near, (library.exp(apart) - exprel(library, apart)) / apart)
 
 
 def softplus(library: Any, x: Any, is_complex: bool = False) -> Any:

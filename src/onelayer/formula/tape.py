@@ -3,6 +3,9 @@
 An interpretation of formulas is an `Algebra`: what a number, a variable, a sum, … is. `Tape.run` visits each distinct
 subtree once, children first, without recursion. Both branches of `where` are always computed; the algebra chooses.
 
+The slopes of sinc and exprel are 0/0 at 0 as the language writes them, (cos(u) − sinc(u))/u and (exp(u) − exprel(u))/u, and
+have a limit. In a gradient such a quotient is one step, `slope_of`: an algebra that knows the limit has a value around 0.
+
 Steps without variables depend on the algebra alone: an algebra that names a `key` has them computed once per key.
 """
 
@@ -74,6 +77,10 @@ class Algebra(ABC, Generic[V, T]):
     @abstractmethod
     def call(self, name: str, arguments: Sequence[V]) -> V: ...
 
+    def slope_of(self, name: str, dividend: V, argument: V) -> V:
+        """sinc′ or exprel′ of the argument, and the dividend by which it is (cos(u) − sinc(u))/u or (e^u − exprel(u))/u."""
+        return self.quotient(dividend, argument)
+
     @abstractmethod
     def where(self, condition: T, yes: V, no: V) -> V: ...
 
@@ -95,9 +102,11 @@ class _Step:
 
     __slots__ = ("data", "listed", "method", "place", "places")
 
-    def __init__(self, place: int, tree: Tree, places: tuple[int, ...]) -> None:
+    def __init__(self, place: int, tree: Tree, places: tuple[int, ...], derived: bool) -> None:
         self.place, self.places = place, places
         self.method, self.data, self.listed = _reading(tree)
+        if derived and (name := _slope_in(tree)):
+            self.method, self.data = "slope_of", (name,)
         if self.method == "rational_power":
             self.places = places[:1]
 
@@ -139,10 +148,19 @@ def _reading(tree: Tree) -> tuple[str, tuple[Any, ...], bool]:
             return "complement", (), False
 
 
+def _slope_in(tree: Tree) -> str | None:
+    """sinc or exprel, if the tree is its slope as `gradients` writes it."""
+    match tree:
+        case Quotient(Sum((Call(first, (u,)), Negation(Call(name, (v,))))), w) if u is v and v is w:
+            return name if (first, name) in (("cos", "sinc"), ("exp", "exprel")) else None
+    return None
+
+
 class Tape:
     """The steps that compute `roots`, each distinct subtree once."""
 
-    def __init__(self, roots: Sequence[Tree]) -> None:
+    def __init__(self, roots: Sequence[Tree], derived: bool = False) -> None:
+        self._derived = derived
         order = postorder(roots)
         place = {id(tree): position for position, tree in enumerate(order)}
         self._size = len(order)
@@ -155,10 +173,10 @@ class Tape:
         for position, tree in enumerate(order):
             places = tuple(place[id(child)] for child in children(tree))
             varies[position] = isinstance(tree, Variable) or any(varies[child] for child in places)
-            (self._varying if varies[position] else self._fixed).append(_Step(position, tree, places))
+            (self._varying if varies[position] else self._fixed).append(_Step(position, tree, places, derived))
 
-    def __reduce__(self) -> tuple[type["Tape"], tuple[tuple[Tree, ...]]]:
-        return Tape, (self._trees,)
+    def __reduce__(self) -> tuple[type["Tape"], tuple[tuple[Tree, ...], bool]]:
+        return Tape, (self._trees, self._derived)
 
     def run(self, algebra: Algebra[Any, Any]) -> list[Any]:
         """Values of the roots in the algebra."""

@@ -34,6 +34,11 @@ class Block:
         """The same on another device."""
         return Block(*(t.to(device) for t in (self.keys, self.biases, self.values, self.slopes)))
 
+    def part(self, heads: Tensor, coordinates: Tensor) -> "Block":
+        """Some heads, which depend on no other coordinates than these."""
+        keys, slopes = self.keys[heads][..., coordinates], self.slopes[heads][:, :, coordinates]
+        return Block(keys, self.biases[heads], self.values[heads], slopes)
+
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:
         weights = torch.softmax(torch.einsum("bd,htd->bht", x, self.keys) + self.biases, dim=-1)
         y = torch.einsum("bht,hto->bo", weights, self.values)
@@ -144,8 +149,7 @@ class Form:
             for block, owner in zip(self.blocks, owners, strict=True):
                 mine = owner == position
                 if mine.any():
-                    keys, slopes = block.keys[mine][..., pick], block.slopes[mine][:, :, pick]
-                    blocks.append(Block(keys, block.biases[mine], block.values[mine], slopes))
+                    blocks.append(block.part(mine, pick))
             linear = self.linear[pick] * (rows[pick] == position)[:, None]
             bias = self.bias if position == 0 else torch.zeros_like(self.bias)
             found.append(Form(bias, linear, tuple(blocks)))

@@ -9,6 +9,7 @@ about forms can be proved about slopes. A pair t ≠ s counts twice: its score i
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,18 @@ from .form import Block, Form
 
 SCORE_STEPS = 3  # rounded additions in a score: two biases, log 2 and its own rounding
 VALUE_STEPS = 16  # units of the largest value that its rounding costs: see `_error`
+
+
+@dataclass(frozen=True)
+class Pairs(Block):
+    """All pairs of tokens of heads, and the heads: their slopes are also covariances (`proof.analytic.covariance`)."""
+
+    heads: Block  # in all coordinates
+    scale: Float[Tensor, " variable"]
+
+    def part(self, heads: Tensor, coordinates: Tensor) -> "Pairs":
+        own, everywhere = super().part(heads, coordinates), torch.arange(len(self.scale))
+        return Pairs(own.keys, own.biases, own.values, own.slopes, self.heads.part(heads, everywhere), self.scale)
 
 
 def slope_form(form: Form, scale: tuple[float, ...], edge: float) -> tuple[Form, Float[Tensor, " slope"]]:
@@ -36,7 +49,7 @@ def slope_form(form: Form, scale: tuple[float, ...], edge: float) -> tuple[Form,
     return Form(bias, torch.zeros(D, m * D, dtype=torch.float64), blocks), error * UP + 1e-300
 
 
-def _pairs(block: Block, scale: Tensor) -> Block:
+def _pairs(block: Block, scale: Tensor) -> Pairs:
     """All pairs of tokens of every head."""
     a, b = torch.triu_indices(block.biases.shape[1], block.biases.shape[1])
     keys, biases, v, u = block.keys, block.biases, block.values, block.slopes
@@ -47,7 +60,8 @@ def _pairs(block: Block, scale: Tensor) -> Block:
     slopes = torch.zeros(*keys[:, a].shape, values.shape[2] * values.shape[3], dtype=torch.float64)
     if u.any():
         slopes = torch.einsum("hpdo,hpi->hpdoi", u[:, a] - u[:, b], apart).flatten(3)
-    return Block(keys[:, a] + keys[:, b], biases[:, a] + biases[:, b] + twice, values.flatten(2), slopes)
+    scores = keys[:, a] + keys[:, b], biases[:, a] + biases[:, b] + twice
+    return Pairs(*scores, values.flatten(2), slopes, block, scale)
 
 
 def _error(block: Block, edge: float) -> Float[Tensor, " slope"]:

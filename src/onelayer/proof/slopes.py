@@ -17,7 +17,6 @@ from ..common.budget import Budget
 from ..common.errors import InputError
 from ..common.machine import one_thread
 from ..common.outward import UP_FEW
-from ..formula.gradients import gradient
 from ..formula.one_sided import one_sided
 from ..formula.tree import Where, postorder
 from ..layer.form import Form
@@ -47,7 +46,7 @@ class SlopeProof:
 def slopes_of(target: Target) -> Target | None:
     """The target whose outputs are ∂f_o/∂x_i, at o·D + i; None if f is not a formula or a slope cannot be written as one."""
     own = None if target.formula is None else one_sided(target.formula, target.domain.lower, target.domain.upper)
-    formula = None if own is None else gradient(own)
+    formula = None if own is None else own.slopes
     if formula is None:
         return None
     slopes = target.part(formula)

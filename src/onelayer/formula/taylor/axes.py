@@ -184,6 +184,16 @@ class AxisAlgebra(Algebra[Series, Any]):
             case _:  # a range, and nothing about slopes
                 return stacked([start] + [(np.array(-np.inf), np.array(np.inf))] * self.order)
 
+    def slope_of(self, name: str, dividend: Series, argument: Series) -> Series:
+        """φ′(u), whose Taylor coefficients are (k + 1)φ_{k+1} with φ_k those of φ; and the quotient."""
+        if len(argument[0]) == 1:
+            return self.quotient(dividend, argument)
+        low, high = (end[1:] for end in MOMENTS[name](*range_of(argument), self.order + 1))
+        k = np.arange(1.0, self.order + 2).reshape(-1, *[1] * (low.ndim - 1))
+        slopes = outward(low * k, high * k, np.maximum(np.abs(low), np.abs(high)) * k)
+        whole = composed(argument, slopes, self.order)
+        return self._kept(narrowed(whole, quotient(dividend, argument, self.order)))
+
     def _angle(self, y: Series, x: Series) -> Series:
         """atan2(y, x) by the quotient that is defined; where y ≥ 0 and x < 0 from above the cut."""
         lost, half_turn = self.lost, self._constant(math.pi / 2, SLIP)

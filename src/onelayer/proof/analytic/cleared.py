@@ -103,14 +103,14 @@ class ClearedBoxes:
         spread = self.q_error + 10 * U * across.max(axis=1) + (D + 1) * (FUNCTION + U)
         good = (spread <= LARGEST_SPREAD) & (across.max(axis=1) <= LARGEST_EXPONENT)
         self.spread = np.where(good, spread * 1.01, np.inf)
+        with np.errstate(all="ignore"):
+            at = np.asarray(evaluate(head.formula, self.centre), dtype=np.float64)
+        self.reference = np.where(np.isfinite(at), at, 0.0)  # any constants
         self._values(z, z_error, scaled)
 
     def _values(self, z: np.ndarray, z_error: np.ndarray, scaled: np.ndarray) -> None:
         """Values relative to f at the centre, and how the linear parts move."""
         head, D = self.head, self.head.dimension
-        with np.errstate(all="ignore"):
-            at = np.asarray(evaluate(head.formula, self.centre), dtype=np.float64)
-        self.reference = np.where(np.isfinite(at), at, 0.0)  # any constants
         common = head.bias + z @ head.linear - self.reference
         self.values = head.values + common[:, None] + np.einsum("bd,tdo->bto", z, head.slopes)
         swing = np.abs(head.slopes).max(axis=0)
@@ -138,15 +138,8 @@ class ClearedBoxes:
         """G and W at the nodes of these degrees on some boxes; `steepest` [coordinate, box] bounds |∂f/∂t_i| of every output."""
         head, D, b = self.head, self.head.dimension, len(rows)
         t = [interpolation(p).nodes for p in degrees]
-        sizes = [len(points) for points in t]
-        factors = [
-            np.exp(self.exponents[rows, :, i, None] * t[i]).swapaxes(1, 2) for i in range(D)
-        ]  # [box, node, token]
-        cut = min(range(1, D + 1), key=lambda k: abs(math.log(math.prod(sizes[:k]) / math.prod(sizes[k:]))))
-        ones = np.ones((b, 1, head.tokens))
-        left, right = _rows(factors[:cut], np.exp(self.q[rows])[:, None, :]), _rows(factors[cut:], ones)
-        right = right.swapaxes(1, 2)
-        shape = (b, *sizes)
+        left, right = self._exponentials(t, rows)
+        shape = (b, *map(len, t))
         W = (left @ right).reshape(shape)
         f, f_error = evaluate_bounded_on_axes(head.formula, self._axes(rows, t))
         tilted = head.slopes.shape[0] > 1
@@ -172,6 +165,17 @@ class ClearedBoxes:
             known = f_error.max(axis=axes) + self.values_error[rows] + moved[:, None]
             G_error = (relative[:, None] * (self.size[rows].max(axis=1)[:, None] + away) + known) * most[:, None] * UP
         return NodalValues(G, W, G_error, relative * most * UP)
+
+    def _exponentials(self, t: list[np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(left [box, first nodes, token], right [box, token, last nodes]) with e_t at a node their product."""
+        sizes, D = [len(points) for points in t], len(t)
+        factors = [
+            np.exp(self.exponents[rows, :, i, None] * t[i]).swapaxes(1, 2) for i in range(D)
+        ]  # [box, node, token]
+        cut = min(range(1, D + 1), key=lambda k: abs(math.log(math.prod(sizes[:k]) / math.prod(sizes[k:]))))
+        ones = np.ones((len(rows), 1, self.head.tokens))
+        left, right = _rows(factors[:cut], np.exp(self.q[rows])[:, None, :]), _rows(factors[cut:], ones)
+        return left, right.swapaxes(1, 2)
 
     def _axes(self, rows: np.ndarray, t: list[np.ndarray]) -> list[np.ndarray]:
         """The nodes along every coordinate, in the units of x, [box, node]."""

@@ -33,19 +33,11 @@ class Remainders:
         D = boxes.head.dimension
         self.highest = P = highest_degree(D)
         self.lebesgue, self.polynomial, self.factor = lebesgue(P), node_polynomial(P), ellipse_factor(P)
-        x = boxes.reach.transpose(1, 2, 0)  # [token, coordinate, box]
+        self.reach = boxes.reach.transpose(1, 2, 0)  # [token, coordinate, box]
         self.largest = boxes.largest.T  # [token, box]
-        self.sized = self.largest * boxes.size.T
-        self.tilts = boxes.tilt_size.transpose(1, 2, 0)  # [token or 1, coordinate, box]
         with np.errstate(all="ignore"):
-            powers = [np.ones_like(x)]
-            for j in range(1, P + 2):
-                powers.append(powers[-1] * x / j)
-            self.powers = np.stack(powers)  # (a t)^j/j!, [order, token, coordinate, box]
-            by_order = np.einsum("jtdb,tb->jdb", self.powers, self.largest) * UP
-            tilted = np.einsum("jtdb,tdb->jdb", self.powers[:-1], self.tilts * self.largest[:, None]) * UP
-            own = np.einsum("jtdb,tb->jdb", self.powers[2:], self.sized) * UP + tilted[1:]
-            self.steepest, from_formula = self._formula_remainders(x, by_order)
+            by_order, own = self._coefficients()
+            self.steepest, from_formula = self._formula_remainders(by_order)
             shape = self.polynomial[1:, None, None]
             self.G = np.concatenate([np.full_like(by_order[:1], np.inf), (own * shape + from_formula) * UP])
             self.W = np.concatenate([np.full_like(by_order[:1], np.inf), by_order[2:] * shape * UP])
@@ -53,7 +45,25 @@ class Remainders:
         for E in (self.G, self.W):
             E[np.isnan(E) | lost] = np.inf
 
-    def _formula_remainders(self, x: np.ndarray, by_order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds on the Taylor coefficients along every coordinate of W, [order 0 … P + 1, coordinate, box], and of what is
+        left of G without (f − f(c))·W, [order 2 … P + 1, …]."""
+        x, boxes = self.reach, self.boxes
+        self.sized = self.largest * boxes.size.T
+        self.tilts = boxes.tilt_size.transpose(1, 2, 0)  # [token or 1, coordinate, box]
+        powers = [np.ones_like(x)]
+        for j in range(1, self.highest + 2):
+            powers.append(powers[-1] * x / j)
+        self.powers = np.stack(powers)  # (a t)^j/j!, [order, token, coordinate, box]
+        by_order = np.einsum("jtdb,tb->jdb", self.powers, self.largest) * UP
+        tilted = np.einsum("jtdb,tdb->jdb", self.powers[:-1], self.tilts * self.largest[:, None]) * UP
+        return by_order, np.einsum("jtdb,tb->jdb", self.powers[2:], self.sized) * UP + tilted[1:]
+
+    def _denominator_on_ellipses(self) -> np.ndarray:
+        """Bounds on |W| with one coordinate on an ellipse, [ρ, coordinate, box]."""
+        return np.stack([(self.largest[:, None] * np.exp(self.reach * (A - 1) * UP)).sum(axis=0) for A in REAL])
+
+    def _formula_remainders(self, by_order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(bounds on |∂f/∂t_i| [coordinate, box], on ‖R_i (f − f(c))W‖ of degrees 1 … P)."""
         boxes, P = self.boxes, self.highest
         found = axis_coefficients(boxes.head.formula, boxes.lower, boxes.upper, boxes.half, P + 1)
@@ -65,7 +75,7 @@ class Remainders:
         on_ellipses = self._formula_on(
             np.arange(boxes.head.dimension)[:, None], np.arange(len(RHOS))[:, None, None, None]
         )
-        W = np.stack([(self.largest[:, None] * np.exp(x * (A - 1) * UP)).sum(axis=0) for A in REAL])
+        W = self._denominator_on_ellipses()
         self.products = np.where(np.isfinite(W), on_ellipses * W * UP, np.inf)  # [ρ, coordinate, box]
         steepest = np.minimum(series[1], (on_ellipses / ((RHOS + 1 / RHOS) / 2 - 1)[:, None, None]).min(axis=0) * UP)
         rows = []
@@ -108,20 +118,20 @@ class Remainders:
         D = self.boxes.head.dimension
         best = self._by_ellipse(NOMINAL_DEGREE).argmin(axis=0)  # [coordinate, box]
         self.first, self.second = np.triu_indices(D, 1)
-        self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
+        self.pairs: list[tuple[np.ndarray, ...]] = []  # places in RHOS, bounds on the products of ellipses
         if D == 1:
             return
         which = np.stack([np.maximum(best - down, 0) for down in NARROWER])  # [step, coordinate, box]
         sets = np.stack([self.first, self.second], axis=1)
         f = self._formula_on(sets, which[:, None])
-        x = self.boxes.reach.transpose(1, 2, 0)
         for step, places in enumerate(which):
-            grown = np.exp(x * (REAL[places] - 1) * UP)
-            W = (
-                np.einsum("tb,tnb,tnb->nb", self.largest, grown[:, self.first], grown[:, self.second], optimize=True)
-                * UP
-            )
-            self.pairs.append((places, np.where(np.isfinite(W), f[step] * W * UP, np.inf)))
+            grown = np.exp(self.reach * (REAL[places] - 1) * UP)
+            self.pairs.append((places, *self._on_pairs(grown[:, self.first] * grown[:, self.second], f[step])))
+
+    def _on_pairs(self, grown: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Bounds on (f − f(c))W for pairs of coordinates, [pair, box]; e_t grows by the factors [token, pair, box]."""
+        W = np.einsum("tb,tnb->nb", self.largest, grown) * UP
+        return (np.where(np.isfinite(W), f * W * UP, np.inf),)
 
     def pair_sums(self, degrees: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ_{j<i} Π_{l<j} Λ_l ‖R_j R_i ·‖ for G and W at the degrees [coordinate, row]."""

@@ -1,8 +1,8 @@
 """The analytic certificate: a proof of sup |T − f| ≤ ε for analytic targets, by Chebyshev interpolation on boxes.
 
 Groups with one head, memory tokens above all, are proved without their denominator, in up to ten coordinates: `rational`
-says how (with `cleared`, `degrees`, `bernstein`). The rest is about groups with several heads, domains with a condition, and
-groups of up to four coordinates where f has infinite slopes.
+says how (with `cleared`, `degrees`, `bernstein`; for the slopes of a head with `covariance`, `convolved`). The rest is about
+groups with several heads, domains with a condition, and groups of up to four coordinates where f has infinite slopes.
 
 On a box, g = T − f is interpolated at (p+1)^D Chebyshev points. If |g| ≤ V_i with coordinate i on its Bernstein ellipse of
 parameter ρ_i and the others real, the interpolant is within Σ_i Λ_p^(i−1)·4V_i ρ_i^(−p)/(ρ_i − 1) of g; and the interpolant,
@@ -40,6 +40,7 @@ from ..boxes import Covering, bound_of_sum, range_of_sum
 from ..certificate import Evidence
 from ..claim import Claim, Proof
 from .cleared import OneHead
+from .covariance import SlopeHead
 from .cover import Cover, cover
 from .rational import RationalCover
 from .summand import MOST_COORDINATES, MOST_WITH_HEADS, Summand
@@ -144,7 +145,7 @@ def _cover(
 
     Without heads T − f is f less an affine function, which interpolation bounds at once.
     """
-    head = OneHead.of(summand) if summand.target.domain.within is None else None
+    head = SlopeHead.of(summand) or OneHead.of(summand) if summand.target.domain.within is None else None
     idle = not summand.form.blocks and summand.dimension <= MOST_WITH_HEADS
     if head is None or idle or (summand.dimension <= MOST_WITH_HEADS and _is_steep(summand)):
         return cover(summand, goal, budget, report, close)

@@ -21,6 +21,8 @@ from ...common.budget import Budget, OutOfTime
 from ...common.outward import UP, U
 from .bernstein import interpolation
 from .cleared import LARGEST_SPREAD, ClearedBoxes, NodalValues, OneHead
+from .convolved import ProductRemainders
+from .covariance import CovarianceBoxes, SlopeHead
 from .degrees import Remainders
 from .findings import Findings
 from .subdivision import SMALLEST_SIDE
@@ -149,8 +151,7 @@ class RationalCover(Findings):
         D = self.head.dimension
         boxes = replace(boxes, low=boxes.low.copy(), high=boxes.high.copy(), degrees=boxes.degrees.copy())
         with np.errstate(all="ignore"):
-            cleared = ClearedBoxes(self.head, boxes.lower, boxes.upper)
-            remainders = Remainders(cleared)
+            cleared, remainders = _cleared(self.head, boxes)
             level = self._level()
             most = MOST_NODES.get(D, MOST_NODES_ELSE)
             degrees, G_error, W_error = remainders.degrees(share * self.goal, level, most)
@@ -230,6 +231,15 @@ class RationalCover(Findings):
                     bends[i] = np.fmax(bends[i], second)
         good = sound[:, None] & np.isfinite(low) & np.isfinite(high)
         return np.where(good, low, -np.inf), np.where(good, high, np.inf), bends.argmax(axis=0)
+
+
+def _cleared(head: OneHead, boxes: BoundedBoxes) -> tuple[ClearedBoxes, Remainders]:
+    """G and W on boxes, and their remainders."""
+    if isinstance(head, SlopeHead):
+        covariances = CovarianceBoxes(head, boxes.lower, boxes.upper)
+        return covariances, ProductRemainders(covariances)
+    cleared = ClearedBoxes(head, boxes.lower, boxes.upper)
+    return cleared, Remainders(cleared)
 
 
 def _bernstein(values: np.ndarray, key: tuple[int, ...]) -> np.ndarray:
