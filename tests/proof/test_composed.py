@@ -155,7 +155,7 @@ def test_a_composed_layer_is_bounded_closely():
     assert found.lower <= found.upper <= built.certificate.bound < 1.05 * built.certificate.lower
     about = Claim(built.target, found.lower, built.facts.places, close=0.0025)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composed, "WORTHWHILE", math.inf)
+        patch.setattr(composed, "RESOLUTIONS", ())
         one = prove_by("analytic", built.model, about, found.lower, Budget(60.0))
     assert one.bound > 1.1 * found.upper
     x = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).numpy()
