@@ -136,6 +136,17 @@ def test_no_point_is_outside_the_spread_of_its_lane(how):
     assert (np.abs([low, high]) <= proof.bound).all()
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_value_lies_in_as_many_bins_as_there_are_groups(groups):
+    """K ≤ g/w < K + n: all of these K count, and no other; edges belong to the bin above."""
+    high = np.random.default_rng(groups).random(40)
+    spread = Spread(-high[::-1], high, -20, 0.5, groups)
+    for u in (-3.2, -3.0, 0.0, 1.75, np.nextafter(2.0, 0.0), 2.0):
+        own = [K for K in range(-20, 20) if K <= u / 0.5 < K + groups]
+        low, top = spread.on(np.array([u]), np.array([u]))
+        assert (float(low[0]), float(top[0])) == (min(-high[19 - K] for K in own), max(high[K + 20] for K in own))
+
+
 def test_a_composed_layer_is_bounded_closely():
     """δ by value brings bound and error together: as a rule, and still more if asked."""
     built = ol.build("1/(1 + 16*((x1 - 0.5)^2 + (x2 - 0.5)^2 + (x3 - 0.5)^2))", [(0, 1)] * 3, 1e-3)
@@ -145,7 +156,7 @@ def test_a_composed_layer_is_bounded_closely():
     assert found.lower <= found.upper <= built.certificate.bound < 1.05 * built.certificate.lower
     about = Claim(built.target, found.lower, built.facts.places, close=0.0025)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composed, "WORTHWHILE", math.inf)
+        patch.setattr(composed, "RESOLUTIONS", ())
         one = prove_by("analytic", built.model, about, found.lower, Budget(60.0))
     assert one.bound > 1.1 * found.upper
     x = torch.rand(20_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).numpy()

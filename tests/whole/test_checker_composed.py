@@ -3,6 +3,8 @@
 import json
 import math
 import random
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -206,6 +208,46 @@ def test_no_point_is_outside_the_spread_of_its_lane(folders, cells, monkeypatch)
         assert low <= checker.exact(e) <= high
         width += float((high - low) / near.delta)
     assert (width < 1.8 * len(g)) == (cells == 300)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_a_value_lies_in_as_many_bins_as_there_are_parts(parts):
+    """K ≤ g/w < K + n: all of these K count, and no other; and δ holds in any case."""
+    near, rng = checker.Spread.__new__(checker.Spread), random.Random(parts)
+    near.ends, near.first, near.width, near.parts = (
+        [[rng.random() for _ in range(40)] for _ in range(2)],
+        -20,
+        0.5,
+        [None] * parts,
+    )
+    for delta in (2, 0.6):
+        near.delta = checker.exact(float(delta))
+        for u in (-3.2, -3.0, 0.0, 1.75, math.nextafter(2.0, 0.0), 2.0):
+            own = [K + 20 for K in range(-20, 20) if K <= u / 0.5 < K + parts]
+            fall, rise = (min(max(row[k] for k in own), delta) for row in near.ends)
+            found = near.on(checker.exact(u), checker.exact(u))
+            assert found == (-checker.exact(float(fall)), checker.exact(float(rise)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_how_far_a_polyline_moves(seed):
+    """H(u + e) − H(u), in rationals, with zero slack."""
+    rng, exact = random.Random(seed), checker.exact
+    units = sorted((exact(rng.uniform(-1, 1)), exact(rng.gauss(0, 1))) for _ in range(5))
+    ends = sorted(exact(rng.gauss(0, 0.2)) for _ in range(2))
+    near = SimpleNamespace(on=lambda a, b: tuple(ends))
+    lane = checker.Lane(0, checker.ONE, checker.ONE, units, exact(1.0), None, [])
+    outer = checker.Outer(0, [(-1.0, 1.0)], 1, lane, near)
+    cuts = [exact(-1.0), *(k for k, _ in units), exact(1.0)]
+    for n, (a, b) in enumerate(pairwise(cuts)):
+        b = a + (b - a) * exact(rng.random())
+        low, high = outer.moved(n, a, b)
+        for u in (a, b, a + (b - a) * exact(rng.random())):
+            for e in (*ends, *(ends[0] + (ends[1] - ends[0]) * exact(rng.random()) for _ in range(20))):
+                assert low <= sum(v * (max(u + e - k, 0) - max(u - k, 0)) for k, v in units) <= high
+        low, high = outer.moved(n, a, a)
+        seen = [sum(v * (max(a + e - k, 0) - max(a - k, 0)) for k, v in units) for e in ends]
+        assert low <= min(seen) <= max(seen) <= high
 
 
 def test_sums_of_the_largest():

@@ -34,7 +34,9 @@ from .spread import RESOLUTIONS, Spread, spread_of
 
 NEGLIGIBLE = 0.01  # share of the tolerance: an error of a lane that costs no more need not be known closely
 OUTER_SHARE = 0.1  # of how close the bound is to be: how close ranges of outer functions are, relative to their width
-WORTHWHILE = 1.02  # where the bound is at most this many times the one with exact lanes, δ by value is not looked for
+WORTHWHILE = (
+    1.02  # where the bound is at most this many times the one with exact lanes, δ by value is as a rule not looked for
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _closest(
         for s in (1.0, 0.0)
     )
     worst = tuple[Box, ...]()
-    if bound <= WORTHWHILE * at_best:
+    if bound <= (WORTHWHILE if claim.close is None else 1.0) * at_best:
         return bound, worst
     for how in RESOLUTIONS if claim.close is not None else RESOLUTIONS[:1]:
         spreads = [spread_of(one.form, frame, one.inner, one.proof, budget, how) for one in lanes]
