@@ -49,6 +49,19 @@ Terms = list[tuple[Any, Node]]
 
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
+MASKS = ["any_length", "causal"]
+FIELDS = [
+    "activation",
+    "dropout",
+    "code",
+    "residual",
+    "norm",
+    "norm_eps",
+    "readout",
+    "projection_bias",
+    "attention",
+    *MASKS,
+]
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
@@ -2708,6 +2721,13 @@ def read_layer(
     whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
     plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
     need(whole and plain, "the configuration is malformed")
+    unknown = {*c} - {*sizes, *special, *FIELDS}
+    need(
+        not unknown,
+        f"the configuration has what is unknown here: {', '.join(sorted(map(str, unknown)))[:60]}",
+        UNCHECKED,
+    )
+    need(not any(map(c.get, MASKS)), "masks cannot be checked", UNCHECKED)
     for name, wanted in (("norm", "none"), ("attention", "softmax")):
         need(c.get(name) == wanted, f"{name} {str(c.get(name))[:20]!r}: only {wanted!r} can be checked", UNCHECKED)
     known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")

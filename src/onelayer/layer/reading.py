@@ -78,7 +78,13 @@ class _Heads:
 def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,), edge: float = EDGE) -> Reading | None:
     """What `model` computes at the given places for |x̂| ≤ edge, read from its weights; None if it has another form."""
     c = model.config
-    plain = c.norm == "none" and c.activation == "relu" and c.attention == "softmax" and not c.projection_bias
+    plain = (
+        not c.masked
+        and c.norm == "none"
+        and c.activation == "relu"
+        and c.attention == "softmax"
+        and not c.projection_bias
+    )
     if not plain or c.dropout or c.readout == "mean" or not all(0 <= p < c.places for p in places):
         return None
     w = {name: t.detach().to(torch.float64).numpy() for name, t in model.state_dict().items()}

@@ -5,7 +5,8 @@ network. Tokens stand in the order
 
     data tokens (n) | anchor tokens | memory tokens | output tokens
 
-and only data tokens carry input; the special tokens are constant vectors, part of the weights.
+and only data tokens carry input; the special tokens are constant vectors, part of the weights. A layer for any length takes
+1 … n data tokens: positions are counted from the first, and what is stored for a later one is not used.
 """
 
 import operator
@@ -49,6 +50,9 @@ class LayerConfig:
     one normalisation for all positions the layer then treats all tokens alike. `attention="fused"` evaluates Eq. (5)–(7)
     in torch's fused kernel instead of the explicit softmax: the same function with other rounding. The difference is
     not small for huge scores in float32 unless d_k is a power of 4 (1/√d_k is then exact).
+
+    `any_length` makes `tokens` the largest length instead of the only one. In a `causal` layer position i attends to the
+    positions up to i, and to the special tokens.
     """
 
     tokens: int
@@ -71,6 +75,8 @@ class LayerConfig:
     readout: Readout = "position"
     projection_bias: bool = False
     attention: Attention = "softmax"
+    any_length: bool = False
+    causal: bool = False
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -99,6 +105,10 @@ class LayerConfig:
             )
         if self.readout == "output" and self.output_tokens == 0:
             raise InputError("readout='output'", "output_tokens=0", "set output_tokens=1 or more, or another readout")
+        if self.causal and self.readout == "output":
+            raise InputError(
+                "causal=True, positions that look back", "readout='output'", "choose readout='position' or 'mean'"
+            )
 
     def _require_choice(self, name: str, value: object, choices: tuple[object, ...]) -> None:
         if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
@@ -132,6 +142,21 @@ class LayerConfig:
     def places(self) -> int:
         """Number of output vectors: one per position, one per output token, or one mean."""
         return {"position": self.tokens, "output": self.output_tokens, "mean": 1}[self.readout]
+
+    @property
+    def masked(self) -> bool:
+        """Whether attention may have to leave tokens out, so that T is not one function of tokens·features_in numbers."""
+        return self.any_length or self.causal
+
+    def require_unmasked(self, asked: str) -> None:
+        """Refuse what is only known for layers of one length in which every token sees all: `asked` says what."""
+        if self.masked:
+            found = " and ".join(name for name in ("any_length", "causal") if getattr(self, name))
+            raise InputError(
+                f"{asked} of a layer of one length without masks",
+                f"{found} in its configuration",
+                "choose another layer",
+            )
 
     @property
     def parameter_count(self) -> int:

@@ -82,8 +82,9 @@ def _forward(model: SingleLayerTransformer, x: Tensor) -> list[tuple[str, Tensor
     e = model.tokens(x)
     rows = c.read_rows
     seen = model._norm_1(e) if pre else e
+    hidden = model._hidden(x, None)
     q, k, v = model._project(seen[:, rows], "Q"), model._project(seen, "K"), model._project(seen, "V")
-    alpha = model._weights(q, k, model.W_K.new_zeros(0))  # Eq. (5)
+    alpha = model._weights(q, k, model.W_K.new_zeros(0), hidden)  # Eq. (5)
     z = (alpha @ v).transpose(1, 2).flatten(2)  # Eq. (6), (7): [batch, row, head·d_v]
     a = z @ model.W_O  # Eq. (8)
     a = a + model.b_O if c.projection_bias else a

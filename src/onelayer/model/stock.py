@@ -13,7 +13,9 @@ from .config import Activation, LayerConfig
 from .transformer import SingleLayerTransformer
 
 
-def transformer_of(layer: nn.TransformerEncoderLayer, tokens: int) -> SingleLayerTransformer:
+def transformer_of(
+    layer: nn.TransformerEncoderLayer, tokens: int, *, any_length: bool = False, causal: bool = False
+) -> SingleLayerTransformer:
     """The model with the weights of a stock encoder layer: `SingleLayerTransformer.from_torch`."""
     _require_plain(layer)
     attention = layer.self_attn
@@ -33,6 +35,8 @@ def transformer_of(layer: nn.TransformerEncoderLayer, tokens: int) -> SingleLaye
         norm="pre" if layer.norm_first else "post",
         norm_eps=layer.norm1.eps,
         projection_bias=True,
+        any_length=any_length,
+        causal=causal,
     )
     weight = layer.linear1.weight
     model = SingleLayerTransformer(config, dtype=weight.dtype).to(weight.device)

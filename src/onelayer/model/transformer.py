@@ -14,17 +14,22 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..common.errors import InputError
 from .config import LayerConfig
+from .masking import hidden_tokens, of_length, require_padding
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
 
 
 class SingleLayerTransformer(nn.Module):
     """T : R^(n×d) → R^(places×d_out), batched: [batch, n, d] → [batch, places, d_out].
+
+    With `any_length` in the configuration n may be anything from 1 to `tokens`, and sequences of different length share a batch
+    if `padding` says which positions hold no token, as `key_padding_mask` does in torch. Nothing attends to those; with
+    readout="position" the answers there are 0.
 
     Fresh weights are drawn from a generator of their own (`seed`); torch's global random state is not touched.
     """
@@ -72,8 +77,10 @@ class SingleLayerTransformer(nn.Module):
         self.W_R, self.b_R = draw(c.d_model, c.features_out), draw.zeros(c.features_out)
 
     @classmethod
-    def from_torch(cls, layer: nn.TransformerEncoderLayer, tokens: int) -> "SingleLayerTransformer":
-        """The stock encoder layer as a single-layer Transformer on sequences of `tokens` vectors.
+    def from_torch(
+        cls, layer: nn.TransformerEncoderLayer, tokens: int, *, any_length: bool = False, causal: bool = False
+    ) -> "SingleLayerTransformer":
+        """The stock encoder layer as a single-layer Transformer on sequences of `tokens` vectors, or of any length up to that.
 
         Embedding and read-out are the identity and there are no positional codes, so that T(x) equals layer(x) up to
         rounding, for x of shape [batch, tokens, d_model] and a layer with batch_first=True. A stock layer without biases
@@ -81,13 +88,16 @@ class SingleLayerTransformer(nn.Module):
         """
         from .stock import transformer_of
 
-        return transformer_of(layer, tokens)
+        return transformer_of(layer, tokens, any_length=any_length, causal=causal)
 
-    def forward(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch place out"]:
+    def forward(
+        self, x: Float[Tensor, "batch data feature"], padding: Bool[Tensor, "batch data"] | None = None
+    ) -> Float[Tensor, "batch place out"]:
         """T(x). Only the tokens that are read out ask queries: the others cannot influence the answer."""
         e, s = self.embed(x), self.special
+        hidden = self._hidden(x, padding)
         asking = s[-self.config.output_tokens :].unsqueeze(0) if self.config.readout == "output" else e
-        return self.read(self._sublayers(asking, e, s))
+        return self.read(self._sublayers(asking, e, s, hidden), padding)
 
     def embed(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch data model"]:
         """The data tokens, x̂_j W^E + b^E + p_j."""
@@ -95,17 +105,24 @@ class SingleLayerTransformer(nn.Module):
         if not isinstance(x, Tensor):
             change = f"convert with torch.as_tensor(x, dtype={self.W_E.dtype})"
             raise InputError("a torch tensor as input", type(x).__name__, change)
-        if x.ndim != 3 or x.shape[1:] != (c.tokens, c.features_in):
+        fits = x.ndim == 3 and x.shape[2] == c.features_in
+        if not fits or not (1 <= x.shape[1] <= c.tokens if c.any_length else x.shape[1] == c.tokens):
+            length = f"n ≤ {c.tokens}" if c.any_length else c.tokens
             raise InputError(
-                f"input of shape [batch, {c.tokens}, {c.features_in}] (tokens, features)",
+                f"input of shape [batch, {length}, {c.features_in}] (tokens, features)",
                 f"shape {list(x.shape)}",
-                f"reshape to [batch, {c.tokens}, {c.features_in}], or change tokens and features_in",
+                f"reshape to [batch, {length}, {c.features_in}], or change tokens and features_in",
             )
         if x.dtype != self.W_E.dtype:
             dtype = self.W_E.dtype
             raise InputError(f"input of dtype {dtype}", f"dtype {x.dtype}", f"convert with x.to({dtype})")
-        e = (x - self.shift) * self.scale @ self.W_E + self.b_E
-        return e if c.code == "none" else e + self.P
+        n = x.shape[1]
+        e = (x - self.shift[:n]) * self.scale[:n] @ self.W_E + self.b_E
+        return e if c.code == "none" else e + self.P[:n]
+
+    def at_length(self, n: int) -> "SingleLayerTransformer":
+        """The same layer for sequences of exactly n tokens."""
+        return of_length(self, n)
 
     @property
     def special(self) -> Float[Tensor, "special model"]:
@@ -125,10 +142,12 @@ class SingleLayerTransformer(nn.Module):
         asking: Float[Tensor, "#batch row model"],
         e: Float[Tensor, "batch data model"],
         s: Float[Tensor, "special model"],
+        hidden: Bool[Tensor, "#batch #row token"] | None = None,
     ) -> Float[Tensor, "batch row model"]:
         """The block's outputs at the tokens `asking`, which attend to e and s; residuals and LayerNorm as configured."""
         pre, post = self.config.norm == "pre", self.config.norm == "post"
-        a = self._drop(self.attend(*map(self._norm_1, (asking, e, s))) if pre else self.attend(asking, e, s))
+        seen = [self._norm_1(t) if pre else t for t in (asking, e, s)]
+        a = self._drop(self.attend(seen[0], seen[1], seen[2], hidden))
         h = asking + a if self.config.residual else a
         h = self._norm_1(h) if post else h
         f = self._drop(self.feed_forward(self._norm_2(h) if pre else h))
@@ -140,31 +159,44 @@ class SingleLayerTransformer(nn.Module):
         asking: Float[Tensor, "#batch row model"],
         e: Float[Tensor, "batch data model"],
         s: Float[Tensor, "special model"],
+        hidden: Bool[Tensor, "#batch #row token"] | None = None,
     ) -> Float[Tensor, "batch row model"]:
         """Multi-head attention, MHA(X) = Concat(Z_1, …, Z_h) W^O, Eq. (8), from the tokens `asking` to e and s.
 
-        The special tokens s are the same for the whole batch: their keys and values are computed once.
+        The special tokens s are the same for the whole batch: their keys and values are computed once. Tokens that are
+        `hidden` from a row have score −∞ there, and weight 0.
         """
         q, v, v_s = self._project(asking, "Q"), self._project(e, "V"), self._project(s, "V")
         k, k_s = self._project(e, "K"), self._project(s, "K")
         if self.config.attention == "fused":
-            z = self._fused(q, (k, k_s), (v, v_s))
+            z = self._fused(q, (k, k_s), (v, v_s), hidden)
         else:
-            alpha = self._drop(self._weights(q, k, k_s))
+            alpha = self._drop(self._weights(q, k, k_s, hidden))
             on_data, on_special = alpha.split([e.shape[1], len(s)], dim=-1)
             z = _mix(on_data, v) + torch.einsum("bhrs,hsw->bhrw", on_special, v_s)  # Eq. (6): Σ_j α_ij v_j; Eq. (7)
         concat = z.transpose(1, 2).flatten(2)  # [batch, row, head·d_v]
         a = concat @ self.W_O  # Eq. (8)
         return a + self.b_O if self.config.projection_bias else a
 
-    def attention(self, x: Float[Tensor, "batch data feature"]) -> Float[Tensor, "batch head token token"]:
+    def attention(
+        self, x: Float[Tensor, "batch data feature"], padding: Bool[Tensor, "batch data"] | None = None
+    ) -> Float[Tensor, "batch head token token"]:
         """The attention weights α_ij of every head, Eq. (5): row i is the query token, column j the key token."""
-        e = self.tokens(x)
+        e, hidden = self.tokens(x), self._hidden(x, padding, every_row=True)
         e = self._norm_1(e) if self.config.norm == "pre" else e
-        return self._weights(self._project(e, "Q"), self._project(e, "K"), self.W_K.new_zeros(0))
+        return self._weights(self._project(e, "Q"), self._project(e, "K"), self.W_K.new_zeros(0), hidden)
+
+    def _hidden(self, x: Tensor, padding: Tensor | None, every_row: bool = False) -> Tensor | None:
+        if padding is not None:
+            require_padding(self.config, padding, x.shape[:2])
+        return hidden_tokens(self.config, x.shape[1], padding, x.device, every_row) if self.config.masked else None
 
     def _weights(
-        self, q: Float[Tensor, "#batch head row width"], k: Float[Tensor, "batch head data width"], k_s: Tensor
+        self,
+        q: Float[Tensor, "#batch head row width"],
+        k: Float[Tensor, "batch head data width"],
+        k_s: Tensor,
+        hidden: Tensor | None = None,
     ) -> Float[Tensor, "batch head row token"]:
         """α_ij = exp(q_i·k_j/√d_k) / Σ_l exp(q_i·k_l/√d_k), Eq. (5), over data tokens and then special tokens.
 
@@ -175,25 +207,36 @@ class SingleLayerTransformer(nn.Module):
         if len(k_s):
             on_special = q * k_s.mT if q.shape[-1] == 1 else torch.einsum("bhrw,hsw->bhrs", q, k_s)
             scores = torch.cat([scores, on_special.expand(scores.shape[0], -1, -1, -1)], dim=-1)
+        if hidden is not None:
+            scores = scores.masked_fill(hidden.unsqueeze(1), -torch.inf)
         return torch.softmax(scores / math.sqrt(self.config.d_k), dim=-1)  # Eq. (5)
 
-    def _fused(self, q: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor]) -> Tensor:
+    def _fused(
+        self, q: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor], hidden: Tensor | None
+    ) -> Tensor:
         """Eq. (7) in one kernel of torch."""
         batch = keys[0].shape[0]
         k, v = (torch.cat([t, t_s.expand(batch, -1, -1, -1)], dim=2) for t, t_s in (keys, values))
         p = self.config.dropout if self.training else 0.0
-        return F.scaled_dot_product_attention(q.expand(batch, -1, -1, -1), k, v, dropout_p=p)
+        seen = None if hidden is None else ~hidden.unsqueeze(1)
+        return F.scaled_dot_product_attention(q.expand(batch, -1, -1, -1), k, v, attn_mask=seen, dropout_p=p)
 
     def feed_forward(self, h: Float[Tensor, "batch row model"]) -> Float[Tensor, "batch row model"]:
         """Two layers of the form of Eq. (1), the second linear, the same at every position."""
         hidden = ACTIVATION[self.config.activation](h @ self.W_1 + self.b_1)
         return self._drop(hidden) @ self.W_2 + self.b_2
 
-    def read(self, h: Float[Tensor, "batch row model"]) -> Float[Tensor, "batch place out"]:
-        """Linear read-out of every row, or of their mean."""
-        if self.config.readout == "mean":
+    def read(
+        self, h: Float[Tensor, "batch row model"], padding: Bool[Tensor, "batch data"] | None = None
+    ) -> Float[Tensor, "batch place out"]:
+        """Linear read-out of every row, or of the mean of those that hold a token."""
+        empty = None if padding is None or self.config.readout == "output" else padding[..., None]
+        if self.config.readout == "mean" and empty is not None:
+            h = h.masked_fill(empty, 0.0).sum(dim=1, keepdim=True) / (~empty).sum(dim=1, keepdim=True).clamp_min(1)
+        elif self.config.readout == "mean":
             h = h.mean(dim=1, keepdim=True)
-        return h @ self.W_R + self.b_R
+        y = h @ self.W_R + self.b_R
+        return y.masked_fill(empty, 0.0) if self.config.readout == "position" and empty is not None else y
 
     def _project(self, x: Float[Tensor, "*batch token model"], which: str) -> Float[Tensor, "*batch head token width"]:
         """q_i = x_i W^Q, k_i = x_i W^K or v_i = x_i W^V, for every head."""

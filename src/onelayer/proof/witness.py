@@ -67,6 +67,7 @@ class _Evaluation:
     """The model's own steps on matrices of balls."""
 
     def __init__(self, model: SingleLayerTransformer) -> None:
+        model.config.require_unmasked("balls")
         self.model, self.config = model, model.config
 
     def weight(self, name: str, index: int | None = None) -> arb_mat:

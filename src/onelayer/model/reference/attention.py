@@ -13,9 +13,10 @@ Array = np.ndarray
 Arrays = dict[str, Array]
 
 
-def attention_weights(Q: Array, K: Array) -> Array:
-    """α_ij = exp(q_i·k_j/√d_k) / Σ_l exp(q_i·k_l/√d_k), Eq. (5)."""
-    return softmax(Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1]))  # Eq. (5)
+def attention_weights(Q: Array, K: Array, hidden: Array | None = None) -> Array:
+    """α_ij = exp(q_i·k_j/√d_k) / Σ_l exp(q_i·k_l/√d_k), Eq. (5), over the tokens that are not `hidden` from row i."""
+    scores = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])
+    return softmax(scores if hidden is None else np.where(hidden, -np.inf, scores))  # Eq. (5)
 
 
 def attend(Q: Array, K: Array, V: Array) -> Array:
@@ -51,16 +52,19 @@ class HeadPass:
     dropped: Array
 
 
-def multi_head(X: Array, w: Arrays, masks: Array | None = None) -> tuple[Array, tuple[list[HeadPass], Array]]:
+def multi_head(
+    X: Array, w: Arrays, masks: Array | None = None, hidden: Array | None = None
+) -> tuple[Array, tuple[list[HeadPass], Array]]:
     """MHA(X) = Concat(Z_1, …, Z_h) W^O, Eq. (8), for X of shape [batch, token, d_model].
 
     `w` holds W_Q, W_K, W_V [head, d_model, width], W_O, and biases b_Q, b_K, b_V, b_O (absent: zero). `masks` are
-    dropout factors for the attention weights, [batch, head, token, token].
+    dropout factors for the attention weights, [batch, head, token, token]; tokens that are `hidden` from a row,
+    [batch, row, token], have no weight there. The backward pass needs no more: a weight of 0 passes nothing on.
     """
     heads, Z = [], []
     for i in range(len(w["W_Q"])):
         Q, K, V = (X @ w[f"W_{s}"][i] + w.get(f"b_{s}", np.zeros(len(w["W_Q"])))[i] for s in "QKV")
-        weights = attention_weights(Q, K)
+        weights = attention_weights(Q, K, hidden)
         dropped = weights if masks is None else weights * masks[:, i]
         heads.append(HeadPass(Q, K, V, weights, dropped))
         Z.append(dropped @ V)  # Eq. (6), (7)

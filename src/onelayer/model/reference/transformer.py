@@ -52,15 +52,29 @@ class ForwardPass:
     norm_1: NormPass = field(init=False)
     norm_2: NormPass = field(init=False)
     rows: Array = field(init=False)  # what the read-out multiplies by W_R
+    there: Array = field(init=False)  # 1 where a position holds a token, 0 where it is padding
 
 
-def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None) -> tuple[Array, ForwardPass]:
-    """T(x) for x of shape [batch, tokens, features_in], and what `backward` needs."""
-    c, m = config, masks or Masks()
+def hidden_tokens(config: LayerConfig, batch: int, n: int, padding: Array | None = None) -> Array:
+    """[batch, row, token]: position j holds no token, or the layer is causal and j comes later than i; but i sees itself."""
+    hidden = np.zeros((batch, n + config.special_tokens, n + config.special_tokens), dtype=bool)
+    if config.causal:
+        hidden[:, :n, :n] = np.arange(n)[:, None] < np.arange(n)
+    if padding is not None:
+        hidden[:, :, :n] |= padding[:, None]
+    hidden[:, np.arange(n), np.arange(n)] = False
+    return hidden
+
+
+def forward(
+    config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None, padding: Array | None = None
+) -> tuple[Array, ForwardPass]:
+    """T(x) for x of shape [batch, n, features_in], n ≤ tokens, and what `backward` needs."""
+    c, m, n = config, masks or Masks(), x.shape[1]
 
     # embedding: normalise, project, add the positional code, append the special tokens
-    normalised = (x - w["shift"]) * w["scale"]
-    E = normalised @ w["W_E"] + w["b_E"] + w.get("P", 0.0)
+    normalised = (x - w["shift"][:n]) * w["scale"][:n]
+    E = normalised @ w["W_E"] + w["b_E"] + (w["P"][:n] if "P" in w else 0.0)
     if c.special_tokens:
         E = np.concatenate([E, np.broadcast_to(w["S"], (len(x), *w["S"].shape))], axis=1)
     p = ForwardPass(normalised, E)
@@ -69,7 +83,7 @@ def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None
     p.attention_input = E
     if c.norm == "pre":
         p.attention_input, p.norm_1 = layer_norm(E, w["gain_1"], w["offset_1"], c.norm_eps)
-    A, p.heads = multi_head(p.attention_input, w, m.weights)
+    A, p.heads = multi_head(p.attention_input, w, m.weights, hidden_tokens(c, len(x), n, padding))
     H = _drop(A, m.attended) + (E if c.residual else 0.0)
     if c.norm == "post":
         H, p.norm_1 = layer_norm(H, w["gain_1"], w["offset_1"], c.norm_eps)
@@ -84,27 +98,31 @@ def forward(config: LayerConfig, w: Arrays, x: Array, masks: Masks | None = None
         Y, p.norm_2 = layer_norm(Y, w["gain_2"], w["offset_2"], c.norm_eps)
 
     # read-out
-    p.rows = Y[:, c.read_rows]
+    p.there = np.ones(x.shape[:2]) if padding is None else 1.0 - padding
+    p.rows = Y[:, n + c.special_tokens - c.output_tokens :] if c.readout == "output" else Y[:, :n] * p.there[..., None]
     if c.readout == "mean":
-        p.rows = p.rows.mean(axis=1, keepdims=True)
-    return p.rows @ w["W_R"] + w["b_R"], p
+        p.rows = p.rows.sum(axis=1, keepdims=True) / np.maximum(p.there.sum(axis=1), 1)[:, None, None]
+    answers = p.rows @ w["W_R"] + w["b_R"]
+    return answers * p.there[..., None] if c.readout == "position" else answers, p
 
 
 def backward(
     config: LayerConfig, w: Arrays, p: ForwardPass, upstream: Array, masks: Masks | None = None
 ) -> tuple[Array, Arrays]:
     """(∂L/∂x, ∂L/∂weights by name) from upstream = ∂L/∂T(x): the forward pass read from its last line to its first."""
-    c, m = config, masks or Masks()
+    c, m, n = config, masks or Masks(), p.normalised.shape[1]
     g: Arrays = {}
 
     # read-out
+    if c.readout == "position":
+        upstream = upstream * p.there[..., None]
     g["W_R"] = np.einsum("bpm,bpo->mo", p.rows, upstream)
     g["b_R"] = upstream.sum(axis=(0, 1))
     d_rows = upstream @ w["W_R"].T
     if c.readout == "mean":
-        d_rows = np.repeat(d_rows, c.tokens, axis=1) / c.tokens
+        d_rows = d_rows * (p.there / np.maximum(p.there.sum(axis=1, keepdims=True), 1))[..., None]
     dY = np.zeros_like(p.E)
-    dY[:, c.read_rows] = d_rows
+    dY[:, slice(-c.output_tokens, None) if c.readout == "output" else slice(0, n)] = d_rows
 
     # feed-forward sublayer
     if c.norm == "post":
@@ -126,13 +144,13 @@ def backward(
 
     # embedding
     if c.special_tokens:
-        g["S"] = dE[:, c.tokens :].sum(axis=0)
-    d_data = dE[:, : c.tokens]
+        g["S"] = dE[:, n:].sum(axis=0)
+    d_data = dE[:, :n]
     if c.code == "learned":
-        g["P"] = d_data.sum(axis=0)
+        g["P"] = np.concatenate([d_data.sum(axis=0), np.zeros((c.tokens - n, c.d_model))])
     g["W_E"] = np.einsum("btf,btm->fm", p.normalised, d_data)
     g["b_E"] = d_data.sum(axis=(0, 1))
-    return d_data @ w["W_E"].T * w["scale"], g
+    return d_data @ w["W_E"].T * w["scale"][:n], g
 
 
 def _drop(x: Array, mask: Array | None) -> Array:

@@ -53,6 +53,7 @@ class Network:
     """T on the boxes of a space."""
 
     def __init__(self, model: SingleLayerTransformer, arithmetic: Arithmetic) -> None:
+        model.config.require_unmasked("a proof")
         self.config, self.w, self.arithmetic = model.config, Weights(model), arithmetic
 
     def __call__(self, space: Space) -> Value:
