@@ -15,7 +15,7 @@ from onelayer.deployment.export.subject import subject_of
 from onelayer.layer.reading import form_of_model
 from onelayer.model.reference.transformer import backward, forward
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.claim import Claim
+from onelayer.proof.witness import in_balls
 
 N, D = 6, 4
 KINDS = [
@@ -169,19 +169,55 @@ def test_padding_for_a_layer_of_one_length(as_user):
         layer(any_length=False)(x, padding)
 
 
-@pytest.mark.parametrize("mask", ["any_length", "causal"])
-def test_nothing_is_proved_or_exported_of_masked_layers(mask):
+def test_masked_layers_are_not_read_as_others(as_user):
     approx = ol.build("sin(x1) + x2", [(0, 1)] * 2, 1e-2, layout="wide")
-    config = replace(approx.model.config, **{mask: True})
-    model = SingleLayerTransformer(config)
-    model.load_state_dict(approx.model.state_dict())
-    assert form_of_model(model, (0,)) is None
-    with pytest.raises(InputError, match=mask):
-        Claim(approx.target, 1e-2).require_fit(model)
-    with pytest.raises(InputError, match=mask):
-        ol.certify(model, approx.target, 1e-2)
-    with pytest.raises(InputError, match=mask):
-        subject_of(replace(approx, model=model), None)
+    for mask in ("any_length", "causal"):
+        model = SingleLayerTransformer(replace(approx.model.config, **{mask: True}))
+        model.load_state_dict(approx.model.state_dict())
+        assert form_of_model(model, (0,)) is None
+        with pytest.raises(InputError, match=mask):
+            subject_of(replace(approx, model=model), None)
+        if mask == "any_length":
+            with pytest.raises(InputError, match="at_length"):
+                ol.certify(model, approx.target, 1e-2)
+
+
+# ---- causal layers are proved
+
+
+@pytest.mark.parametrize("norm", ["none", "pre", "post"])
+def test_causal_layers_in_balls(norm):
+    model = layer(causal=True, norm=norm).at_length(3)
+    x, _ = batch([3])
+    rows = in_balls(model, x.flatten().tolist())
+    for wanted, found in zip(model(x)[0].tolist(), rows, strict=True):
+        assert all(
+            abs(float(f.mid()) - w) < 1e-9 and float(f.rad()) < 1e-30 for f, w in zip(found, wanted, strict=True)
+        )
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("norm", ["none", "post"])
+def test_causal_layers_are_certified(norm, activation):
+    """The bound is close, so it is of the causal layer and not of one that sees all tokens."""
+    config = ol.LayerConfig(
+        tokens=3, features_in=1, features_out=1, d_model=6, heads=2, d_k=1, d_v=2, ffn_width=4, code="learned", norm=norm,
+        activation=activation, causal=True, any_length=True,
+    )  # fmt: skip
+    model = ol.SingleLayerTransformer(config, seed=4).at_length(3)
+    target = ol.Target("x1; x2*x1; x3", [(-1, 1)] * 3, shape=(3, 1), output_shape=(3,))
+    seen = ol.certify(model, target, 10.0, slope_tolerance=100.0)
+    assert seen.verdict == "CERTIFIED"
+    assert seen.slope.observed <= seen.slope.bound
+    found = ol.certify(model, target, 1.2 * seen.observed)
+    assert found.verdict == "CERTIFIED"
+    sees_all = ol.SingleLayerTransformer(replace(model.config, causal=False))
+    sees_all.load_state_dict(model.state_dict())
+    x = torch.rand(500, 3, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    assert not torch.allclose(model(x), sees_all(x), atol=1e-3)
+    f = torch.cat([x[:, :1], x[:, 1:2] * x[:, :1], x[:, 2:]], dim=1)
+    assert float((model(x) - f).abs().max()) <= found.bound
 
 
 @pytest.mark.parametrize("key", ["any_length", "causal", "relative_positions"])

@@ -162,6 +162,7 @@ def network(seed: int) -> Case:
         readout=choose("mean", "output"),
         projection_bias=bool(rng.random() < 0.5),
     )
+    config = replace(config, causal=seed % 2 == 0 and config.readout == "mean")
     model = ol.SingleLayerTransformer(config, seed=seed % 2**31)
     frame = frame_of(target.domain)
     poisoned = rng.random() < 0.05

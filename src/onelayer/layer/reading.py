@@ -79,7 +79,7 @@ def form_of_model(model: SingleLayerTransformer, places: tuple[int, ...] = (0,),
     """What `model` computes at the given places for |x̂| ≤ edge, read from its weights; None if it has another form."""
     c = model.config
     plain = (
-        not c.masked
+        not (c.any_length or c.causal)
         and c.norm == "none"
         and c.activation == "relu"
         and c.attention == "softmax"

@@ -143,14 +143,20 @@ class LayerConfig:
         """Number of output vectors: one per position, one per output token, or one mean."""
         return {"position": self.tokens, "output": self.output_tokens, "mean": 1}[self.readout]
 
-    @property
-    def masked(self) -> bool:
-        """Whether attention may have to leave tokens out, so that T is not one function of tokens·features_in numbers."""
-        return self.any_length or self.causal
+    def seen_by(self, row: int) -> list[int]:
+        """The tokens that a row which is read out attends to, in a sequence of the largest length."""
+        if not self.causal:
+            return list(range(self.all_tokens))
+        return [*range(row + 1), *range(self.tokens, self.all_tokens)]
+
+    def require_one_length(self) -> None:
+        """Refuse a layer for any length where one function of tokens·features_in numbers is meant."""
+        if self.any_length:
+            raise InputError("a layer for one length", "any_length=True", f"take model.at_length(n), n ≤ {self.tokens}")
 
     def require_unmasked(self, asked: str) -> None:
         """Refuse what is only known for layers of one length in which every token sees all: `asked` says what."""
-        if self.masked:
+        if self.any_length or self.causal:
             found = " and ".join(name for name in ("any_length", "causal") if getattr(self, name))
             raise InputError(
                 f"{asked} of a layer of one length without masks",

@@ -189,7 +189,7 @@ class SingleLayerTransformer(nn.Module):
     def _hidden(self, x: Tensor, padding: Tensor | None, every_row: bool = False) -> Tensor | None:
         if padding is not None:
             require_padding(self.config, padding, x.shape[:2])
-        return hidden_tokens(self.config, x.shape[1], padding, x.device, every_row) if self.config.masked else None
+        return hidden_tokens(self.config, x.shape[1], padding, x.device, every_row)
 
     def _weights(
         self,

@@ -35,7 +35,7 @@ class Claim:
     def require_fit(self, model: SingleLayerTransformer) -> None:
         """Refuse a model without the target's variables and outputs, with answers that vary, or with unknown rounding."""
         c, target, places = model.config, self.target, self.places
-        c.require_unmasked("a proof")
+        c.require_one_length()
         if c.tokens * c.features_in != target.dimension:
             raise InputError(
                 f"a model of {target.dimension} variables, as the target has",

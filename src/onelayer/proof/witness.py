@@ -67,7 +67,7 @@ class _Evaluation:
     """The model's own steps on matrices of balls."""
 
     def __init__(self, model: SingleLayerTransformer) -> None:
-        model.config.require_unmasked("balls")
+        model.config.require_one_length()
         self.model, self.config = model, model.config
 
     def weight(self, name: str, index: int | None = None) -> arb_mat:
@@ -119,11 +119,14 @@ class _Evaluation:
             )
             scores = q * k.transpose()
             for row in range(asking.nrows()):
-                raw = [scores[row, t] / arb(c.d_k).sqrt() for t in range(k.nrows())]
+                seen = c.seen_by(row)
+                raw = [scores[row, t] / arb(c.d_k).sqrt() for t in seen]
                 highest = max(float(s.mid()) for s in raw)
                 e = [(s - highest).exp() for s in raw]
                 total = sum(e, arb(0))
-                joined[row] += [sum((e[t] * v[t, j] for t in range(len(e))), arb(0)) / total for j in range(v.ncols())]
+                joined[row] += [
+                    sum((p * v[t, j] for p, t in zip(e, seen, strict=True)), arb(0)) / total for j in range(v.ncols())
+                ]
         a = arb_mat(joined) * self.weight("W_O")
         return self._plus(a, self.weight("b_O")) if c.projection_bias else a
 

@@ -89,10 +89,12 @@ class Slopes:
 
     def _attend(self, asking: Tangent, everything: Tangent) -> Tangent:
         """Eq. (5)–(8), row by row: the slopes of the scores, which values are multiplied with, differ from row to row."""
-        q, k, v = self._project(asking, "Q"), self._project(everything, "K"), self._project(everything, "V")
+        q, keys, values = self._project(asking, "Q"), self._project(everything, "K"), self._project(everything, "V")
         c, D, rows = self.config, len(q.slopes), list[Tangent]()
         for row in range(q.value.shape[2]):
             own = _each(q, lambda t, row=row: t[:, row : row + 1])  # type: ignore[misc]
+            seen = c.seen_by(row) if c.causal else slice(None)
+            k, v = (_each(t, lambda t, seen=seen: t[:, seen]) for t in (keys, values))  # type: ignore[misc]
             steep = [
                 ((own.slopes[i] * k.value) + (own.value * k.slopes[i]))
                 .sum(-1)

@@ -53,7 +53,7 @@ class Network:
     """T on the boxes of a space."""
 
     def __init__(self, model: SingleLayerTransformer, arithmetic: Arithmetic) -> None:
-        model.config.require_unmasked("a proof")
+        model.config.require_one_length()
         self.config, self.w, self.arithmetic = model.config, Weights(model), arithmetic
 
     def __call__(self, space: Space) -> Value:
@@ -138,8 +138,11 @@ class Network:
         """Eq. (5)–(8)."""
         c = self.config
         q, k, v = self._project(asking, "Q"), self._project(everything, "K"), self._project(everything, "V")
-        z = attended(q.model, k.model, v.model, (q.off, k.off, v.off), math.sqrt(c.d_k), self.arithmetic)
-        model, off = z  # [box, head, row, d_v] → [box, row, head·d_v]
+        if c.causal:
+            model, off = self._causal(q, k, v)
+        else:
+            model, off = attended(q.model, k.model, v.model, (q.off, k.off, v.off), math.sqrt(c.d_k), self.arithmetic)
+        # [box, head, row, d_v] → [box, row, head·d_v]
         rows = model.shape[2]
         order = (0, 1, 3, 2, 4)
         joined = Taylor(
@@ -150,6 +153,29 @@ class Network:
         )
         concat = Value(joined, off.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v))
         return self.linear(concat, self.w.W_O, self.w.b_O if c.projection_bias else 0.0)
+
+    def _causal(self, q: Value, k: Value, v: Value) -> tuple[Taylor, np.ndarray]:
+        """Row by row, over the tokens that it sees.
+
+        Hidden ones have weight 0, and adding 0 rounds nothing, unless a value overflows: every token sees itself, so that
+        some row knows, and then nothing is known of any.
+        """
+        models, offs = [], []
+        for row in range(q.off.shape[2]):
+            own, seen = slice(row, row + 1), self.config.seen_by(row)
+            z, off = attended(
+                q.model[:, own],
+                k.model[:, seen],
+                v.model[:, seen],
+                (q.off[:, :, own], k.off[:, :, seen], v.off[:, :, seen]),
+                math.sqrt(self.config.d_k),
+                self.arithmetic,
+            )
+            models.append(z[:, 0])
+            offs.append(off)
+        off = np.concatenate(offs, axis=2)
+        known = np.isfinite(off).all(axis=(2, 3), keepdims=True)
+        return stack(models, axis=-2), np.where(known, off, np.inf)
 
     def _project(self, x: Value, which: str) -> Value:
         """[box, head, token, width]."""
