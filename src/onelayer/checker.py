@@ -2325,16 +2325,33 @@ def range_of(node: Node, box: Box, close: float, tick: Callable[[Box], None]) ->
     return low, high if ends[1] <= high else math.nextafter(high, INF)
 
 
-def defined(f: list[Node], box: Box, tick: Callable[[Box], None]) -> None:
-    """Prove that the formulas, as they are written, have values on all of the box."""
+def defined(f: list[Node], box: Box, tick: Callable[[Box], None], least: float = -INF, most: float = INF) -> None:
+    """Prove that formulas lie between two numbers on all of the box; roots, asin and acos count where they have values."""
     for node in f:
         todo = [box]
         while todo:
             tick(todo[-1])
             some = todo.pop()
-            if not all(v.is_finite() for v in enclosed(node, some)):
+            low, high = enclosed(node, some)
+            if not (low.is_finite() and high.is_finite() and low >= least and high <= most):
                 need(variables(node) and len(todo) < DEEP, "the formula may have no value somewhere", UNCHECKED)
                 todo += halved(some, widest(some, box, sorted(variables(node))))
+
+
+def defined_with(f: Node, parts: list[Node], box: Box, tick: Callable[[Box], None]) -> None:
+    """Prove that formulas, as they are written, have values wherever f has one: enclosures do not tell, they are cut off.
+
+    What a root, asin or acos is taken of lies in its domain, as is proved here, or f has the same root, asin or acos.
+    """
+
+    def taken(node: Node) -> list[tuple[bool, Node]]:
+        some = (n for part in (node, *jumps_of([node])) for n in below(part))
+        return [(n[0] == "rpow", n[1][0]) for n in some if n[0] in ("asin", "acos") or (n[0] == "rpow" and n[2] > 0)]
+
+    known = [] if jumps_of([f]) else [(root, normal(u)) for root, u in taken(f)]
+    for root, u in (pair for part in parts for pair in taken(part)):
+        if (root, normal(u)) not in known:
+            defined([u], box, tick, *((0.0, INF) if root else (-1.0, 1.0)))
 
 
 class Spread:
@@ -2519,6 +2536,8 @@ def composed(
         defined(f, box, tick)
         whole = [[substituted(h, [g]) for p, g, h, *_ in lanes if p == o] for o in range(len(f))]
         fixed = list(map(difference_of, f, whole))
+        for one, same in zip(f, whole, strict=True):
+            defined_with(one, same, box, tick)
     W_2, W_R, b_2, b_R, b_1 = *map(matrix, (w["W_2"], w["W_R"], [w["b_2"]], [w["b_R"]])), [exact(b) for b in w["b_1"]]
     worth, bias, heavy = W_2 * W_R, b_2 * W_R + b_R, absolute(W_2) * absolute(W_R)
     left = [{reads[j][0] for j in F if heavy[j, o]} for o in range(len(f))]

@@ -177,6 +177,47 @@ def test_a_forged_folder_is_not_valid(folders, tmp_path, edit):
     assert "\n" not in found.reason
 
 
+def cut_off(source, destination):
+    """T = max(x1² + x2² − 1, 0) against f = x1² + x2² − 1, written as a composition that has no value where f < 0."""
+    shift = record_of(source)["evidence"]["lanes"][0]["shift"] - 1.0
+    numbers = {"bound": 0.02, "tolerance": 0.02, "lower": 0.0, "lower_point": None, "observed": 0.0}
+
+    def hinge(tensors):
+        for name in ("W_2", "b_1", "b_2", "b_R"):
+            tensors[name].zero_()
+        tensors["b_1"][0], tensors["W_2"][0, 0], tensors["W_R"][0, 0] = shift, 1.0, 1.0
+
+    changes = {"inner": lambda t: t + " - 1", "outer": lambda _: "sqrt(u)**2", "shift": lambda _: shift}
+    edits = {"certificate": lambda record: hinted(**changes)["certificate"](record) | numbers}
+    return forged(source, destination, weights=hinge, **edits, **formula("x1**2 + x2**2 - 1"))
+
+
+def test_a_composition_has_a_value_wherever_the_formula_has_one(folders, tmp_path):
+    """√u·√u is u only where u ≥ 0; on a box around 0 its enclosure says nothing about the rest."""
+    found = check(cut_off(folders("square root at 0"), tmp_path / "f"), seconds=20.0)
+    assert found.verdict == "INVALID", str(found)
+
+
+def test_what_a_composition_takes_roots_of():
+    """A root of what may be negative is refused, unless f has the same root, and then no value there."""
+
+    def refused(*texts):
+        f, *parts = (checker.Reader(["x"], text).node() for text in texts)
+        try:
+            checker.defined_with(f, parts, [(-1.0, 1e-3)], lambda _: None)
+        except checker.Verdict as found:
+            return found.verdict == checker.UNCHECKED
+        return False
+
+    assert refused("x", "sqrt(x)**2")
+    assert refused("x", "x + asin(2*x) - asin(2*x)")
+    assert refused("x", "where(x**0.5 >= 0, x, 0)")
+    assert refused("where(x > 0, sqrt(x), 0)", "sqrt(x)")
+    assert refused("asin(2*x)", "sqrt(2*x)")
+    assert not refused("sqrt(x)", "x**0.5", "x**1.5")
+    assert not refused("x", "sqrt(x + 1)**2", "acos(x)", "sqrt(x**2)")
+
+
 @pytest.mark.parametrize("name", ["sum in a quotient", "sum in an exponential"])
 def test_the_error_of_a_lane_by_value(folders, name, monkeypatch):
     """With one δ for all values of g the bound would not be proved; and it is close to the truth."""
