@@ -124,6 +124,7 @@ def test_observed_is_below_the_bound_which_is_below_the_tolerance(name):
     assert plan.config == approx.model.config
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param("sequence", marks=pytest.mark.long), "two outputs", pytest.param("2-D", marks=pytest.mark.long)],

@@ -29,6 +29,7 @@ def no_hinges(D, m):
     return Hinges(torch.zeros(0, D).double(), torch.zeros(0).double()), torch.zeros(0, m).double()
 
 
+@pytest.mark.long
 @given(
     kind=st.sampled_from(["gates", "maxima", "memory", "ridges"]),
     seed=st.integers(0, 10**6),

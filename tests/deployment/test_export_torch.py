@@ -40,6 +40,7 @@ for folder in sys.argv[1:3]:
 """
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "claim"),
     [pytest.param("float64", 1e-6, 1e-6, marks=pytest.mark.long), ("float32", 5e-4, 1e-3)],

@@ -107,6 +107,7 @@ def test_on_boxes_it_encloses(text):
     assert finite > 5
 
 
+@pytest.mark.long
 @settings
 @given(dice)
 def test_random_formulas_over_random_boxes(rng):

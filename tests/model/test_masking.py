@@ -74,6 +74,7 @@ def test_equal_to_stock_pytorch(causal, norm_first):
     assert (ours(x, padding)[padding] == 0).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(map(str, kind.values())))
 def test_padded_sequences_get_the_answers_of_the_sequences_alone(kind):
     model = layer(**kind)
@@ -86,6 +87,7 @@ def test_padded_sequences_get_the_answers_of_the_sequences_alone(kind):
         assert torch.allclose(model.at_length(n)(x[i : i + 1, :n])[0], alone, rtol=0, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "kind", [k for k in KINDS if k["attention"] == "softmax"], ids=lambda k: "-".join(map(str, k.values()))
 )

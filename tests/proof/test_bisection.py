@@ -77,6 +77,7 @@ def test_a_callable_with_a_declared_modulus():
     assert c.verdict == "CERTIFIED"
 
 
+@pytest.mark.long
 def test_a_jump_without_a_margin_is_refuted():
     built = ol.build("where(x1<0.5, 0, 1)", [(0, 1)], 0.05, units=8)
     assert built.certificate.verdict == "REFUTED"

@@ -26,7 +26,7 @@ from onelayer.proof.composed.spread import RESOLUTIONS, Spread, spread_of
 from onelayer.proof.decision import prove_by
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_no_bound_is_below_the_error(dtype):
     finds = list(hunt(engine("analytic", 20.0, dtype), (composition(seed) for seed in range(8)), dtype))
@@ -147,6 +147,7 @@ def test_a_value_lies_in_as_many_bins_as_there_are_groups(groups):
         assert (float(low[0]), float(top[0])) == (min(-high[19 - K] for K in own), max(high[K + 20] for K in own))
 
 
+@pytest.mark.long
 def test_a_composed_layer_is_bounded_closely():
     """δ by value brings bound and error together: as a rule, and still more if asked."""
     built = ol.build("1/(1 + 16*((x1 - 0.5)^2 + (x2 - 0.5)^2 + (x3 - 0.5)^2))", [(0, 1)] * 3, 1e-3)

@@ -279,6 +279,7 @@ def test_covariances_and_pairs_agree(text, D, monkeypatch):
     assert max(bounds) <= 1.03 * min(bounds)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("maker", [hunting.one_head, hunting.case])
 def test_no_bound_on_slopes_is_below_the_truth(maker, monkeypatch):
     monkeypatch.setattr(covariance, "FEWEST_TOKENS", 2)

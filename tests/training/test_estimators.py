@@ -157,6 +157,7 @@ def test_size_and_shrinkage_are_chosen_and_can_be_given():
     assert np.ptp(flat) < 1e-3
 
 
+@pytest.mark.long
 def test_polishing_pays():
     X, y = make_friedman1(200, noise=1.0, random_state=0)
     Xt, yt = make_friedman1(1000, random_state=1)

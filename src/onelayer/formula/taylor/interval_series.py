@@ -155,9 +155,7 @@ def power_of(u: Series, q: float, start: Bounds, order: int) -> Series:
     """y = u^q from u y' = q u' y: j u_0 y_j = Σ_{i≥1} (q i − j + i) u_i y_{j−i}, q rounded."""
     below, y = inverse(range_of(u)), [start]
     for j in range(1, order + 1):
-        low: Any = 0.0
-        high: Any = 0.0
-        size: Any = 0.0
+        low = high = size = np.zeros_like(start[0])
         for i in range(1, min(j, len(u[0]) - 1) + 1):
             factor = q * i - j + i
             a, b = product_of_ranges((u[0][i], u[1][i]), y[j - i])

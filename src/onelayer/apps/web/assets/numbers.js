@@ -20,6 +20,9 @@ export function atMost(v) {
 // An observed error, rounded down: the largest error is at least that.
 export const atLeast = (v) => (v > 0 && v < Infinity ? rounded(v, false) : String(v));
 
+// A number that claims nothing, to a few digits.
+export const about = (v) => v.toPrecision(DIGITS);
+
 // [low, high] rounded outwards, to three digits of the width, or twelve of the numbers: further ones are rounding.
 export function between(low, high) {
   const power = Math.max(powerOf(high - low, 3), powerOf(Math.max(-low, high), 12)), step = 10 ** power;

@@ -1,6 +1,6 @@
 // A clicked point: the sliders move there, the layer is explained there, and the boxes of the proof around it are shown.
 
-import { atMost, between, inside } from "./numbers.js";
+import { about, atMost, between, inside } from "./numbers.js";
 import { speak } from "./speech.js";
 
 let covering = null; // {patches: [{coordinates, lower, upper, low, high}], extra}; null: none; undefined: not known yet
@@ -112,7 +112,7 @@ function slopesHere({ x, output }) {
   const own = x.map((value, j) => {
     const step = 1e-5 * (view.ends[1][j] - view.ends[0][j]), ends = [Math.max(value - step, view.ends[0][j]), Math.min(value + step, view.ends[1][j])];
     const [low, high] = ends.map((end) => explained(DATA.layer, x.map((v, i) => (i === j ? end : v)), output).value);
-    return `${view.names[j]}: ${((high - low) / (ends[1] - ends[0])).toPrecision(4)}`;
+    return `${view.names[j]}: ${about((high - low) / (ends[1] - ends[0]))}`;
   });
   return ` T has the slopes ${own.join(", ")} here, about; every slope is within ${view.slope_text} of that of f, proved on the whole domain.`;
 }
