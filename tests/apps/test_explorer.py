@@ -204,6 +204,7 @@ def test_slopes_and_properties_of_a_request():
         spec_of({**SINES, "properties": "convex in z"}, VisitorLimits())
 
 
+@pytest.mark.long
 def test_a_killed_server_leaves_no_worker():
     with serving() as own:
         assert waited_for(lambda: len(own.workers) == 2)

@@ -90,6 +90,7 @@ EXACT = {  # formula, domain, (units, reads, hinges)
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", EXACT)
 def test_certified_and_checked_at_a_millionth(tmp_path, name):
     formula, domain, sizes = EXACT[name]
@@ -340,6 +341,7 @@ def test_nested_kinks_are_differences_of_maxima(node, points):
                 assert _at(found[0], x) + bends == max(_at(f, x) for f in forms)
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(nodes, st.lists(st.tuples(rationals, rationals), min_size=4, max_size=4))
 def test_the_checker_takes_nested_kinks_apart(node, points):

@@ -9,7 +9,7 @@ from onelayer import InputError
 from onelayer.proof.certificate import Certificate, PropertyRecord
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("formula", "domain", "tolerance", "properties"),
     [

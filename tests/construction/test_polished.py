@@ -123,6 +123,7 @@ def test_targets_that_cannot_be_met_end_with_an_explanation(as_user):
     assert any("rounding in float64 alone" in note for note in tiny.facts.notes)
 
 
+@pytest.mark.long
 def test_thirty_interacting_variables(as_user):
     formula = "sin(" + "*".join(f"(x{i} + 0.5)" for i in range(1, 31)) + ")"
     approx = ol.build(formula, [(0, 1)] * 30, 1e-3, seconds=1)

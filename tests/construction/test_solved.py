@@ -131,6 +131,7 @@ def test_solved_targets_of_other_kinds(construction):
     assert constant.certificate.observed <= 1e-6
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_layer():
     a, b = (solved("exp(-x1)*x2", [(0, 1)] * 2, 1e-3, seed=3) for _ in range(2))
     for name, tensor in a.model.state_dict().items():

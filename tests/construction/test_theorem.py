@@ -192,6 +192,7 @@ def require_below_the_bound(seed, D, m, share):
     assert certificate.observed <= certificate.bound <= tolerance
 
 
+@pytest.mark.long
 @settings(max_examples=4)
 @random_targets
 def test_no_random_lipschitz_target_beats_the_bound(seed, D, m, share):

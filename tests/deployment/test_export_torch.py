@@ -58,6 +58,7 @@ def test_sines_hold_in_a_process_without_onelayer(dtype, tolerance, claim, tmp_p
     assert max(map(float, errors)) <= claim
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(config=configs(norm="none"), seed=st.integers(0, 100), norm=st.sampled_from(["post", "pre"]))
 def test_layers_without_layernorm_become_stock_layers(config, seed, norm, tmp_path_factory):

@@ -139,6 +139,7 @@ def test_a_suite_runs_resumes_and_stays_within_its_share(mine, tmp_path, capsys,
         assert not row["reason"]
 
 
+@pytest.mark.long
 def test_a_share_or_a_tolerance(mine, tmp_path):
     axes = {"target": "larger", "share": [0.0, 0.1], "tolerance": [0.0, 0.1]}
     block = {"measure": "suite", "axes": axes}

@@ -109,6 +109,7 @@ def test_the_comparison_can_fail(arithmetic):
         assert (factored - true).abs().max() > wrong
 
 
+@pytest.mark.long
 def test_every_box_bounds_its_own_points():
     """Not only the largest bound holds: on every small box the model stays within that box's bound."""
     for seed, case in enumerate([("gates", "token"), ("memory", "token")] * 2):
@@ -170,6 +171,7 @@ def test_the_rounding_of_maxima_does_not_grow_with_their_sharpness(arithmetic, s
         assert all(within(exact, float(y), bound) for y in got)
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(
     st.sampled_from([(8,), (4, 4), (3, 2, 3)]), st.sampled_from([0.5, 2.0, 8.0]), st.sampled_from([1.0, 1e5]),

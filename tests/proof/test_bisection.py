@@ -133,6 +133,7 @@ def test_trained_layers(norm, activation, steps, dtype):
     assert c.arithmetic == ("float64" if dtype == torch.float64 else "float32")
 
 
+@pytest.mark.long
 def test_any_time_a_bound():
     """A spent budget and an interrupt leave a valid bound; a larger budget a better one."""
     target = ol.Target("abs(x1-x2)", [(0, 1)] * 2)

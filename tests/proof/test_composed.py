@@ -105,6 +105,7 @@ def test_a_layer_is_read_back():
         np.testing.assert_allclose(T, layer.model(x)[:, 0].numpy(), atol=1e-10)
 
 
+@pytest.mark.long
 def test_another_formula_is_not_matched():
     """A layer of sqrt((a − b)² + (c − d)²) proves nothing about another function by its lanes."""
     built = ol.build("sqrt((a - b)^2 + (c - d)^2)", "1:5", 0.05)
@@ -114,6 +115,7 @@ def test_another_formula_is_not_matched():
     assert near.observed <= near.bound
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", RESOLUTIONS[:2])
 def test_no_point_is_outside_the_spread_of_its_lane(how):
     """(g, A − g) at random points, and whole intervals of g: A − g is where the spread says, without slack."""

@@ -84,6 +84,7 @@ def test_other_kinks_are_not_overlooked():
         assert found.bound >= found.observed
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("construction", ["gates", "memory"])
 @pytest.mark.parametrize("seed", range(4))

@@ -112,6 +112,7 @@ def test_remainders_along_one_coordinate(seed, D, slopes):
                 assert miss_W <= claimed.W[p, i, b] + slip
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(SEEDS, st.sampled_from([1, 2, 3, 5]), st.floats(-5, -1))
 def test_remainders_of_all_coordinates_together(seed, D, fine):

@@ -51,6 +51,7 @@ def test_one_interval_stands_for_all():
     assert spread(read_domain("x=0:1"), "x") == {"x": ("0", "1")}
 
 
+@pytest.mark.long
 def test_a_folder_keeps_canonical_text(tmp_path):
     approx = ol.build("f(x, y) = 2x·y²", [(0, "2π"), (0, 1)], 5.0, within="x² ≤ 4")
     stored = json.loads((approx.save(tmp_path / "f") / "target.json").read_text())

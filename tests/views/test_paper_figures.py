@@ -53,6 +53,7 @@ def test_edges_of_every_query_of_a_bare_model():
     assert by_weight[0].line.width < by_weight[-1].line.width
 
 
+@pytest.mark.long
 def test_the_heads_that_write_most_and_the_tokens_that_matter_are_drawn():
     approx = ol.build("exp(-x1**2)*x2", [(-1, 1)] * 2, tolerance=0.05, method="solved", construction="memory", units=30)
     drawn = edges(attention_flow(approx, [0.3, 0.4], heads=1))

@@ -30,6 +30,7 @@ def nodes(n):
     return np.cos((2 * np.arange(n) + 1) * np.pi / (2 * n))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("effort", range(len(EFFORTS)))
 @pytest.mark.parametrize("degrees", [(1,), (9,), (4, 1), (3, 7), (2, 5, 3), (1, 1, 1, 2)])
 @pytest.mark.parametrize("decay", [0.0, 1.5])

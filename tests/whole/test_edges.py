@@ -168,6 +168,7 @@ def test_roots_at_0_have_bounds():
     assert np.isfinite(enclosed("x1**(1/3)", 0.0, 1.0)).all()
 
 
+@pytest.mark.long
 def test_many_coordinates_are_left_alone():
     target = ol.Target("+".join(f"x{i}" for i in range(1, 41)), [(0, 1)] * 40)
     assert bisect.prove(blank(40), Claim(target, 0.1), 0.1) is None

@@ -46,6 +46,7 @@ def test_one_weight_moved_and_certified_vanishes():
     assert ol.certify(approx).bound == math.inf
 
 
+@pytest.mark.long
 def test_any_float64_model_is_certified_from_its_weights():
     """The same bound, but for rounding, as from the layer."""
     for layout, about in (("token", {}), ("heads", {"output_shape": (2, 1)}), ("wide", {"output_shape": (2, 1)})):

@@ -219,6 +219,7 @@ def test_fifty_at_once(server):
     assert built(server)
 
 
+@pytest.mark.long
 def test_visitors_share(server):
     """A visitor who fills his places leaves the turn to another one."""
     opened = []

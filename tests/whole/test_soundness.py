@@ -84,6 +84,7 @@ def test_nothing_around_a_bound_is_false(kind, tmp_path):
     assert not [line for seed in range(3) for line in statements.attack(kind, seed, tmp_path / str(seed))]
 
 
+@pytest.mark.long
 def test_the_attacks_would_find_a_false_statement(tmp_path, monkeypatch):
     """A certificate that covered every point, a checker that believed every share, numbers rounded to the nearest."""
     monkeypatch.setattr(ol.Approximation, "covers", lambda self, x: np.full(len(x), True))
