@@ -30,7 +30,8 @@ from .proof.decision import PROOF_SECONDS, decide
 from .proof.properties.judge import Judgement, judge
 from .proof.properties.real_function import layer_function
 from .proof.slopes import require_slopes
-from .proof.supremum import Supremum, layer_and_target, supremum_of, two_formulas
+from .proof.supremum import layer_and_target, supremum_of, two_formulas
+from .proof.two_sided import Supremum
 from .target.difference import difference
 from .target.domain import Sides
 from .target.target import Function, Target, require_tolerance, target_of

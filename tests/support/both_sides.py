@@ -15,7 +15,8 @@ from onelayer.common.budget import Budget
 from onelayer.common.errors import InputError
 from onelayer.common.machine import one_thread
 from onelayer.model.transformer import SingleLayerTransformer
-from onelayer.proof.supremum import Supremum, layer_and_target, supremum_of
+from onelayer.proof.supremum import layer_and_target, supremum_of
+from onelayer.proof.two_sided import Supremum
 from onelayer.proof.witness import in_balls
 
 ACCURACIES = (0.01, 0.05, 0.05, 1.0)

@@ -17,9 +17,7 @@ import torch
 from flint import arb
 
 from ..common.budget import Budget
-from ..common.numbers import at_least, at_most, point
 from ..common.progress import Progress
-from ..common.table import Table
 from ..formula.float_bounds import ULPS
 from ..formula.taylor.series import Space
 from ..layer.arithmetic import FLOAT32, arithmetic_of
@@ -36,9 +34,8 @@ from .certificate import Box, Method
 from .claim import Claim, Proof
 from .decision import answer_of, has_kinks, methods_for, prove_by
 from .observation import Answer, Observation, observe, observe_from, polished_from
+from .two_sided import LAYER, Supremum
 
-LAYER = "the layer"
-DIGITS = 6  # that are printed, or more where the two ends are closer than that
 FLOOR = 2.0**-46  # times the size of f
 CLOSE_SHARE = 0.25  # share of the accuracy: how close to what they see engines go
 SMALLEST = 1e-290  # no smaller bound is asked for
@@ -54,59 +51,6 @@ SEARCHES, FRESH_POINTS, MORE_POLISHED = (
     20,
 )  # where a proof ends above the goal: how hard a worse point is sought
 FIRST_METHOD_TIME = 0.6  # share of the seconds for the first of two engines
-
-
-@dataclass(frozen=True)
-class Supremum:
-    """lower ≤ sup |T − f| ≤ upper, both proved; at the point |T − f| ≥ lower. upper is ∞ where nothing was proved.
-
-    `compared` names the two: the layer and its target, or two formulas as they were given.
-    """
-
-    lower: float
-    upper: float
-    point: tuple[float, ...] | None
-    accuracy: float  # asked for
-    method: Method
-    boxes: int
-    domain: str
-    compared: tuple[str, str]
-    assumptions: tuple[str, ...] = ()
-
-    @property
-    def reached(self) -> bool:
-        """Whether upper ≤ (1 + accuracy)·lower."""
-        return self.upper <= (1 + self.accuracy) * self.lower
-
-    @property
-    def apart(self) -> float:
-        """upper/lower − 1; ∞ where one of the two is missing."""
-        return self.upper / self.lower - 1 if 0 < self.lower <= self.upper else math.inf
-
-    def table(self) -> Table:
-        digits = DIGITS if not 0 < self.apart < 1 else min(max(DIGITS, 2 - math.floor(math.log10(self.apart))), 17)
-        first, second = ("T", "f") if self.compared[0] == LAYER else ("p", "q")
-        low = at_least(self.lower, digits) + (f", at {point(self.point)}" if self.point is not None else "")
-        high = (
-            at_most(self.upper, digits) if math.isfinite(self.upper) else "no upper bound was found in the time given"
-        )
-        share = f": {at_most(100 * self.apart, 2)}% apart" if math.isfinite(self.apart) else ""
-        rows: list[tuple[object, ...]] = [
-            (first, self.compared[0]),
-            (second, self.compared[1]),
-            ("domain", self.domain),
-            ("at least (proved)", low if self.lower else f"0: {first} and {second} were not told apart"),
-            ("at most (proved)", f"{high}{share}"),
-            *([] if self.reached else [("accuracy", f"{100 * self.accuracy:.4g}% was asked for and not reached")]),
-            *(("assumes", a) for a in self.assumptions),
-        ]
-        return Table(f"Supremum of |{first} − {second}|", ("", "value"), rows)
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
 
 @dataclass(frozen=True)
