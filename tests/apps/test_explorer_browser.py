@@ -457,6 +457,7 @@ def test_a_click_takes_the_slice_and_the_output_of_its_own_picture(visit):
     assert v.page.input_value("#movable select") == "1"
     slid = v.page.locator("#scene-0 input").nth(0).input_value()
     v.page.click("#theme")
+    v.page.locator("#error-0").scroll_into_view_if_needed()  # figures are drawn when they come into view
     v.page.wait_for_selector("#error-0[data-drawn=yes]")
     assert v.page.evaluate("window.explainedNow.x") == x  # colours change nothing else
     assert v.page.locator("#scene-0 input").nth(0).input_value() == slid
