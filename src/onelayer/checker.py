@@ -3043,9 +3043,7 @@ def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick
         try:
             search(parts, g, bound, tick)
         except Verdict as found:
-            if (
-                found.verdict == UNCHECKED
-            ):  # a bound of next to nothing leaves no room for a proof, but a point may refute it
+            if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
                 steeper_somewhere(parts, g, domain, bound)
             raise
 
@@ -3058,7 +3056,7 @@ def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: 
         least = [reduce(arb.max, [e + a, -e - b]) for e, a, b in zip(errors, g.low, g.high, strict=True)]
         inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, [])
         failing = inside and any(e > bound for e in least)
-        need(not failing, f"|T − f| is above the claimed {bound!r}", box=[(v, v) for v in x])
+        need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
 
 
 def bounded(

@@ -17,7 +17,7 @@ from onelayer.proof.least_error import least_error
 
 SHARP = ("exp(-50*((x1-0.5)**2+(x2-0.5)**2+(x3-0.5)**2+(x4-0.5)**2))*sin(20*x1*x2*x3*x4)", [(0, 1)] * 4, 1e-4)
 WAVES = ("sin(12*x1*x2*x3)+cos(9*x1-7*x2*x3)", [(0, 1)] * 3, 1e-6)
-KINKS = ("abs(sin(9*x1*x2))+exp(x1*x3)", [(0, 1)] * 3, 1e-4)
+KINKS = ("abs(sin(9*x1*x2))+exp(x1*x3)", [(0, 1)] * 3, 1e-8)
 CUT = ("sin(9*x1*x2)+cos(7*x2*x3)", [(0, 1)] * 3, 1e-5)
 MANY = ("tanh(9*x1*x2*x3*x4*x5*x6)", [(-1, 1)] * 6, 1e-3)
 
@@ -69,7 +69,7 @@ def test_a_build_keeps_its_time(target, seconds, options, tmp_path):
     with Overrun(seconds) as overrun:
         approx = ol.build(function, domain, tolerance, seconds=seconds, **options)
     assert overrun.spent <= max(2.0, 0.1 * seconds)
-    assert approx.certificate.verdict in ("REFUTED", "UNDECIDED") or target is KINKS  # which sometimes gets there
+    assert approx.certificate.verdict in ("REFUTED", "UNDECIDED")
     assert math.isfinite(approx.certificate.observed)
     assert ol.load(approx.save(tmp_path / "f")).certificate == approx.certificate
 
