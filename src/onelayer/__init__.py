@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .pipeline import certify as certify
     from .pipeline import prove as prove
     from .pipeline import supremum as supremum
+    from .sequence_layer import SequenceLayer as SequenceLayer
     from .target.target import Target as Target
     from .training.descent import train as train
     from .training.distill import distill as distill
@@ -45,6 +46,7 @@ _HOME = {
     "OneLayerClassifier": "training.estimators.estimator",
     "OneLayerError": "common.errors",
     "OneLayerRegressor": "training.estimators.estimator",
+    "SequenceLayer": "sequence_layer",
     "SingleLayerTransformer": "model.transformer",
     "Target": "target.target",
     "build": "pipeline",

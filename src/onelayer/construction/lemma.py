@@ -15,7 +15,9 @@ from ..layer.arithmetic import arithmetic_of
 from ..layer.facts import Facts
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import Certificate, Evidence, unproved
+from ..sequence_layer import SequenceLayer, observed_error
 from ..target.description import Description
+from ..target.sequence_task import SequenceTask
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,6 @@ def approximation_by_lemma(
 
     `domain` is the domain in words, where the box does not say it all.
     """
-    arithmetic = arithmetic_of(model.W_E.dtype)
     domain = domain or str(description.domain)
     approximation = Approximation(model.eval(), unproved(model, tolerance, domain), facts, description)
     x, y = samples
@@ -53,11 +54,20 @@ def approximation_by_lemma(
         answers = np.asarray(approximation(x), dtype=np.float64).reshape(len(x), -1)
     error = np.abs(answers - y.reshape(len(x), -1)) if len(x) else np.zeros((0, 1))
     observed = float(error.max(initial=0.0)) if np.isfinite(answers).all() else math.nan
-    certificate = Certificate(
+    certificate = certificate_by_lemma(model, lemma, tolerance, domain, (observed, len(x)))
+    return replace(approximation, certificate=certificate)
+
+
+def certificate_by_lemma(
+    model: SingleLayerTransformer, lemma: Lemma, tolerance: float, domain: str, observed: tuple[float, int]
+) -> Certificate:
+    """The certificate whose bound is the lemma's; `observed` is the largest error seen, and at how many points."""
+    arithmetic = arithmetic_of(model.W_E.dtype)
+    return Certificate(
         tolerance=tolerance,
         bound=lemma.bound,
-        observed=observed,
-        observed_points=len(x),
+        observed=observed[0],
+        observed_points=observed[1],
         method="lemma",
         domain=domain,
         arithmetic=arithmetic.name,
@@ -65,4 +75,17 @@ def approximation_by_lemma(
         evidence=Evidence(lemma=lemma.statement, terms=lemma.terms),
         weights=model.fingerprint(),
     )
-    return replace(approximation, certificate=certificate)
+
+
+def sequence_layer_by_lemma(
+    model: SingleLayerTransformer,
+    task: SequenceTask,
+    lemma: Lemma,
+    facts: Facts,
+    tolerance: float,
+    batches: list[tuple[np.ndarray, np.ndarray]],
+) -> SequenceLayer:
+    """The layer with its certificate for all lengths; the error is observed at `batches` (sequences of one length, answers)."""
+    layer = SequenceLayer(model.eval(), unproved(model, tolerance, task.quantifier), facts, task)
+    observed = observed_error(layer, batches)
+    return replace(layer, certificate=certificate_by_lemma(model, lemma, tolerance, task.quantifier, observed))

@@ -30,7 +30,9 @@ from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
 from ..model.transformer import SingleLayerTransformer
 from ..proof.certificate import READABLE, SCHEMA, Certificate
+from ..sequence_layer import SequenceLayer
 from ..target.description import Description
+from ..target.sequence_task import SequenceTask
 from .earlier_model import MODEL_FILES as FILES
 from .earlier_model import STUDENT_FILES, require_place, stale_files
 from .student_folder import load_student
@@ -38,7 +40,7 @@ from .student_folder import load_student
 PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors")
 
 
-def save(approximation: Approximation, folder: Path, overwrite: bool = False) -> Path:
+def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: bool = False) -> Path:
     """Write the folder; with `overwrite` an earlier model in it is replaced, and nothing else."""
     folder = Path(folder).absolute()
     require_place(folder, overwrite)
@@ -53,19 +55,28 @@ def save(approximation: Approximation, folder: Path, overwrite: bool = False) ->
 
 
 @known_options
-def load(folder: str | Path) -> Approximation | TokenEncoder:
-    """What a folder holds: an Approximation, or the layer over tokens that `distill` trained (a module).
+def load(folder: str | Path) -> Approximation | SequenceLayer | TokenEncoder:
+    """What a folder holds: an Approximation, a SequenceLayer, or the layer over tokens that `distill` trained (a module).
 
-    An edited file of an Approximation is refused.
+    An edited file is refused; a student's folder has no digests.
     """
     path = Path(folder)
     if (path / STUDENT_FILES[0]).is_file() and not (path / FILES[0]).is_file():
         return load_student(path)
-    return load_approximation(path)
+    return load_certified(path)
 
 
 def load_approximation(folder: str | Path) -> Approximation:
-    """The Approximation of a folder. An edited file is refused."""
+    """The Approximation of a folder. An edited file is refused, and so is a layer for sequences of any length."""
+    found = load_certified(folder)
+    if isinstance(found, SequenceLayer):
+        asked, has = "a layer of one input length", f"one for sequences of 1 to {found.longest:,}"
+        raise InputError(asked, has, "choose a length in Python: ol.load(folder).at_length(n)")
+    return found
+
+
+def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
+    """The layer of a folder with its certificate. An edited file is refused."""
     folder = Path(folder)
     require_files(folder, FILES)
     contents = {name: _read(folder / name) for name in FILES}  # once: they may be replaced meanwhile
@@ -73,8 +84,8 @@ def load_approximation(folder: str | Path) -> Approximation:
     _verify(contents, record)
     about = _record(contents, FILES[1])
     try:
-        description = Description.from_json(about)
-        target = description.target()
+        description = SequenceTask.from_json(about) if "longest" in about else Description.from_json(about)
+        target = description.target() if isinstance(description, Description) else None
         certificate = Certificate.from_json(record)
     except InputError:
         raise  # already says what is wrong
@@ -85,13 +96,20 @@ def load_approximation(folder: str | Path) -> Approximation:
     _require_fit(description, model, facts)
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
+    if isinstance(description, SequenceTask):
+        return SequenceLayer(model, certificate, facts, description)
     return Approximation(model, certificate, facts, description, target)
 
 
-def _require_fit(description: Description, model: SingleLayerTransformer, facts: Facts) -> None:
-    """Vocabulary and shapes fit the model."""
+def _require_fit(description: Description | SequenceTask, model: SingleLayerTransformer, facts: Facts) -> None:
+    """Vocabulary, lengths and shapes fit the model."""
     c, vocabulary = model.config, description.vocabulary
-    shaped = math.prod(description.output_shape) == len(facts.places) * c.features_out
+    if isinstance(description, SequenceTask):
+        at_positions = c.readout == "position"
+        shaped = description.outputs == c.features_out and at_positions == (description.answer == "position")
+        shaped &= c.any_length and c.tokens == description.longest
+    else:
+        shaped = math.prod(description.output_shape) == len(facts.places) * c.features_out and not c.any_length
     whole = vocabulary is None or (type(vocabulary) is int and vocabulary == c.features_in)
     if not (shaped and whole and all(0 <= p < c.places for p in facts.places)):
         found = "a vocabulary or a shape of something else"

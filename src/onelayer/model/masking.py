@@ -70,3 +70,10 @@ def of_length(model: "SingleLayerTransformer", n: int) -> "SingleLayerTransforme
     short = type(model)(replace(c, tokens=n, any_length=False), dtype=model.W_E.dtype).to(model.W_E.device)
     short.load_state_dict({name: own[name][:n] if name in LENGTHWISE else own[name] for name in short.state_dict()})
     return short.train(model.training)
+
+
+def of_any_length(model: "SingleLayerTransformer", causal: bool = False) -> "SingleLayerTransformer":
+    """The same weights for sequences of any length up to that of the layer; `causal` lets positions look back only."""
+    longer = type(model)(replace(model.config, any_length=True, causal=causal), dtype=model.W_E.dtype)
+    longer.load_state_dict(model.state_dict())
+    return longer.train(model.training)

@@ -1,0 +1,115 @@
+"""A task on sequences of any length up to a largest one: what goes in, what comes out, and for which sequences it is stated."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ..common.checks import is_number
+from ..common.errors import InputError
+from ..common.numbers import exact
+from .decoding import Decoding
+
+Kind = Literal["gallery", "set", "language"]
+Answer = Literal["position", "whole"]  # one for every position, or one for the whole sequence
+Batch = tuple[Float[Tensor, "batch n"], Bool[Tensor, "batch n"] | None, list[int] | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceTask:
+    """f on sequences of 1 to `longest` numbers between two ends, or tokens of a vocabulary."""
+
+    kind: Kind
+    text: str
+    longest: int
+    ends: tuple[float, float]  # of numbers; the first and the last token
+    answer: Answer
+    outputs: int = 1  # numbers in one answer
+    vocabulary: int | None = None  # inputs are token numbers below this
+    decoding: Decoding | None = None
+    entry: str = ""  # of the gallery
+    parameters: dict[str, Any] = field(default_factory=dict)
+    words: tuple[str, ...] = ()  # of a language, in the order of their numbers
+
+    @property
+    def quantifier(self) -> str:
+        """The sequences that a statement about all of them speaks of."""
+        if self.vocabulary is not None:
+            return f"all n ≤ {self.longest:,} and all sequences of n tokens out of {self.vocabulary:,}"
+        return f"all n ≤ {self.longest:,} and all x in [{exact(self.ends[0])}, {exact(self.ends[1])}]^n"
+
+    def batch(self, x: Any) -> Batch:
+        """Sequences as one padded batch; the padding, if lengths differ; the lengths, None for one sequence alone."""
+        if isinstance(x, Tensor):
+            x = x.detach().cpu().numpy()
+        rows = list(x) if isinstance(x, np.ndarray | list | tuple) else [x]
+        single = bool(rows) and not isinstance(rows[0], np.ndarray | list | tuple | Tensor)
+        found = [self._sequence(row) for row in ([rows] if single else rows)]
+        lengths = [len(row) for row in found]
+        together = np.full((len(found), max(lengths, default=1)), self.ends[0])
+        for i, row in enumerate(found):
+            together[i, : len(row)] = row
+        padding = np.arange(together.shape[1]) >= np.array(lengths).reshape(-1, 1)
+        masked = torch.from_numpy(padding) if padding.any() else None
+        return torch.from_numpy(together), masked, None if single else lengths
+
+    def _sequence(self, row: Any) -> Float[np.ndarray, " n"]:
+        """One sequence; another shape, length or token is refused."""
+        try:
+            found = np.array(row, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("sequences of numbers", f"{row!r}"[:80], "pass lists or arrays of numbers") from None
+        if found.ndim != 1 or not 1 <= len(found) <= self.longest:
+            what = f"a sequence of 1 to {self.longest:,} {'numbers' if self.vocabulary is None else 'tokens'}"
+            length = f"{len(found):,} of them" if found.ndim == 1 else f"shape {list(found.shape)}"
+            raise InputError(what, length, "build the layer for longer sequences" if found.ndim == 1 else "give a list")
+        if self.vocabulary is not None and not self._known(found).all():
+            wrong = found[~self._known(found)][0]
+            raise InputError(f"tokens from 0 to {self.vocabulary - 1}", exact(float(wrong)), "number tokens from 0 on")
+        return found
+
+    def _known(self, x: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+        assert self.vocabulary is not None
+        return np.asarray((x >= 0) & (x < self.vocabulary) & (x == np.round(x)))
+
+    def covers(self, x: Float[np.ndarray, " n"], single: bool) -> bool:
+        """Whether the statement speaks of a sequence: all numbers between the ends, and floats of the layer's type."""
+        held = not single or np.array_equal(x, x.astype(np.float32))
+        return bool(held and ((x >= self.ends[0]) & (x <= self.ends[1])).all())
+
+    def features(self, x: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n feature"]:
+        """What the model takes: numbers as they are, tokens as unit vectors."""
+        if self.vocabulary is None:
+            return x.unsqueeze(-1)
+        return torch.nn.functional.one_hot(x.long(), self.vocabulary).to(x.dtype)
+
+    def as_json(self) -> dict[str, Any]:
+        """For target.json."""
+        decoding = None if self.decoding is None else self.decoding.record()
+        return asdict(self) | {"ends": list(self.ends), "words": list(self.words), "decoding": decoding}
+
+    @staticmethod
+    def from_json(about: dict[str, Any]) -> "SequenceTask":
+        """The task in a record; a record of something else raises ValueError, KeyError or TypeError."""
+        low, high = about["ends"]
+        task = SequenceTask(
+            kind=about["kind"],
+            text=str(about["text"]),
+            longest=int(about["longest"]),
+            ends=(float(low), float(high)),
+            answer=about["answer"],
+            outputs=int(about["outputs"]),
+            vocabulary=about["vocabulary"],
+            decoding=Decoding.of(about["decoding"]),
+            entry=str(about["entry"]),
+            parameters=dict(about["parameters"]),
+            words=tuple(map(str, about["words"])),
+        )
+        chosen = task.kind in get_args(Kind) and task.answer in get_args(Answer)
+        if not chosen or not is_number(low) or not is_number(high) or task.longest < 1:
+            raise ValueError(f"no task on sequences: {json.dumps(about)[:80]}")
+        return task
