@@ -35,9 +35,8 @@ from ...lemma import Lemma, sequence_layer_by_lemma
 from ..entry import Ends, points
 from ..one_head import one_head
 from ..routing import ASSUMES, LARGEST, LARGEST_SINGLE, STATEMENT
-from ..tokens.program import bits, codes
+from ..tokens.program import MOST_LENGTH, bits, codes
 
-MOST_LENGTH = 4096  # attention has n² weights
 LONGEST = 1000
 Answers = Callable[[np.ndarray], np.ndarray]  # [batch, n] → [batch, n] or [batch]
 
@@ -89,7 +88,7 @@ def shift(longest: int = LONGEST, by: int = 1, *, dtype: str = "float64") -> Seq
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
     largest = LARGEST if arithmetic.name == "float64" else LARGEST_SINGLE
     text = "the sequence itself" if by == 0 else f"the sequence moved by {by}, 0 where there is none"
-    task = _task("shift", text, longest, (-largest, largest), "position", by=by)
+    task = task_on_numbers("shift", text, longest, (-largest, largest), "position", by=by)
     model = of_any_length(_shifting(longest, by).to(arithmetic.dtype))
     story = (
         f"Every position carries the code of its own number and that of the position it reads, {bits(longest)} signs each. The"
@@ -134,7 +133,7 @@ def _shifting(longest: int, by: int) -> SingleLayerTransformer:
 def _averaged(name: str, text: str, longest: int, domain: Ends, dtype: str, causal: bool) -> SequenceLayer:
     """One head without scores; the tolerance is what is proved."""
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
-    task = _task(name, text, longest, domain, "position" if causal else "whole")
+    task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
     model = of_any_length(_scored(longest, 0.0, 0.0, causal).to(arithmetic.dtype), causal)
     reach = max(map(abs, domain))
     weights = math.expm1(4 * arithmetic.exp_error) + (2 * longest + 8) * arithmetic.u
@@ -164,7 +163,7 @@ def _extreme(
     """One head whose score is ±βx, β the smallest power of two for which the tolerance is proved."""
     require_tolerance(tolerance)
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
-    task = _task(name, text, longest, domain, "position" if causal else "whole")
+    task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
     reach, power, lemma = max(map(abs, domain)), 0, None
     while lemma is None or lemma.bound > tolerance:
         found = _smooth(longest, 2.0**power, reach, arithmetic)
@@ -223,7 +222,7 @@ def _masked(causal: bool) -> str:
     )
 
 
-def _task(name: str, text: str, longest: int, domain: Ends, answer: Answer, **more: int) -> SequenceTask:
+def task_on_numbers(name: str, text: str, longest: int, domain: Ends, answer: Answer, **more: float) -> SequenceTask:
     require_whole("longest", longest, 1, MOST_LENGTH)
     low, high = domain_of([domain]).lower[0], domain_of([domain]).upper[0]
     given = {"longest": longest, **more}
