@@ -16,6 +16,7 @@ def test_public_names():
         "OneLayerClassifier",
         "OneLayerError",
         "OneLayerRegressor",
+        "SequenceLayer",
         "SingleLayerTransformer",
         "Target",
         "__version__",

@@ -13,7 +13,7 @@ from ..tokens.program import BitProgram
 from ..tokens.weights import average_error, rounded_up
 
 
-class Majority(BitProgram):
+class SignMajority(BitProgram):
     """Ones have value 1, zeros −1, the output token 0, all weights are equal: h = (ones − zeros)/(n + 1).
 
     A majority makes h at least 1/(n + 1), anything else at most 0. M is a power of two, M ≥ longest + 1, so that

@@ -222,7 +222,9 @@ def _masked(causal: bool) -> str:
     )
 
 
-def task_on_numbers(name: str, text: str, longest: int, domain: Ends, answer: Answer, **more: float) -> SequenceTask:
+def task_on_numbers(
+    name: str, text: str, longest: int, domain: Ends, answer: Answer, **more: int | float
+) -> SequenceTask:
     require_whole("longest", longest, 1, MOST_LENGTH)
     low, high = domain_of([domain]).lower[0], domain_of([domain]).upper[0]
     given = {"longest": longest, **more}

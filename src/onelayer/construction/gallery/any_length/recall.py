@@ -4,7 +4,7 @@
 
 `reverse` cannot be one head. Attention that picks one token by score keeps its pick when a token is appended, or takes the new
 one; the right answer at position i, n − 1 − i, does neither. So there are two heads for every position p, which differ in
-what they prefer to p at row i, if it is there: position p + 1 + i, or p + i. Their differences telescope (proof in `Reverse`).
+what they prefer to p at row i, if it is there: position p + 1 + i, or p + i. Their differences telescope (proof in `PairedReverse`).
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def look_up(
 @known_options
 def reverse(longest: int = 16, vocabulary: int = 26, *, dtype: str = "float64", seed: int = 0) -> SequenceLayer:
     """The sequence of tokens in reverse order: two heads for every position."""
-    return for_all_lengths(Reverse(longest, vocabulary), "the sequence in reverse order", dtype, seed)
+    return for_all_lengths(PairedReverse(longest, vocabulary), "the sequence in reverse order", dtype, seed)
 
 
 class LookUp(Lookup):
@@ -123,7 +123,7 @@ class LookUp(Lookup):
         return np.eye(V + 1)[found]
 
 
-class Reverse(Lookup):
+class PairedReverse(Lookup):
     """x_(n−1−i) = x_i + Σ_p (C_p − C'_p), with two heads for every position p < longest.
 
     At row i head C_p reads position p + 1 + i if it is there, else p, else the anchor (0): scores 2400, 1600, 800, 0. C'_p

@@ -19,7 +19,7 @@ from ...lemma import sequence_layer_by_lemma
 from ..tokens import CopyWhere, FirstOccurrence, Histogram
 from ..tokens.program import TOLERANCE, Program, facts_of, proved
 from ..tokens.sequences import sequences
-from .majority import Majority
+from .majority import SignMajority
 
 LONGEST = 1000
 WEIGHTS = 2**24  # attention weights, queries, keys and values at which the error is observed, for each length
@@ -34,7 +34,7 @@ def histogram(longest: int = LONGEST, vocabulary: int = 26, *, dtype: str = "flo
 @known_options
 def majority(longest: int = LONGEST, *, dtype: str = "float64", seed: int = 0) -> SequenceLayer:
     """Whether more than half of the bits are ones; a tie gives 0."""
-    return for_all_lengths(Majority(longest), "whether more than half of the bits are ones", dtype, seed)
+    return for_all_lengths(SignMajority(longest), "whether more than half of the bits are ones", dtype, seed)
 
 
 @known_options
