@@ -4,7 +4,7 @@
 
 `reverse` cannot be one head. Attention that picks one token by score keeps its pick when a token is appended, or takes the new
 one; the right answer at position i, n − 1 − i, does neither. So there are two heads for every position p, which differ in
-what they prefer to p at row i, if it is there: position p + 1 + i, or p + i. Their differences telescope (proof in `PairedReverse`).
+what they prefer to p at row i, if it is there: position p + 1 + i, or p + i. Their differences add up to it (`PairedReverse`).
 """
 
 import numpy as np
