@@ -116,7 +116,7 @@ def _require_fit(description: Description | SequenceTask, model: SingleLayerTran
         raise InputError("a target.json that fits its model", found, "build the folder again")
 
 
-def _weights(approximation: Approximation) -> bytes:
+def _weights(approximation: Approximation | SequenceLayer) -> bytes:
     facts = asdict(approximation.facts)
     about = {"config": json.dumps(asdict(approximation.model.config)), "facts": json.dumps(facts)}
     tensors = {name: t.detach().contiguous() for name, t in approximation.model.state_dict().items()}
