@@ -137,7 +137,7 @@ def _designed(
     sums: dict[Input, ExponentialSum] = {}
     used = dict.fromkeys(one for part in computed for one in part.term.inputs if one.source not in ("own", "mean"))
     for one in used:
-        weight = sum(_weight(part, one) for part in computed) or 1.0
+        weight = math.fsum(_weight(part, one) for part in computed) or 1.0
         goal = room / len(used) / weight
         if one.summed:
             assert one.inner is not None
@@ -148,13 +148,13 @@ def _designed(
             sharpness = max(sharpness, 2.0 ** math.ceil(math.log2(max(needed, 2.0))))
     constant = value_of_constant(parts.constant) + sum((ridges.constant for ridges in ridged), Fraction(0))
     design = Design(longest, frame, tuple(computed), sums, sharpness, constant, parts.each, arithmetic)
-    return design, lemma_of(design, sum(ridges.error for ridges in ridged))
+    return design, lemma_of(design, math.fsum(ridges.error for ridges in ridged))
 
 
 def _weight(part: Computed, one: Input) -> float:
     """How much an error of an input counts for in a term."""
     forms = zip(part.term.weights, part.term.inputs, strict=True)
-    return sum(abs(w) for w, v in forms if v == one) * part.profile.steepest
+    return math.fsum(abs(w) for w, v in forms if v == one) * part.profile.steepest
 
 
 def _require_proved(lemma: Lemma, f: SetFormula, longest: int, tolerance: float, arithmetic: Arithmetic) -> None:

@@ -180,4 +180,4 @@ def _within_range(d: Design) -> bool:
 
 
 def _heights(d: Design) -> float:
-    return sum(one.profile.heights for one in d.computed)
+    return math.fsum(one.profile.heights for one in d.computed)

@@ -16,8 +16,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...common.errors import InputError
+from ...common.numbers import at_most
 from ...common.outward import UP_MANY
-from ...formula import Formula, evaluate
+from ...formula import Formula, evaluate, to_text
 from ...formula.tree import Call, Negation, Node, Number, Product, Sum, Variable
 from .closeness import largest_size
 
@@ -55,7 +57,7 @@ class ExponentialSum:
     def amplitude(self, reach: float) -> float:
         """Σ_l (|c_l| + |d_l| reach) e^(|β_l| reach), rounded up: how large the terms are that cancel."""
         terms = zip(self.sharpness, self.constants, self.slopes, strict=True)
-        return sum((abs(c) + abs(d) * reach) * math.exp(abs(b) * reach) for b, c, d in terms) * UP_MANY
+        return math.fsum((abs(c) + abs(d) * reach) * math.exp(abs(b) * reach) for b, c, d in terms) * UP_MANY
 
     def tree(self, frame: Normalisation) -> Node:
         """The formula of x."""
@@ -73,19 +75,32 @@ COUNT = ExponentialSum((0.0,), (1.0,), (0.0,), 0.0)  # φ = 1: the sum is the si
 def exponential_sum(
     inner: Formula, ends: tuple[float, float], frame: Normalisation, tolerance: float, weight: float
 ) -> ExponentialSum:
-    """The sum with the fewest heads within the tolerance, or the best one found; `weight` is what a unit of amplitude costs."""
+    """The sum with the fewest heads within the tolerance; `weight` is what rounding makes of a unit of amplitude.
+
+    Where rounding is too much in all of them, it is the best one.
+    """
     best: ExponentialSum | None = None
+    seen = math.inf
     for heads in range(1, MOST_HEADS + 1, 2):
         fits = [_fit(inner, ends, frame, step, heads, cut) for step in STEPS for cut in CUTS]
         usable = [fit for fit in fits if fit is not None]
+        seen = min([seen, *(fit.error for fit in usable)])
         good = [fit for fit in usable if fit.error <= FIT_SHARE * tolerance]
-        chosen = min(good or usable, key=lambda fit: (0 if good else fit.error) + weight * fit.amplitude(frame.reach))
-        proved = _proved(chosen, inner, ends, frame, tolerance)
+        if not good:
+            continue
+        least = min(good, key=lambda fit: fit.amplitude(frame.reach))
+        proved = _proved(least, inner, ends, frame, tolerance)
         if best is None or _cost(proved, weight, frame) < _cost(best, weight, frame):
             best = proved
         if proved.error <= tolerance and weight * proved.amplitude(frame.reach) <= tolerance:
             return proved
-    assert best is not None
+    if best is None:
+        text = to_text(inner.outputs[0], ("x",))
+        raise InputError(
+            f"{text} within {at_most(tolerance, 2)} as a sum of exponentials, so that sums over sets are heads",
+            f"{at_most(seen, 2)} with {MOST_HEADS} heads",
+            "ask for a larger tolerance, or choose a smoother function inside",
+        )
     return best
 
 
