@@ -28,7 +28,7 @@ from .exponential_sums import ExponentialSum, Normalisation, exponential_sum
 from .network_inputs import Input
 from .profile import profile_of
 from .ridges import ridges_of
-from .terms import Split, split, value_of_constant
+from .terms import SumOfTerms, split, value_of_constant
 from .weights_of_sets import transformer_of_set
 
 SHARES = (0.5, 0.25, 0.75)  # of the tolerance for chords, tried in this order; heads get half of what is left
@@ -114,7 +114,7 @@ def _frame(ends: tuple[float, float], arithmetic: Arithmetic) -> Normalisation:
 
 
 def _designed(
-    parts: Split,
+    parts: SumOfTerms,
     ends: tuple[float, float],
     frame: Normalisation,
     longest: int,

@@ -25,7 +25,7 @@ FIT_SHARE = 0.7  # share of the tolerance allowed at the grid
 
 
 @dataclass(frozen=True)
-class Ridges:
+class RidgeSum:
     """Terms whose sum is within `error` of a group; `constant` is to be added."""
 
     terms: tuple[Term, ...]
@@ -33,7 +33,7 @@ class Ridges:
     error: float
 
 
-def ridges_of(group: Group, tolerance: float) -> Ridges:
+def ridges_of(group: Group, tolerance: float) -> RidgeSum:
     """The sum of ridge polynomials of least degree that is proved to be within the tolerance."""
     if len(group.inputs) != 2:
         many = f"{len(group.inputs)} inputs that interact in {group.text}"
@@ -47,13 +47,13 @@ def ridges_of(group: Group, tolerance: float) -> Ridges:
             continue
         error = largest_size(_difference(group, found), box, tolerance)
         if error <= tolerance:
-            return Ridges(found.terms, found.constant, error)
+            return RidgeSum(found.terms, found.constant, error)
         best = min(best, error)
     asked = f"{group.text} as a sum of ridge polynomials within {exact(tolerance)}"
     raise InputError(asked, f"{at_most(best, 2)} at degree {MOST_DEGREE}", "ask for a larger tolerance")
 
 
-def _fit(group: Group, box: list[tuple[float, float]], degree: int) -> Ridges | None:
+def _fit(group: Group, box: list[tuple[float, float]], degree: int) -> RidgeSum | None:
     """Least squares on a grid of Chebyshev's points; the error is what is seen there."""
     at = (np.cos(np.pi * np.arange(GRID) / (GRID - 1)) + 1) / 2
     sides = [low + (high - low) * at for low, high in box]
@@ -81,7 +81,7 @@ def _fit(group: Group, box: list[tuple[float, float]], degree: int) -> Ridges | 
         outer = Formula("", ("u",), (_polynomial(chebyshev.cheb2poly(coefficients), centre, half),))
         kept = [k for k in range(2) if w[k]]
         terms.append(Term(tuple(group.inputs[k] for k in kept), tuple(w[k] for k in kept), outer))
-    return Ridges(tuple(terms), Fraction(float(found[0])), error)
+    return RidgeSum(tuple(terms), Fraction(float(found[0])), error)
 
 
 def _short(value: float) -> float:
@@ -106,7 +106,7 @@ def _polynomial(coefficients: np.ndarray, centre: float, half: float) -> Node:
     return node
 
 
-def _difference(group: Group, found: Ridges) -> Formula:
+def _difference(group: Group, found: RidgeSum) -> Formula:
     """g − Σ_p h_p as a formula of the two inputs."""
     parts: list[Node] = [group.outer.outputs[0], Number(-found.constant)]
     for term in found.terms:

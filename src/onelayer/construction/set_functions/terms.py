@@ -61,7 +61,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Split:
+class SumOfTerms:
     """f = constant + Σ terms + Σ groups; one answer for each number of the set, or one for all."""
 
     constant: Node
@@ -70,7 +70,7 @@ class Split:
     each: bool
 
 
-def split(f: SetFormula, ends: tuple[float, float], longest: int) -> Split:
+def split(f: SetFormula, ends: tuple[float, float], longest: int) -> SumOfTerms:
     """The terms of f on numbers between the ends."""
     seen = _Inputs(f, ends, longest)
     by_inputs: dict[tuple[int, ...], list[Node]] = defaultdict(list)
@@ -91,7 +91,7 @@ def split(f: SetFormula, ends: tuple[float, float], longest: int) -> Split:
             groups.append(Group(inputs, Formula("", names, (node,))))
         else:
             terms.append(found)
-    return Split(sum_of(by_inputs[()]), tuple(terms), tuple(groups), f.each)
+    return SumOfTerms(sum_of(by_inputs[()]), tuple(terms), tuple(groups), f.each)
 
 
 class _Inputs:
