@@ -111,6 +111,13 @@ def test_a_layer_says_what_its_heads_do():
     assert layer.model.config.code == "none"
 
 
+@pytest.mark.parametrize("domain", [(1e6, 1e6 + 1), (-1e-5, 1e-5)])
+def test_sets_of_one_number_and_odd_intervals(domain):
+    for longest in (1, 3):
+        layer = ol.set_function("max(x) + sqrt(mean(x^2))", domain, 1e-3, longest=longest)
+        assert largest_error(layer, hard_sets(layer, 8)) <= layer.certificate.bound
+
+
 def test_many_long_sets_are_evaluated_in_parts():
     layer = ol.set_function("mean(x^2)", tolerance=1e-2, longest=600)
     x = np.random.default_rng(0).random((40, 600))

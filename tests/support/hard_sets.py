@@ -47,7 +47,7 @@ def hard_sets(layer, count: int, seed: int = 0, longest: int | None = None) -> l
     most = min(layer.longest, longest or layer.longest)
     found = []
     for i in range(count):
-        n = int(rng.integers(1, most + 1)) if i % 3 else int(rng.choice([1, 2, 3, most]))
+        n = int(rng.integers(1, most + 1)) if i % 3 else min(most, int(rng.choice([1, 2, 3, most])))
         unit = rng.random(n)
         match i % 7:
             case 1:
