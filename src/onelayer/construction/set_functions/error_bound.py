@@ -21,10 +21,10 @@ Sums. Σ_j φ(x_j) is computed within n·e_φ,
 
 ε_φ being the error of the exponential sum (by enclosure) and H the number of heads; 6u are for stored coefficients.
 
-Means. The weights of equal scores are 1/n within e^(4κ) − 1 + nu; the mean of x̂ is within (e^(4κ) − 1 + (2N + 8)u)r + η.
+Means. Scores are equal: weights, products and sum are within `average_error`, and the mean of x̂ within that times r, and η.
 
 Maxima. β is a power of two, so that scores are exact. Short by at most W((N − 1)/e)/β, to which rounding adds e^(2H) − 1 of
-it, H = (the distance at which exp vanishes)u + 2κ; products and their sum (2N + 8)ur, and η.
+it, H = (the distance at which exp vanishes)u + 2κ; the rest of the rounding is as for a mean.
 
 Terms. A term h(ℓ) of a linear form ℓ = Σ w_v v of inputs is computed as D(ℓ'), D being the stored sum of ReLUs. ReLUs go on
 beyond the outermost knots, so that D has one Lipschitz constant L on the line; ℓ itself lies between the outermost knots:
@@ -52,6 +52,7 @@ from fractions import Fraction
 from ...common.outward import UP_MANY
 from ...layer.heads import shortfall
 from ...layer.reading import GAP
+from ..gallery.tokens.weights import average_error, rounded_up
 from ..lemma import Lemma
 from .design import Computed, Design
 from .exponential_sums import COUNT, ExponentialSum
@@ -139,9 +140,9 @@ def input_error(d: Design, v: Input | None) -> Inaccuracy:
         return Inaccuracy(0.0, eta)
     if v.summed:
         return Inaccuracy(d.sums[v].error, _sum_rounding(d, d.sums[v]))
-    average = (2 * N + 8) * a.u * r * SLACK + eta + N * a.smallest
+    average = rounded_up(average_error(N + 2, a)) * r + eta * SLACK + N * a.smallest
     if v.source == "mean":
-        return Inaccuracy(0.0, math.expm1(4 * a.exp_error) * r + average)
+        return Inaccuracy(0.0, average)
     short, H = shortfall(N) / d.sharpness * UP_MANY, GAP[a.dtype] * a.u + 2 * a.exp_error
     return Inaccuracy(short, math.expm1(2 * H) * short + average)
 
