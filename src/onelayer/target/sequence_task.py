@@ -47,7 +47,7 @@ class SequenceTask:
         if isinstance(x, Tensor):
             x = x.detach().cpu().numpy()
         rows = list(x) if isinstance(x, np.ndarray | list | tuple) else [x]
-        single = bool(rows) and not isinstance(rows[0], np.ndarray | list | tuple | Tensor)
+        single = getattr(x, "ndim", 1) < 2 and not (rows and isinstance(rows[0], np.ndarray | list | tuple | Tensor))
         found = [self._sequence(row) for row in ([rows] if single else rows)]
         lengths = [len(row) for row in found]
         together = np.full((len(found), max(lengths, default=1)), self.ends[0])

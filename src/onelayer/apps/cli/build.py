@@ -17,6 +17,7 @@ from .wording import said
 
 if TYPE_CHECKING:
     from ...approximation import Approximation
+    from ...sequence_layer import SequenceLayer
 
 REPORT_SECONDS = 2.0  # kept for the report
 
@@ -145,6 +146,18 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
         **about,
         "plan": plan.as_json() if plan else None,
         "certificate": approximation.certificate.as_json(),
+    }
+
+
+def record_of_sequence_layer(layer: "SequenceLayer", folder: Path | None) -> dict[str, Any]:
+    """What was built for sequences of any length, for JSON."""
+    return {
+        **({"folder": str(folder)} if folder is not None else {}),
+        "verdict": layer.certificate.verdict,
+        "task": layer.description.as_json(),
+        "parameters": layer.parameters,
+        **asdict(layer.facts),
+        "certificate": layer.certificate.as_json(),
     }
 
 

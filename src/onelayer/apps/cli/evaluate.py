@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...deployment.files.partial import Counts
     from ...deployment.files.streaming import Streaming
     from ...model.explanation import Explanation
+    from ...sequence_layer import SequenceLayer
 
 STORED_ONLY = "the certificate holds for the stored samples only"
 
@@ -26,7 +27,9 @@ def evaluate(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder that `build` wrote.")],
     numbers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NUMBER]...", help="One point; constants such as pi/2 count as numbers."),
+        typer.Argument(
+            metavar="[NUMBER]...", help="One point, or one sequence; constants such as pi/2 count as numbers."
+        ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each head adds to the value.")] = False,
     outside: Annotated[
@@ -63,9 +66,13 @@ def evaluate(
     if output is not None and source is None:
         raise InputError("--output together with --input", "no --input", "leave --output out, or name a file")
     point = [given.number(text, "the point") for text in numbers or []]
-    from ...deployment.folder import load_approximation
+    from ...deployment.folder import load_approximation, load_certified
+    from ...sequence_layer import SequenceLayer
 
-    fast = load_approximation(folder).fast(attention.value, remainder, device)
+    layer = load_certified(folder) if source is None else None
+    if isinstance(layer, SequenceLayer):
+        return _sequence(layer, point, json)
+    fast = (layer or load_approximation(folder)).fast(attention.value, remainder, device)
     if source is not None:
         return _file(fast, Path(source), Path(output) if output is not None else None, outside, json, force)
     return _point(fast, point, outside, explain, json)
@@ -102,6 +109,25 @@ def _point(fast: "Evaluator", point: list[float], outside: given.Outside, explai
         _note(STORED_ONLY)
     elif not covered:
         _note(f"the point is not covered by the certificate, which asks for {_asked(approximation, point)}")
+    return 0
+
+
+def _sequence(layer: "SequenceLayer", sequence: list[float], json: bool) -> int:
+    import numpy as np
+
+    y, covered, decoding = layer(sequence), layer.covers(sequence), layer.description.decoding
+    answer = np.asarray(layer.answer(sequence)).tolist() if decoding else None
+    if json:
+        bound = layer.certificate.bound if covered else None
+        record = {"x": sequence, "y": np.asarray(y).tolist(), "covered": covered, "bound": bound}
+        print_json(record | ({"answer": answer} if decoding else {}))
+        return 0
+    for row in np.atleast_2d(y).tolist():
+        print(*row)
+    if decoding:
+        print("answer:", *np.ravel(np.array(answer)).tolist())
+    if not covered:
+        _note(f"the sequence is not covered by the certificate, which is for {layer.certificate.domain}")
     return 0
 
 

@@ -11,7 +11,7 @@ import typer
 from ...common.errors import InputError
 from ...common.numbers import exact
 from . import options as given
-from .build import record_of, usable
+from .build import record_of, record_of_sequence_layer, usable
 from .show import print_json, print_wrapped
 
 
@@ -29,22 +29,26 @@ def gallery(
     For example: onelayer gallery sort --n 5 --out folder.
 
     The options of an entry are the parameters that the list shows: --n 5, --domain 0:1, --order 2,0,1, --matrix "1,2; 3,4".
+    With --longest 1000 the layer is for sequences of every length up to that.
     """
-    from ...construction.gallery import ENTRIES
+    from ...construction.gallery import ENTRIES, any_length
 
     if name is None:
         if context.args or out is not None:
             raise InputError("the name of an entry before its options", "options alone", "see onelayer gallery")
-        return _listed(ENTRIES, json)
-    if name not in ENTRIES:
-        raise InputError(f"one of {', '.join(ENTRIES)}", name, "see onelayer gallery")
-    function = ENTRIES[name]
+        return _listed(ENTRIES, any_length.ENTRIES, json)
+    lengthwise = any(word.startswith("--longest") for word in context.args) or name not in ENTRIES
+    entries: dict[str, Callable[..., Any]] = any_length.ENTRIES if lengthwise else ENTRIES
+    if name not in entries:
+        known = any_length.ENTRIES if name in ENTRIES else ENTRIES | any_length.ENTRIES
+        raise InputError(f"one of {', '.join(known)}", name, "see onelayer gallery")
+    function = entries[name]
     arguments = _arguments(function, context.args)
     folder = usable(out, force) if out is not None else None
     approximation = function(**arguments)
     written = approximation.save(folder, overwrite=force) if folder is not None else Path()
     if json:
-        record = record_of(approximation, written)
+        record = record_of_sequence_layer(approximation, written) if lengthwise else record_of(approximation, written)
         print_json(record if folder is not None else record | {"folder": None})
     else:
         print(approximation)
@@ -52,14 +56,17 @@ def gallery(
     return 0 if approximation.certificate.verdict == "CERTIFIED" else 1
 
 
-def _listed(entries: dict[str, Callable[..., Any]], json: bool) -> int:
+def _listed(entries: dict[str, Callable[..., Any]], any_length: dict[str, Callable[..., Any]], json: bool) -> int:
     rows = [(name, _signature(f), (inspect.getdoc(f) or "").splitlines()[0]) for name, f in entries.items()]
+    longer = [(name, _signature(f), (inspect.getdoc(f) or "").splitlines()[0]) for name, f in any_length.items()]
     if json:
-        print_json([{"entry": name, "options": options, "computes": text} for name, options, text in rows])
+        print_json([{"entry": name, "options": options, "computes": text} for name, options, text in rows + longer])
         return 0
-    for name, options, text in rows:
-        print_wrapped(f"{name:<20} ", text)
-        print_wrapped(" " * 21, options)
+    for title, listed in (("For one length:", rows), ("For every length up to the longest:", longer)):
+        print(title)
+        for name, options, text in listed:
+            print_wrapped(f"{name:<20} ", text)
+            print_wrapped(" " * 21, options)
     return 0
 
 

@@ -2,12 +2,17 @@
 
 import sys
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as given
+from .build import record_of, record_of_sequence_layer
 from .show import print_json
+
+if TYPE_CHECKING:
+    from ...model.transformer import SingleLayerTransformer
+    from ...sequence_layer import SequenceLayer
 
 
 class TextFormat(StrEnum):
@@ -27,12 +32,15 @@ def inspect(
 
     Also the spectra of the weights, and where the error is.
     """
-    from ...deployment.folder import load_approximation
+    from ...deployment.folder import load_certified
+    from ...sequence_layer import SequenceLayer
     from ...views.terminal import LEVELS, plain, summary, tables
 
-    approximation = load_approximation(folder)
+    approximation = load_certified(folder)
+    if isinstance(approximation, SequenceLayer):
+        return _sequence_layer(approximation, form, json)
     if json:
-        print_json(record(approximation))
+        print_json(record_of(approximation, None) | {"matrices": _matrices(approximation.model)})
     elif form is TextFormat.text:
         text = summary(approximation)
         try:
@@ -46,13 +54,22 @@ def inspect(
     return 0
 
 
-def record(approximation: Any) -> dict[str, Any]:
-    """What the folder holds, for JSON: the record of `build`, and the weight matrices."""
+def _sequence_layer(layer: "SequenceLayer", form: TextFormat, json: bool) -> int:
     import onelayer as ol
 
-    from .build import record_of
+    if json:
+        print_json(record_of_sequence_layer(layer, None) | {"matrices": _matrices(layer.model)})
+        return 0
+    tables = [layer.table(), ol.inspect(layer.model).matrix_table()]
+    for table in tables:
+        print(table.markdown() if form is TextFormat.markdown else table.latex() if form is TextFormat.latex else table)
+    return 0
 
-    matrices = [
+
+def _matrices(model: "SingleLayerTransformer") -> list[dict[str, Any]]:
+    import onelayer as ol
+
+    return [
         {
             "name": m.name,
             "role": m.role,
@@ -62,6 +79,5 @@ def record(approximation: Any) -> dict[str, Any]:
             "frobenius": m.frobenius,
             "largest": m.largest,
         }
-        for m in ol.inspect(approximation.model).matrices
+        for m in ol.inspect(model).matrices
     ]
-    return record_of(approximation, None) | {"matrices": matrices}

@@ -1,12 +1,13 @@
 """The gallery: functions that one layer computes with a proved error, each with every head explained.
 
 Every entry returns an `Approximation`: an ordinary model, a certificate whose bound a lemma proves, and in `facts.story` a
-paragraph on what its heads do.
+paragraph on what its heads do. Entries of `any_length` return a `SequenceLayer` for every length up to the largest.
 """
 
 from collections.abc import Callable
 
 from ...approximation import Approximation
+from . import any_length
 from .linear import affine, clip, mean
 from .order import absolute_difference, maximum, median, minimum, running_max, sort, top_k
 from .routing import permute, reverse, shift
@@ -22,6 +23,7 @@ __all__ = [
     "ENTRIES",
     "absolute_difference",
     "affine",
+    "any_length",
     "clip",
     "copy_where",
     "deep_set",

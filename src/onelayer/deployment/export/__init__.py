@@ -17,9 +17,11 @@ from ...common.checks import known_options, require_choice, require_seed, requir
 from ...common.errors import InputError
 from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
-from . import c, onnx, torch
+from ...sequence_layer import SequenceLayer
+from ..folder import load_certified
+from . import c, onnx, onnx_lengths, torch
 from .place import require_place, write
-from .subject import Made, Subject, subject_of
+from .subject import Made, subject_of
 
 Format = Literal["onnx", "torch", "c"]
 MOST_POINTS = 10**7
@@ -77,7 +79,7 @@ class Exported:
 
 @known_options
 def export(
-    layer: Approximation | str | Path,
+    layer: Approximation | SequenceLayer | str | Path,
     path: str | Path,
     *,
     to: Format,
@@ -91,7 +93,7 @@ def export(
 
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
     sublayers ("post", the default) or before them ("pre"). An existing `path` is refused; `overwrite=True`
-    replaces an earlier export.
+    replaces an earlier export. A layer for sequences of any length is written as ONNX alone, with masks.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
@@ -99,20 +101,35 @@ def export(
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
     place = require_place(path, FILES[to], overwrite)
-    subject = subject_of(layer, dtype)
+    loaded = load_certified(layer) if isinstance(layer, str | Path) else layer
+    if isinstance(loaded, SequenceLayer):
+        return _lengths(loaded, place, to, dtype, seed)
+    subject = subject_of(loaded, dtype)
     x = subject.points(points, seed)
     made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)
     write(place, made.files)
-    return _exported(to, place, subject, made)
+    return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
 
 
-def _exported(to: Format, place: Path, subject: Subject, made: Made) -> Exported:
-    tolerance, seen, proved, notes = subject.approximation.certificate.tolerance, made.measured, made.bound, made.notes
+def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, seed: int) -> Exported:
+    """A layer for any length: ONNX has dynamic shapes; stock layers and C have one length."""
+    if to != "onnx":
+        found = f"a layer for sequences of 1 to {layer.longest:,}, with masks"
+        raise InputError(
+            f"a layer of one length as {to}", found, "export it as onnx, or one length of it: at_length(n)"
+        )
+    subject = onnx_lengths.subject_of(layer, dtype)
+    made = onnx_lengths.make(subject, seed)
+    write(place, made.files)
+    return _exported(to, place, layer.certificate.tolerance, subject.arithmetic.name, made)
+
+
+def _exported(to: Format, place: Path, tolerance: float, name: str, made: Made) -> Exported:
+    seen, proved, notes = made.measured, made.bound, made.notes
     if seen is not None and seen.error is not None and seen.error > tolerance:
         notes += (f"misses the tolerance of {exact(tolerance)}: build with a smaller one, or export in float64",)
     files = tuple(made.files) if len(made.files) > 1 else (place.name,)
     size = sum(map(len, made.files.values()))
     points, difference, error = (seen.points, seen.difference, seen.error) if seen is not None else (0, None, None)
     bound, bound_of = (proved.value, proved.of) if proved is not None else (None, "")
-    name = subject.arithmetic.name
     return Exported(to, place, files, name, size, tolerance, points, difference, error, bound, bound_of, notes)

@@ -9,12 +9,14 @@ float64 graphs (an error of 1e-8). So the graph multiplies by no scalar: 1/√d_
 """
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, assert_never
 
 import numpy as np
 
 from ...common.errors import InputError
 from ...model.config import LayerConfig
+from ...model.transformer import SingleLayerTransformer
 from .subject import Made, Subject
 
 OPSET, IR = 18, 8  # from 2022: old enough for most runtimes
@@ -25,20 +27,18 @@ CHUNK = 2**22  # attention weights held at a time when measuring
 
 def make(subject: Subject, x: np.ndarray) -> Made:
     """The file "model.onnx", checked at the points x."""
-    onnx, runtime = _packages()
+    onnx, runtime = packages()
     c, name = subject.model.config, subject.arithmetic.name
     if c.activation == "gelu" and name == "float64":
         found = "ONNX Runtime has Erf only in float32"
         raise InputError("a GELU layer as ONNX in float64", found, "build it with dtype='float32'")
     if subject.model.parameter_count * subject.model.W_E.element_size() > MOST_BYTES:
         raise InputError("weights of at most 2 GB", f"{subject.model.parameter_count:,} numbers", "use another format")
-    graph = _Graph(subject)
+    graph = SingleLengthGraph(subject)
     graph.read(graph.sublayers(*graph.tokens()))
     model = graph.model(onnx)
     onnx.checker.check_model(model, full_check=True)
-    options = runtime.SessionOptions()
-    options.log_severity_level = 3  # errors only
-    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = session_of(runtime, model)
     rows = max(1, CHUNK // (c.heads * c.all_tokens * c.all_tokens))
 
     def answer(points: np.ndarray) -> np.ndarray:
@@ -51,7 +51,14 @@ def make(subject: Subject, x: np.ndarray) -> Made:
     return Made({"model.onnx": model.SerializeToString()}, measured)
 
 
-def _packages() -> tuple[Any, Any]:
+def session_of(runtime: Any, model: Any) -> Any:
+    """The graph, ready to run."""
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3  # errors only
+    return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def packages() -> tuple[Any, Any]:
     try:
         import onnx
         import onnxruntime
@@ -61,14 +68,14 @@ def _packages() -> tuple[Any, Any]:
     return onnx, onnxruntime
 
 
-class _Graph:
+class Graph(ABC):
     """Nodes and constants, in the order of evaluation; tensors are referred to by name."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.c: LayerConfig = subject.model.config
-        self.dtype = np.dtype(subject.arithmetic.name)
-        self.w = {name: t.detach().numpy() for name, t in subject.model.state_dict().items()}
+    def __init__(self, model: SingleLayerTransformer, target: str) -> None:
+        self.target = target
+        self.c: LayerConfig = model.config
+        self.dtype = np.dtype(str(model.W_E.dtype).removeprefix("torch."))
+        self.w = {name: t.detach().numpy() for name, t in model.state_dict().items()}
         self.nodes: list[tuple[str, tuple[str, ...], str, dict[str, Any]]] = []
         self.constants: dict[str, np.ndarray] = {}
 
@@ -88,31 +95,6 @@ class _Graph:
         self.constants[name] = np.array(numbers, dtype=np.int64)
         return name
 
-    def tokens(self) -> tuple[str, str]:
-        """(the tokens that are read, all tokens): x̂_j W^E + b^E + p_j, then the special tokens."""
-        c = self.c
-        if self.subject.approximation.vocabulary is not None:  # token numbers become unit vectors
-            x = self.node("Unsqueeze", "x", self.whole(-1))
-            x = self.node("Equal", x, self.weight("alphabet", np.arange(c.features_in)))
-            x = self.node("Cast", x, to=_element(self.dtype))
-        else:
-            x = self.node("Reshape", "x", self.whole(-1, c.tokens, c.features_in))
-        x = self.node("Sub", x, self.weight("shift"))
-        if self.w["scale"].size == 1:
-            e = self.node("MatMul", x, self.weight("W_E", self.w["scale"] * self.w["W_E"]))
-        else:
-            e = self.node("MatMul", self.node("Mul", x, self.weight("scale")), self.weight("W_E"))
-        e = self.node("Add", e, self.weight("b_E"))
-        e = e if c.code == "none" else self.node("Add", e, self.weight("P"))
-        if c.special_tokens:
-            batch = self.node("Shape", "x", start=0, end=1)
-            shape = self.node("Concat", batch, self.whole(c.special_tokens, c.d_model), axis=0)
-            e = self.node("Concat", e, self.node("Expand", self.weight("S"), shape), axis=1)
-        rows = c.read_rows
-        if rows == slice(0, c.all_tokens):
-            return e, e
-        return self.node("Slice", e, self.whole(rows.start), self.whole(rows.stop), self.whole(1)), e
-
     def sublayers(self, queries: str, e: str) -> str:
         """Attention and FFN with residuals and LayerNorm, as in `SingleLayerTransformer`."""
         c = self.c
@@ -127,7 +109,7 @@ class _Graph:
         c = self.c
         q, k, v = self.project(queries, "Q", c.d_k), self.project(e, "K", c.d_k), self.project(e, "V", c.d_v)
         k = self.node("Transpose", k, perm=[0, 1, 3, 2])
-        scores = self.node("Mul" if c.d_k == 1 else "MatMul", q, k)
+        scores = self.masked(self.node("Mul" if c.d_k == 1 else "MatMul", q, k))
         alpha = self.node("Softmax", scores, axis=-1)  # Eq. (5)
         if c.all_tokens * c.d_v <= SMALL_PRODUCT:  # quicker than many small matrix products
             alpha, v = self.node("Unsqueeze", alpha, self.whole(4)), self.node("Unsqueeze", v, self.whole(2))
@@ -174,6 +156,56 @@ class _Graph:
         scaled = self.node("Mul", self.node("Div", d, root), self.weight(f"gain_{which}"))
         return self.node("Add", scaled, self.weight(f"offset_{which}"))
 
+    def masked(self, scores: str) -> str:
+        """Scores in which hidden tokens have −∞: here nothing is hidden."""
+        return scores
+
+    @abstractmethod
+    def ends(self, helper: Any, kind: int) -> tuple[list[Any], list[Any]]:
+        """What goes in and what comes out."""
+
+    def model(self, onnx: Any) -> Any:
+        helper, kind = onnx.helper, element(self.dtype)
+        nodes = [helper.make_node(k, list(i), [o], name=o, **attributes) for k, i, o, attributes in self.nodes]
+        constants = [onnx.numpy_helper.from_array(value, name) for name, value in self.constants.items()]
+        inputs, outputs = self.ends(helper, kind)
+        graph = helper.make_graph(nodes, "onelayer", inputs, outputs, constants, doc_string=self.target[:1000])
+        opsets = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(graph, producer_name="onelayer", opset_imports=opsets, ir_version=IR)
+
+
+class SingleLengthGraph(Graph):
+    """x [batch, D] → y [batch, *shape], for a layer of one length."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject.model, subject.target)
+        self.subject = subject
+
+    def tokens(self) -> tuple[str, str]:
+        """(the tokens that are read, all tokens): x̂_j W^E + b^E + p_j, then the special tokens."""
+        c = self.c
+        if self.subject.approximation.vocabulary is not None:  # token numbers become unit vectors
+            x = self.node("Unsqueeze", "x", self.whole(-1))
+            x = self.node("Equal", x, self.weight("alphabet", np.arange(c.features_in)))
+            x = self.node("Cast", x, to=element(self.dtype))
+        else:
+            x = self.node("Reshape", "x", self.whole(-1, c.tokens, c.features_in))
+        x = self.node("Sub", x, self.weight("shift"))
+        if self.w["scale"].size == 1:
+            e = self.node("MatMul", x, self.weight("W_E", self.w["scale"] * self.w["W_E"]))
+        else:
+            e = self.node("MatMul", self.node("Mul", x, self.weight("scale")), self.weight("W_E"))
+        e = self.node("Add", e, self.weight("b_E"))
+        e = e if c.code == "none" else self.node("Add", e, self.weight("P"))
+        if c.special_tokens:
+            batch = self.node("Shape", "x", start=0, end=1)
+            shape = self.node("Concat", batch, self.whole(c.special_tokens, c.d_model), axis=0)
+            e = self.node("Concat", e, self.node("Expand", self.weight("S"), shape), axis=1)
+        rows = c.read_rows
+        if rows == slice(0, c.all_tokens):
+            return e, e
+        return self.node("Slice", e, self.whole(rows.start), self.whole(rows.stop), self.whole(1)), e
+
     def read(self, h: str) -> None:
         """Read-out, the places of the outputs, and their shape."""
         c, subject = self.c, self.subject
@@ -182,17 +214,12 @@ class _Graph:
         y = self.node("Gather", y, self.whole(*subject.places), axis=1)
         self.node("Reshape", y, self.whole(-1, *subject.shape), name="y")
 
-    def model(self, onnx: Any) -> Any:
-        helper, kind = onnx.helper, _element(self.dtype)
-        nodes = [helper.make_node(k, list(i), [o], name=o, **attributes) for k, i, o, attributes in self.nodes]
-        constants = [onnx.numpy_helper.from_array(value, name) for name, value in self.constants.items()]
+    def ends(self, helper: Any, kind: int) -> tuple[list[Any], list[Any]]:
         x = helper.make_tensor_value_info("x", kind, ["batch", self.subject.dimension])
         y = helper.make_tensor_value_info("y", kind, ["batch", *self.subject.shape])
-        graph = helper.make_graph(nodes, "onelayer", [x], [y], constants, doc_string=self.subject.target[:1000])
-        opsets = [helper.make_opsetid("", OPSET)]
-        return helper.make_model(graph, producer_name="onelayer", opset_imports=opsets, ir_version=IR)
+        return [x], [y]
 
 
-def _element(dtype: np.dtype[Any]) -> int:
+def element(dtype: np.dtype[Any]) -> int:
     """ONNX's number for a dtype: FLOAT is 1, DOUBLE is 11."""
     return {"float32": 1, "float64": 11}[dtype.name]

@@ -8,7 +8,6 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,7 +21,6 @@ from ...layer.rounding.deployed import edges
 from ...model.transformer import SingleLayerTransformer
 from ...target.margin import in_scope
 from ...target.points import uniform_points
-from ..folder import load_approximation
 
 Answer = Callable[[np.ndarray], np.ndarray]  # [point, D] in the exported dtype → [point, outputs]
 
@@ -163,11 +161,11 @@ class Subject:
         return Measured(len(x), difference, float(np.abs(found - target(x).reshape(len(x), -1)).max()))
 
 
-def subject_of(layer: Approximation | str | Path, dtype: str | None) -> Subject:
-    """The given layer, or that of a folder, in `dtype` (its own, if None)."""
-    if not isinstance(layer, Approximation | str | Path):
-        raise InputError("an Approximation or a model folder", type(layer).__name__, "pass what `build` made or wrote")
-    approximation = layer if isinstance(layer, Approximation) else load_approximation(layer)
+def subject_of(approximation: object, dtype: str | None) -> Subject:
+    """The layer in `dtype` (its own, if None)."""
+    if not isinstance(approximation, Approximation):
+        found = type(approximation).__name__
+        raise InputError("an Approximation or a model folder", found, "pass what `build` made or wrote")
     approximation.require_unchanged()  # the files repeat what the certificate says
     wanted = approximation.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
     model = copy.deepcopy(approximation.model).to(wanted).eval()

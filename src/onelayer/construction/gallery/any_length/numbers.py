@@ -3,9 +3,9 @@
 No weight knows the length. A mean gives all tokens the same score, a maximum scores a number by its size; a causal mask makes
 both running. What is proved for n tokens grows with n, so that the bound for the largest length holds for all.
 
-    mean       weights are (1 + η)/n, |η| ≤ e^(4κ) − 1 + nu; products and their sum in any order: (2n + 8)u max|x| in all
+    mean       weights are 1/n up to rounding; with products and their sum in any order that is `average_error` of max|x|
     maximum    short of it by at most W((n − 1)/e)/β; the errors of the exponents count for e^(2H) − 1 of that, H as in
-               `maxima`; products and sum as for the mean. β is a power of two: scores are exact
+               `maxima`; the rest of the rounding is as for the mean. β is a power of two: scores are exact
     shift      one token has weight exactly 1: nothing is rounded
 """
 
@@ -35,9 +35,9 @@ from ...lemma import Lemma, sequence_layer_by_lemma
 from ..entry import Ends, points
 from ..one_head import one_head
 from ..routing import ASSUMES, LARGEST, LARGEST_SINGLE, STATEMENT
-from ..tokens.program import bits, codes
+from ..tokens.program import MOST_LENGTH, bits, codes
+from ..tokens.weights import average_error, rounded_up
 
-MOST_LENGTH = 4096  # attention has n² weights
 LONGEST = 1000
 Answers = Callable[[np.ndarray], np.ndarray]  # [batch, n] → [batch, n] or [batch]
 
@@ -89,7 +89,7 @@ def shift(longest: int = LONGEST, by: int = 1, *, dtype: str = "float64") -> Seq
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
     largest = LARGEST if arithmetic.name == "float64" else LARGEST_SINGLE
     text = "the sequence itself" if by == 0 else f"the sequence moved by {by}, 0 where there is none"
-    task = _task("shift", text, longest, (-largest, largest), "position", by=by)
+    task = task_on_numbers("shift", text, longest, (-largest, largest), "position", by=by)
     model = of_any_length(_shifting(longest, by).to(arithmetic.dtype))
     story = (
         f"Every position carries the code of its own number and that of the position it reads, {bits(longest)} signs each. The"
@@ -134,12 +134,12 @@ def _shifting(longest: int, by: int) -> SingleLayerTransformer:
 def _averaged(name: str, text: str, longest: int, domain: Ends, dtype: str, causal: bool) -> SequenceLayer:
     """One head without scores; the tolerance is what is proved."""
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
-    task = _task(name, text, longest, domain, "position" if causal else "whole")
+    task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
     model = of_any_length(_scored(longest, 0.0, 0.0, causal).to(arithmetic.dtype), causal)
     reach = max(map(abs, domain))
-    weights = math.expm1(4 * arithmetic.exp_error) + (2 * longest + 8) * arithmetic.u
+    summed = rounded_up(average_error(longest + 1, arithmetic))
     statement = "all scores are equal, so that all weights are 1/n up to rounding"
-    lemma = Lemma(statement, {"rounding": weights * reach * UP_MANY + longest * arithmetic.smallest})
+    lemma = Lemma(statement, {"rounding": summed * reach * UP_MANY + longest * arithmetic.smallest})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
 
     def answers(x: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def _extreme(
     """One head whose score is ±βx, β the smallest power of two for which the tolerance is proved."""
     require_tolerance(tolerance)
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
-    task = _task(name, text, longest, domain, "position" if causal else "whole")
+    task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
     reach, power, lemma = max(map(abs, domain)), 0, None
     while lemma is None or lemma.bound > tolerance:
         found = _smooth(longest, 2.0**power, reach, arithmetic)
@@ -194,7 +194,8 @@ def _smooth(longest: int, beta: float, reach: float, a: Arithmetic) -> Lemma:
     if not 16 * beta * reach < a.overflow:
         return Lemma("nothing is proved: scores overflow", {"unproved": math.inf})
     H, short = GAP[a.dtype] * a.u + 2 * a.exp_error, shortfall(longest) / beta
-    rounding = math.expm1(2 * H) * short + (2 * longest + 8) * a.u * reach + longest * a.smallest
+    summed = rounded_up(average_error(longest + 1, a))
+    rounding = math.expm1(2 * H) * short + summed * reach + longest * a.smallest
     statement = "a smooth maximum of n numbers is short of the exact one by W((n−1)/e)/β at most, which grows with n"
     return Lemma(statement, {"smooth maximum": short * UP_MANY, "rounding": rounding * UP_MANY})
 
@@ -223,7 +224,9 @@ def _masked(causal: bool) -> str:
     )
 
 
-def _task(name: str, text: str, longest: int, domain: Ends, answer: Answer, **more: int) -> SequenceTask:
+def task_on_numbers(
+    name: str, text: str, longest: int, domain: Ends, answer: Answer, **more: int | float
+) -> SequenceTask:
     require_whole("longest", longest, 1, MOST_LENGTH)
     low, high = domain_of([domain]).lower[0], domain_of([domain]).upper[0]
     given = {"longest": longest, **more}

@@ -22,7 +22,7 @@ from ....target.decoding import Decoding
 from ...lemma import Lemma
 from ..one_head import one_head
 from .piecewise_linear import Decoder, Node, decoder_through, decoding_terms, units_of, write_decoder
-from .program import Program, bits, codes, packed
+from .program import BitProgram, Program, bits, codes, packed
 from .weights import average_error, weight_error
 
 
@@ -96,23 +96,16 @@ class Histogram(Program):
         )
 
     def answers(self, x: Int[np.ndarray, "batch n"]) -> Float[np.ndarray, "batch n"]:
-        return np.stack([(x == x[:, [i]]).sum(axis=1) for i in range(self.n)], axis=1).astype(np.float64)
+        return np.stack([(x == x[:, [i]]).sum(axis=1) for i in range(x.shape[1])], axis=1).astype(np.float64)
 
 
-class BitCount(Program):
+class BitCount(BitProgram):
     """A function of the number of ones among n bits, read at an output token."""
 
     decoding = Decoding("round")
     layout = "token"
     kind = "uniform"
     what: ClassVar[str]
-
-    def __init__(self, n: int) -> None:
-        super().__init__(n, 2)
-
-    @property
-    def parameters(self) -> dict[str, int]:
-        return {"n": self.n}
 
     @property
     def output_shape(self) -> tuple[int, ...]:

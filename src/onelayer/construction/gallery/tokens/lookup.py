@@ -96,7 +96,7 @@ class Reverse(Lookup):
             model.W_Q[0, V + b :, :b] = torch.eye(b)
             model.W_K[0, V : V + b, :b] = MASKED / 2 * d_k**0.5 * torch.eye(b)
             model.W_V[0, :V] = torch.eye(V)
-            _pass_on(model, V)
+            pass_on(model, V)
         return model
 
     def answers(self, x: Int[np.ndarray, "batch n"]) -> Float[np.ndarray, "batch n token"]:
@@ -138,11 +138,11 @@ class FirstOccurrence(Lookup):
             model.W_K[0, :b, :b] = scale * n / 2 * torch.eye(b)  # k = √d_k·(400·n·code, −800·j)
             model.W_K[0, b + 1, b] = -scale
             model.W_V[0, b + 1, 0] = 1.0
-            _pass_on(model, 1)
+            pass_on(model, 1)
         return model
 
     def answers(self, x: Int[np.ndarray, "batch n"]) -> Float[np.ndarray, "batch n"]:
-        return np.stack([(x == x[:, [i]]).argmax(axis=1) for i in range(self.n)], axis=1).astype(np.float64)
+        return np.stack([(x == x[:, [i]]).argmax(axis=1) for i in range(x.shape[1])], axis=1).astype(np.float64)
 
 
 class CopyWhere(Lookup):
@@ -186,14 +186,14 @@ class CopyWhere(Lookup):
             model.W_Q[0, V + 1, 0] = 1.0
             model.W_K[0, V + 2, 0] = -MASKED
             model.W_V[0, : V + 1] = torch.eye(V + 1)
-            _pass_on(model, V + 1)
+            pass_on(model, V + 1)
         return model
 
     def answers(self, x: Int[np.ndarray, "batch n"]) -> Float[np.ndarray, "batch n token"]:
         marked, V = x >= self.vocabulary, self.vocabulary
         first = np.take_along_axis(x, marked.argmax(axis=1)[:, None], axis=1)[:, 0] - V
         token = np.where(marked.any(axis=1), first, V)
-        return np.repeat(np.eye(V + 1)[token][:, None], self.n, axis=1)
+        return np.repeat(np.eye(V + 1)[token][:, None], x.shape[1], axis=1)
 
     def special(self) -> list[list[int]]:
         n, V = self.n, self.vocabulary
@@ -205,7 +205,7 @@ class CopyWhere(Lookup):
         ]
 
 
-def _pass_on(model: SingleLayerTransformer, width: int) -> None:
+def pass_on(model: SingleLayerTransformer, width: int) -> None:
     """W^O, feed-forward network and read-out pass the head's output, which is not negative: relu(z) = z, exactly."""
     unit = torch.eye(width, dtype=torch.float64)
     model.W_O[:, :width] = unit

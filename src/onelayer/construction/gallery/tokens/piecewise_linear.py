@@ -94,18 +94,22 @@ def decoder_through(nodes: list[Node], start: int) -> Decoder:
     return Decoder(nodes[start][1], tuple(units))
 
 
-def write_decoder(model: SingleLayerTransformer, decoder: Decoder) -> None:
-    """Units and offset into the feed-forward network: from coordinate 0 of the stream to coordinate 0 of the output."""
-    for i, unit in enumerate(decoder.units):
-        model.W_1[0, i], model.b_1[i] = unit.side, float(-unit.side * unit.knot)
-        model.W_2[i, 0] = float(unit.height)
-    model.b_2[0] = float(decoder.offset)
+def write_decoder(model: SingleLayerTransformer, decoder: Decoder, lane: int = 0, factor: int = 1) -> None:
+    """Units and offset into the feed-forward network: from a coordinate of the stream, times a factor, to output 0.
+
+    The decoder of lane k fills the k-th block of hidden units; all blocks are equally wide.
+    """
+    first = lane * len(decoder.units)
+    for i, unit in enumerate(decoder.units, start=first):
+        model.W_1[lane, i], model.b_1[i] = unit.side, float(-unit.side * unit.knot)
+        model.W_2[i, 0] = factor * float(unit.height)
+    model.b_2[0] += factor * float(decoder.offset)
     model.W_R[0, 0] = 1.0
 
 
-def read_decoder(model: SingleLayerTransformer) -> Decoder:
-    """The decoder that the stored, rounded numbers make."""
-    sides, biases, heights = (t.detach().double().tolist() for t in (model.W_1[0], model.b_1, model.W_2[:, 0]))
+def read_decoder(model: SingleLayerTransformer, lane: int = 0) -> Decoder:
+    """The decoder that the stored, rounded numbers make of a coordinate; the offset is that of all lanes."""
+    sides, biases, heights = (t.detach().double().tolist() for t in (model.W_1[lane], model.b_1, model.W_2[:, 0]))
     units = [
         Unit(int(side), -int(side) * Fraction(bias), Fraction(height))
         for side, bias, height in zip(sides, biases, heights, strict=True)
@@ -116,19 +120,27 @@ def read_decoder(model: SingleLayerTransformer) -> Decoder:
 
 def decoding_terms(model: SingleLayerTransformer, nodes: list[Node], spread: Fraction) -> dict[str, float]:
     """The terms of the error when the head's output is within `spread` (relative) of a node x, and y is the right answer."""
-    decoder = read_decoder(model)
-    rounding = exact_gamma(len(decoder.units) + 2, Fraction(arithmetic_of(model.W_E.dtype).u))
-    stored = moved = summed = Fraction(0)
+    return {name: rounded_up(max(errors)) for name, errors in decoding_errors(model, nodes, spread).items()}
+
+
+def decoding_errors(
+    model: SingleLayerTransformer, nodes: list[Node], spread: Fraction, lane: int = 0
+) -> dict[str, list[Fraction]]:
+    """The terms of the error at every node. Several lanes add up: each counts the roundings of the sum over all of them."""
+    decoder = read_decoder(model, lane)
+    units = int((model.W_1 != 0).any(dim=0).sum())
+    rounding = exact_gamma(units + 2, Fraction(arithmetic_of(model.W_E.dtype).u))
+    stored, moved, summed = list[Fraction](), list[Fraction](), list[Fraction]()
     for x, y in nodes:
         low, high = sorted((x * (1 - spread), x * (1 + spread)))
         value = decoder(x)
-        stored = max(stored, abs(value - y))
-        moved = max(moved, *(abs(decoder(at) - value) for at in (low, high, *decoder.knots_between(low, high))))
-        summed = max(summed, rounding * max(decoder.size(low), decoder.size(high)))
+        stored.append(abs(value - y))
+        moved.append(max(abs(decoder(at) - value) for at in (low, high, *decoder.knots_between(low, high))))
+        summed.append(rounding * max(decoder.size(low), decoder.size(high)))
     return {
-        "decoder, stored knots and heights": rounded_up(stored),
-        "rounding of the head, seen through the decoder": rounded_up(moved),
-        "rounding of the feed-forward network": rounded_up(summed),
+        "decoder, stored knots and heights": stored,
+        "rounding of the head, seen through the decoder": moved,
+        "rounding of the feed-forward network": summed,
     }
 
 

@@ -23,6 +23,7 @@ from ....common.errors import InputError
 from ....common.numbers import at_most, exact
 from ....layer.arithmetic import arithmetic_of
 from ....layer.facts import Facts
+from ....model.masking import of_any_length
 from ....model.transformer import SingleLayerTransformer
 from ....target.decoding import Decoding
 from ....target.description import Description
@@ -33,6 +34,7 @@ from .exact import exact_scores, score_reach
 from .sequences import sequences
 
 TOLERANCE = 0.25  # half of what decoding tolerates
+MOST_LENGTH = 4096  # attention has n² weights
 MOST_TOKENS = 1024  # one-hot inputs are this wide, and some weights are this wide and this high
 
 
@@ -46,9 +48,11 @@ class Program(ABC):
     name: ClassVar[str]
     decoding: ClassVar[Decoding]
     layout: ClassVar[str] = "position"
+    causal: ClassVar[bool] = False
+    most: ClassVar[int] = MOST_LENGTH
 
     def __post_init__(self) -> None:
-        for name, low, high in (("n", 1, MOST_VARIABLES), ("vocabulary", 2, MOST_TOKENS)):
+        for name, low, high in (("n", 1, self.most), ("vocabulary", 2, MOST_TOKENS)):
             require_whole(name, getattr(self, name), low, high)
             object.__setattr__(self, name, int(getattr(self, name)))  # NumPy's integers are welcome
 
@@ -97,18 +101,24 @@ class Program(ABC):
         return []
 
 
+class BitProgram(Program):
+    """A program on two tokens, 0 and 1."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n, 2)
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        return {"n": self.n}
+
+
 def packed(program: Program, dtype: str, seed: int) -> Approximation:
     """The Approximation of a program, refused where its error cannot be proved small enough for the dtype."""
-    started = time.perf_counter()
-    arithmetic = arithmetic_of(dtype)
+    require_whole("n", program.n, 1, MOST_VARIABLES)
     require_seed(seed)
-    model = program.write().to(arithmetic.dtype)
-    lemma = prove(program, model)
-    if not lemma.bound <= TOLERANCE:
-        shorter = "a smaller n" if dtype == "float64" else "a smaller n, or dtype='float64'"
-        asked = f"{program.name} with n = {program.n} in {dtype}, proved within {exact(TOLERANCE)}"
-        raise InputError(asked, f"a bound of {at_most(lemma.bound, 3)}", f"choose {shorter}")
-    n, tokens, c = program.n, program.tokens, model.config
+    started = time.perf_counter()
+    model, lemma = proved(program, program.write().to(arithmetic_of(dtype).dtype))
+    n, tokens = program.n, program.tokens
     description = Description(
         kind="gallery",
         entry=program.name,
@@ -120,7 +130,37 @@ def packed(program: Program, dtype: str, seed: int) -> Approximation:
         vocabulary=tokens,
         decoding=program.decoding,
     )
-    facts = Facts(
+    facts = facts_of(program, model, started, seed)
+    x = sequences(n, tokens, program.special(), seed)
+    domain = f"all sequences of {n} tokens out of {tokens}"
+    return approximation_by_lemma(model, description, lemma, facts, TOLERANCE, (x, program.answers(x)), domain)
+
+
+def proved(program: Program, model: SingleLayerTransformer) -> tuple[SingleLayerTransformer, Lemma]:
+    """The model and its lemma, refused where the lemma does not prove enough for the dtype."""
+    lemma, dtype = prove(program, model), arithmetic_of(model.W_E.dtype).name
+    if not lemma.bound <= TOLERANCE:
+        held = _largest_length(program, model.W_E.dtype)
+        shorter = (f"n ≤ {held:,}" if held else "fewer tokens") + ("" if dtype == "float64" else ", or dtype='float64'")
+        asked = f"{program.name} with n = {program.n} in {dtype}, proved within {exact(TOLERANCE)}"
+        raise InputError(asked, f"a bound of {at_most(lemma.bound, 3)}", f"choose {shorter}")
+    return model, lemma
+
+
+def _largest_length(program: Program, dtype: torch.dtype) -> int:
+    """The largest n, found by bisection, for which the lemma proves enough; 0 if there is none."""
+    low, high = 0, program.n
+    while high - low > 1:
+        n = (low + high) // 2
+        shorter = type(program)(**program.parameters | {"n": n})
+        held = prove(shorter, shorter.write().to(dtype)).bound <= TOLERANCE
+        low, high = (n, high) if held else (low, n)
+    return low
+
+
+def facts_of(program: Program, model: SingleLayerTransformer, started: float, seed: int) -> Facts:
+    c = model.config
+    return Facts(
         method="gallery",
         construction="tokens",
         layout=program.layout,
@@ -134,15 +174,13 @@ def packed(program: Program, dtype: str, seed: int) -> Approximation:
         largest_score=score_reach(model),
         story=program.story,
     )
-    x = sequences(n, tokens, program.special(), seed)
-    domain = f"all sequences of {n} tokens out of {tokens}"
-    return approximation_by_lemma(model, description, lemma, facts, TOLERANCE, (x, program.answers(x)), domain)
 
 
 def prove(program: Program, model: SingleLayerTransformer) -> Lemma:
     """The program's lemma on this model; nothing is claimed of a model that differs from the construction."""
     dtype = model.W_E.dtype
     own = program.write().to(dtype)
+    own = of_any_length(own, program.causal) if model.config.any_length else own
     stored, wanted = model.state_dict(), own.state_dict()
     if model.config != own.config or stored.keys() != wanted.keys():
         return _unproved("a layer of another shape")
