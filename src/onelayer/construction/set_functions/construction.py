@@ -18,8 +18,9 @@ from ...sequence_layer import SequenceLayer
 from ...target.domain import domain_of
 from ...target.sequence_task import SequenceTask
 from ...target.target import require_tolerance
-from ..gallery.any_length.numbers import LONGEST, MOST_LENGTH
+from ..gallery.any_length.numbers import LONGEST
 from ..gallery.entry import Ends
+from ..gallery.tokens.program import MOST_LENGTH
 from ..lemma import Lemma, sequence_layer_by_lemma
 from .aggregates import EXAMPLE, SetFormula, composed_text, parse_set
 from .design import Computed, Design, base_of, range_in_stream
