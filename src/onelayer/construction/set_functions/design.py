@@ -95,13 +95,9 @@ class Design:
         """A score that no token gets weight with, in any head."""
         return -(2.0 ** math.ceil(math.log2(2 * self.sharpness * self.frame.reach + 2 * MASKED)))
 
-    def in_stream(self, one: Input) -> tuple[float, float]:
-        """(base, unit): an input is base + unit·(its coordinate of the stream)."""
-        return (0.0, 1.0) if one.summed else (self.frame.shift, 1 / self.frame.scale)
-
-    def base(self, term: Term) -> Fraction:
-        """The value of the linear form of a term where all coordinates are 0."""
-        return base_of(term, self.frame)
+    def unit_of(self, one: Input) -> float:
+        """What one unit of an input's coordinate of the stream stands for, a power of two."""
+        return 1.0 if one.summed else 1 / self.frame.scale
 
     @cached_property
     def offset(self) -> Fraction:

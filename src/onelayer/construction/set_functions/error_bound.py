@@ -87,9 +87,9 @@ def lemma_of(design: Design, ridges: float) -> Lemma:
     for one in d.computed:
         terms["piecewise linear"] += one.profile.chords
         terms["stored numbers"] += one.profile.stored
-        kind, approximation, rounded, own = _term_error(d, one)
-        for name in kind:
-            terms[name] += approximation[name]
+        approximation, rounded, own = _term_error(d, one)
+        for name, value in approximation.items():
+            terms[name] += value
         rounding, size = rounding + rounded, size + own
     stored = Fraction(float(d.dtype(float(d.offset))))
     terms["stored numbers"] += float(abs(stored - d.offset)) * UP_MANY
@@ -102,8 +102,8 @@ def lemma_of(design: Design, ridges: float) -> Lemma:
     return Lemma(STATEMENT, found | {"rounding": rounding * UP_MANY})
 
 
-def _term_error(d: Design, one: Computed) -> tuple[tuple[str, ...], dict[str, float], float, float]:
-    """(names of approximations, what each counts for, rounding, how much the units add up to) of a term."""
+def _term_error(d: Design, one: Computed) -> tuple[dict[str, float], float, float]:
+    """(what approximations of the inputs count for, rounding, how much the units add up to) of a term."""
     term, profile, u = one.term, one.profile, d.arithmetic.u
     names = ("exponential sums", "smooth maximum")
     approximation, moved, seen = dict.fromkeys(names, 0.0), 0.0, 0.0
@@ -128,7 +128,7 @@ def _term_error(d: Design, one: Computed) -> tuple[tuple[str, ...], dict[str, fl
     if term.averaged:
         rounding += input_error(d, None).total * profile.largest
     size = (profile.size + profile.heights * (shift + argument)) * growth
-    return names, approximation, rounding, size
+    return approximation, rounding, size
 
 
 def input_error(d: Design, v: Input | None) -> Inaccuracy:

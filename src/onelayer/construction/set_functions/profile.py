@@ -65,7 +65,7 @@ def profile_of(outer: Formula, base: Fraction, ends: tuple[float, float], tolera
         outer.outputs[0], lambda tree: Sum((Variable(1), Number(base))) if tree == Variable(1) else None
     )
     h = Formula("", ("u",), (moved,))
-    _require_values(h, ends, outer)
+    _require_values(h, ends)
     low, high = _outward(ends[0], dtype, -np.inf), _outward(ends[1], dtype, np.inf)
     knots = np.array([low, float(dtype((low + high) / 2)), high])
     while True:
@@ -119,7 +119,7 @@ def _values(h: Formula, knots: np.ndarray) -> np.ndarray:
         return np.asarray(found.low / 2 + found.high / 2)
 
 
-def _require_values(h: Formula, ends: tuple[float, float], outer: Formula) -> None:
+def _require_values(h: Formula, ends: tuple[float, float]) -> None:
     """Refuse a function that has no value somewhere between the ends."""
     inside = np.linspace(*ends, LOOKED_AT)[1:-1]
     with np.errstate(all="ignore"):

@@ -42,8 +42,8 @@ def ridges_of(group: Group, tolerance: float) -> RidgeSum:
     best = math.inf
     for degree in range(2, MOST_DEGREE + 1):
         found = _fit(group, box, degree)
-        if found is None or found.error > FIT_SHARE * tolerance:
-            best = best if found is None else min(best, found.error)
+        if found.error > FIT_SHARE * tolerance:
+            best = min(best, found.error)
             continue
         error = largest_size(_difference(group, found), box, tolerance)
         if error <= tolerance:
@@ -53,7 +53,7 @@ def ridges_of(group: Group, tolerance: float) -> RidgeSum:
     raise InputError(asked, f"{at_most(best, 2)} at degree {MOST_DEGREE}", "ask for a larger tolerance")
 
 
-def _fit(group: Group, box: list[tuple[float, float]], degree: int) -> RidgeSum | None:
+def _fit(group: Group, box: list[tuple[float, float]], degree: int) -> RidgeSum:
     """Least squares on a grid of Chebyshev's points; the error is what is seen there."""
     at = (np.cos(np.pi * np.arange(GRID) / (GRID - 1)) + 1) / 2
     sides = [low + (high - low) * at for low, high in box]

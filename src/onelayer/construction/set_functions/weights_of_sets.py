@@ -82,7 +82,7 @@ def _write_units(model: SingleLayerTransformer, d: Design, one: Computed, start:
     for i, unit in enumerate(one.profile.decoder.units, start):
         for w, seen in zip(term.weights, term.inputs, strict=True):
             at = X if seen.source == "own" else FIRST_INPUT + d.inputs.index(seen)
-            model.W_1[at, i] = unit.side * w * d.in_stream(seen)[1]
+            model.W_1[at, i] = unit.side * w * d.unit_of(seen)
         if term.averaged:
             model.W_1[FIRST_INPUT + len(d.inputs), i] = float(-unit.side * unit.knot)
             model.W_1[LATER, i] = -d.silence
