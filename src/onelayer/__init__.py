@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .construction import gallery as gallery
     from .construction.memorize.construction import memorize as memorize
     from .construction.plan import plan as plan
+    from .construction.set_functions import set_function as set_function
     from .deployment.export import export as export
     from .deployment.folder import load as load
     from .experiments.compare import compare as compare
@@ -62,6 +63,7 @@ _HOME = {
     "plot": "views.plot",
     "prove": "pipeline",
     "report": "views.report",
+    "set_function": "construction.set_functions",
     "study": "experiments.study",
     "supremum": "pipeline",
     "train": "training.descent",

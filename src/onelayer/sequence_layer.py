@@ -153,7 +153,7 @@ class SequenceLayer:
         """T at a padded batch: [batch, n] or [batch], with one axis more if an answer has several numbers."""
         c, d = self.model.config, self.description
         width = max(c.heads * (x.shape[1] + c.special_tokens), c.ffn_width, c.features_in)
-        rows = max(1, CHUNK // (width * (x.shape[1] if d.answer == "position" else 1)))
+        rows = max(1, CHUNK // (width * (1 if c.readout == "output" else x.shape[1])))
         found = []
         with torch.no_grad():
             for start in range(0, len(x), rows):

@@ -35,6 +35,7 @@ def test_public_names():
         "prove",
         "reference",
         "report",
+        "set_function",
         "study",
         "supremum",
         "train",
