@@ -25,6 +25,7 @@ from ..approximation import Approximation
 from ..common.atomic import write_folder
 from ..common.checks import known_options, require_files
 from ..common.errors import InputError
+from ..language_model import LanguageModel
 from ..layer.facts import Facts
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
@@ -56,7 +57,7 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
 
 @known_options
 def load(folder: str | Path) -> Approximation | SequenceLayer | TokenEncoder:
-    """What a folder holds: an Approximation, a SequenceLayer, or the layer over tokens that `distill` trained (a module).
+    """What a folder holds: an Approximation, a SequenceLayer, a LanguageModel, or the module that `distill` trained.
 
     An edited file is refused; a student's folder has no digests.
     """
@@ -97,7 +98,8 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
     if isinstance(description, SequenceTask):
-        return SequenceLayer(model, certificate, facts, description)
+        kind = LanguageModel if description.kind == "language" else SequenceLayer
+        return kind(model, certificate, facts, description)
     return Approximation(model, certificate, facts, description, target)
 
 
@@ -116,7 +118,7 @@ def _require_fit(description: Description | SequenceTask, model: SingleLayerTran
         raise InputError("a target.json that fits its model", found, "build the folder again")
 
 
-def _weights(approximation: Approximation) -> bytes:
+def _weights(approximation: Approximation | SequenceLayer) -> bytes:
     facts = asdict(approximation.facts)
     about = {"config": json.dumps(asdict(approximation.model.config)), "facts": json.dumps(facts)}
     tensors = {name: t.detach().contiguous() for name, t in approximation.model.state_dict().items()}
