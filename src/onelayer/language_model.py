@@ -71,7 +71,7 @@ class LanguageModel(SequenceLayer):
 
     def _features(self, numbers: list[int]) -> Float[Tensor, "n feature"]:
         """Token numbers as the model takes them, checked."""
-        together, _, _ = self.description.batch(numbers)
+        together, _, _ = self.description.batch([numbers])
         return self.description.features(together.to(self.model.W_E))[0]
 
 

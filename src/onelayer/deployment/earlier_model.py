@@ -88,7 +88,7 @@ def _has_fields(*keys: str) -> Callable[[Path], bool]:
 
 _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "model.safetensors": _has_metadata("config", "facts"),
-    "target.json": _has_fields("schema", "kind", "lower"),
+    "target.json": lambda path: any(_has_fields("schema", "kind", end)(path) for end in ("lower", "longest")),
     "certificate.json": _has_fields("schema", "weights", "digest"),
     "student.safetensors": _has_metadata("student"),
     "distillation.json": _has_fields("how", "teacher_parameters"),

@@ -46,7 +46,7 @@ class NGram:
 
     @staticmethod
     def of(corpus: Any, order: int, tokens: Tokens) -> "NGram":
-        """The model of a path, a text, several texts, or counts such as {("to", " be", " or"): 2}."""
+        """The model of a Path, a text, a list of these, or counts such as {("to", " be", " or"): 2}."""
         if isinstance(corpus, NGram):
             if corpus.order != order:
                 raise InputError(f"an NGram of order {order}", f"order {corpus.order}", f"set order={corpus.order}")
@@ -94,18 +94,20 @@ class NGram:
 
 
 def _texts(corpus: Any) -> list[str]:
-    """Texts from a Path, a text, or a list of texts. A str is a text, never the name of a file."""
-    if isinstance(corpus, Path):
-        try:
-            return [corpus.read_text(encoding="utf-8")]
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "bytes that are not UTF-8"
-            raise InputError(f"a text file {corpus}", why, "name a file of UTF-8 text") from None
-    texts = [corpus] if isinstance(corpus, str) else corpus
-    if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
-        asked = "a corpus: a Path, a text, a list of texts, or counts"
+    """The texts of a corpus; a str is a text and a Path is a file, never the other way round."""
+    parts = [corpus] if isinstance(corpus, str | Path) else corpus
+    if not isinstance(parts, Sequence) or not parts or not all(isinstance(part, str | Path) for part in parts):
+        asked = "a corpus: a Path, a text, a list of these, or counts"
         raise InputError(asked, f"{type(corpus).__name__}", "give for instance Path('corpus.txt')")
-    return list(texts)
+    return [part if isinstance(part, str) else _read(part) for part in parts]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "bytes that are not UTF-8"
+        raise InputError(f"a text file {path}", why, "name a file of UTF-8 text") from None
 
 
 def _of_texts(texts: list[list[str]], order: int) -> NGram:

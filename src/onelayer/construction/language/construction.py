@@ -42,7 +42,7 @@ def language(
 ) -> LanguageModel:
     """A causal layer whose next-token distribution is within `tolerance` of a bigram (order 2) or trigram (order 3) model.
 
-    `corpus` is a Path, a text, a list of texts, or counts such as {("to", " be", " or"): 2}. The tolerance is in total variation
+    `corpus` is a Path, a text, a list of these, or counts such as {("to", " be", " or"): 2}. The tolerance is in total variation
     and is proved for every context of up to `longest` tokens, rounding included; one that cannot be proved is refused.
     """
     require_tolerance(tolerance)
