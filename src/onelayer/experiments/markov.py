@@ -1,0 +1,109 @@
+"""Does descent find a bigram? One causal layer trained on sequences of a binary Markov chain, after Makkuva et al. (2024).
+
+The chain switches from 0 to 1 with probability p and from 1 to 0 with q. A layer that only learns how often each symbol occurs
+has the entropy H(π) of the stationary distribution π = (q, p)/(p + q) as its loss; one that learns the transitions has the
+entropy rate. Makkuva et al. (arXiv 2402.04161) prove for a tied layer, whose read-out is its embedding transposed, that the first is a
+local minimum where p + q > 1 and not where p + q < 1; without tying it is a saddle point. As in their layer the symbol 0 is
+embedded as the vector 0 and the symbol 1 as a vector e; tied, the logit of 1 against 0 is ⟨e, ·⟩ plus a bias.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.func import functional_call
+
+from ..model.config import LayerConfig
+from ..model.transformer import SingleLayerTransformer
+
+LENGTH, BATCH, STEPS, RATE, SPREAD = 64, 32, 1500, 1e-3, 0.02
+HELD_OUT = 512  # sequences that judge
+CONFIG = LayerConfig(
+    tokens=LENGTH, features_in=2, features_out=2, d_model=8, heads=1, d_k=8, d_v=8, ffn_width=32,
+    code="learned", any_length=True, causal=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Probabilities of switching."""
+
+    p: float
+    q: float
+
+    @property
+    def stationary(self) -> float:
+        """How often 1 occurs."""
+        return self.p / (self.p + self.q)
+
+    @property
+    def unigram_entropy(self) -> float:
+        return _entropy(self.stationary)
+
+    @property
+    def entropy_rate(self) -> float:
+        return (1 - self.stationary) * _entropy(self.p) + self.stationary * _entropy(self.q)
+
+    def sequences(self, count: int, length: int, rng: np.random.Generator) -> Int[np.ndarray, "count length"]:
+        """Stationary sequences."""
+        found = np.empty((count, length), dtype=np.int64)
+        found[:, 0] = rng.random(count) < self.stationary
+        for i in range(1, length):
+            switch = np.where(found[:, i - 1] == 0, self.p, self.q)
+            found[:, i] = found[:, i - 1] ^ (rng.random(count) < switch)
+        return found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The loss of a trained layer on sequences that it has not seen, in nats per symbol."""
+
+    chain: Chain
+    tied: bool
+    seed: int
+    loss: float
+
+    @property
+    def share(self) -> float:
+        """How far it got from the unigram (0) to the bigram (1)."""
+        c = self.chain
+        return (c.unigram_entropy - self.loss) / (c.unigram_entropy - c.entropy_rate)
+
+
+def trained_on_chain(chain: Chain, tied: bool, seed: int, steps: int = STEPS) -> Outcome:
+    """One layer, Adam with a cosine schedule, fresh sequences at every step."""
+    rng = np.random.default_rng([seed, 1])
+    model = SingleLayerTransformer(CONFIG, dtype=torch.float32)
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(
+                SPREAD * torch.randn(weight.shape, generator=draw) if weight.ndim > 1 else torch.zeros_like(weight)
+            )
+    trained = [weight for name, weight in model.named_parameters() if not (tied and name == "W_R")]
+    optimizer = torch.optim.Adam(trained, lr=RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        _loss(model, tied, chain.sequences(BATCH, LENGTH + 1, rng)).backward()
+        optimizer.step()
+        schedule.step()
+    held_out = chain.sequences(HELD_OUT, LENGTH + 1, np.random.default_rng([seed, 2]))
+    with torch.no_grad():
+        return Outcome(chain, tied, seed, float(_loss(model, tied, held_out)))
+
+
+def _loss(model: SingleLayerTransformer, tied: bool, sequences: np.ndarray) -> Tensor:
+    """The mean cross-entropy of the next symbol, over all positions."""
+    tokens = torch.from_numpy(sequences)
+    x = torch.nn.functional.one_hot(tokens[:, :-1], 2).float()
+    W_E = model.W_E * model.W_E.new_tensor([[0.0], [1.0]])
+    logits = functional_call(model, {"W_E": W_E, "W_R": W_E.T if tied else model.W_R}, (x,))
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def _entropy(p: float) -> float:
+    return -p * math.log(p) - (1 - p) * math.log1p(-p)
