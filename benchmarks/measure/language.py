@@ -61,16 +61,19 @@ class Stock(nn.Module):
         return sum(p.numel() for p in self.parameters())
 
 
-def per_second(evaluations: list[Callable[[], object]], tokens: int) -> list[int]:
-    """Tokens per second of each, interleaved: the median of seven."""
-    times: list[list[float]] = [[] for _ in evaluations]
+def per_second(layer: ol.LanguageModel, stock: Stock) -> list[int]:
+    """Tokens per second of both, interleaved: the median of seven."""
+    x = torch.randint(len(layer.words), (4, 128), generator=torch.Generator().manual_seed(0))
+    features = layer.description.features(x.to(layer.model.W_E.dtype))
+    evaluations: list[Callable[[], object]] = [lambda: layer.model(features), lambda: stock(x)]
+    times: list[list[float]] = [[], []]
     with torch.no_grad():
         for _ in range(8):
             for evaluate, found in zip(evaluations, times, strict=True):
                 started = time.perf_counter()
                 evaluate()
                 found.append(time.perf_counter() - started)
-    return [round(tokens / median(found[1:])) for found in times]
+    return [round(x.numel() / median(found[1:])) for found in times]
 
 
 def built(texts: list[str]) -> str:
@@ -81,12 +84,8 @@ def built(texts: list[str]) -> str:
         V, c = len(layer.words), layer.certificate
         with TemporaryDirectory() as place:
             size = sum(path.stat().st_size for path in layer.save(Path(place) / "lm").iterdir())
-        stock = (
-            Stock(V, longest, layer.parameters, 256 if tokens == "characters" else 512).to(layer.model.W_E.dtype).eval()
-        )
-        x = torch.randint(V, (4, 128), generator=torch.Generator().manual_seed(0))
-        features = layer.description.features(x.to(layer.model.W_E.dtype))
-        speeds = per_second([lambda: layer.model(features), lambda: stock(x)], x.numel())
+        stock = Stock(V, longest, layer.parameters, 256 if tokens == "characters" else 512).to(layer.model.W_E.dtype)
+        speeds = per_second(layer, stock.eval())
         rows.append(
             (
                 f"{tokens}, {dtype}",

@@ -2,9 +2,9 @@
 
 The chain switches from 0 to 1 with probability p and from 1 to 0 with q. A layer that only learns how often each symbol occurs
 has the entropy H(π) of the stationary distribution π = (q, p)/(p + q) as its loss; one that learns the transitions has the
-entropy rate. Makkuva et al. (arXiv 2402.04161) prove for a tied layer, whose read-out is its embedding transposed, that the first is a
-local minimum where p + q > 1 and not where p + q < 1; without tying it is a saddle point. As in their layer the symbol 0 is
-embedded as the vector 0 and the symbol 1 as a vector e; tied, the logit of 1 against 0 is ⟨e, ·⟩ plus a bias.
+entropy rate. Makkuva et al. (arXiv 2402.04161) prove for a tied layer, whose read-out is its embedding transposed, that the
+first is a local minimum where p + q > 1 and not where p + q < 1; without tying it is a saddle point. As in their layer the
+symbol 0 is embedded as the vector 0 and the symbol 1 as a vector e; tied, the logit of 1 against 0 is ⟨e, ·⟩ plus a bias.
 """
 
 import math
