@@ -154,7 +154,7 @@ def chains() -> str:
     rows = []
     for chain in CHAINS:
         for tied in (True, False):
-            found = [trained_on_chain(chain, tied, seed) for seed in range(SEEDS)]
+            found = trained_on_chain(chain, tied, SEEDS)
             stuck = sum(outcome.share < 0.5 for outcome in found)
             rows.append(
                 (

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.func import functional_call
 
 from ..model.config import LayerConfig
 from ..model.transformer import SingleLayerTransformer
 
-LENGTH, BATCH, STEPS, RATE, SPREAD = 64, 32, 1500, 1e-3, 0.02
-HELD_OUT = 512  # sequences that judge
+LENGTH, BATCH, STEPS, RATE, SPREAD = 16, 64, 1500, 1e-3, 0.02
+HELD_OUT = 4096  # sequences that judge
 CONFIG = LayerConfig(
     tokens=LENGTH, features_in=2, features_out=2, d_model=8, heads=1, d_k=8, d_v=8, ffn_width=32,
     code="learned", any_length=True, causal=True,
@@ -73,35 +73,44 @@ class Outcome:
         return (c.unigram_entropy - self.loss) / (c.unigram_entropy - c.entropy_rate)
 
 
-def trained_on_chain(chain: Chain, tied: bool, seed: int, steps: int = STEPS) -> Outcome:
-    """One layer, Adam with a cosine schedule, fresh sequences at every step."""
-    rng = np.random.default_rng([seed, 1])
+def trained_on_chain(chain: Chain, tied: bool, seeds: int, steps: int = STEPS) -> list[Outcome]:
+    """One layer per seed, trained side by side: Adam with a cosine schedule, fresh sequences at every step."""
     model = SingleLayerTransformer(CONFIG, dtype=torch.float32)
-    draw = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.copy_(
-                SPREAD * torch.randn(weight.shape, generator=draw) if weight.ndim > 1 else torch.zeros_like(weight)
-            )
-    trained = [weight for name, weight in model.named_parameters() if not (tied and name == "W_R")]
-    optimizer = torch.optim.Adam(trained, lr=RATE)
+    drawn = [_drawn(model, seed) for seed in range(seeds)]
+    weights = {name: torch.stack([w[name] for w in drawn]).requires_grad_() for name in drawn[0]}
+    optimizer = torch.optim.Adam([w for name, w in weights.items() if not (tied and name == "W_R")], lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+
+    def losses(count: int, rng: np.random.Generator) -> Float[Tensor, " seed"]:
+        x = torch.from_numpy(chain.sequences(seeds * count, LENGTH + 1, rng)).reshape(seeds, count, LENGTH + 1)
+        return torch.func.vmap(lambda own, tokens: _loss(model, own, tied, tokens))(weights, x)
+
+    rng = np.random.default_rng(1)
     for _ in range(steps):
         optimizer.zero_grad()
-        _loss(model, tied, chain.sequences(BATCH, LENGTH + 1, rng)).backward()
+        losses(BATCH, rng).sum().backward()
         optimizer.step()
         schedule.step()
-    held_out = chain.sequences(HELD_OUT, LENGTH + 1, np.random.default_rng([seed, 2]))
     with torch.no_grad():
-        return Outcome(chain, tied, seed, float(_loss(model, tied, held_out)))
+        found = losses(HELD_OUT, np.random.default_rng(2)).tolist()
+    return [Outcome(chain, tied, seed, loss) for seed, loss in enumerate(found)]
 
 
-def _loss(model: SingleLayerTransformer, tied: bool, sequences: np.ndarray) -> Tensor:
+def _drawn(model: SingleLayerTransformer, seed: int) -> dict[str, Tensor]:
+    """Fresh weights: small normal ones, biases 0."""
+    draw = torch.Generator().manual_seed(seed)
+    return {
+        name: SPREAD * torch.randn(w.shape, generator=draw) if w.ndim > 1 else torch.zeros_like(w)
+        for name, w in ((name, w.detach()) for name, w in model.named_parameters())
+    }
+
+
+def _loss(model: SingleLayerTransformer, weights: dict[str, Tensor], tied: bool, tokens: Tensor) -> Tensor:
     """The mean cross-entropy of the next symbol, over all positions."""
-    tokens = torch.from_numpy(sequences)
     x = torch.nn.functional.one_hot(tokens[:, :-1], 2).float()
-    W_E = model.W_E * model.W_E.new_tensor([[0.0], [1.0]])
-    logits = functional_call(model, {"W_E": W_E, "W_R": W_E.T if tied else model.W_R}, (x,))
+    W_E = weights["W_E"] * torch.tensor([[0.0], [1.0]])
+    W_R = W_E.T if tied else weights["W_R"]
+    logits = functional_call(model, weights | {"W_E": W_E, "W_R": W_R}, (x,))
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
 
 
