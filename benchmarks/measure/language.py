@@ -32,7 +32,7 @@ BUILT = (  # tokens, longest, dtype, tolerance
     ("words", 256, "float64", 1e-6),
     ("words", 256, "float32", 3e-3),
 )
-WINDOW, TRAINED_STEPS = 64, 600  # of the stock encoder
+WINDOW, TRAINED_STEPS = 64, 150  # of the stock encoder
 
 
 def corpus() -> list[str]:

@@ -58,7 +58,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChainOutcome:
     """The loss of a trained layer on sequences that it has not seen, in nats per symbol."""
 
     chain: Chain
@@ -73,7 +73,7 @@ class Outcome:
         return (c.unigram_entropy - self.loss) / (c.unigram_entropy - c.entropy_rate)
 
 
-def trained_on_chain(chain: Chain, tied: bool, seeds: int, steps: int = STEPS) -> list[Outcome]:
+def trained_on_chain(chain: Chain, tied: bool, seeds: int, steps: int = STEPS) -> list[ChainOutcome]:
     """One layer per seed, trained side by side: Adam with a cosine schedule, fresh sequences at every step."""
     model = SingleLayerTransformer(CONFIG, dtype=torch.float32)
     drawn = [_drawn(model, seed) for seed in range(seeds)]
@@ -93,7 +93,7 @@ def trained_on_chain(chain: Chain, tied: bool, seeds: int, steps: int = STEPS) -
         schedule.step()
     with torch.no_grad():
         found = losses(HELD_OUT, np.random.default_rng(2)).tolist()
-    return [Outcome(chain, tied, seed, loss) for seed, loss in enumerate(found)]
+    return [ChainOutcome(chain, tied, seed, loss) for seed, loss in enumerate(found)]
 
 
 def _drawn(model: SingleLayerTransformer, seed: int) -> dict[str, Tensor]:
