@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import onelayer as ol
 from onelayer.common.numbers import at_least, at_most
-from onelayer.experiments.markov import STEPS, Chain, trained_on_chain
+from onelayer.experiments.markov import SPREAD, STEPS, Chain, trained_on_chain
 from onelayer.target.ngram import NGram
 from page import DOCS, markdown, options, page_of, placed
 
@@ -151,24 +151,19 @@ def learned(texts: list[str]) -> str:
 
 
 def chains() -> str:
+    """One row per chain, with and without tying; then tied again, from larger weights."""
     rows = []
-    for chain in CHAINS:
-        for tied in (True, False):
-            found = trained_on_chain(chain, tied, SEEDS)
-            stuck = sum(outcome.share < 0.5 for outcome in found)
-            rows.append(
-                (
-                    f"{chain.p:g}, {chain.q:g}",
-                    "yes" if tied else "no",
-                    f"{chain.unigram_entropy:.4f}",
-                    f"{chain.entropy_rate:.4f}",
-                    with_error([outcome.loss for outcome in found], 4),
-                    f"{stuck} of {SEEDS}",
-                )
-            )
-            print(rows[-1], flush=True)
-    columns = ["p, q", "tied", "unigram entropy", "entropy rate", f"loss after {STEPS:,} steps", "at the unigram"]
-    return markdown(columns, rows)
+    cases = [(chain, tied, SPREAD) for chain in CHAINS for tied in (True, False)]
+    for chain, tied, spread in [*cases, (Chain(0.5, 0.8), True, 0.1)]:
+        found = trained_on_chain(chain, tied, SEEDS, spread=spread)
+        stuck = sum(outcome.share < 0.5 for outcome in found)
+        loss = with_error([outcome.loss for outcome in found], 4)
+        entropies = (f"{chain.unigram_entropy:.4f}", f"{chain.entropy_rate:.4f}")
+        tying = "yes" if tied else "no"
+        rows.append((f"{chain.p:g}, {chain.q:g}", tying, f"{spread:g}", *entropies, loss, f"{stuck} of {SEEDS}"))
+        print(rows[-1], flush=True)
+    columns = ["p, q", "tied", "first weights", "unigram entropy", "entropy rate", f"loss after {STEPS:,} steps"]
+    return markdown([*columns, "at the unigram"], rows)
 
 
 def with_error(values: list[float], digits: int = 3) -> str:

@@ -73,10 +73,15 @@ class ChainOutcome:
         return (c.unigram_entropy - self.loss) / (c.unigram_entropy - c.entropy_rate)
 
 
-def trained_on_chain(chain: Chain, tied: bool, seeds: int, steps: int = STEPS) -> list[ChainOutcome]:
-    """One layer per seed, trained side by side: Adam with a cosine schedule, fresh sequences at every step."""
+def trained_on_chain(
+    chain: Chain, tied: bool, seeds: int, steps: int = STEPS, spread: float = SPREAD
+) -> list[ChainOutcome]:
+    """One layer per seed, trained side by side: Adam with a cosine schedule, fresh sequences at every step.
+
+    First weights are normal with standard deviation `spread`, biases are 0.
+    """
     model = SingleLayerTransformer(CONFIG, dtype=torch.float32)
-    drawn = [_drawn(model, seed) for seed in range(seeds)]
+    drawn = [_drawn(model, seed, spread) for seed in range(seeds)]
     weights = {name: torch.stack([w[name] for w in drawn]).requires_grad_() for name in drawn[0]}
     optimizer = torch.optim.Adam([w for name, w in weights.items() if not (tied and name == "W_R")], lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -96,11 +101,11 @@ def trained_on_chain(chain: Chain, tied: bool, seeds: int, steps: int = STEPS) -
     return [ChainOutcome(chain, tied, seed, loss) for seed, loss in enumerate(found)]
 
 
-def _drawn(model: SingleLayerTransformer, seed: int) -> dict[str, Tensor]:
-    """Fresh weights: small normal ones, biases 0."""
+def _drawn(model: SingleLayerTransformer, seed: int, spread: float) -> dict[str, Tensor]:
+    """Fresh weights of every name."""
     draw = torch.Generator().manual_seed(seed)
     return {
-        name: SPREAD * torch.randn(w.shape, generator=draw) if w.ndim > 1 else torch.zeros_like(w)
+        name: spread * torch.randn(w.shape, generator=draw) if w.ndim > 1 else torch.zeros_like(w)
         for name, w in ((name, w.detach()) for name, w in model.named_parameters())
     }
 
