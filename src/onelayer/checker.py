@@ -2957,6 +2957,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         "data": "data that are",
         "samples": "samples that are",
         "gallery": "an entry of the gallery, whose formula is",
+        "language": "a language model, whose counts are",
     }
     kind, given = unknown.get(str(target.get("kind")), "a callable that is"), data is not None
     known = target.get("formula") is not None or (given and target.get("kind") == "samples")

@@ -23,7 +23,9 @@ from . import (
     evaluate,
     export,
     gallery,
+    generate,
     inspect,
+    language,
     memorize,
     plan,
     prove,
@@ -53,7 +55,7 @@ COMMANDS: list[Callable[..., int]] = [
     compare.compare,
 ]
 COMMANDS += [study.study, distill.distill, certify.certify, check.check, supremum.supremum, prove.prove]
-COMMANDS += [inspect.inspect, report.report, export.export, serve.serve]
+COMMANDS += [language.language, generate.generate, inspect.inspect, report.report, export.export, serve.serve]
 for command in COMMANDS:
     app.command()(command)
 # a gallery entry takes the parameters of its function as options
