@@ -123,6 +123,7 @@ class SequenceLayer:
             ("verdict", c.headline if self.unchanged else "none: the model was changed after it was certified"),
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.stated_bound if self.unchanged else "none proved"),
+            ("error", c.norm),
             ("observed error", f"{c.observed_text} at {c.observed_points:,} sequences"),
             ("heads", ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)),
             ("parameters", f"{self.parameters:,}"),

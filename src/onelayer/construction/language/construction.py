@@ -19,7 +19,7 @@ from ...target.ngram import NGram
 from ...target.sequence_task import SequenceTask
 from ...target.target import require_tolerance
 from ...target.tokenizer import Tokens
-from ..gallery.any_length.numbers import MOST_LENGTH
+from ..gallery.tokens.program import MOST_LENGTH
 from ..lemma import Lemma, certificate_by_lemma
 from .lanes import lanes_of
 from .network import Cases, write
