@@ -96,9 +96,7 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerCo
     if isinstance(layer, MemoryLayer):
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
-        return memory_config(
-            layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
-        )
+        return memory_config(layer.dimension, layer.outputs, len(layer.memory), sizes, hinges=len(layer.hinges))
     counts = {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
     return gate_config(
         layer.dimension, outputs_of(target), layout, **counts, plain=layer.plain, anchored=not layer.spares_anchor

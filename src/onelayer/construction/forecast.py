@@ -136,7 +136,7 @@ def _config(
     reads, hinges = (len(kinks.reads), len(kinks.hinges)) if kinks else (0, 0)
     if family == "memory":
         sizes = [len(g) for g in groups]
-        return memory_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
+        return memory_config(target.dimension, target.outputs, sum(counts), sizes, hinges=hinges)
     units = sum(counts) + (kinks.units if kinks else 0)
     numbers = {"units": units, "reads": reads, "hinges": hinges}
     anchored = isinstance(kinks, GateLayer) and not kinks.spares_anchor

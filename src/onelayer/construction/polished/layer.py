@@ -307,7 +307,7 @@ def _size(target: Target, family: str, sources: list[GroupSamples], units: int) 
         config = gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False)
         return config.parameter_count
     groups = [len(source.group) for source in sources]
-    return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
+    return memory_config(target.dimension, target.outputs, units, groups).parameter_count
 
 
 def _affordable(target: Target, family: str, sources: list[GroupSamples], parameters: int) -> int:

@@ -11,7 +11,7 @@ from ..layer import Layer, MemoryLayer
 from ..symmetric import SymmetricLayer
 from .composed import assemble_composed
 from .frame import Frame, Layout, Outputs, frame_of, outputs_of
-from .gates import assemble_gates
+from .gates import asks_itself, assemble_gates
 from .memory import assemble_memory
 from .symmetric import assemble_symmetric
 
@@ -35,14 +35,17 @@ def head_kinds(
     layer: Layer | ComposedLayer | SymmetricLayer, outputs: Outputs, layout: Layout
 ) -> tuple[tuple[str, int], ...]:
     """The heads in the order of the model, as (kind, count)."""
+    residual = not isinstance(layer, ComposedLayer)  # which carries x: no head reads it
     layer = layer.inner if isinstance(layer, ComposedLayer) else layer
     if isinstance(layer, SymmetricLayer):
         gates = int(layer.heads.anchored.sum())
         kinds = [("symmetric mean", layer.units - gates), ("symmetric gate", gates)]
     elif isinstance(layer, MemoryLayer):
-        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", len(layer.reads))]
+        reads = 0 if residual else len(layer.reads)
+        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", reads)]
     else:
-        kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", len(layer.reads))]
+        reads = 0 if residual and asks_itself(layer.dimension, outputs, layout) else len(layer.reads)
+        kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", reads)]
         if layout == "heads":
             kinds = [*kinds, ("constant", 1)] * outputs.places
     return tuple((kind, count) for kind, count in kinds if count)

@@ -12,6 +12,11 @@ reads, the anchor therefore needs no lane: in layout "wide" it is the token 0, i
 its query multiplies to 1. Scores and values are then off by SPECK·β and SPECK·u at all tokens alike, which changes nothing.
 Smooth maxima mask the anchor, and some values are kept on it (`GateLayer.spares_anchor`): then it has a lane.
 
+In layout "token" the residual stream passes the outputs by the feed-forward network. They stand in coordinates in which the
+token that is read out has 0, if there are enough; what it has there is taken off the bias. A scalar function of one
+coordinate needs no output token (`asks_itself`): the data token asks, and the stream keeps its x for the read-out, which
+holds the linear part, and for hinges. Its code is then part of b_E, and SPECK if an output stands in the same coordinate.
+
 Masked tokens get keys at least 800 below the largest key that is kept, over the whole normalised domain: weight exactly 0.
 On a domain far from 0 rounding may take x̂ beyond EDGE, which the 55 between exp(−745) = 0 and 800 covers.
 """
@@ -32,6 +37,11 @@ X = 0  # the coordinate that holds x_j
 SPECK = 2.0**-10  # x of an anchor without a lane: a power of two, too small to make the scores larger
 
 
+def asks_itself(dimension: int, outputs: Outputs, layout: Layout) -> bool:
+    """Whether the one data token is read out, so that its linear part takes no head (layers with a residual stream)."""
+    return layout == "token" and dimension == 1 and outputs.places * outputs.width == 1
+
+
 def gate_config(
     dimension: int,
     outputs: Outputs,
@@ -42,16 +52,23 @@ def gate_config(
     hinges: int = 0,
     plain: bool,
     anchored: bool,
+    residual: bool = True,
 ) -> LayerConfig:
     """The shape of the Transformer for this many units, reads and hinges.
 
-    `plain` gates have a value on the anchor only; where the layer is `anchored`, the anchor has a lane of its own.
+    `plain` gates have a value on the anchor only; where the layer is `anchored`, the anchor has a lane of its own. Without
+    `residual`, in layout "token", the outputs stand in the first coordinates and the feed-forward network passes them on.
     """
     D, m = dimension, outputs.places * outputs.width
     width = outputs.width if layout == "heads" else m
     before = _embedded(D, layout, anchored)
-    after = {"token": m + D * bool(hinges), "wide": before + m + outputs.width, "heads": width}[layout]
-    heads = (units + reads + 1) * outputs.places if layout == "heads" else units + reads
+    carried = m + D * bool(hinges)
+    alone = residual and asks_itself(D, outputs, layout)
+    if layout == "token" and residual:
+        carried = 0 if alone else carried + anchored
+    after = {"token": carried, "wide": before + m + outputs.width, "heads": width}[layout]
+    heads = (units + reads + 1) * outputs.places if layout == "heads" else units + (0 if alone else reads)
+    passing = max(hinges, 1) if layout == "token" and residual else 2 * width + hinges
     return LayerConfig(
         tokens=D,
         features_in=1,
@@ -60,11 +77,12 @@ def gate_config(
         heads=max(heads, 1),
         d_k=4 if layout == "heads" else 1,
         d_v=1 if plain else width,
-        ffn_width=m if layout == "wide" else 2 * width + hinges,
-        anchor_tokens={"token": 0, "wide": 1, "heads": 2}[layout],
-        output_tokens=1 if layout == "token" else 0,
-        residual=layout == "wide",
-        readout="output" if layout == "token" else "position",
+        ffn_width=m if layout == "wide" else passing,
+        code="none" if alone else "one-hot",
+        anchor_tokens={"token": int(alone), "wide": 1, "heads": 2}[layout],
+        output_tokens=1 if layout == "token" and not alone else 0,
+        residual=layout == "wide" or (layout == "token" and residual),
+        readout="output" if layout == "token" and not alone else "position",
     )
 
 
@@ -73,16 +91,33 @@ def _embedded(dimension: int, layout: Layout, anchored: bool) -> int:
     return 1 + dimension + (2 if layout == "heads" else int(anchored))
 
 
-def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Layout) -> SingleLayerTransformer:
+def _lanes(layer: GateLayer, d_model: int, anchored: bool, alone: bool) -> tuple[list[int], list[int]]:
+    """(coordinates of the outputs, coordinates in which hinges see x) in layout "token" with residuals."""
+    D, m = layer.dimension, layer.outputs
+    if alone:
+        return [1 + D if anchored else D], [X]
+    free = [i for i in range(d_model) if i != (1 + D if anchored else X)]
+    if anchored:
+        return free[:m], free[m : m + D]
+    seen = free[:D] if len(layer.hinges) else []
+    return [*free[len(seen) :], X][:m], seen
+
+
+def assemble_gates(
+    layer: GateLayer, frame: Frame, outputs: Outputs, layout: Layout, residual: bool = True
+) -> SingleLayerTransformer:
+    """The model; without `residual`, in layout "token", the outputs stand in the first coordinates of the stream."""
     D, m = layer.dimension, layer.outputs
     if layout != "token" and len(layer.hinges):
         raise InputError("hinges in the FFN", f"layout={layout!r}", "use layout='token', which leaves the FFN free")
     if layout != "token" and outputs.places > D:
         found = f"{outputs.places} output positions, {D} tokens"
         raise InputError(f"layout={layout!r}, a token for each output", found, "use layout='token'")
-    reads, counts = layer.reads, {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
+    alone = residual and asks_itself(D, outputs, layout)
+    reads = [] if alone else layer.reads
+    counts = {"units": layer.units, "reads": len(reads), "hinges": len(layer.hinges)}
     anchored = layout == "heads" or not layer.spares_anchor
-    config = gate_config(D, outputs, layout, **counts, plain=layer.plain, anchored=anchored)
+    config = gate_config(D, outputs, layout, **counts, plain=layer.plain, anchored=anchored, residual=residual)
     d_v, before = config.d_v, _embedded(D, layout, anchored)
     model = blank(config, frame)
     with torch.no_grad():
@@ -94,8 +129,12 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
                 _write_place(model, layer, outputs, place, keyed)
             write_identity(model, outputs.width, torch.zeros(outputs.width, dtype=torch.float64))
             return model
-        speck, B = 0.0, bound_of_outputs(layer)
-        if anchored or layout == "wide":
+        speck, code, B = 0.0, 1.0, bound_of_outputs(layer)
+        if alone:
+            code = model.b_E[D] = 1.0 if anchored else SPECK
+            model.W_Q[:, D, 0] = 1 / code
+            model.S[0, 1 + D : before] = 1.0
+        elif anchored or layout == "wide":
             model.W_Q[:, 1:before, 0] = 1.0
             model.S[0, 1 + D : before] = 1.0
         else:
@@ -104,19 +143,30 @@ def assemble_gates(layer: GateLayer, frame: Frame, outputs: Outputs, layout: Lay
         layer = layer if anchored else _relative_to_anchor(layer, speck)
         keys, _, _ = _keys(layer, reads, constant=False, anchor_at=speck)
         values, out = _values(layer, reads, d_v, constant=False)
+        keys[:, 1 : 1 + D] /= code
+        values[:, 1 : 1 + D] /= code
         model.W_K[: len(keys), :before, 0] = keys[:, :before]
         model.W_V[: len(keys), :before] = values[:, :before]
-        at = before if layout == "wide" else 0
-        model.W_O[: len(keys) * d_v, at : at + m] = out.flatten(0, 1)
         if layout == "wide":
-            _write_selection(model, layer, outputs, at, B)
+            model.W_O[: len(keys) * d_v, before : before + m] = out.flatten(0, 1)
+            _write_selection(model, layer, outputs, before, B)
             return model
-        write_identity(model, m, layer.bias)
+        lanes, seen = list(range(m)), list(range(m, m + D))
+        if residual:
+            lanes, seen = _lanes(layer, config.d_model, anchored, alone)
+            asking = model.b_E if alone else model.S[0]
+            model.W_R[lanes] = torch.eye(m, dtype=torch.float64)
+            model.b_R.copy_(layer.bias - asking[lanes])
+            if alone:
+                model.W_R[X] = layer.linear[0]
+        else:
+            write_identity(model, m, layer.bias)
+        model.W_O[: len(keys) * d_v, lanes] = out.flatten(0, 1)
         if len(layer.hinges):
             first = layer.units * d_v
-            for i, j in enumerate(reads):  # the FFN sees x_j in coordinate m + j
-                model.W_O[first + i * d_v, m + j] = 1.0
-            write_hinges(model, layer.hinges, layer.hinge_values, m, m)
+            for i, j in enumerate(reads):  # the FFN sees x_j in a coordinate of its own
+                model.W_O[first + i * d_v, seen[j]] = 1.0
+            write_hinges(model, layer.hinges, layer.hinge_values, seen, lanes, 0 if residual else 2 * m)
     return model
 
 
