@@ -204,6 +204,9 @@ def feed_forward(
     passed = np.where(count > 1, sizes, 0.0)
     several = stream.terms > (stream.constant != 0).astype(np.int64) + (stream.linear != 0).sum(axis=0)
     constants = np.where(several, stream.sizes, 0.0) @ np.abs(matrix) * UP
+    twice = ((stream.linear != 0).astype(np.int64) @ (matrix != 0).astype(np.int64) > 1).any(axis=0)
+    meeting_slopes = np.where(twice, stream.sizes @ np.abs(matrix), 0.0)  # one x̂ along several coordinates may cancel
+    error, constants = error + (c.d_model + 4) * U * meeting_slopes, constants + meeting_slopes * UP
     return Passed(matrix, constant, stream.linear @ matrix, error * UP, passed, constants, *found, steps)
 
 

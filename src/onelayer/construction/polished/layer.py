@@ -121,7 +121,7 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        plain = family_of(self.family, d, graded=bool(source.faces()))
+        plain = family_of(self.family, d, graded=bool(source.faces()), straight=self.request.straight)
         family: Family = plain
         budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)

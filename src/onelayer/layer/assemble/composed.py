@@ -1,7 +1,8 @@
 """The composed form: the attention of an inner layer, and a feed-forward network that reads its outputs.
 
-The inner layer is assembled by itself, without residuals, its outputs standing in the first coordinates of the stream. Then the network that
-would pass them through is replaced by u_i = relu(A_lane(i) + bias − knot_i), and the read-out adds up values_i·u_i.
+The inner layer is assembled by itself, without residuals: its outputs stand in the first coordinates of the stream. Then the
+network that would pass them through is replaced by u_i = relu(A_lane(i) + bias − knot_i), and the read-out adds up
+values_i·u_i.
 """
 
 from dataclasses import replace
