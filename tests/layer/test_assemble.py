@@ -142,6 +142,26 @@ def test_a_function_of_one_number_has_no_output_token_and_no_reads(centred, hing
     torch.testing.assert_close(got, layer(frame(1)(x)), rtol=1e-11, atol=1e-12 * sharp + 1e-11)
 
 
+@given(st.integers(1, 8), st.integers(0, 50), st.sampled_from([1.0, 30.0, 1e4]))
+def test_gates_at_the_centre_with_slopes_alone_have_a_stream_of_one_coordinate(units, seed, sharp):
+    g = generator(seed)
+    gates = Gates(normal(units, g=g) * sharp, torch.zeros(units, 1, dtype=torch.float64), torch.ones(units, 1) > 0)
+    values = torch.nn.functional.pad(normal(units, 1, 1, g=g), (0, 0, 2, 0))
+    layer = gate_layer(normal(1, g=g), 1, (gates, values))
+    model = assemble(layer, frame(1), Outputs(1, 1, (0,)))
+    assert (model.config.d_model, model.parameter_count) == (1, 11 + 4 * units)
+    x = points(1, 200)
+    torch.testing.assert_close(
+        model(x.reshape(-1, 1, 1)).flatten(1), layer(frame(1)(x)), rtol=1e-11, atol=1e-13 * sharp + 1e-12
+    )
+    for changed in (
+        replace(layer, linear=torch.ones(1, 1, dtype=torch.float64)),
+        replace(layer, gates=replace(gates, offsets=gates.offsets + 1e-9)),
+        replace(layer, gate_values=values + 1e-9),
+    ):
+        assert assemble(changed, frame(1), Outputs(1, 1, (0,))).config.d_model > 1
+
+
 @pytest.mark.parametrize(("D", "m"), [(1, 1), (1, 2), (2, 1), (3, 4)])
 @pytest.mark.parametrize("kind", ["gates", "centred gates", "memory"])
 def test_the_inner_layer_of_a_composed_one_has_its_outputs_in_the_first_coordinates(D, m, kind):

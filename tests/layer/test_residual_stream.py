@@ -18,7 +18,7 @@ from onelayer.layer.rounding import deployed as deployed_module
 from onelayer.layer.rounding.deployed import deployed_rounding, edges
 from onelayer.proof.decision import deployment_of
 
-KINDS = ["gates", "saturated gates", "centred gates", "memory", "ridges"]
+KINDS = ["gates", "saturated gates", "centred gates", "even gates", "memory", "ridges"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,6 +41,10 @@ def layer_of(kind, D, seed, sharp, linear):
         memory = (Memory(normal(9, D) * sharp, normal(9) * sharp, torch.zeros(9, dtype=torch.int64)), normal(9, 1))
         ridges = (Ridges(normal(3, D) * sharp, normal(3)), normal(3, 1)) if kind == "ridges" else None
         return memory_layer(normal(1), D, memory, ridges, linear=straight)
+    if kind == "even gates":
+        values = torch.cat([torch.zeros(6, 2, 1, dtype=torch.float64), normal(6, 1, 1) * max(linear, 1e-3)], dim=1)
+        gates = Gates(normal(6) * sharp, torch.zeros(6, 1, dtype=torch.float64), torch.ones(6, 1, dtype=torch.bool))
+        return gate_layer(normal(1), 1, (gates, values))
     kept = torch.ones(6, D, dtype=torch.bool)
     values = normal(6, D + 2, 1)
     offsets = normal(6, D) / 3
@@ -54,9 +58,11 @@ def layer_of(kind, D, seed, sharp, linear):
 
 def checked(kind, D, seed, sharp, linear, arithmetic, count, side=(-1.0, 2.0), change=1.0):
     """Whether |computed − real| ≤ change·bound at random points, for the real function of the stored weights."""
+    D = 1 if kind == "even gates" else D
     model, places, target = built(layer_of(kind, D, seed, sharp, linear), "token", 1, D, side)
     model = model.to(arithmetic.dtype)
     assert model.config.residual
+    assert (model.config.d_model == 1) == (kind == "even gates")
     numbers = (target.domain.lower, target.domain.upper, model.shift.flatten().tolist(), model.scale.flatten().tolist())
     low, high = edges(*(torch.tensor(t, dtype=torch.float64) for t in numbers))
     reading = form_of_model(model, places, float(torch.maximum(low.abs(), high.abs()).max()) * (1 + 4 * arithmetic.u))
@@ -87,7 +93,7 @@ def test_the_bound_holds_at_many_points(kind, arithmetic):
     assert checked(kind, 1 + (kind == "memory"), 7, 3.0, 10.0, arithmetic, 500)
 
 
-@pytest.mark.parametrize("kind", ["gates", "saturated gates", "memory"])
+@pytest.mark.parametrize("kind", ["gates", "saturated gates", "even gates", "memory"])
 @pytest.mark.parametrize("arithmetic", [FLOAT64, FLOAT32], ids=["float64", "float32"])
 def test_the_comparison_can_fail(kind, arithmetic):
     assert not checked(kind, 1, 7, 3.0, 10.0, arithmetic, 300, change=5e-3)

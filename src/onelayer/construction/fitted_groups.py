@@ -8,6 +8,7 @@ import torch
 from ..formula.additive import links_of, maximal, parts_of
 from ..layer.arithmetic import FLOAT32, Arithmetic
 from ..layer.assemble import Layout, outputs_of
+from ..layer.assemble.even import even_config
 from ..layer.assemble.gates import gate_config
 from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
@@ -68,9 +69,12 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
         c, size = fit.solution.coefficients[1:], len(fit.group)
         if isinstance(fit.heads, Gates):
             slots, used = torch.zeros(len(fit.heads), D + 2, m, dtype=torch.float64), fit.heads.slots(full=True)
-            straight = len(c) - int(used.sum())  # 0, or the coordinates of the group
-            linear[list(fit.group)[:straight]] += c[:straight]
-            slots[used] = c[straight:]
+            if len(c) == len(fit.heads):  # slopes alone
+                slots[:, -1] = c
+            else:
+                straight = len(c) - int(used.sum())  # 0, or the coordinates of the group
+                linear[list(fit.group)[:straight]] += c[:straight]
+                slots[used] = c[straight:]
             banks.append(fit.heads)
             gate_values.append(slots)
             continue
@@ -102,6 +106,8 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
         return memory_config(
             layer.dimension, layer.outputs, len(layer.memory), sizes, **counts, ridges=0, residual=residual
         )
+    if layer.even and layout == "token" and residual:
+        return even_config(layer.units)
     return gate_config(
         layer.dimension,
         outputs_of(target),

@@ -69,6 +69,13 @@ class GateLayer(_Common):
         relative = (self.gate_values[:, 1:-1].eq(0).all(dim=-1) & self.gates.kept).any(dim=1)
         return not len(self.maxima) and (not len(self.gates) or (not self.plain and bool(relative.all())))
 
+    @property
+    def even(self) -> bool:
+        """Whether this is an even function of one number, and maybe a linear one, by gates at 0 with no values but slopes."""
+        alone = self.dimension == self.outputs == 1 and len(self.gates) > 0 and bool(self.gates.kept.all())
+        beside = len(self.maxima) or len(self.hinges) or self.linear.any()
+        return alone and not beside and not self.gates.offsets.any() and not self.gate_values[:, :-1].any()
+
     def restricted(self, columns: slice) -> "GateLayer":
         """The same heads, some of the outputs."""
         return replace(

@@ -32,6 +32,7 @@ from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
+from .even import MOST_EVEN, EvenFamily, even_size, is_even
 from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
@@ -147,8 +148,26 @@ class Candidate:
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
         if given is None:
-            return self._fitted_group(group, search.run())
+            return self._even_group(search) or self._fitted_group(group, search.run())
         return self._fitted_group(group, search.fixed(given // groups + (position < given % groups)))
+
+    def _even_group(self, search: UnitSearch) -> FittedGroup | None:
+        """For an even function of one number, the fit by gates at its centre, unless usual ones store fewer numbers."""
+        plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
+        if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
+            return None
+        most, budget = min(2 * search.most + 1, MOST_EVEN), self.budget.share(0.5)
+        even = UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
+        fit = even.run()
+        if fit.observed > even.goal:
+            return None
+        fewer = _affordable(self.target, self.family, self.sources, even_size(fit.units))
+        if fewer:
+            search.most, search.probe = min(search.most, fewer), True
+            if search.run().observed <= search.goal:
+                return None
+        self.searches[search.source.group] = even
+        return self._fitted_group(search.source.group, fit)
 
     def _fitted_group(self, group: tuple[int, ...], fit: Fit) -> FittedGroup:
         family = self.searches[group].family

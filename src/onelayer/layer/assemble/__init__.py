@@ -1,8 +1,9 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
-`gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `composed` puts a network behind
-either; `symmetric` is the form without positional codes. All fill the same Module that training or imported weights would
-fill, and nothing else: what the model computes is Eq. (5)–(8) and its FFN.
+`gates` assembles the sequence form, a token per coordinate; `even` is what is left of it for an even function of one number;
+`memory` is the one-token form; `composed` puts a network behind either; `symmetric` is the form without positional codes. All
+fill the same Module that training or imported weights would fill, and nothing else: what the model computes is Eq. (5)–(8)
+and its FFN.
 """
 
 from ...model.transformer import SingleLayerTransformer
@@ -10,6 +11,7 @@ from ..composed import ComposedLayer
 from ..layer import Layer, MemoryLayer
 from ..symmetric import SymmetricLayer
 from .composed import assemble_composed
+from .even import assemble_even
 from .frame import Frame, Layout, Outputs, frame_of, outputs_of
 from .gates import asks_itself, assemble_gates
 from .memory import assemble_memory
@@ -28,6 +30,8 @@ def assemble(
         return assemble_composed(layer, frame)
     if isinstance(layer, MemoryLayer):
         return assemble_memory(layer, frame)
+    if layer.even and layout == "token":
+        return assemble_even(layer, frame)
     return assemble_gates(layer, frame, outputs, layout)
 
 
