@@ -52,4 +52,4 @@ def head_kinds(
         kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", reads)]
         if layout == "heads":
             kinds = [*kinds, ("constant", 1)] * outputs.places
-    return tuple((kind, count) for kind, count in kinds if count)
+    return tuple((kind, count) for kind, count in kinds if count) or (("unused", 1),)
