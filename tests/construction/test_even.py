@@ -69,7 +69,7 @@ def test_an_even_function_stores_fewer_numbers(tmp_path):
         ("cos(6*x1)", {}),  # few usual gates do it
         ("sin(3*x1)", {}),
         (RUNGE, {"dtype": "float32"}),
-        (RUNGE, {"units": 4}),
+        (RUNGE, {"units": 4}),  # usual gates are closer
         (RUNGE, {"layout": "wide"}),
         ("abs(x1) + x1**2", {}),
     ],
@@ -78,6 +78,13 @@ def test_other_layers_keep_their_codes(formula, options):
     approx = ol.build(formula, SIDES, 1e-4, **options)
     assert approx.certificate.verdict == "CERTIFIED"
     assert approx.model.config.d_model > 1
+
+
+def test_with_a_given_number_of_units_the_closer_ones_are_taken():
+    """And those of an even function, with half the numbers, may well be closer."""
+    approx = ol.build(RUNGE, SIDES, 1e-6, units=6)
+    assert (approx.units, approx.parameters) == (6, 35)
+    assert approx.certificate.observed < 1e-7
 
 
 def test_a_linear_part_of_one_number_takes_no_head():

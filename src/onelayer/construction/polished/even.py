@@ -19,7 +19,7 @@ from .families import GateFamily
 
 EVEN_SHARE = 1e-2  # share of the goal: a function that differs from its mirror image by less is even
 MIRRORED = 2_000  # points that are compared with their mirror images
-LOW, TOP = 1.5, 20.0  # sharpness of the first and the last gate of a start, the latter times β·h of the arrangement
+LOW, TOP = 0.8, 20.0  # sharpness of the first and the last gate of a start, the latter times β·h of the arrangement
 SPREAD = 0.2  # of the logarithms of the sharpness, from one start to another
 MOST_EVEN = 16  # gates: more of them would cancel too much
 SHARPER = 1.6  # times the sharpest gate: one more
@@ -33,11 +33,10 @@ class EvenFamily(GateFamily):
         return 1 + units
 
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
-        """Sharpness in geometric progression, up to more or less the same in every start; neighbours face opposite ways."""
+        """Sharpness in geometric progression, more or less the same in every start. All gates face the same way."""
         top = math.log(TOP * arrangement[0] / LOW)
         noise = torch.randn(units, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * SPREAD
         beta = LOW * (torch.linspace(0.0, top, units, dtype=torch.float64) + noise * (seed > 0)).exp()
-        beta[1::2] *= -1
         return torch.stack([beta, torch.zeros_like(beta)], dim=1)
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
@@ -54,11 +53,11 @@ class EvenFamily(GateFamily):
 
     def inserted(self, theta: Tensor, x: Tensor, errors: Float[Tensor, " point"], count: int) -> Tensor:
         """θ with gates added where the sharpness of neighbours differs most, and beyond the sharpest one."""
-        for number in range(count):
+        for _ in range(count):
             logs = theta[:, 0].abs().clamp_min(1e-3).log().sort().values
             ends = torch.cat([logs, logs[-1:] + 2 * math.log(SHARPER)])
             widest = int((ends[1:] - ends[:-1]).argmax())
-            beta = ((ends[widest] + ends[widest + 1]) / 2).exp() * (-1) ** (len(theta) + number)
+            beta = ((ends[widest] + ends[widest + 1]) / 2).exp()
             theta = torch.cat([theta, torch.stack([beta, torch.zeros_like(beta)])[None]])
         return theta
 

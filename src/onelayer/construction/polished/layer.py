@@ -147,19 +147,27 @@ class Candidate:
         """What a search finds for its group; if units are given, each group has its share of them."""
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
+        even = self._even_search(search)
         if given is None:
-            return self._even_group(search) or self._fitted_group(group, search.run())
-        return self._fitted_group(group, search.fixed(given // groups + (position < given % groups)))
+            return self._even_group(even, search) or self._fitted_group(group, search.run())
+        count = given // groups + (position < given % groups)
+        fit, other = search.fixed(count), even.fixed(count) if even else None
+        if even and other and other.observed <= fit.observed:  # and it stores fewer numbers
+            self.searches[group], fit = even, other
+        return self._fitted_group(group, fit)
 
-    def _even_group(self, search: UnitSearch) -> FittedGroup | None:
-        """For an even function of one number, the fit by gates at its centre, unless usual ones store fewer numbers."""
+    def _even_search(self, search: UnitSearch) -> UnitSearch | None:
+        """For an even function of one number, the search for gates at its centre."""
         plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
         if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
             return None
         most, budget = min(2 * search.most + 1, MOST_EVEN), self.budget.share(0.5)
-        even = UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
-        fit = even.run()
-        if fit.observed > even.goal:
+        return UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
+
+    def _even_group(self, even: UnitSearch | None, search: UnitSearch) -> FittedGroup | None:
+        """The fit by gates at the centre, unless it fails or usual gates store fewer numbers."""
+        fit = even.run() if even else None
+        if even is None or fit is None or fit.observed > even.goal:
             return None
         fewer = _affordable(self.target, self.family, self.sources, even_size(fit.units))
         if fewer:
