@@ -1603,7 +1603,7 @@ class Part:
                 found = list[float]()
                 for faded in FADED:
                     kept = [t for t, top in enumerate(tops) if top > faded or gaps[t] >= 0]
-                    eta = sum(math.exp(top) * (1 + 1e-9) for top in tops if top <= faded)
+                    eta = sum((math.exp(top) * (1 + 1e-9) for top in tops if top <= faded), 0.0)
                     lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
                     found.append(phi_of(width * (max(highs) - min(lows)) / 2, eta))
                 factors.append(min(found))

@@ -32,6 +32,7 @@ from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
+from .even import MOST_EVEN, EvenFamily, even_size, is_even
 from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
@@ -121,7 +122,7 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        plain = family_of(self.family, d, graded=bool(source.faces()))
+        plain = family_of(self.family, d, graded=bool(source.faces()), straight=self.request.straight)
         family: Family = plain
         budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)
@@ -146,9 +147,35 @@ class Candidate:
         """What a search finds for its group; if units are given, each group has its share of them."""
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
+        even = self._even_search(search)
         if given is None:
-            return self._fitted_group(group, search.run())
-        return self._fitted_group(group, search.fixed(given // groups + (position < given % groups)))
+            return self._even_group(even, search) or self._fitted_group(group, search.run())
+        count = given // groups + (position < given % groups)
+        fit, other = search.fixed(count), even.fixed(count) if even else None
+        if even and other and other.observed <= fit.observed:  # and it stores fewer numbers
+            self.searches[group], fit = even, other
+        return self._fitted_group(group, fit)
+
+    def _even_search(self, search: UnitSearch) -> UnitSearch | None:
+        """For an even function of one number, the search for gates at its centre."""
+        plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
+        if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
+            return None
+        most, budget = min(2 * search.most + 1, MOST_EVEN), self.budget.share(0.5)
+        return UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
+
+    def _even_group(self, even: UnitSearch | None, search: UnitSearch) -> FittedGroup | None:
+        """The fit by gates at the centre, unless it fails or usual gates store fewer numbers."""
+        fit = even.run() if even else None
+        if even is None or fit is None or fit.observed > even.goal:
+            return None
+        fewer = _affordable(self.target, self.family, self.sources, even_size(fit.units))
+        if fewer:
+            search.most, search.probe = min(search.most, fewer), True
+            if search.run().observed <= search.goal:
+                return None
+        self.searches[search.source.group] = even
+        return self._fitted_group(search.source.group, fit)
 
     def _fitted_group(self, group: tuple[int, ...], fit: Fit) -> FittedGroup:
         family = self.searches[group].family
@@ -307,7 +334,7 @@ def _size(target: Target, family: str, sources: list[GroupSamples], units: int) 
         config = gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False)
         return config.parameter_count
     groups = [len(source.group) for source in sources]
-    return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
+    return memory_config(target.dimension, target.outputs, units, groups).parameter_count
 
 
 def _affordable(target: Target, family: str, sources: list[GroupSamples], parameters: int) -> int:
