@@ -44,6 +44,9 @@ POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 FAR_MORE = 2.0  # times the parameters found: a family that is expected to take more than this is not tried
+NEAR = (
+    1.25  # times the parameters of the first family: one that is expected to take no more may grow past it and shrink
+)
 FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
 DETAIL_SHARE = 0.1  # share of the tolerance: smaller changes of f near infinite slopes need no samples
@@ -93,9 +96,12 @@ class Candidate:
     def parameters(self) -> int:
         return config_of(self.target, self.layer).parameter_count
 
-    def run(self, most: int = MOST_UNITS) -> "Candidate":
-        """Fit all groups, the cheapest first; `most` units in all groups together, where another candidate sets the limit."""
-        self.limited = most < MOST_UNITS
+    def run(self, most: int = MOST_UNITS, limited: bool = False) -> "Candidate":
+        """Fit all groups, the cheapest first, with at most `most` units in all groups together.
+
+        `limited` says that another candidate sets that limit.
+        """
+        self.limited = limited
         sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
         goal = max(self.goal - self.remainder.error, LEAST_GOAL * self.goal)
         for position, source in enumerate(sources):
@@ -295,8 +301,9 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
         wide = max((len(s.group) for s in candidate.sources), default=0) > MOST_WITH_HEADS
         candidate.budget = budget.share(1.0 if found else share)
         hopeless = bool(met) and candidate.forecast > FAR_MORE * min(limits)
+        near = bool(met) and 0 < candidate.forecast <= NEAR * min(limits)
         if most and not hopeless and not (found and wide):
-            found.append(candidate.run(most))
+            found.append(candidate.run(most + most // 4 if near else most, limited=bool(limits) and not near))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
 
 
