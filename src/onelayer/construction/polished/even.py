@@ -1,8 +1,8 @@
 """Even functions of one number: gates that all switch at the centre, with a slope each and no other value.
 
 x·σ(−βx) is half of x less half of x·tanh(βx/2), so that such gates make up even functions; and one of them stores four numbers
-where another gate stores eight (`layer.assemble.even`). Not every even function is made of few of them: a search for usual
-gates decides which layer is smaller.
+where another gate stores eight (`layer.assemble.even`). Not every even function is made of few of them: usual gates come
+first, and these take their place if they store fewer numbers.
 """
 
 import math
@@ -72,6 +72,7 @@ def is_even(source: GroupSamples, goal: float) -> bool:
     return bool((ahead - behind).abs().max() <= EVEN_SHARE * goal)
 
 
-def even_size(units: int) -> int:
-    """The parameters of an even layer."""
-    return even_config(units).parameter_count
+def affordable_even(parameters: int) -> int:
+    """How many gates of an even layer take fewer parameters than this."""
+    one, two = (even_config(units).parameter_count for units in (1, 2))
+    return max(0, 1 + (parameters - 1 - one) // (two - one))

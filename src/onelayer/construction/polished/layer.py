@@ -32,7 +32,7 @@ from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
-from .even import MOST_EVEN, EvenFamily, even_size, is_even
+from .even import MOST_EVEN, EvenFamily, affordable_even, is_even
 from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
@@ -153,35 +153,27 @@ class Candidate:
         """What a search finds for its group; if units are given, each group has its share of them."""
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
-        even = self._even_search(search)
-        if given is None:
-            return self._even_group(even, search) or self._fitted_group(group, search.run())
-        count = given // groups + (position < given % groups)
-        fit, other = search.fixed(count), even.fixed(count) if even else None
-        if even and other and other.observed <= fit.observed:  # and it stores fewer numbers
-            self.searches[group], fit = even, other
+        count = None if given is None else given // groups + (position < given % groups)
+        fit = search.run() if count is None else search.fixed(count)
+        even = self._even_search(search, fit, count)
+        if even is not None:
+            other = even.run() if count is None else even.fixed(count)
+            if other.observed <= (search.goal if count is None else fit.observed):  # it stores fewer numbers
+                self.searches[group], fit = even, other
         return self._fitted_group(group, fit)
 
-    def _even_search(self, search: UnitSearch) -> UnitSearch | None:
-        """For an even function of one number, the search for gates at its centre."""
+    def _even_search(self, search: UnitSearch, fit: Fit, count: int | None) -> UnitSearch | None:
+        """For an even function of one number, a search for gates at its centre that store fewer numbers than the fit's."""
         plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
         if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
             return None
-        most, budget = min(2 * search.most + 1, MOST_EVEN), self.budget.share(0.5)
-        return UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
-
-    def _even_group(self, even: UnitSearch | None, search: UnitSearch) -> FittedGroup | None:
-        """The fit by gates at the centre, unless it fails or usual gates store fewer numbers."""
-        fit = even.run() if even else None
-        if even is None or fit is None or fit.observed > even.goal:
+        most = min(affordable_even(_size(self.target, self.family, self.sources, fit.units)), MOST_EVEN)
+        if count is None and (most < 1 or fit.observed > search.goal):
             return None
-        fewer = _affordable(self.target, self.family, self.sources, even_size(fit.units))
-        if fewer:
-            search.most, search.probe = min(search.most, fewer), True
-            if search.run().observed <= search.goal:
-                return None
-        self.searches[search.source.group] = even
-        return self._fitted_group(search.source.group, fit)
+        budget = self.budget.share(0.5)
+        even = UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
+        even.probe = count is None
+        return even
 
     def _fitted_group(self, group: tuple[int, ...], fit: Fit) -> FittedGroup:
         family = self.searches[group].family
