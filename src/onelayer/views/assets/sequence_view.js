@@ -41,6 +41,12 @@ function readTyped() {
 }
 
 function showTokens(typed) {
+  takeTokens(typed);
+  drawCells();
+  drawChoice();
+}
+
+function takeTokens(typed) {
   const layer = SEQUENCE.layer, x = layer.language ? context(layer, typed) : typed, before = SEQUENCE.at;
   SEQUENCE.typed = typed;
   SEQUENCE.at = prepared(layer, x, before);
@@ -48,8 +54,6 @@ function showTokens(typed) {
   const queries = queriesOf(layer, SEQUENCE.at), last = queries.length - 1;
   if (layer.language || !queries.includes(SEQUENCE.row)) SEQUENCE.row = queries[last];
   else if (!before) SEQUENCE.row = queries[Math.floor((2 * last) / 3)]; // what a causal layer hides is seen at once
-  drawCells();
-  drawChoice();
 }
 
 function statusOf(layer, typed, x) {

@@ -54,7 +54,7 @@ function typeToken() {
   if (token === layer.first) { SEQUENCE.typing.left = 0; return; } // a new text begins
   byId("typed").value += layer.names[token];
   SEQUENCE.typing.left--;
-  showTokens([...SEQUENCE.typed, token]);
+  takeTokens([...SEQUENCE.typed, token]);
 }
 
 function typeOn() {
@@ -67,7 +67,10 @@ function typeOn() {
     if (SEQUENCE.typing !== own) return;
     do { typeToken(); } while (still && own.left > 0);
     byId("typed").scrollTop = byId("typed").scrollHeight;
-    if (own.left > 0) setTimeout(step, TYPING_PAUSE); else stopTyping();
+    if (own.left === 0) { stopTyping(); return; }
+    drawCells();
+    drawChoice();
+    setTimeout(step, TYPING_PAUSE);
   };
   step();
 }
