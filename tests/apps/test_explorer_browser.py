@@ -482,3 +482,24 @@ def test_nothing_is_called_certified_that_is_not(visit):
     v.ask("where(x1 < 0.5, 0, 1)", "0:1", 0.1)
     assert v.text("#verdict") in ("UNDECIDED", "REFUTED")
     assert "certified" not in v.text("#timing")
+
+
+@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
+def test_layers_for_sequences(visited, width):
+    seen = Visit(*visited, width=width, link="sequences", color_scheme="dark")
+    page = seen.page
+    page.select_option("#menu", "look_up")
+    page.wait_for_selector("body[data-shown=yes] #title:text('The value last written')")
+    page.fill("#typed", "2=4 1=0 2? 3? 1?")
+    answers = [text.removeprefix("→ ") for text in page.locator(".cell .answer").all_inner_texts()]
+    assert answers == ["4", "0", "4", "5", "0"]  # 5 is none
+    page.click("#theme")
+    page.focus(".cell[aria-selected=true]")
+    page.keyboard.press("Home")
+    assert page.evaluate("window.sequenceNow.row") == 0
+    assert page.locator(".cell.hidden").count() == 4
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert all(url.startswith((seen.address, "data:", "blob:")) for url in seen.asked)
+    page.click("nav a")
+    page.wait_for_selector("body[data-ready=yes] #formula")
+    seen.close()
