@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium
+from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
 from languages import language
 
 pytestmark = needs_chromium
@@ -66,6 +66,7 @@ def test_a_sequence_is_typed_and_a_position_chosen(browser, tmp_path, width, sch
     if width == 1400:
         seen.scroll()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    require_readable(page)
     seen.require_quiet()
     page.close()
 
@@ -115,5 +116,6 @@ def test_a_text_model_types(browser, tmp_path, motion):
         type_on(page)
         texts.append(page.input_value("#typed"))
     assert texts[0] == texts[1] != texts[2]
+    require_readable(page)
     seen.require_quiet()
     page.close()
