@@ -79,7 +79,8 @@ def most_accurate(entry: Named, goal: Goal, approx: ol.Approximation, seen: floa
     """(parameters, observed error) of the layer that meets the peers.
 
     Peers go on until their time is up, while the layer stops at its tolerance. So as many units are fitted for the least
-    error instead (`units=`), from one seed after another, in the time that a peer has.
+    error instead (`units=`), from one seed after another, in the time that a peer has. Those that store more numbers, as usual
+    gates do where those of an even function would be enough, do not count.
     """
     best, seed = (approx.parameters, seen), 0
     while approx.facts.construction in ("gates", "memory") and clock.left:
@@ -91,7 +92,9 @@ def most_accurate(entry: Named, goal: Goal, approx: ol.Approximation, seen: floa
             seed=seed,
         )
         error = max(observed_error(again, entry.target), again.certificate.observed)
-        best, seed = min(best, (again.parameters, error), key=lambda pair: pair[1]), seed + 1
+        if again.parameters <= approx.parameters:
+            best = min(best, (again.parameters, error), key=lambda pair: pair[1])
+        seed += 1
     return best
 
 

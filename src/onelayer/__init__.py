@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from .common.errors import InputError as InputError
     from .common.errors import OneLayerError as OneLayerError
     from .construction import gallery as gallery
+    from .construction.language.construction import language as language
     from .construction.memorize.construction import memorize as memorize
     from .construction.plan import plan as plan
+    from .construction.set_functions import set_function as set_function
     from .deployment.export import export as export
     from .deployment.folder import load as load
     from .experiments.compare import compare as compare
     from .experiments.study import study as study
+    from .language_model import LanguageModel as LanguageModel
     from .model import reference as reference
     from .model.config import LayerConfig as LayerConfig
     from .model.inspection import inspect as inspect
@@ -42,6 +45,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Approximation": "approximation",
     "InputError": "common.errors",
+    "LanguageModel": "language_model",
     "LayerConfig": "model.config",
     "OneLayerClassifier": "training.estimators.estimator",
     "OneLayerError": "common.errors",
@@ -56,12 +60,14 @@ _HOME = {
     "distill": "training.distill",
     "export": "deployment.export",
     "inspect": "model.inspection",
+    "language": "construction.language",
     "load": "deployment.folder",
     "memorize": "construction.memorize",
     "plan": "construction.plan",
     "plot": "views.plot",
     "prove": "pipeline",
     "report": "views.report",
+    "set_function": "construction.set_functions",
     "study": "experiments.study",
     "supremum": "pipeline",
     "train": "training.descent",

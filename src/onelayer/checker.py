@@ -1603,7 +1603,7 @@ class Part:
                 found = list[float]()
                 for faded in FADED:
                     kept = [t for t, top in enumerate(tops) if top > faded or gaps[t] >= 0]
-                    eta = sum(math.exp(top) * (1 + 1e-9) for top in tops if top <= faded)
+                    eta = sum((math.exp(top) * (1 + 1e-9) for top in tops if top <= faded), 0.0)
                     lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
                     found.append(phi_of(width * (max(highs) - min(lows)) / 2, eta))
                 factors.append(min(found))
@@ -2957,6 +2957,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         "data": "data that are",
         "samples": "samples that are",
         "gallery": "an entry of the gallery, whose formula is",
+        "language": "a language model, whose counts are",
     }
     kind, given = unknown.get(str(target.get("kind")), "a callable that is"), data is not None
     known = target.get("formula") is not None or (given and target.get("kind") == "samples")

@@ -133,6 +133,7 @@ class SequenceLayer:
             ("verdict", c.headline if self.unchanged else "none: the model was changed after it was certified"),
             ("tolerance", c.tolerance_text),
             ("bound (proved)", c.stated_bound if self.unchanged else "none proved"),
+            ("error", c.norm),
             ("observed error", f"{c.observed_text} at {c.observed_points:,} sequences"),
             ("heads", ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)),
             ("parameters", f"{self.parameters:,}"),
@@ -163,7 +164,7 @@ class SequenceLayer:
         """T at a padded batch: [batch, n] or [batch], with one axis more if an answer has several numbers."""
         c, d = self.model.config, self.description
         width = max(c.heads * (x.shape[1] + c.special_tokens), c.ffn_width, c.features_in)
-        rows = max(1, CHUNK // (width * (x.shape[1] if d.answer == "position" else 1)))
+        rows = max(1, CHUNK // (width * (1 if c.readout == "output" else x.shape[1])))
         found = []
         with torch.no_grad():
             for start in range(0, len(x), rows):

@@ -186,7 +186,7 @@ def require_below_the_bound(seed, D, m, share):
     plan = plan_representative(target, tolerance, share)
     layer, values_error = representative_layer(target, plan)
     model = assemble(layer, frame_of(target.domain), outputs_of(target))
-    proved = certify_theorem(target, plan, layer, values_error)
+    proved = certify_theorem(target, plan, layer, values_error, "token")
     certificate = decide(model, Claim(target, tolerance, seed=seed % 1000), proved=proved)
     assert certificate.method == "theorem"
     assert certificate.observed <= certificate.bound <= tolerance

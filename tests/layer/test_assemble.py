@@ -1,5 +1,7 @@
 """The assembled Transformer computes its layer, in every layout, by one softmax attention and token-wise maps."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 from onelayer import InputError
 from onelayer.layer.assemble import Frame, Outputs, assemble
+from onelayer.layer.assemble.gates import assemble_gates
+from onelayer.layer.assemble.memory import assemble_memory
 from onelayer.layer.heads import Gates, Hinges, Maxima, Memory, Ridges
 from onelayer.layer.layer import gate_layer, memory_layer
 
@@ -96,13 +100,15 @@ def test_no_lane_of_gates_can_be_left_out(layout, D, m):
     c, lanes = model.config, D + 1
     assert c.d_model == (max(lanes, m) if layout == "token" else lanes + m + outputs.width)
     assert (c.d_k, c.d_v, c.special_tokens, c.heads) == (1, m, 1, layer.units)
-    assert c.ffn_width == (2 * m if layout == "token" else m)
+    assert c.ffn_width == (1 if layout == "token" else m)
     assert torch.linalg.matrix_rank(model.W_K[:, :lanes, 0]) == lanes
     assert torch.linalg.matrix_rank(model.W_V[:, :lanes].transpose(1, 2).flatten(0, 1)) == lanes
-    tokens = torch.cat([model.P, model.S, model.W_E])  # the directions in which tokens differ
+    codes = model.P if c.code == "one-hot" else model.b_E[None]
+    tokens = torch.cat([codes, model.S, model.W_E])  # the directions in which tokens differ
     assert torch.linalg.matrix_rank(tokens[:, :lanes]) == lanes
-    assert (model.W_1 != 0).any(dim=0).all()
-    assert (model.W_2 != 0).any(dim=1).all()
+    idle = layout == "token"  # the residual stream passes by the one hidden unit that a network must have
+    assert (model.W_1 != 0).any(dim=0).all() == (not idle)
+    assert (model.W_2 != 0).any(dim=1).all() == (not idle)
 
 
 @pytest.mark.parametrize(("D", "groups", "linear"), [(1, 1, True), (2, 1, False), (3, 1, True), (3, 3, True)])
@@ -116,7 +122,64 @@ def test_memory_tokens_hold_nothing_but_keys_biases_and_values(D, groups, linear
     flags = groups if groups > 1 else 0
     assert model.S.shape == (12, D + 1 + flags + 1)
     assert torch.linalg.matrix_rank(model.S) == D + 1 + flags + 1
-    assert (model.config.heads, model.config.ffn_width) == (groups + linear, 2)
+    assert (model.config.heads, model.config.ffn_width, model.config.code) == (groups, 1, "none")
+    assert torch.equal(model.W_R[:D], layer.linear)  # x stays in the stream: no head reads it
+
+
+@given(st.booleans(), st.booleans(), st.integers(0, 50), st.sampled_from([1.0, 30.0, 1e4]))
+def test_a_function_of_one_number_has_no_output_token_and_no_reads(centred, hinged, seed, sharp):
+    g = generator(seed)
+    layer = random_scalar_layer(1, 1, seed, sharp=sharp) if centred else relative_layer(1, 1, seed, sharp=sharp)
+    bank = Hinges(normal(3, 1, g=g), normal(3, g=g))
+    straight = replace(layer, linear=normal(1, 1, g=g))
+    layer = replace(straight, hinges=bank, hinge_values=normal(3, 1, g=g)) if hinged else straight
+    model = assemble(layer, frame(1), Outputs(1, 1, (0,)))
+    c = model.config
+    assert (c.heads, c.ffn_width, c.d_model) == (layer.units, 3 if hinged else 1, 3 if centred else 2)
+    assert (c.code, c.output_tokens, c.anchor_tokens, c.readout) == ("none", 0, 1, "position")
+    x = points(1, 200)
+    got = model(x.reshape(-1, 1, 1)).flatten(1)
+    torch.testing.assert_close(got, layer(frame(1)(x)), rtol=1e-11, atol=1e-12 * sharp + 1e-11)
+
+
+@given(st.integers(1, 8), st.integers(0, 50), st.sampled_from([1.0, 30.0, 1e4]))
+def test_gates_at_the_centre_with_slopes_alone_have_a_stream_of_one_coordinate(units, seed, sharp):
+    g = generator(seed)
+    gates = Gates(normal(units, g=g) * sharp, torch.zeros(units, 1, dtype=torch.float64), torch.ones(units, 1) > 0)
+    values = torch.nn.functional.pad(normal(units, 1, 1, g=g), (0, 0, 2, 0))
+    layer = gate_layer(normal(1, g=g), 1, (gates, values))
+    model = assemble(layer, frame(1), Outputs(1, 1, (0,)))
+    assert (model.config.d_model, model.parameter_count) == (1, 11 + 4 * units)
+    x = points(1, 200)
+    torch.testing.assert_close(
+        model(x.reshape(-1, 1, 1)).flatten(1), layer(frame(1)(x)), rtol=1e-11, atol=1e-13 * sharp + 1e-12
+    )
+    for changed in (
+        replace(layer, linear=torch.ones(1, 1, dtype=torch.float64)),
+        replace(layer, gates=replace(gates, offsets=gates.offsets + 1e-9)),
+        replace(layer, gate_values=values + 1e-9),
+    ):
+        assert assemble(changed, frame(1), Outputs(1, 1, (0,))).config.d_model > 1
+
+
+@pytest.mark.parametrize(("D", "m"), [(1, 1), (1, 2), (2, 1), (3, 4)])
+@pytest.mark.parametrize("kind", ["gates", "centred gates", "memory"])
+def test_the_inner_layer_of_a_composed_one_has_its_outputs_in_the_first_coordinates(D, m, kind):
+    """And nothing but them: no residual stream, so heads read x."""
+    g = generator(4)
+    if kind == "memory":
+        memory = (Memory(normal(9, D, g=g), normal(9, g=g), torch.zeros(9, dtype=torch.int64)), normal(9, m, g=g))
+        layer = memory_layer(normal(m, g=g), D, memory, linear=normal(D, m, g=g))
+        model, reads = assemble_memory(layer, frame(D), residual=False), 1
+    else:
+        layer = relative_layer(D, m, 1) if kind == "gates" else random_scalar_layer(D, m, 1)
+        model, reads = assemble_gates(layer, frame(D), Outputs(1, m, (0,)), "token", residual=False), D
+    assert not model.config.residual
+    assert model.config.heads == (1 if kind == "memory" else layer.units) + reads
+    assert torch.equal(model.W_R[:m], torch.eye(m, dtype=torch.float64))
+    x = points(D)
+    got = model(x.reshape(len(x), model.config.tokens, -1)).flatten(1)
+    torch.testing.assert_close(got, layer(frame(D)(x)), rtol=1e-11, atol=1e-11)
 
 
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 50))

@@ -123,7 +123,7 @@ EDITS = {
     "one key": {"weights": lambda t: t["W_K"][0, 0].mul_(1.01)},
     "normalisation": {"weights": nudge("scale", 1e-3)},
     "read-out": {"weights": nudge("W_R", 1e-3)},
-    "identity": {"weights": nudge("W_1", 1e-3)},
+    "idle unit": {"weights": lambda t: (t["W_1"].fill_(1.0), t["W_2"].fill_(1e-3))},  # it sees what heads have written
     "places": {"target": lambda t: t | {"output_shape": [2]}},
     "domain text": {"certificate": lambda r: r | {"domain": r["domain"].replace("2*pi", "3*pi")}},
     "margin": {"certificate": lambda r: r | {"margin": 0.1}},
@@ -142,12 +142,24 @@ SINGLE = {  # of a float32 folder: its claim is mostly rounding, so the edits ar
 @pytest.mark.parametrize("stale", [True, False], ids=["stale digests", "fitting digests"])
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_is_found(folders, tmp_path, edit, stale):
-    seconds = 3.0 if edit == "identity" else 60.0  # a layer that is no sum of heads any more takes long
+    seconds = 3.0 if edit == "idle unit" else 60.0  # a layer that is no sum of heads any more takes long
     found = check(forged(folders("gates"), tmp_path / "f", **EDITS[edit], stale=stale), seconds=seconds)
-    expected = ("INVALID", "NOT CHECKABLE") if edit == "identity" and not stale else ("INVALID",)
+    expected = ("INVALID", "NOT CHECKABLE") if edit == "idle unit" and not stale else ("INVALID",)
     assert found.verdict in expected, str(found)
     assert ("digest" in found.reason or "other weights" in found.reason) == stale
     assert "\n" not in found.reason
+
+
+CARRIED = [("W_R", 0), ("W_R", -1), ("b_R", 0), ("W_E", 0), ("b_E", -1), ("b_2", 0), ("b_2", -1)]
+
+
+@pytest.mark.parametrize("name", ["memory", "runge"])
+@pytest.mark.parametrize(("tensor", "row"), CARRIED)
+def test_an_edit_of_what_the_residual_stream_carries_is_found(folders, tmp_path, name, tensor, row):
+    """x, the code and the outputs stand in the stream, and the read-out holds the linear part."""
+    edit = {"weights": lambda t: t[tensor][row].add_(1e-2)}
+    found = check(forged(folders(name), tmp_path / "f", **edit), seconds=60.0)
+    assert found.verdict == "INVALID", str(found)
 
 
 @pytest.mark.parametrize("name", ["float32", "float32 memory"])

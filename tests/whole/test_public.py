@@ -12,6 +12,7 @@ def test_public_names():
     assert ol.__all__ == [
         "Approximation",
         "InputError",
+        "LanguageModel",
         "LayerConfig",
         "OneLayerClassifier",
         "OneLayerError",
@@ -28,6 +29,7 @@ def test_public_names():
         "export",
         "gallery",
         "inspect",
+        "language",
         "load",
         "memorize",
         "plan",
@@ -35,6 +37,7 @@ def test_public_names():
         "prove",
         "reference",
         "report",
+        "set_function",
         "study",
         "supremum",
         "train",

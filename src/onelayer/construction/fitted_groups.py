@@ -8,6 +8,7 @@ import torch
 from ..formula.additive import links_of, maximal, parts_of
 from ..layer.arithmetic import FLOAT32, Arithmetic
 from ..layer.assemble import Layout, outputs_of
+from ..layer.assemble.even import even_config
 from ..layer.assemble.gates import gate_config
 from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
@@ -23,7 +24,7 @@ from .solved.values import Solution
 
 @dataclass(frozen=True)
 class FittedGroup:
-    """A group of coordinates with its heads and coefficients: of 1; of x, but for gates; of the heads' features.
+    """A group of coordinates with its heads and coefficients: of 1; of x, but for most gates; of the heads' features.
 
     Without heads the fit is affine. Weights sum to 1, so every softmax has one feature fewer than tokens.
     """
@@ -67,8 +68,13 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     for fit in fitted:
         c, size = fit.solution.coefficients[1:], len(fit.group)
         if isinstance(fit.heads, Gates):
-            slots = torch.zeros(len(fit.heads), D + 2, m, dtype=torch.float64)
-            slots[fit.heads.slots(full=True)] = c
+            slots, used = torch.zeros(len(fit.heads), D + 2, m, dtype=torch.float64), fit.heads.slots(full=True)
+            if len(c) == len(fit.heads):  # slopes alone
+                slots[:, -1] = c
+            else:
+                straight = len(c) - int(used.sum())  # 0, or the coordinates of the group
+                linear[list(fit.group)[:straight]] += c[:straight]
+                slots[used] = c[straight:]
             banks.append(fit.heads)
             gate_values.append(slots)
             continue
@@ -91,17 +97,27 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     return memory_layer(bias, D, (tokens, torch.cat(token_values)), linear=linear)
 
 
-def config_of(target: Target, layer: Layer, layout: Layout = "token") -> LayerConfig:
-    """The shape of the Transformer that the layer will become."""
+def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: bool = True) -> LayerConfig:
+    """The shape of the Transformer that the layer will become; inner layers of composed ones have no residuals."""
     if isinstance(layer, MemoryLayer):
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
+        counts = {"reads": len(layer.reads), "hinges": len(layer.hinges)}
         return memory_config(
-            layer.dimension, layer.outputs, len(layer.memory), sizes, reads=len(layer.reads), hinges=len(layer.hinges)
+            layer.dimension, layer.outputs, len(layer.memory), sizes, **counts, ridges=0, residual=residual
         )
-    counts = {"units": layer.units, "reads": len(layer.reads), "hinges": len(layer.hinges)}
+    if layer.even and layout == "token" and residual:
+        return even_config(layer.units)
     return gate_config(
-        layer.dimension, outputs_of(target), layout, **counts, plain=layer.plain, anchored=not layer.spares_anchor
+        layer.dimension,
+        outputs_of(target),
+        layout,
+        units=layer.units,
+        reads=len(layer.reads),
+        hinges=len(layer.hinges),
+        plain=layer.plain,
+        anchored=not layer.spares_anchor,
+        residual=residual,
     )
 
 

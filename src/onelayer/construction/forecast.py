@@ -7,6 +7,7 @@ coordinates of the group, which is how fits of analytic targets were observed to
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -42,7 +43,8 @@ def plan_solved(target: Target, tolerance: float, layout: Layout = "token") -> P
 
 def plan_polished(target: Target, tolerance: float, layout: Layout = "token") -> Plan:
     """The same with polished pilots."""
-    return _plan(target, tolerance, layout, "polished", _polished_units)
+    straight = Request(target, tolerance, layout=layout).straight
+    return _plan(target, tolerance, layout, "polished", partial(_polished_units, straight=straight))
 
 
 def _plan(target: Target, tolerance: float, layout: Layout, method: str, count: Count) -> Plan:
@@ -89,11 +91,11 @@ def _solved_units(source: GroupSamples, family: str, goal: float) -> int:
     return extrapolated(seen, goal, math.log)
 
 
-def _polished_units(source: GroupSamples, family: str, goal: float) -> int:
+def _polished_units(source: GroupSamples, family: str, goal: float, straight: bool) -> int:
     d = len(source.group)
     if affine_group(source, goal) is not None:
         return 0
-    kind = family_of(family, d, graded=bool(source.faces()))
+    kind = family_of(family, d, graded=bool(source.faces()), straight=straight)
     budget = Budget(PILOT_SECONDS)
     search = UnitSearch(kind, source, goal, lambda spread, units: VALUES_CAP * spread, budget, most=10**6)
     units, seen = FIRST_UNITS[family][min(d, 4) - 1], []
@@ -136,8 +138,14 @@ def _config(
     reads, hinges = (len(kinks.reads), len(kinks.hinges)) if kinks else (0, 0)
     if family == "memory":
         sizes = [len(g) for g in groups]
-        return memory_config(target.dimension, target.outputs, sum(counts), sizes, reads=1, hinges=hinges)
-    units = sum(counts) + (kinks.units if kinks else 0)
-    numbers = {"units": units, "reads": reads, "hinges": hinges}
-    anchored = isinstance(kinks, GateLayer) and not kinks.spares_anchor
-    return gate_config(target.dimension, outputs_of(target), layout, **numbers, plain=False, anchored=anchored)
+        return memory_config(target.dimension, target.outputs, sum(counts), sizes, hinges=hinges)
+    return gate_config(
+        target.dimension,
+        outputs_of(target),
+        layout,
+        units=sum(counts) + (kinks.units if kinks else 0),
+        reads=reads,
+        hinges=hinges,
+        plain=False,
+        anchored=isinstance(kinks, GateLayer) and not kinks.spares_anchor,
+    )

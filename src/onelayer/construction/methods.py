@@ -27,7 +27,8 @@ def _representative(request: Request, certify: Certify) -> Found:
     target = request.target
     plan = plan_representative(target, request.tolerance, layout=request.layout)
     layer, values_error = representative_layer(target, plan, request.progress)
-    proved = certify_theorem(target, plan, layer, values_error) if request.arithmetic is FLOAT64 else None
+    about = (target, plan, layer, values_error, request.layout)
+    proved = certify_theorem(*about) if request.arithmetic is FLOAT64 else None
     return Found(layer, request.frame, proved=proved)
 
 

@@ -13,6 +13,7 @@ from ..common.numbers import exact
 from ..common.progress import Progress
 from ..layer.arithmetic import FLOAT64, Arithmetic
 from ..layer.assemble import Frame, Layout, Outputs, frame_of, outputs_of
+from ..layer.assemble.gates import asks_itself
 from ..layer.composed import ComposedLayer
 from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
@@ -53,6 +54,7 @@ class Request:
     progress: Progress | None = None
     slope_tolerance: float | None = None  # |∂_i T − ∂_i f| is to be at most this as well
     relative: RelativeTolerance | None = None  # where the tolerance was given as a share of |f|
+    composed: bool = False  # whether the layer is the inner one of a composed layer, which has no residual stream
 
     @cached_property
     def fit_tolerance(self) -> float:
@@ -76,6 +78,11 @@ class Request:
     @property
     def outputs(self) -> Outputs:
         return outputs_of(self.target)
+
+    @property
+    def straight(self) -> bool:
+        """Whether a linear part of a layer of gates takes no heads."""
+        return not self.composed and asks_itself(self.target.dimension, self.outputs, self.layout)
 
     @property
     def places(self) -> tuple[int, ...]:

@@ -75,20 +75,21 @@ def _has_metadata(*keys: str) -> Callable[[Path], bool]:
     return found
 
 
-def _has_fields(*keys: str) -> Callable[[Path], bool]:
+def _has_fields(*keys: str, or_else: tuple[str, ...] = ()) -> Callable[[Path], bool]:
     def found(path: Path) -> bool:
         try:
             record: Any = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
             return False
-        return isinstance(record, dict) and set(keys) <= set(record)
+        choices = [set(keys), set(or_else or keys)]
+        return isinstance(record, dict) and any(choice <= set(record) for choice in choices)
 
     return found
 
 
 _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "model.safetensors": _has_metadata("config", "facts"),
-    "target.json": _has_fields("schema", "kind", "lower"),
+    "target.json": _has_fields("schema", "kind", "lower", or_else=("schema", "kind", "longest")),
     "certificate.json": _has_fields("schema", "weights", "digest"),
     "student.safetensors": _has_metadata("student"),
     "distillation.json": _has_fields("how", "teacher_parameters"),

@@ -25,6 +25,7 @@ from ..approximation import Approximation
 from ..common.atomic import write_folder
 from ..common.checks import known_options, require_files
 from ..common.errors import InputError
+from ..language_model import LanguageModel
 from ..layer.facts import Facts
 from ..model.config import LayerConfig
 from ..model.token_encoder import TokenEncoder
@@ -56,7 +57,7 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
 
 @known_options
 def load(folder: str | Path) -> Approximation | SequenceLayer | TokenEncoder:
-    """What a folder holds: an Approximation, a SequenceLayer, or the layer over tokens that `distill` trained (a module).
+    """What a folder holds: an Approximation, a SequenceLayer, a LanguageModel, or the module that `distill` trained.
 
     An edited file is refused; a student's folder has no digests.
     """
@@ -97,7 +98,8 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
     if isinstance(description, SequenceTask):
-        return SequenceLayer(model, certificate, facts, description)
+        kind = LanguageModel if description.kind == "language" else SequenceLayer
+        return kind(model, certificate, facts, description)
     return Approximation(model, certificate, facts, description, target)
 
 

@@ -132,7 +132,7 @@ class Stream:
 class Passed:
     """What FFN and read-out make of a stream h: h·matrix + constant, affine part x̂·linear, and hinges."""
 
-    matrix: np.ndarray  # [model, out], zeros and powers of two
+    matrix: np.ndarray  # [model, out], zeros and powers of two for all that heads move
     constant: np.ndarray  # [out]
     linear: np.ndarray  # [coordinate, out]
     error: np.ndarray  # [out]
@@ -175,9 +175,13 @@ def feed_forward(
     if c.residual:
         matrix = matrix + W_R
         ways = ways + (W_R != 0)
-    if (ways[carried] > 1).any() or not powers_of_two(matrix[carried]):
+    straight = _straight(w, stream, moving)
+    if (ways[carried] > 1).any() or not powers_of_two(matrix[carried & ~straight]):
         return None
-    if not (powers_of_two(W_R) and powers_of_two(W_2[units]) and plain[units].all()):
+    if not (powers_of_two(W_R[~straight]) and powers_of_two(W_2[units]) and plain[units].all()):
+        return None
+    slopes = stream.linear[:, straight, None] * matrix[straight]
+    if not ((np.abs(slopes) >= SMALLEST) | (stream.linear[:, straight, None] == 0) | (matrix[straight] == 0)).all():
         return None
     constants = [(stream.constant @ inner + b_1[units]) @ outer, b_2 @ W_R, b_R]
     sizes = (
@@ -200,7 +204,22 @@ def feed_forward(
     passed = np.where(count > 1, sizes, 0.0)
     several = stream.terms > (stream.constant != 0).astype(np.int64) + (stream.linear != 0).sum(axis=0)
     constants = np.where(several, stream.sizes, 0.0) @ np.abs(matrix) * UP
+    twice = ((stream.linear != 0).astype(np.int64) @ (matrix != 0).astype(np.int64) > 1).any(axis=0)
+    meeting_slopes = np.where(twice, stream.sizes @ np.abs(matrix), 0.0)  # one x̂ along several coordinates may cancel
+    error, constants = error + (c.d_model + 4) * U * meeting_slopes, constants + meeting_slopes * UP
     return Passed(matrix, constant, stream.linear @ matrix, error * UP, passed, constants, *found, steps)
+
+
+def _straight(w: dict[str, np.ndarray], stream: Stream, moving: np.ndarray) -> np.ndarray:
+    """The coordinates that hold x̂ times a power of two and nothing else: what the read-out makes of them may be any float.
+
+    No head moves them, no constant is added to them and the FFN does not write to them; so a slope is one exact product.
+    """
+    alone = stream.terms == (stream.linear != 0).sum(axis=0)
+    powers = np.array([powers_of_two(column) for column in stream.linear.T], dtype=bool)
+    written = (w["W_2"] != 0).any(axis=0) | (w["b_2"] != 0)
+    nothing_else = (stream.constant == 0) & (stream.error == 0) & ~moving & ~written
+    return np.asarray((stream.linear != 0).any(axis=0) & alone & powers & nothing_else)
 
 
 def _hinges(

@@ -12,9 +12,9 @@ Vector token (construction "memory"): one token holds the whole x.
     memory  softmax over constant tokens with scores k_j·x + b_j, one head per group of coordinates.
     ridge   score −(a·x + b) on the data token, 0 on the anchor: the anchor's weight is σ(a·x + b).
 
-`Hinges` are not heads: they are units relu(a·x + b) of the feed-forward network, which reads x through read heads.
-Every class gives `features`, whose linear combinations are what values can make of it. That these formulas are what the
-assembled Transformer computes is up to `assemble` and its tests.
+`Hinges` are not heads: they are units relu(a·x + b) of the feed-forward network, which sees x in the residual stream or through
+read heads. Every class gives `features`, whose linear combinations are what values can make of it. That these formulas are what
+the assembled Transformer computes is up to `assemble` and its tests.
 """
 
 import math

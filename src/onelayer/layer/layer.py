@@ -17,7 +17,7 @@ from .heads import Gates, Hinges, Maxima, Memory, Ridges
 
 @dataclass(frozen=True, kw_only=True)
 class _Common:
-    """What both forms have: a bias, a linear part (carried by read heads), hinges."""
+    """What both forms have: a bias, a linear part (in the read-out, or carried by read heads), hinges."""
 
     linear: Float[Tensor, "coordinate out"]
     hinges: Hinges
@@ -51,7 +51,7 @@ class GateLayer(_Common):
 
     @property
     def reads(self) -> list[int]:
-        """The coordinates that have a read head: all of them when hinges need x, else those of the linear part."""
+        """The coordinates that need a read head, if x is not in the stream: all for hinges, else those of the linear part."""
         used = self.linear.ne(0).any(dim=1)
         return list(range(self.dimension)) if len(self.hinges) else used.nonzero().flatten().tolist()
 
@@ -68,6 +68,13 @@ class GateLayer(_Common):
         """
         relative = (self.gate_values[:, 1:-1].eq(0).all(dim=-1) & self.gates.kept).any(dim=1)
         return not len(self.maxima) and (not len(self.gates) or (not self.plain and bool(relative.all())))
+
+    @property
+    def even(self) -> bool:
+        """Whether this is an even function of one number, and maybe a linear one, by gates at 0 with no values but slopes."""
+        alone = self.dimension == self.outputs == 1 and len(self.gates) > 0 and bool(self.gates.kept.all())
+        beside = len(self.maxima) or len(self.hinges) or self.linear.any()
+        return alone and not beside and not self.gates.offsets.any() and not self.gate_values[:, :-1].any()
 
     def restricted(self, columns: slice) -> "GateLayer":
         """The same heads, some of the outputs."""
@@ -100,7 +107,7 @@ class MemoryLayer(_Common):
 
     @property
     def reads(self) -> list[int]:
-        """One head reads the whole vector: [0] if it is needed."""
+        """Without a residual stream one head reads the whole vector: [0] if it is needed."""
         return [0] if len(self.hinges) or self.linear.ne(0).any() else []
 
     def __call__(self, x: Float[Tensor, "batch coordinate"]) -> Float[Tensor, "batch out"]:

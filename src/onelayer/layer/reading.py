@@ -209,8 +209,6 @@ def _outputs_at(
     twice = meets_itself(values * heads.kept[..., None], A)[many].any()
     if twice or meets_itself(moves * np.asarray(moved)[..., None], A)[many].any():
         return None  # a head that reaches an output twice: what cancels there is rounded all the same
-    if meets_itself(stream.linear, A).any():
-        return None
     used = many & ((values @ A != 0).any(axis=(1, 2)) | (moves @ A != 0).any(axis=(1, 2)))
     widths = heads.kept[used].sum(axis=1)
     blocks = []

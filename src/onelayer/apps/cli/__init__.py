@@ -23,12 +23,15 @@ from . import (
     evaluate,
     export,
     gallery,
+    generate,
     inspect,
+    language,
     memorize,
     plan,
     prove,
     report,
     serve,
+    sets,
     study,
     supremum,
     train,
@@ -43,9 +46,16 @@ app = typer.Typer(
     help="Turn functions into single-layer Transformers, with proof.",
     epilog="Exit status: 0 certified (or done), 1 not certified, 2 bad input, 3 not checkable.",
 )
-COMMANDS: list[Callable[..., int]] = [build.build, plan.plan, memorize.memorize, train.train, compare.compare]
+COMMANDS: list[Callable[..., int]] = [
+    build.build,
+    plan.plan,
+    memorize.memorize,
+    sets.sets,
+    train.train,
+    compare.compare,
+]
 COMMANDS += [study.study, distill.distill, certify.certify, check.check, supremum.supremum, prove.prove]
-COMMANDS += [inspect.inspect, report.report, export.export, serve.serve]
+COMMANDS += [language.language, generate.generate, inspect.inspect, report.report, export.export, serve.serve]
 for command in COMMANDS:
     app.command()(command)
 # a gallery entry takes the parameters of its function as options

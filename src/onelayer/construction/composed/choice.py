@@ -108,5 +108,6 @@ def _story(request: Request, lanes: list[PlannedLane]) -> tuple[str, ...]:
 
 def config_of_composed(request: Request, layer: ComposedLayer) -> LayerConfig:
     """The shape of the Transformer that a composed layer becomes."""
-    inner = config_of(request.target.inner(request.target.formula.outputs[0]), layer.inner)  # type: ignore[union-attr]
+    target = request.target.inner(request.target.formula.outputs[0])  # type: ignore[union-attr]
+    inner = config_of(target, layer.inner, residual=False)
     return composed_config(inner, len(layer.knots), layer.outputs)

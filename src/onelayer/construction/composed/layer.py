@@ -84,6 +84,7 @@ def composed_layer(request: Request, lanes: list[PlannedLane]) -> ComposedLayer 
             tolerance=lane.tolerance,
             construction="gates" if alone else "memory",
             budget=request.budget.share(1 / (len(lanes) - position)),
+            composed=True,
         )
         best = polished(inner)[0]
         if best.observed > best.goal or best.remainder.frame != request.frame:

@@ -14,8 +14,9 @@ from ...common.errors import InputError
 from ...common.numbers import exact
 from ...common.outward import UP_MANY
 from ...layer.arithmetic import Arithmetic
-from ...layer.assemble import Frame, Outputs, assemble
+from ...layer.assemble import Frame, Outputs
 from ...layer.assemble.frame import write_identity
+from ...layer.assemble.gates import asks_itself, assemble_gates
 from ...layer.heads import MASKED
 from ...layer.layer import gate_layer
 from ...layer.reading import Reading, form_of_model
@@ -41,8 +42,9 @@ def affine(
     given = {"matrix": A.tolist(), "offset": b.tolist()}
     it = entry("affine", f"an affine map of {n} numbers to {m}", n, m, _allowed(tolerance), domain, dtype, **given)
     layer = gate_layer(torch.from_numpy(b), n, linear=torch.from_numpy(A.T.copy()))
-    plain = Frame((0.0,) * n, (1.0,) * n)
-    model = assemble(layer, plain, Outputs(1, m, (0,))).to(it.arithmetic.dtype)
+    plain, outputs = Frame((0.0,) * n, (1.0,) * n), Outputs(1, m, (0,))
+    alone = asks_itself(n, outputs, "token")  # one number would need no head
+    model = assemble_gates(layer, plain, outputs, "token", residual=not alone).to(it.arithmetic.dtype)
     X = max(map(abs, it.ends))
     with np.errstate(over="ignore"):
         size = np.abs(A).sum(axis=1) * X + np.abs(b)

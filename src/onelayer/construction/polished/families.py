@@ -5,7 +5,7 @@ linear coefficients c, so that T = Φ c. `jacobian` is ∂(Φ c)/∂θ at fixed 
 
     memory  θ_j = (key k_j, bias b_j):    scores k_j·x + b_j of one softmax over all units; features 1, x and the weights
     gates   θ_j = (sharpness β_j, β_j b_j): scores β_j(b_j − x_i) of unit j's own softmax over the anchor (score 0) and the
-            tokens i; features 1 and, with full values, the weights and Σ_i x_i w_i
+            tokens i; features 1 and, with full values, the weights and Σ_i x_i w_i; x too, where it takes no head (`straight`)
 
 The weights of a softmax sum to 1, so one of them is left out of the features: it would repeat the constant.
 """
@@ -100,9 +100,15 @@ class GateFamily:
     dimension: int
     name: str = "gates"
     graded: bool = False
+    straight: bool = False  # whether x is a feature
+
+    @property
+    def affine(self) -> int:
+        """Features without gates."""
+        return 1 + self.dimension * self.straight
 
     def count(self, units: int) -> int:
-        return 1 + units * (self.dimension + 1)
+        return self.affine + units * (self.dimension + 1)
 
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
         """Gates at spread corners, β·h as given, every second one facing the other way (β < 0)."""
@@ -120,11 +126,11 @@ class GateFamily:
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
         slope = (weights[..., 1:] * x[:, None, :]).sum(dim=-1, keepdim=True)
         own = torch.cat([weights[..., :1], weights[..., 2:], slope], dim=-1)
-        return torch.cat([_ones(x), own.flatten(1)], dim=1)
+        return torch.cat([_ones(x), *([x] if self.straight else []), own.flatten(1)], dim=1)
 
     def values(self, c: Float[Tensor, "feature out"]) -> Float[Tensor, "unit slot out"]:
         """Values on (anchor, tokens, slope); the first token's is 0, the constant takes its place."""
-        own = c[1:].unflatten(0, (-1, self.dimension + 1))
+        own = c[self.affine :].unflatten(0, (-1, self.dimension + 1))
         return torch.cat([own[:, :1], torch.zeros_like(own[:, :1]), own[:, 1:]], dim=1)
 
     def _slopes(self, x: Tensor, weights: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -185,9 +191,11 @@ class Family(Protocol):
     def heads(self, theta: Tensor, group: tuple[int, ...], dimension: int) -> Memory | Gates: ...
 
 
-def family_of(name: str, dimension: int, graded: bool = False) -> PlainFamily:
-    """The family of that name."""
-    return MemoryFamily(dimension, graded=graded) if name == "memory" else GateFamily(dimension, graded=graded)
+def family_of(name: str, dimension: int, graded: bool = False, straight: bool = False) -> PlainFamily:
+    """The family of that name; x is a feature of memory tokens, and of gates if they are `straight`."""
+    if name == "memory":
+        return MemoryFamily(dimension, graded=graded)
+    return GateFamily(dimension, graded=graded, straight=straight)
 
 
 def centring(family: Family, jacobian: Float[Tensor, "out point parameter"]) -> Float[Tensor, "unit own own"]:

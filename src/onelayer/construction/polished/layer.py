@@ -32,6 +32,7 @@ from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
+from .even import MOST_EVEN, EvenFamily, even_size, is_even
 from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
@@ -43,6 +44,9 @@ POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 FAR_MORE = 2.0  # times the parameters found: a family that is expected to take more than this is not tried
+NEAR = (
+    1.25  # times the parameters of the first family: one that is expected to take no more may grow past it and shrink
+)
 FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
 DETAIL_SHARE = 0.1  # share of the tolerance: smaller changes of f near infinite slopes need no samples
@@ -92,9 +96,12 @@ class Candidate:
     def parameters(self) -> int:
         return config_of(self.target, self.layer).parameter_count
 
-    def run(self, most: int = MOST_UNITS) -> "Candidate":
-        """Fit all groups, the cheapest first; `most` units in all groups together, where another candidate sets the limit."""
-        self.limited = most < MOST_UNITS
+    def run(self, most: int = MOST_UNITS, limited: bool = False) -> "Candidate":
+        """Fit all groups, the cheapest first, with at most `most` units in all groups together.
+
+        `limited` says that another candidate sets that limit.
+        """
+        self.limited = limited
         sources = sorted(self.sources, key=lambda source: (len(source.group), source.group))
         goal = max(self.goal - self.remainder.error, LEAST_GOAL * self.goal)
         for position, source in enumerate(sources):
@@ -121,7 +128,7 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        plain = family_of(self.family, d, graded=bool(source.faces()))
+        plain = family_of(self.family, d, graded=bool(source.faces()), straight=self.request.straight)
         family: Family = plain
         budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)
@@ -146,9 +153,35 @@ class Candidate:
         """What a search finds for its group; if units are given, each group has its share of them."""
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
+        even = self._even_search(search)
         if given is None:
-            return self._fitted_group(group, search.run())
-        return self._fitted_group(group, search.fixed(given // groups + (position < given % groups)))
+            return self._even_group(even, search) or self._fitted_group(group, search.run())
+        count = given // groups + (position < given % groups)
+        fit, other = search.fixed(count), even.fixed(count) if even else None
+        if even and other and other.observed <= fit.observed:  # and it stores fewer numbers
+            self.searches[group], fit = even, other
+        return self._fitted_group(group, fit)
+
+    def _even_search(self, search: UnitSearch) -> UnitSearch | None:
+        """For an even function of one number, the search for gates at its centre."""
+        plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
+        if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
+            return None
+        most, budget = min(2 * search.most + 1, MOST_EVEN), self.budget.share(0.5)
+        return UnitSearch(EvenFamily(1), search.source, search.goal, search.cap, budget, most, report=search.report)
+
+    def _even_group(self, even: UnitSearch | None, search: UnitSearch) -> FittedGroup | None:
+        """The fit by gates at the centre, unless it fails or usual gates store fewer numbers."""
+        fit = even.run() if even else None
+        if even is None or fit is None or fit.observed > even.goal:
+            return None
+        fewer = _affordable(self.target, self.family, self.sources, even_size(fit.units))
+        if fewer:
+            search.most, search.probe = min(search.most, fewer), True
+            if search.run().observed <= search.goal:
+                return None
+        self.searches[search.source.group] = even
+        return self._fitted_group(search.source.group, fit)
 
     def _fitted_group(self, group: tuple[int, ...], fit: Fit) -> FittedGroup:
         family = self.searches[group].family
@@ -268,8 +301,9 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
         wide = max((len(s.group) for s in candidate.sources), default=0) > MOST_WITH_HEADS
         candidate.budget = budget.share(1.0 if found else share)
         hopeless = bool(met) and candidate.forecast > FAR_MORE * min(limits)
+        near = bool(met) and 0 < candidate.forecast <= NEAR * min(limits)
         if most and not hopeless and not (found and wide):
-            found.append(candidate.run(most))
+            found.append(candidate.run(most + most // 4 if near else most, limited=bool(limits) and not near))
     return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
 
 
@@ -307,7 +341,7 @@ def _size(target: Target, family: str, sources: list[GroupSamples], units: int) 
         config = gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False)
         return config.parameter_count
     groups = [len(source.group) for source in sources]
-    return memory_config(target.dimension, target.outputs, units, groups, reads=1).parameter_count
+    return memory_config(target.dimension, target.outputs, units, groups).parameter_count
 
 
 def _affordable(target: Target, family: str, sources: list[GroupSamples], parameters: int) -> int:

@@ -10,7 +10,8 @@ sup |T − f| ≤ (a-priori bound of the plan)                       exact T wit
 from ...common.numbers import exact
 from ...common.outward import UP_FEW, U
 from ...layer.arithmetic import FLOAT64
-from ...layer.assemble.gates import bound_of_outputs
+from ...layer.assemble import Layout
+from ...layer.assemble.gate_heads import bound_of_outputs
 from ...layer.layer import GateLayer
 from ...proof.certificate import Certificate, Evidence
 from ...target.declared import condition_of
@@ -19,12 +20,12 @@ from ..plan import Plan
 from .layer import theorem_rounding
 
 
-def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: float) -> Certificate:
+def certify_theorem(target: Target, plan: Plan, layer: GateLayer, values_error: float, layout: Layout) -> Certificate:
     """The certificate of a representative layer built after `plan`, nothing observed yet."""
     M = plan.units
     deltas = layer.gate_values[:, 0]
     total = float(deltas.abs().sum(dim=0).max()) * (1 + M * U)
-    wide = bound_of_outputs(layer) if plan.config.residual else 0.0
+    wide = bound_of_outputs(layer) if layout == "wide" else 0.0
     rounding = theorem_rounding(target, plan.counts, plan.sharpness, 0.0, (total, total, values_error), wide)
     terms = {name: float(term) for name, term in ({"a priori": plan.bound} | rounding).items()}
     modulus = target.modulus

@@ -1,4 +1,4 @@
-"""The feed-forward network as corrector: hidden units relu(a·x + b) that see x through read heads.
+"""The feed-forward network as corrector: hidden units relu(a·x + b) that see x, in the residual stream or through read heads.
 
 Heads are smooth; hinges are not. Values of heads and hinges are solved for together, and kept if that lowers the error
 observed on a pool.

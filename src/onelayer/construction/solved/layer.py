@@ -3,7 +3,7 @@
 An additive target f = Σ_g f_g(x_g) is fitted group by group, each f_g(x_g) = f(x_g, the others at the centre) − f(centre)
 with its share of the tolerance; a target that does not split is one group. In each group the number of units grows by a
 third until the error observed on a pool is within the share, then the smallest size between the last two is sought.
-`hinges` adds feed-forward units that see x through read heads and correct what the heads cannot do well (kinks).
+`hinges` adds feed-forward units that see x and correct what the heads cannot do well (kinks).
 
 In float32 a quarter of the tolerance is kept for rounding. A head whose contribution lies in ±|c|/2 is off by about
 u|c|(n + 2T + 9)/2, n heads of T tokens (`layer.rounding.deployed`), so Σ|c| is kept below ε/4 divided by u(n + 2T + 9)/2. A

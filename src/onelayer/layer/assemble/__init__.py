@@ -1,8 +1,9 @@
 """Heads and values → the weights of an ordinary SingleLayerTransformer.
 
-`gates` assembles the sequence form, a token per coordinate; `memory` the one-token form; `composed` puts a network behind
-either; `symmetric` is the form without positional codes. All fill the same Module that training or imported weights would
-fill, and nothing else: what the model computes is Eq. (5)–(8) and its FFN.
+`gates` assembles the sequence form, a token per coordinate; `even` is what is left of it for an even function of one number;
+`memory` is the one-token form; `composed` puts a network behind either; `symmetric` is the form without positional codes. All
+fill the same Module that training or imported weights would fill, and nothing else: what the model computes is Eq. (5)–(8)
+and its FFN.
 """
 
 from ...model.transformer import SingleLayerTransformer
@@ -10,8 +11,9 @@ from ..composed import ComposedLayer
 from ..layer import Layer, MemoryLayer
 from ..symmetric import SymmetricLayer
 from .composed import assemble_composed
+from .even import assemble_even
 from .frame import Frame, Layout, Outputs, frame_of, outputs_of
-from .gates import assemble_gates
+from .gates import asks_itself, assemble_gates
 from .memory import assemble_memory
 from .symmetric import assemble_symmetric
 
@@ -28,6 +30,8 @@ def assemble(
         return assemble_composed(layer, frame)
     if isinstance(layer, MemoryLayer):
         return assemble_memory(layer, frame)
+    if layer.even and layout == "token":
+        return assemble_even(layer, frame)
     return assemble_gates(layer, frame, outputs, layout)
 
 
@@ -35,14 +39,17 @@ def head_kinds(
     layer: Layer | ComposedLayer | SymmetricLayer, outputs: Outputs, layout: Layout
 ) -> tuple[tuple[str, int], ...]:
     """The heads in the order of the model, as (kind, count)."""
+    residual = not isinstance(layer, ComposedLayer)  # which carries x: no head reads it
     layer = layer.inner if isinstance(layer, ComposedLayer) else layer
     if isinstance(layer, SymmetricLayer):
         gates = int(layer.heads.anchored.sum())
         kinds = [("symmetric mean", layer.units - gates), ("symmetric gate", gates)]
     elif isinstance(layer, MemoryLayer):
-        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", len(layer.reads))]
+        reads = 0 if residual else len(layer.reads)
+        kinds = [("memory", layer.memory.groups), ("ridge", len(layer.ridges)), ("read", reads)]
     else:
-        kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", len(layer.reads))]
+        reads = 0 if residual and asks_itself(layer.dimension, outputs, layout) else len(layer.reads)
+        kinds = [("gate", len(layer.gates)), ("max", len(layer.maxima)), ("read", reads)]
         if layout == "heads":
             kinds = [*kinds, ("constant", 1)] * outputs.places
-    return tuple((kind, count) for kind, count in kinds if count)
+    return tuple((kind, count) for kind, count in kinds if count) or (("unused", 1),)

@@ -1,7 +1,8 @@
 """The composed form: the attention of an inner layer, and a feed-forward network that reads its outputs.
 
-The inner layer is assembled by itself, its outputs standing in the first coordinates of the stream. Then the network that
-would pass them through is replaced by u_i = relu(A_lane(i) + bias − knot_i), and the read-out adds up values_i·u_i.
+The inner layer is assembled by itself, without residuals: its outputs stand in the first coordinates of the stream. Then the
+network that would pass them through is replaced by u_i = relu(A_lane(i) + bias − knot_i), and the read-out adds up
+values_i·u_i.
 """
 
 from dataclasses import replace
@@ -45,5 +46,5 @@ def inner_model(layer: ComposedLayer, frame: Frame) -> SingleLayerTransformer:
     """The inner layer as a Transformer of its own."""
     inner, lanes = layer.inner, layer.inner.outputs
     if isinstance(inner, MemoryLayer):
-        return assemble_memory(inner, frame)
-    return assemble_gates(inner, frame, Outputs(1, lanes, (0,)), "token")
+        return assemble_memory(inner, frame, residual=False)
+    return assemble_gates(inner, frame, Outputs(1, lanes, (0,)), "token", residual=False)

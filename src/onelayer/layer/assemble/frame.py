@@ -71,12 +71,16 @@ def write_identity(model: SingleLayerTransformer, width: int, bias: Tensor) -> N
     model.b_R.copy_(bias)
 
 
-def write_hinges(model: SingleLayerTransformer, hinges: Hinges, values: Tensor, read_at: int, width: int) -> None:
-    """Hidden units relu(a·x + b) behind the identity's 2·width, x being in the coordinates from `read_at` on."""
-    units = slice(2 * width, 2 * width + len(hinges))
-    model.W_1[read_at : read_at + hinges.directions.shape[1], units] = hinges.directions.T
+def write_hinges(
+    model: SingleLayerTransformer, hinges: Hinges, values: Tensor, x: list[int], out: slice | list[int], first: int = 0
+) -> None:
+    """Hidden units `first` … with relu(a·x + b): they see x in these coordinates and write to the coordinates `out`."""
+    if not len(hinges):
+        return
+    units = slice(first, first + len(hinges))
+    model.W_1[x, units] = hinges.directions.T
     model.b_1[units] = hinges.offsets
-    model.W_2[units, :width] = values
+    model.W_2[units, out] = values
 
 
 def power_of_4(width: int) -> int:

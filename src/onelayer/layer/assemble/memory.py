@@ -2,8 +2,12 @@
 
 Stream:   (x or a memory token's key, 1 or a memory token's bias, flags, values). The data token is the only query. The head
 of group g has q = (x on g, 1) and k = (key on g, bias), so that its scores are k_j·x + b_j; tokens of other groups, the
-anchor and the data token itself are masked. One more head reads the data token: the linear part. Ridge heads weigh the
-data token, score −(a·x + b), against an anchor token, score 0.
+anchor and the data token itself are masked. Ridge heads weigh the data token, score −(a·x + b), against an anchor token,
+score 0.
+
+The data token is read out, and the residual stream keeps its x beside what the heads write: the linear part stands in the
+read-out W_R, and hinges see x in the stream. An inner layer of the composed form has no residual stream, so that its outputs
+stand alone in the first coordinates; one more head then reads the data token.
 
 Biases stand in the lane in which the data token has its code 1, divided by −σ, which W^K multiplies them with: the data
 token's own score is then below −σ + x·x, and σ is a power of two so large that this masks it. Flags are needed only to tell
@@ -22,23 +26,33 @@ from .frame import Frame, blank, power_of_4, write_hinges, write_identity
 
 
 def memory_config(
-    dimension: int, outputs: int, tokens: int, groups: list[int], *, ridges: int = 0, reads: int = 0, hinges: int = 0
+    dimension: int,
+    outputs: int,
+    tokens: int,
+    groups: list[int],
+    *,
+    ridges: int = 0,
+    reads: int = 0,
+    hinges: int = 0,
+    residual: bool = True,
 ) -> LayerConfig:
-    """The shape of the Transformer; `groups` are the sizes of the groups of coordinates."""
+    """The shape of the Transformer; `groups` are the sizes of the groups of coordinates, `reads` count without residuals."""
     D, m, G = dimension, outputs, len(groups)
     value = D + 1 + _flags(G, ridges) + bool(ridges)  # x or key; code or bias; group flags; anchor flag
+    carried = D if hinges and not residual else 0  # x beside the outputs
     return LayerConfig(
         tokens=1,
         features_in=D,
         features_out=m,
-        d_model=max(value + m, m + D * bool(hinges)),
-        heads=max(G + ridges + reads, 1),
+        d_model=max(value + m, m + carried),
+        heads=max(G + ridges + (0 if residual else reads), 1),
         d_k=power_of_4(max([size + 1 for size in groups], default=1)),
-        d_v=max(m, D) if hinges else m,
-        ffn_width=2 * m + hinges,
+        d_v=max(m, carried),
+        ffn_width=max(hinges, 1) if residual else 2 * m + hinges,
+        code="none",
         anchor_tokens=1 if ridges else 0,
         memory_tokens=tokens,
-        residual=False,
+        residual=residual,
     )
 
 
@@ -47,18 +61,22 @@ def _flags(groups: int, ridges: int) -> int:
     return groups if groups > 1 or ridges else 0
 
 
-def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
+def assemble_memory(layer: MemoryLayer, frame: Frame, residual: bool = True) -> SingleLayerTransformer:
+    """The model; without residuals its outputs stand in the first coordinates of the stream."""
     D, m, G = layer.dimension, layer.outputs, layer.memory.groups
     M, R, H = len(layer.memory), len(layer.ridges), len(layer.hinges)
     members = [layer.memory.keys[layer.memory.group == g].ne(0).any(dim=0).nonzero().flatten() for g in range(G)]
-    config = memory_config(D, m, M, [len(c) for c in members], ridges=R, reads=len(layer.reads), hinges=H)
+    counts = {"ridges": R, "reads": len(layer.reads), "hinges": H}
+    config = memory_config(D, m, M, [len(c) for c in members], **counts, residual=residual)
     d_k, d_v = config.d_k, config.d_v
     data, flag, flags = D, D + 1, _flags(G, R)
     anchor, value = flag + flags, flag + flags + bool(R)
+    out = slice(value, value + m) if residual else slice(0, m)
     model = blank(config, frame)
     scale = math.sqrt(d_k)  # a power of 2: undoes 1/√d_k exactly
     with torch.no_grad():
         model.W_E[:, :D] = torch.eye(D, dtype=torch.float64)
+        model.b_E[data] = 1.0
         tokens = model.S[bool(R) :] if M or R else torch.zeros(0, config.d_model)
         sigma = _sigma(layer) if M else 1.0
         if M:
@@ -81,7 +99,7 @@ def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
             for masked in [*([anchor] if R else []), *(flag + o for o in range(flags) if o != g)]:
                 model.W_K[g, masked, size] = low
             model.W_V[g, value : value + m, :m] = torch.eye(m, dtype=torch.float64)
-            model.W_O[g * d_v : g * d_v + m, :m] = torch.eye(m, dtype=torch.float64)
+            model.W_O[g * d_v : g * d_v + m, out] = torch.eye(m, dtype=torch.float64)
 
         for r in range(R):
             head = G + r
@@ -92,24 +110,34 @@ def assemble_memory(layer: MemoryLayer, frame: Frame) -> SingleLayerTransformer:
                 low = MASKED + float((layer.memory.keys @ a).abs().max()) + abs(float(b))
                 model.W_K[head, flag : flag + G, 0] = -scale * low
             model.W_V[head, anchor, 0] = 1.0
-            model.W_O[head * d_v, :m] = layer.ridge_values[r]
+            model.W_O[head * d_v, out] = layer.ridge_values[r]
 
+        if residual:
+            model.W_R[:D] = layer.linear
+            model.W_R[out] = torch.eye(m, dtype=torch.float64)
+            model.b_R.copy_(layer.bias)
+            write_hinges(model, layer.hinges, layer.hinge_values, list(range(D)), out)
+            return model
         if layer.reads:
-            head = G + R
-            model.W_Q[head, data, 0] = 1.0
-            model.W_K[head, data, 0] = scale * 2 * MASKED  # biases are at most half of the data token's 1
-            if H:  # the FFN sees x in coordinates m …, so the head carries x itself
-                model.W_V[head, :D, :D] = torch.eye(D, dtype=torch.float64)
-                model.W_O[head * d_v : head * d_v + D, :m] = layer.linear
-                model.W_O[head * d_v : head * d_v + D, m : m + D] = torch.eye(D, dtype=torch.float64)
-            else:
-                model.W_V[head, :D, :m] = layer.linear
-                model.W_O[head * d_v : head * d_v + m, :m] = torch.eye(m, dtype=torch.float64)
-
+            _write_read(model, layer, G + R, scale)
         write_identity(model, m, layer.bias)
-        if H:
-            write_hinges(model, layer.hinges, layer.hinge_values, m, m)
+        write_hinges(model, layer.hinges, layer.hinge_values, list(range(m, m + D)), out, 2 * m)
     return model
+
+
+def _write_read(model: SingleLayerTransformer, layer: MemoryLayer, head: int, scale: float) -> None:
+    """The head that reads the data token: the linear part, and x itself behind the outputs where hinges see it."""
+    D, m, d_v = layer.dimension, layer.outputs, model.config.d_v
+    rows = head * d_v
+    model.W_Q[head, D, 0] = 1.0
+    model.W_K[head, D, 0] = scale * 2 * MASKED  # biases are at most half of the data token's 1
+    if len(layer.hinges):
+        model.W_V[head, :D, :D] = torch.eye(D, dtype=torch.float64)
+        model.W_O[rows : rows + D, :m] = layer.linear
+        model.W_O[rows : rows + D, m : m + D] = torch.eye(D, dtype=torch.float64)
+    else:
+        model.W_V[head, :D, :m] = layer.linear
+        model.W_O[rows : rows + m, :m] = torch.eye(m, dtype=torch.float64)
 
 
 def _surely(layer: MemoryLayer, group: int) -> float:

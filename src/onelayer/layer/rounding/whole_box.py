@@ -17,7 +17,7 @@ D + 1 terms costs D·u and the division at most 2u (a reciprocal and a product).
     |ΔF| ≤ ¼|β|(e_x + 2.75u) + u(0.37(D+1) + κ/2 + D + 2),
 
 with 1% added for the products of small terms. Masked tokens have weight exactly 0 on both sides. The sum over M heads is
-a dot product: it adds Mu/(1−Mu) per unit of Σ|c|. The FFN's identity is exact and the read-out adds one rounding of T.
+a dot product: it adds Mu/(1−Mu) per unit of Σ|c|. The residual stream adds 0, and the read-out one rounding of T.
 """
 
 import math

@@ -166,12 +166,11 @@ class OneLayerRegressor(MultiOutputMixin, RegressorMixin, _OneLayer):  # type: i
             fitted = polished_fit(rows, fitted, self.units, self.alpha, seed)
         layer = layer_of(fitted, rows)
         model = assemble_memory(layer, frame_of(rows.hull)).to(arithmetic.dtype).eval()
-        kinds = (("ridge", len(layer.ridges)), ("read", len(layer.reads)))
         facts = Facts(
             method=self.method,
             construction="ridge",
             layout="token",
-            heads=tuple(kind for kind in kinds if kind[1]) or (("unused", 1),),
+            heads=(("ridge", len(layer.ridges)) if len(layer.ridges) else ("unused", 1),),
             units=layer.units,
             total=total_of(layer),
             seconds=time.perf_counter() - started,

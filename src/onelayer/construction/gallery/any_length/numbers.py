@@ -3,9 +3,9 @@
 No weight knows the length. A mean gives all tokens the same score, a maximum scores a number by its size; a causal mask makes
 both running. What is proved for n tokens grows with n, so that the bound for the largest length holds for all.
 
-    mean       weights are (1 + η)/n, |η| ≤ e^(4κ) − 1 + nu; products and their sum in any order: (2n + 8)u max|x| in all
+    mean       weights are 1/n up to rounding; with products and their sum in any order that is `average_error` of max|x|
     maximum    short of it by at most W((n − 1)/e)/β; the errors of the exponents count for e^(2H) − 1 of that, H as in
-               `maxima`; products and sum as for the mean. β is a power of two: scores are exact
+               `maxima`; the rest of the rounding is as for the mean. β is a power of two: scores are exact
     shift      one token has weight exactly 1: nothing is rounded
 """
 
@@ -36,6 +36,7 @@ from ..entry import Ends, points
 from ..one_head import one_head
 from ..routing import ASSUMES, LARGEST, LARGEST_SINGLE, STATEMENT
 from ..tokens.program import MOST_LENGTH, bits, codes
+from ..tokens.weights import average_error, rounded_up
 
 LONGEST = 1000
 Answers = Callable[[np.ndarray], np.ndarray]  # [batch, n] → [batch, n] or [batch]
@@ -136,9 +137,9 @@ def _averaged(name: str, text: str, longest: int, domain: Ends, dtype: str, caus
     task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
     model = of_any_length(_scored(longest, 0.0, 0.0, causal).to(arithmetic.dtype), causal)
     reach = max(map(abs, domain))
-    weights = math.expm1(4 * arithmetic.exp_error) + (2 * longest + 8) * arithmetic.u
+    summed = rounded_up(average_error(longest + 1, arithmetic))
     statement = "all scores are equal, so that all weights are 1/n up to rounding"
-    lemma = Lemma(statement, {"rounding": weights * reach * UP_MANY + longest * arithmetic.smallest})
+    lemma = Lemma(statement, {"rounding": summed * reach * UP_MANY + longest * arithmetic.smallest})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
 
     def answers(x: np.ndarray) -> np.ndarray:
@@ -193,7 +194,8 @@ def _smooth(longest: int, beta: float, reach: float, a: Arithmetic) -> Lemma:
     if not 16 * beta * reach < a.overflow:
         return Lemma("nothing is proved: scores overflow", {"unproved": math.inf})
     H, short = GAP[a.dtype] * a.u + 2 * a.exp_error, shortfall(longest) / beta
-    rounding = math.expm1(2 * H) * short + (2 * longest + 8) * a.u * reach + longest * a.smallest
+    summed = rounded_up(average_error(longest + 1, a))
+    rounding = math.expm1(2 * H) * short + summed * reach + longest * a.smallest
     statement = "a smooth maximum of n numbers is short of the exact one by W((n−1)/e)/β at most, which grows with n"
     return Lemma(statement, {"smooth maximum": short * UP_MANY, "rounding": rounding * UP_MANY})
 
