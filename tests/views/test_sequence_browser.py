@@ -92,7 +92,7 @@ def test_other_layers(browser, tmp_path, name):
 @pytest.mark.parametrize("motion", ["reduce", pytest.param("no-preference", marks=pytest.mark.long)])
 def test_a_text_model_types(browser, tmp_path, motion):
     layer = language(WORDS, longest=100)
-    seen = opened(browser, layer, tmp_path, reduced_motion=motion)
+    seen = opened(browser, layer, tmp_path, 390, reduced_motion=motion)
     page, x = seen.page, [0, 3, 4, 1, 1]
     page.fill("#typed", "ab aa")
     assert now(seen)["x"] == x  # the longest token first

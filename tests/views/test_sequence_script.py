@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import onelayer as ol
+from languages import language
 from onelayer.construction.gallery.any_length import ENTRIES
 from onelayer.layer.facts import Facts
 from onelayer.sequence_layer import SequenceLayer
@@ -18,8 +19,8 @@ from onelayer.views.sequence_record import sequence_record
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node: apt-get install nodejs")
+READ = 'const given = JSON.parse(require("fs").readFileSync("given.json"));'
 SCRIPT = """
-const given = JSON.parse(require("fs").readFileSync("given.json"));
 const answered = given.map(({ layer, sequences }) => {
   for (const name of Object.keys(layer.weights)) layer.weights[name] = decoded(layer.weights[name]);
   let at = null;
@@ -86,14 +87,20 @@ def layers():
     return named | tokens | {"random numbers": random_layer(RANDOM[0], None)}
 
 
+def in_node(tmp_path, assets, script, given):
+    """What a script prints behind these assets, as JSON."""
+    (tmp_path / "given.json").write_text(json.dumps(given))
+    (tmp_path / "run.js").write_text("".join(map(asset, assets)) + READ + script)
+    done = subprocess.run([NODE, "run.js"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def test_node_and_python_agree(tmp_path):
     found = layers()
     given = [{"layer": sequence_record(layer), "sequences": sequences(layer.description)} for layer in found.values()]
-    (tmp_path / "given.json").write_text(json.dumps(given))
-    (tmp_path / "run.js").write_text(asset("layer.js") + asset("sequence.js") + SCRIPT)
-    done = subprocess.run([NODE, "run.js"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    for (name, layer), one, told in zip(found.items(), given, json.loads(done.stdout), strict=True):
+    answered = in_node(tmp_path, ("layer.js", "sequence.js"), SCRIPT, given)
+    for (name, layer), one, told in zip(found.items(), given, answered, strict=True):
         for x, page in zip(one["sequences"], told, strict=True):
             T = np.asarray(layer(x), dtype=np.float64)
             assert np.array(page["outs"]).ravel() == pytest.approx(T.ravel(), rel=1e-12, abs=1e-12), name
@@ -101,3 +108,37 @@ def test_node_and_python_agree(tmp_path):
             assert alpha == pytest.approx(layer.attention(x), rel=1e-12, abs=1e-12), name
             if layer.description.decoding is not None:
                 assert np.array_equal(page["answers"], np.ravel(layer.answer(x))), name
+
+
+def test_what_is_typed_is_read_or_refused(tmp_path):
+    numbers = sequence_record(ENTRIES["running_max"](longest=4))
+    tokens = sequence_record(ENTRIES["histogram"](longest=4, vocabulary=3))
+    brackets = sequence_record(ENTRIES["depth"](longest=4))
+    text = sequence_record(language(("⟨start⟩", "a", "ab", " ", "b c")))
+    asked = [
+        (numbers, "0.5, 1;−2\n1e-3", [0.5, 1, -2, 0.001]),
+        (numbers, "0.5 x", "“x” is not a number"),
+        (numbers, "1 1 1 1 1", "at most 4: these are 5"),
+        (numbers, " ", "type a sequence of 1 to 4"),
+        (tokens, "0 2 1", [0, 2, 1]),
+        (tokens, "0 3", "tokens are 0 to 2, not 3"),
+        (tokens, "0.5", "tokens are 0 to 2, not 0.5"),
+        (brackets, "( ))", [0, 1, 1]),
+        (text, "aab b c", [0, 1, 2, 3, 4]),
+        (text, "", [0]),
+        (text, "a⟨start⟩", "no token begins “⟨start⟩”"),
+        (text, "b", "no token begins “b”"),
+    ]
+    script = "console.log(JSON.stringify(given.map(([layer, typed]) => sequenceIn(layer, typed))));"
+    found = in_node(tmp_path, ("sequence_text.js",), script, [one[:2] for one in asked])
+    assert [answer.get("x", answer.get("wrong")) for answer in found] == [one[2] for one in asked]
+
+
+def test_tokens_are_drawn_by_their_probabilities(tmp_path):
+    script = """const logits = Float64Array.from(given.map(Math.log)), random = randomFrom(7), counts = given.map(() => 0);
+    for (let k = 0; k < 20000; k++) counts[drawn(logits, 1, random())]++;
+    console.log(JSON.stringify([counts.map((c) => c / 20000), drawn(logits, 0, 0.99), drawn(logits, 0.5, 1 - 1e-16)]));"""
+    p = [0.1, 0.0, 0.6, 0.3, 0.0]
+    shares, best, last = in_node(tmp_path, ("layer.js", "typing.js"), script, p)
+    assert shares == pytest.approx(p, abs=0.015)
+    assert (best, last) == (2, 3)

@@ -43,9 +43,9 @@ def sequence_page(layer: SequenceLayer) -> str:
 
 
 def title_of(layer: SequenceLayer) -> str:
-    """What the layer computes, as a title."""
+    """What the layer computes, as a title; a formula stays as it is."""
     text = layer.description.text
-    return text[:1].upper() + text[1:]
+    return text if layer.description.kind == "set" else text[:1].upper() + text[1:]
 
 
 def intro(layer: SequenceLayer) -> str:

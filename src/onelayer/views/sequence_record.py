@@ -7,13 +7,13 @@ import numpy as np
 
 from ..sequence_layer import SequenceLayer
 from ..target.sequence_task import SequenceTask
+from ..target.tokenizer import START
 from .pages import array_record
 
 MOST_SEQUENCE_WEIGHTS = 1_500_000  # numbers a page can hold: sixteen megabytes in float64
 MOST_TOKENS = 1000  # in a sequence on a page
 MOST_CONTEXT = 200  # tokens that a text model reads on a page
 START_LENGTH = 12
-START_TOKEN = "⟨start⟩"  # stands before every text, where the words begin with it
 BRACKETS = {"depth": "(())()((()", "balanced": "(())()((()"}
 WIDEST = 1e3  # numbers between wider ends are drawn from [−10, 10]
 
@@ -31,7 +31,7 @@ def sequence_record(layer: SequenceLayer) -> dict[str, Any] | None:
         "answer": task.answer,
         "decoding": None if task.decoding is None else task.decoding.record(),
         "language": task.kind == "language",
-        "first": 0 if task.kind == "language" and task.words[:1] == (START_TOKEN,) else None,
+        "first": 0 if task.kind == "language" and task.words[:1] == (START,) else None,  # stands before every text
         "names": token_names(task),
         "special": special_names(layer),
         "ends": list(task.ends),
@@ -64,7 +64,7 @@ def special_names(layer: SequenceLayer) -> list[str]:
 def start_text(task: SequenceTask) -> str:
     """The sequence that the page opens with, as it is typed."""
     if task.kind == "language":
-        return "" if task.words[:1] == (START_TOKEN,) else "".join(task.words[:START_LENGTH])
+        return "" if task.words[:1] == (START,) else "".join(task.words[:START_LENGTH])
     n, names = min(task.longest, START_LENGTH), token_names(task)
     if task.entry in BRACKETS:
         return BRACKETS[task.entry][:n]

@@ -78,7 +78,7 @@ function drawCells() {
     const data = t < at.x.length, name = data ? shownToken(layer, at.x[t]) : layer.special[t - at.x.length];
     const cell = element("span", data ? "cell" : "cell special", "");
     cell.append(element("span", "bar", ""), element("span", "token", name));
-    if (queries.has(t) && !layer.language) cell.append(element("span", "answer", answerText(t)));
+    if (queries.has(t) && !layer.language && (layer.answer === "position" || queries.size === 1)) cell.append(element("span", "answer", answerText(t)));
     cell.append(element("span", "place", data ? String(t + 1) : ""));
     cell.dataset.row = t;
     if (queries.has(t)) cell.setAttribute("role", "option");
@@ -94,7 +94,7 @@ function labelOf(t, name) {
   return layer.language || layer.answer === "whole" ? where : `${where}, answer ${answerText(t)}`;
 }
 
-// T at one row as a cell shows it; where there is one answer, the rows that make it.
+// T at one row, or the one answer, as a cell shows it.
 function answerText(row) {
   const { layer, at } = SEQUENCE, out = layer.answer === "whole" ? wholeAnswer(layer, at) : rowOf(layer, at, row).out;
   const answer = answerOf(layer, out);
