@@ -15,7 +15,7 @@ function showSequence(layer) {
   byId("typed").addEventListener("input", readTyped);
   byId("head")?.addEventListener("change", (event) => { SEQUENCE.head = Number(event.target.value); drawChoice(); });
   byId("cells").addEventListener("click", (event) => {
-    const cell = event.target.closest("[role=option]");
+    const cell = event.target.closest("[aria-selected]");
     if (cell) choose(Number(cell.dataset.row));
   });
   byId("cells").addEventListener("keydown", moveByKey);
@@ -81,9 +81,10 @@ function drawCells() {
     if (queries.has(t) && !layer.language && (layer.answer === "position" || queries.size === 1)) cell.append(element("span", "answer", answerText(t)));
     cell.append(element("span", "place", data ? String(t + 1) : ""));
     cell.dataset.row = t;
-    if (queries.has(t)) cell.setAttribute("role", "option");
-    else cell.setAttribute("aria-hidden", "true");
-    cell.setAttribute("aria-label", labelOf(t, name));
+    cell.dataset.label = labelOf(t, name);
+    cell.setAttribute("role", "option");
+    if (queries.has(t)) cell.setAttribute("aria-selected", "false");
+    else cell.setAttribute("aria-disabled", "true");
     return cell;
   });
   byId("cells").replaceChildren(...cells);
@@ -91,7 +92,7 @@ function drawCells() {
 
 function labelOf(t, name) {
   const { layer, at } = SEQUENCE, where = t < at.x.length ? `position ${t + 1}, ${name}` : name;
-  return layer.language || layer.answer === "whole" ? where : `${where}, answer ${answerText(t)}`;
+  return layer.language || layer.answer === "whole" || t >= at.x.length ? where : `${where}, answer ${answerText(t)}`;
 }
 
 // T at one row, or the one answer, as a cell shows it.
@@ -131,7 +132,8 @@ function drawChoice() {
     cell.classList.toggle("hidden", hidden);
     cell.title = hidden ? "hidden" : `weight ${alpha[head][t].toPrecision(4)}`;
     cell.firstChild.style.height = `${100 * alpha[head][t]}%`;
-    if (cell.getAttribute("role") !== "option") return;
+    cell.setAttribute("aria-label", `${cell.dataset.label}, ${cell.title}`);
+    if (cell.ariaDisabled) return;
     cell.setAttribute("aria-selected", String(chosen));
     cell.tabIndex = chosen ? 0 : -1;
   });
@@ -165,7 +167,7 @@ function weightMap(id, z, hidden, names, rows, axis, height, mark) {
     showscale: false, xgap: names.length <= MOST_MAP ? 1 : 0, ygap: 1, hoverongaps: false, opacity: 0.45, hovertemplate: "%{customdata}: hidden<extra></extra>" };
   const edge = { type: "rect", x0: -0.5, x1: names.length - 0.5, y0: mark - 0.5, y1: mark + 0.5, line: { color: VERMILION, width: 3 } };
   const layout = {
-    template: "plotly_white", font: FONT, height, margin: { l: 60, r: 16, t: 8, b: 60 }, shapes: [edge],
+    template: "plotly_white", font: FONT, height, margin: { l: 60, r: 16, t: 8, b: 60 }, shapes: mark < 0 ? [] : [edge],
     xaxis: { tickvals: shown, ticktext: shown.map((t) => names[t]), automargin: true, showgrid: false, zeroline: false },
     yaxis: { title: { text: axis }, tickvals: rows.map((_, i) => i), ticktext: rows, autorange: "reversed", automargin: true, showgrid: false, zeroline: false },
   };
@@ -180,7 +182,7 @@ function drawHeads(alpha) {
   const cut = alpha.length > MOST_HEADS ? `, the first ${MOST_HEADS} of ${alpha.length} heads` : "";
   byId("attention-title").textContent = `Attention weights of ${rowName(row)}${cut}`;
   const fresh = weightMap("attention", shown, (_, t) => isHidden(layer, at, row, t), tokenNames(), shown.map((_, h) => `head ${h + 1}`),
-    "", 130 + 22 * shown.length, Math.min(head, MOST_HEADS + 1));
+    "", 130 + 22 * shown.length, head < shown.length ? head : -1);
   if (fresh && alpha.length > 1) fresh.on("plotly_click", ({ points }) => {
     SEQUENCE.head = points[0].y;
     byId("head").value = String(points[0].y);
