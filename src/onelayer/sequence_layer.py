@@ -115,6 +115,16 @@ class SequenceLayer:
 
         return save(self, Path(folder), overwrite)
 
+    @known_options
+    def report(self, path: str | Path = "report.html", overwrite: bool = False) -> Path:
+        """Write the report: one page with the certificate and the layer at any sequence that is typed; it needs no network.
+
+        `overwrite=True` replaces a file of that name.
+        """
+        from .views.report import report
+
+        return report(self, path, overwrite)
+
     def table(self) -> Table:
         c = self.certificate
         rows: list[tuple[object, ...]] = [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 import zipfile
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import onelayer as ol
 from explorers import alive, serving
 from onelayer.apps.web.input import LayerSpec, spec_of, training_of
 from onelayer.apps.web.limits import VisitorLimits
+from onelayer.apps.web.sequences import MENU
 from onelayer.common.errors import InputError
 
 SINES = {"formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2}
@@ -222,3 +224,25 @@ def test_a_port_that_is_taken_is_one_line(server, capfd, as_user):
     told = capfd.readouterr().err
     assert "asked: port" in told
     assert told.count("\n") == 1
+
+
+def test_layers_for_sequences_come_from_a_menu(client):
+    page = client.get("/sequences")
+    assert page.status_code == 200
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert set(re.findall(r'<option value="(\w+)"', page.text)) == set(MENU)
+    found = client.get("/api/sequences/depth").json()
+    assert "For all n ≤ 24" in found["intro"]
+    assert found["record"]["names"] == ["(", ")"]
+    for name in ("balanced", "DEPTH", "depth/9", "..%2f..%2fetc%2fpasswd", "depth%00", "9" * 3000):
+        refused = client.get(f"/api/sequences/{name}")
+        assert refused.status_code == 404
+        assert refused.json()["error"]["change"]
+    assert client.post("/api/sequences/depth", json={"longest": 10**9}).status_code == 405
+    assert client.get("/assets/sequences.html").status_code == 404
+
+
+@pytest.mark.long
+def test_every_entry_of_the_menu_is_certified(client):
+    for name in MENU:
+        assert "CERTIFIED" in client.get(f"/api/sequences/{name}").json()["intro"]

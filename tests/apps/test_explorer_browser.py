@@ -1,17 +1,15 @@
 """The explorer in a real browser: every control, as a visitor uses it."""
 
-import shutil
 import zipfile
 
 import numpy as np
 import pytest
 
 import onelayer as ol
+from browsing import CHROMIUM, SOFTWARE, require_readable
 from explorers import serving
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
-SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 BENIGN = ("willReadFrequently", "GPU stall due to ReadPixels", "Automatic fallback to software WebGL", "status of 4")
 
 
@@ -277,37 +275,19 @@ def test_phone_and_screen_light_and_dark(visit, width, scheme):
     v.page.wait_for_selector("#function-0[data-drawn=yes]")
 
 
-TEXTS = "p, span, label, button, a, h1, h2, h3, li, code, summary, textarea, input[type=text], select, b"
-CONTRAST = """(texts) => {
-  const number = (c) => c.match(/[\\d.]+/g).map(Number), part = (v) => (v <= 10 ? v / 3294 : ((v / 255 + 0.055) / 1.055) ** 2.4);
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-  const back = (e) => { for (; e; e = e.parentElement) { const c = number(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
-  const idle = (e) => !e.offsetParent || e.closest(".figure, [disabled], [aria-disabled=true]") ||
-    !(e.textContent.trim() || e.value);
-  return [...document.querySelectorAll(texts)].filter((e) => !idle(e)).map((e) => {
-    const [a, b] = [light(number(getComputedStyle(e).color)), light(back(e))].sort((p, q) => q - p);
-    return [`${e.tagName}#${e.id}.${e.className}`, (a + 0.05) / (b + 0.05)]; }).filter(([, ratio]) => ratio < 4.5); }"""
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast_and_labels(visit, scheme):
     v = visit(color_scheme=scheme)
     v.ask("x1*x2", "0:1", 1e-2)
-    assert v.page.evaluate(CONTRAST, TEXTS) == []
-    unnamed = v.page.evaluate(
-        """() => [...document.querySelectorAll("input, select, textarea, button")].filter((e) =>
-        !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim())).map((e) => e.outerHTML)"""
-    )
-    assert unnamed == []
+    require_readable(v.page)
 
 
 @pytest.mark.long
 def test_by_keyboard_alone(visit):
     v = visit()
     v.page.keyboard.press("Tab")  # the link that skips the form
-    for _ in range(3):
+    for _ in range(4):
         v.page.keyboard.press("Tab")
     assert v.page.evaluate("document.activeElement.id") == "formula"
     v.page.keyboard.press("Control+a")
@@ -482,3 +462,25 @@ def test_nothing_is_called_certified_that_is_not(visit):
     v.ask("where(x1 < 0.5, 0, 1)", "0:1", 0.1)
     assert v.text("#verdict") in ("UNDECIDED", "REFUTED")
     assert "certified" not in v.text("#timing")
+
+
+@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
+def test_layers_for_sequences(visited, width):
+    seen = Visit(*visited, width=width, link="sequences", color_scheme="dark")
+    page = seen.page
+    page.select_option("#menu", "look_up")
+    page.wait_for_selector("body[data-shown=yes] #title:text('The value last written')")
+    page.fill("#typed", "2=4 1=0 2? 3? 1?")
+    answers = [text.removeprefix("→ ") for text in page.locator(".cell .answer").all_inner_texts()]
+    assert answers == ["4", "0", "4", "5", "0"]  # 5 is none
+    page.click("#theme")
+    page.focus(".cell[aria-selected=true]")
+    page.keyboard.press("Home")
+    assert page.evaluate("window.sequenceNow.row") == 0
+    require_readable(page)
+    assert page.locator(".cell.hidden").count() == 4
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert all(url.startswith((seen.address, "data:", "blob:")) for url in seen.asked)
+    page.click("nav a")
+    page.wait_for_selector("body[data-ready=yes] #formula")
+    seen.close()

@@ -110,6 +110,12 @@ def foreign(host):
             "a cross-site script",
             request(host, "GET /assets/plotly.js HTTP/1.1", headers=["Sec-Fetch-Site: cross-site"]),
         ),
+        ("a layer that is not on the menu", request(host, "GET /api/sequences/balanced HTTP/1.1")),
+        ("a layer of another size", request(host, "GET /api/sequences/sort/8 HTTP/1.1")),
+        (
+            "a cross-site layer for sequences",
+            request(host, "GET /api/sequences/depth HTTP/1.1", headers=["Sec-Fetch-Site: cross-site"]),
+        ),
         (
             "a cross-site navigation to data",
             request(

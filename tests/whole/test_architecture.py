@@ -34,6 +34,7 @@ WHEN_CALLED = {
     ("approximation", "deployment"),
     ("sequence_layer", "deployment"),
     ("approximation", "views"),
+    ("sequence_layer", "views"),
     ("experiments", "views"),
 }
 ALONE = {"checker.py", "loader.py"}  # files that others take with them, on their own

@@ -7,6 +7,9 @@ from ..approximation import Approximation
 from ..common.numbers import at_least, at_most, exact, point
 from ..common.table import Table
 from ..proof.certificate import Certificate
+from ..sequence_layer import SequenceLayer
+
+Shown = Approximation | SequenceLayer
 
 HOW = {
     "theorem": (
@@ -29,24 +32,30 @@ HOW = {
 }
 
 
-def statement(approximation: Approximation) -> str:
+def statement(approximation: Shown) -> str:
     """What the certificate claims, in a sentence or two: at which points, and under which declarations."""
     c = approximation.certificate
     if c.verdict == "CERTIFIED":
         believed = f"If {c.condition}, then for" if c.condition else "For"
-        claim = f"{believed} {_points(approximation)}: |T(x) − f(x)| ≤ {c.bound_text}."
+        claim = f"{believed} {_points(approximation)}: {_error(c)} ≤ {c.bound_text}."
         return f"{claim} This is proved, rounding in {c.arithmetic} included.{_share(c)}{_slopes(c)}"
     if c.verdict == "REFUTED":
         at = point(c.witness or ())
         return f"The tolerance {exact(c.tolerance)} does not hold: at x = {at} the error is proved to be larger."
-    proved = f" What is proved is |T(x) − f(x)| ≤ {c.stated_bound}." if math.isfinite(c.bound) else ""
+    proved = f" What is proved is {_error(c)} ≤ {c.stated_bound}." if math.isfinite(c.bound) else ""
     return f"Whether the error is below {exact(c.tolerance)} is not decided.{proved}"
 
 
-def _points(approximation: Approximation) -> str:
+def _error(certificate: Certificate) -> str:
+    """What is bounded: the difference of numbers, unless the certificate says otherwise."""
+    usual = certificate.norm == Certificate.norm
+    return "|T(x) − f(x)|" if usual else f"the {certificate.norm.partition(',')[0]}"
+
+
+def _points(approximation: Shown) -> str:
     """The points that the certificate covers."""
     c = approximation.certificate
-    if c.method == "lemma":
+    if c.method == "lemma" or isinstance(approximation, SequenceLayer):
         return c.domain
     single = "float32 " if c.arithmetic == "float32" else ""
     target = approximation.target
@@ -90,10 +99,11 @@ def method(certificate: Certificate) -> str:
     return HOW[certificate.method] + (f" The lemma: {lemma}." if lemma else "")
 
 
-def observation(approximation: Approximation) -> str:
+def observation(approximation: Shown) -> str:
     """What was observed, which proves nothing."""
     c = approximation.certificate
-    where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, "points")
+    usual = "sequences" if isinstance(approximation, SequenceLayer) else "points"
+    where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, usual)
     seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed_text}."
     seen += " This is an observation and proves nothing."
     if not c.lower > 0:
@@ -101,7 +111,7 @@ def observation(approximation: Approximation) -> str:
     return f"{seen} That the error of T reaches {at_least(c.lower)} somewhere is proved{c.if_declared}."
 
 
-def how_to_check(approximation: Approximation) -> str:
+def how_to_check(approximation: Shown) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
     kind = approximation.description.kind
     if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
@@ -122,6 +132,8 @@ def how_to_check(approximation: Approximation) -> str:
         "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
         "samples": "there is no proved bound within the tolerance",
     }.get(kind, "the target is not stored")
+    if isinstance(approximation, SequenceLayer):
+        reason = "it takes layers of one length; the lemma stands in the file that constructs this layer"
     return f"The independent checker has nothing to check here: {reason}."
 
 

@@ -9,11 +9,12 @@ from ..common.table import Table
 from ..construction.plan import Plan
 from ..construction.representative.layer import plan_representative
 from ..layer.assemble import Layout
+from .certificate_text import Shown
 
 MOST_STEEP = 3  # variables of a function with unbounded slopes for which a plan is worth its time
 
 
-def size_table(approximation: Approximation) -> Table:
+def size_table(approximation: Shown) -> Table:
     """Units, heads, parameters, bytes, operations, cancellation."""
     facts, model = approximation.facts, approximation.model
     c = model.config

@@ -10,6 +10,7 @@ from ..common.numbers import at_most
 from ..model.explanation import Explanation
 from ..model.history import History
 from ..model.inspection import Inspection
+from .certificate_text import Shown
 from .scene import Scene
 from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, error_colours, styled
 
@@ -163,7 +164,7 @@ def spectra_figure(found: Inspection) -> "go.Figure":
     return styled(figure, 400, yaxis={"title": "singular value", **axis}, xaxis=index)
 
 
-def weights_figure(approximation: Approximation, found: Inspection) -> "go.Figure":
+def weights_figure(approximation: Shown, found: Inspection) -> "go.Figure":
     """One weight matrix at a time, chosen from a menu; colours show sign and size on a logarithmic scale."""
     import plotly.graph_objects as go
 

@@ -17,7 +17,7 @@ from .sections import MOST_WEIGHTS, start_point
 
 @dataclass(frozen=True)
 class Page:
-    """A self-contained page. `title` and `facts` are plain text, `intro` and the bodies of sections HTML; scripts are assets."""
+    """A self-contained page. `title` and `facts` are text, `intro` and bodies of sections HTML; scripts and styles are assets."""
 
     title: str
     kind: str
@@ -26,6 +26,7 @@ class Page:
     sections: list[tuple[str, str, str]]  # (id, title, body); those without a body are left out
     data: dict[str, Any]
     scripts: tuple[str, ...]
+    styles: tuple[str, ...] = ("report.css",)
 
     def render(self) -> str:
         """The page as text."""
@@ -37,7 +38,7 @@ class Page:
             facts=facts_html(self.facts),
             nav="".join(f'<a href="#{name}">{title}</a>' for name, title, _ in shown),
             body="".join(f'<section id="{name}"><h2>{title}</h2>{body}</section>' for name, title, body in shown),
-            css=asset("report.css"),
+            css="".join(map(asset, self.styles)),
             plotly=plotly_source(),
             scripts="\n".join(f"<script>{asset(name)}</script>" for name in self.scripts),
             data=json.dumps(self.data, allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),

@@ -16,6 +16,7 @@ from ..common.checks import known_options
 from ..common.errors import InputError
 from ..deployment.earlier_model import require_no_model_file
 from ..experiments.study import Study
+from ..sequence_layer import SequenceLayer
 from . import certificate_text
 from .costs import plan_html, size_table
 from .pages import Page, page_data
@@ -29,21 +30,24 @@ from .sections import (
     training_section,
     weights_section,
 )
+from .sequence_page import sequence_page
 from .study_page import study_page
 
 LONGEST_TITLE = 300  # characters
 
 
 @known_options
-def report(approximation: "Approximation | Study", path: str | Path = "report.html", overwrite: bool = False) -> Path:
-    """Write the report of an approximation, or of a study: one self-contained page, complete or absent.
+def report(
+    approximation: "Approximation | SequenceLayer | Study", path: str | Path = "report.html", overwrite: bool = False
+) -> Path:
+    """Write the report of an approximation, a layer for sequences or a study: one self-contained page, complete or absent.
 
     A file of that name is refused; `overwrite=True` replaces it.
     """
-    if not isinstance(approximation, Approximation | Study):
-        found = type(approximation).__name__
-        raise InputError("an Approximation or a Study to report on", found, "pass what `build` or `load` returned")
-    if isinstance(approximation, Approximation):
+    if not isinstance(approximation, Approximation | SequenceLayer | Study):
+        asked, found = "an Approximation, a SequenceLayer or a Study to report on", type(approximation).__name__
+        raise InputError(asked, found, "pass what `build` or `load` returned")
+    if not isinstance(approximation, Study):
         approximation.require_unchanged()
     path = Path(path)
     if path.is_dir():
@@ -51,7 +55,13 @@ def report(approximation: "Approximation | Study", path: str | Path = "report.ht
         raise InputError("a file name for the report", f"{path} is a folder", change)
     require_new(path, overwrite)
     require_no_model_file(path)
-    return write_file(path, study_page(approximation) if isinstance(approximation, Study) else page(approximation))
+    return write_file(path, _page_of(approximation))
+
+
+def _page_of(shown: Approximation | SequenceLayer | Study) -> str:
+    if isinstance(shown, Study):
+        return study_page(shown)
+    return sequence_page(shown) if isinstance(shown, SequenceLayer) else page(shown)
 
 
 def page(approximation: Approximation) -> str:

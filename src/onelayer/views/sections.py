@@ -11,6 +11,7 @@ from ..approximation import Approximation
 from ..common.numbers import exact
 from ..model.inspection import inspect
 from . import certificate_text
+from .certificate_text import Shown
 from .figures import error_figure, function_figure, history_figure, spectra_figure, weights_figure
 from .head_figure import MOST_LINES, MOST_MARKERS, heads_figure
 from .head_map import HeadMap, head_map_of
@@ -26,7 +27,7 @@ MOST_SLIDERS = 12  # at the movable point
 Number = float | int
 
 
-def facts(approximation: Approximation) -> list[tuple[str, str]]:
+def facts(approximation: Shown) -> list[tuple[str, str]]:
     """(value, what it is) for the top of the page."""
     c = approximation.certificate
     return [
@@ -35,13 +36,13 @@ def facts(approximation: Approximation) -> list[tuple[str, str]]:
         (c.observed_text, "observed error"),
         *([(c.slope.bound_text, "bound of slopes, proved")] if c.slope else []),
         *((p.verdict, p.text) for p in c.properties),
-        (f"{approximation.units:,}", "units"),
+        (f"{approximation.facts.units:,}", "units"),
         (f"{approximation.model.config.heads:,}", "heads"),
         (f"{approximation.parameters:,}", "parameters"),
     ]
 
 
-def _tolerance_name(approximation: Approximation) -> str:
+def _tolerance_name(approximation: Shown) -> str:
     """What the tolerance is: asked for, a share of |f|, or one that comes with the kind of layer."""
     share, about = approximation.certificate.evidence.relative, approximation.description
     if share:
@@ -169,7 +170,7 @@ def _network(approximation: Approximation) -> str:
     return f"{c.ffn_width:,} hidden units ({c.activation}), {around} a residual around them{cut}."
 
 
-def weights_section(approximation: Approximation, figures: "dict[str, go.Figure]") -> str:
+def weights_section(approximation: Shown, figures: "dict[str, go.Figure]") -> str:
     found = inspect(approximation.model)
     figures["matrices"], figures["spectra"] = weights_figure(approximation, found), spectra_figure(found)
     tables = f'<div class="scroll">{found.matrix_table()._repr_html_()}{found.head_table()._repr_html_()}</div>'
@@ -186,7 +187,7 @@ def training_section(approximation: Approximation, figures: "dict[str, go.Figure
     return f'<p>Stopped: {html.escape(approximation.history.stopped)}.</p><div class="figure" id="history"></div>'
 
 
-def certificate_section(approximation: Approximation) -> str:
+def certificate_section(approximation: Shown) -> str:
     c = approximation.certificate
     sentences = [certificate_text.statement(approximation), certificate_text.method(c)]
     sentences.append(certificate_text.observation(approximation))

@@ -19,12 +19,12 @@ def report(
 ) -> int:
     """Write the report of a folder, one page that works offline.
 
-    It has pictures of target, error, heads, weights and proof.
+    It has pictures of target, error, heads, weights and proof; of a layer for sequences, the attention at any sequence.
     """
-    from ...deployment.folder import load_approximation
+    from ...deployment.folder import load_certified
 
     path = folder / "report.html" if out is None else out
-    print(f"written to {load_approximation(folder).report(path, overwrite=force)}")
+    print(f"written to {load_certified(folder).report(path, overwrite=force)}")
     if show:
         open_page(path)
     return 0

@@ -1,10 +1,12 @@
 """The web application: the page, its files, and the JSON that the page and the tests use.
 
 GET  /                       the page
+GET  /sequences              the page of layers for sequences
 GET  /assets/NAME            its scripts and styles, and plotly's JavaScript
 GET  /api/about              version, limits, presets
 POST /api/parse              formula and domain → variables and outputs, or what is wrong
 POST /api/build, /api/train  a stream of events, a JSON object per line; closing it cancels the job
+GET  /api/sequences/NAME     a layer for sequences, out of a fixed menu
 GET  /api/folders/KEY        the folder of a built model, as a zip file
 """
 
@@ -34,8 +36,11 @@ from .input import read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
 from .limits import VisitorLimits
 from .presets import PRESETS
+from .sequences import MENU, sequence_view
 
-SHARED_FILES = ("layer.js", "picture.js", "report.css")  # with the report
+SHARED_FILES = (  # with the report
+    "layer.js", "picture.js", "report.css", "sequence.js", "sequence_text.js", "sequence_view.js", "sequence.css",
+)  # fmt: skip
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
 HEARTBEAT_SECONDS = 2.0  # longest silence in a stream: a line at least this often shows that it is alive
 
@@ -123,9 +128,18 @@ class Explorer:
             response.set_cookie("visitor", secrets.token_urlsafe(16), httponly=True, samesite="strict")
         return response
 
+    async def sequences(self, request: Request) -> Response:
+        return Response(self.files["sequences.html"], media_type="text/html")
+
+    async def sequence(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in MENU:
+            raise Refused(404, "a layer for sequences", "a name that is not on the menu", "choose from the menu")
+        return _json(await asyncio.get_running_loop().run_in_executor(self.reader, sequence_view, name))
+
     async def file(self, request: Request) -> Response:
         name = request.path_params["name"]
-        if name not in self.files or name == "index.html":
+        if name not in self.files or name.endswith(".html"):
             raise HTTPException(404)
         return Response(self.files[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
 
@@ -171,11 +185,13 @@ def application(limits: VisitorLimits, names: frozenset[str], workers: int = 1) 
     explorer = Explorer(limits, workers)
     routes = [
         Route("/", explorer.page),
+        Route("/sequences", explorer.sequences),
         Route("/assets/{name}", explorer.file),
         Route("/api/about", explorer.about),
         Route("/api/parse", explorer.parse, methods=["POST"]),
         Route("/api/build", explorer.build, methods=["POST"]),
         Route("/api/train", explorer.train, methods=["POST"]),
+        Route("/api/sequences/{name}", explorer.sequence),
         Route("/api/folders/{key}", explorer.folder),
     ]
     handlers: dict[Any, Any] = {Refused: _refused, InputError: _bad_input, HTTPException: _http}

@@ -44,9 +44,10 @@ function normalised(row, gain, offset, eps) {
   return row.map((v, i) => ((v - mean) / Math.sqrt(variance + eps)) * gain[i] + offset[i]);
 }
 
-function embedded(layer, x) {
+// The first n tokens of a sequence, then the special ones.
+function embedded(layer, x, n = layer.config.tokens) {
   const c = layer.config, w = layer.weights, tokens = [];
-  for (let t = 0; t < c.tokens; t++) {
+  for (let t = 0; t < n; t++) {
     const features = new Float64Array(c.features_in);
     for (let i = 0; i < c.features_in; i++) {
       const given = layer.vocabulary ? (x[t] === i ? 1 : 0) : x[t * c.features_in + i];
@@ -62,31 +63,32 @@ function embedded(layer, x) {
   return tokens;
 }
 
-// What the layer computes at one row: attention weights and contributions of every head, hidden units, outputs.
-function readAt(layer, tokens, row) {
-  const c = layer.config, w = layer.weights, m = c.d_model, n = tokens.length, bias = w.b_Q !== undefined;
-  const pre = c.norm === "pre", post = c.norm === "post";
-  const seen = pre ? tokens.map((e) => normalised(e, w.gain_1.data, w.offset_1.data, c.norm_eps)) : tokens;
-  const root = Math.sqrt(c.d_k), alpha = [], written = [], values = [];
-  let stream = new Float64Array(m);
-  for (let h = 0; h < c.heads; h++) {
-    const project = (e, name, width) => {
-      const out = times(e, w["W_" + name].data, h * m * width, m, width);
-      if (bias) for (let k = 0; k < width; k++) out[k] += w["b_" + name].data[h * width + k];
-      return out;
-    };
-    const q = project(seen[row], "Q", c.d_k);
-    const scores = seen.map((e) => project(e, "K", c.d_k).reduce((s, v, k) => s + v * q[k], 0) / root);
-    const top = scores.reduce((a, b) => Math.max(a, b)), powers = scores.map((s) => Math.exp(s - top));
-    const total = powers.reduce((s, v) => s + v, 0), own = powers.map((p) => p / total); // Eq. (5)
-    const z = new Float64Array(c.d_v), v = seen.map((e) => project(e, "V", c.d_v));
-    for (let t = 0; t < n; t++) for (let k = 0; k < c.d_v; k++) z[k] += own[t] * v[t][k]; // Eq. (6), (7)
-    const added = times(z, w.W_O.data, h * c.d_v * m, c.d_v, m); // Eq. (8)
-    for (let k = 0; k < m; k++) stream[k] += added[k];
-    alpha.push(own); written.push(added); values.push(v);
-  }
-  if (w.b_O) stream = stream.map((s, k) => s + w.b_O.data[k]);
-  let h = c.residual ? stream.map((s, k) => s + tokens[row][k]) : stream;
+// The query, key or value ("Q", "K", "V") of one token in one head.
+function projected(layer, token, name, head) {
+  const c = layer.config, w = layer.weights, m = c.d_model, width = name === "V" ? c.d_v : c.d_k;
+  const out = times(token, w["W_" + name].data, head * m * width, m, width);
+  if (w.b_Q) for (let k = 0; k < width; k++) out[k] += w["b_" + name].data[head * width + k];
+  return out;
+}
+
+// Eq. (5): the weights of some scores; −Infinity is hidden.
+function softmax(scores) {
+  const top = scores.reduce((a, b) => Math.max(a, b)), powers = scores.map((s) => Math.exp(s - top));
+  const total = powers.reduce((s, v) => s + v, 0);
+  return powers.map((p) => p / total);
+}
+
+// Tokens as the heads see them.
+function seenByHeads(layer, tokens) {
+  const c = layer.config, w = layer.weights;
+  return c.norm === "pre" ? tokens.map((e) => normalised(e, w.gain_1.data, w.offset_1.data, c.norm_eps)) : tokens;
+}
+
+// The rest of the layer at one token, from what all heads add to it: hidden units and output.
+function afterHeads(layer, token, added) {
+  const c = layer.config, w = layer.weights, m = c.d_model, pre = c.norm === "pre", post = c.norm === "post";
+  const stream = w.b_O ? added.map((s, k) => s + w.b_O.data[k]) : added;
+  let h = c.residual ? stream.map((s, k) => s + token[k]) : stream;
   if (post) h = normalised(h, w.gain_1.data, w.offset_1.data, c.norm_eps);
   const into = pre ? normalised(h, w.gain_2.data, w.offset_2.data, c.norm_eps) : h;
   const before = times(into, w.W_1.data, 0, m, c.ffn_width).map((u, k) => u + w.b_1.data[k]);
@@ -94,7 +96,23 @@ function readAt(layer, tokens, row) {
   const f = times(hidden, w.W_2.data, 0, c.ffn_width, m).map((u, k) => u + w.b_2.data[k]);
   let y = c.residual ? f.map((u, k) => u + h[k]) : f;
   if (post) y = normalised(y, w.gain_2.data, w.offset_2.data, c.norm_eps);
-  return { alpha, written, values, hidden, before, y };
+  return { hidden, before, y };
+}
+
+// What the layer computes at one row: attention weights and contributions of every head, hidden units, outputs.
+function readAt(layer, tokens, row) {
+  const c = layer.config, w = layer.weights, m = c.d_model, seen = seenByHeads(layer, tokens);
+  const root = Math.sqrt(c.d_k), alpha = [], written = [], values = [], stream = new Float64Array(m);
+  for (let h = 0; h < c.heads; h++) {
+    const q = projected(layer, seen[row], "Q", h), v = seen.map((e) => projected(layer, e, "V", h));
+    const own = softmax(seen.map((e) => projected(layer, e, "K", h).reduce((s, k, i) => s + k * q[i], 0) / root));
+    const z = new Float64Array(c.d_v);
+    for (let t = 0; t < tokens.length; t++) for (let k = 0; k < c.d_v; k++) z[k] += own[t] * v[t][k]; // Eq. (6), (7)
+    const added = times(z, w.W_O.data, h * c.d_v * m, c.d_v, m); // Eq. (8)
+    for (let k = 0; k < m; k++) stream[k] += added[k];
+    alpha.push(own); written.push(added); values.push(v);
+  }
+  return { alpha, written, values, ...afterHeads(layer, tokens[row], stream) };
 }
 
 function readOut(layer, y) {

@@ -4,6 +4,7 @@ import { events, NoAnswer, Refusal } from "./stream.js";
 import { fill, fromLink, linkOf, listen, parse, request } from "./form.js";
 import { clickable, goTo, point, setBoxes, setLayer, update } from "./point.js";
 import { speak } from "./speech.js";
+import { listenToTheme } from "./theme.js";
 import { redraw, setOpponent, stop, train } from "./training.js";
 
 const at = (id) => document.getElementById(id);
@@ -179,11 +180,7 @@ function restore() {
   return true;
 }
 
-function theme(name) {
-  document.documentElement.dataset.theme = name;
-  at("theme").textContent = name === "dark" ? "Light" : "Dark";
-  const colour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
-  THEME = { ink: colour("--ink"), line: colour("--line") };
+function repaint() {
   if (!shown) return;
   paint(true, null);
   curve();
@@ -203,11 +200,10 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 at("cancel").addEventListener("click", () => running?.abort());
 at("train").addEventListener("click", train);
 at("stop").addEventListener("click", stop);
-at("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") running?.abort(); });
 window.addEventListener("hashchange", restore);
 
-theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+listenToTheme(repaint);
 const about = await fetch("/api/about").then((response) => response.json()).catch(() => { showError(new NoAnswer()); throw new NoAnswer(); });
 listen(about.presets, () => build());
 if (!restore()) { fill(about.presets[0]); at("preset").value = "0"; await parse(); }
