@@ -9,8 +9,8 @@ import torch
 import lengths
 import onelayer as ol
 from onelayer.construction.gallery.any_length.brackets import Balanced, Depth
-from onelayer.construction.gallery.any_length.composition import ListedComposition
 from onelayer.construction.gallery.any_length.induction import Induction
+from onelayer.construction.gallery.any_length.listed_functions import ListedComposition
 from onelayer.construction.gallery.any_length.majority import SignMajority
 from onelayer.construction.gallery.any_length.recall import LookUp, PairedReverse
 from onelayer.construction.gallery.any_length.sorting import Sorting

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from ....sequence_layer import SequenceLayer
 from .brackets import balanced, depth
-from .composition import composition
 from .induction import induction
+from .listed_functions import composition
 from .numbers import maximum, mean, minimum, running_max, running_mean, shift
 from .recall import look_up, reverse
 from .sorting import sort

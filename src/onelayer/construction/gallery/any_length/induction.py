@@ -17,7 +17,7 @@ from ....layer.heads import MASKED
 from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....sequence_layer import SequenceLayer
-from .differences import Differences, binary, write_sum
+from .paired_heads import PairedHeads, binary, write_sum
 from .token_layers import for_all_lengths
 
 MOST_WORDS = 62  # each has a coordinate in all queries and keys, which have at most 64
@@ -30,7 +30,7 @@ def induction(longest: int = 16, vocabulary: int = 14, *, dtype: str = "float64"
     return for_all_lengths(Induction(longest, vocabulary), text, dtype, seed)
 
 
-class Induction(Differences):
+class Induction(PairedHeads):
     """Row i of A_p: an earlier token equal to x_i at p or later, else position p + 1. Of B_p: the same from p + 1 on.
 
     So B_p − A_p is x_(p+1) − x_i if p is the last occurrence before i, and 0 otherwise. Head C reads an earlier token equal to

@@ -19,7 +19,7 @@ from ..tokens.program import bits, codes
 from ..tokens.weights import average_error, masked_error, rounded_up
 
 
-class Differences(Lookup):
+class PairedHeads(Lookup):
     """Heads A_0, B_0, A_1, B_1, … and one more, C: the answer is C + Σ_p (B_p − A_p), a token or "none", as a binary number.
 
     A ReLU for token v takes 1 less the number of wrong digits: it is 1 for the right token and 0 for all others.

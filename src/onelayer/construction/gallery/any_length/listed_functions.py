@@ -17,7 +17,7 @@ from ....model.config import LayerConfig
 from ....model.transformer import SingleLayerTransformer
 from ....sequence_layer import SequenceLayer
 from ..tokens.program import bits, codes
-from .differences import Differences, binary, write_sum
+from .paired_heads import PairedHeads, binary, write_sum
 from .token_layers import for_all_lengths
 
 MOST_ARGUMENTS = 64  # there are two heads for each
@@ -31,7 +31,7 @@ def composition(longest: int = 64, vocabulary: int = 8, *, dtype: str = "float64
     return for_all_lengths(ListedComposition(longest, vocabulary), text, dtype, seed)
 
 
-class ListedComposition(Differences):
+class ListedComposition(PairedHeads):
     """A row with token x. A_y reads position x if it holds y, else position m + y. B_y reads m + y. C reads position x.
 
     So B_y − A_y is f(y) − y if y = g(x), and 0 otherwise. Where a position is not there the anchor says "none". With U = 1600,
