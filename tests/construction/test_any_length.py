@@ -20,7 +20,7 @@ from onelayer.model.masking import of_any_length
 
 any_length = ol.gallery.any_length
 CASES = [*lengths.NUMBERS, *lengths.TOKENS]
-LONGEST = {"sort": 5, "balanced": 12, "reverse": 6, "induction": 12, "composition": 24}
+LONGEST = {"sort": 5, "balanced": 12, "reverse": 6, "induction": 9, "composition": 18}
 PROGRAMS = [
     Histogram(9, 4),
     FirstOccurrence(9, 4),
