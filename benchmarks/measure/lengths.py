@@ -48,6 +48,27 @@ def balanced_so_far(s: Row) -> Row:
     return found
 
 
+def followers(vocabulary: int) -> Callable[[Row], Row]:
+    """What followed the token here the last time."""
+
+    def answers(s: Row) -> Row:
+        seen = [[j for j in range(i) if s[j] == s[i]] for i in range(len(s))]
+        return [s[before[-1] + 1] if before else vocabulary for before in seen]
+
+    return answers
+
+
+def composed(size: int) -> Callable[[Row], Row]:
+    """f(g(x)) from the lists of their values at the start."""
+
+    def answers(s: Row) -> Row:
+        tables = (s[:size], s[size : 2 * size])
+        g, f = (dict(enumerate(t)) for t in tables)
+        return [f.get(g.get(x, size), size) for x in s]
+
+    return answers
+
+
 @dataclass(frozen=True)
 class Case:
     """A task, and the right answers to one sequence."""
@@ -56,6 +77,7 @@ class Case:
     right: Callable[[Row], Any]
     single: dict[str, Any] = field(default_factory=dict)  # options in float32
     small: dict[str, Any] = field(default_factory=dict)  # options for all small sequences; empty for numbers
+    right_if_small: Callable[[Row], Any] | None = None  # where the options change the answers
 
 
 NUMBERS = [
@@ -71,10 +93,17 @@ TOKENS = [
     Case("histogram", lambda s: [s.count(t) for t in s], small={"longest": 6, "vocabulary": 4}),
     Case("majority", lambda s: int(2 * sum(s) > len(s)), small={"longest": 12}),
     Case("first_occurrence", lambda s: [s.index(t) for t in s], small={"longest": 6, "vocabulary": 4}),
-    Case("look_up", last_written(10, 10), small={"longest": 5, "keys": 2, "values": 2}),
+    Case(
+        "look_up",
+        last_written(10, 10),
+        small={"longest": 5, "keys": 2, "values": 2},
+        right_if_small=last_written(2, 2),
+    ),
     Case("depth", running(lambda s: s.count(0) - s.count(1)), small={"longest": 12}),
     Case("balanced", balanced_so_far, small={"longest": 10}),
     Case("reverse", lambda s: s[::-1], small={"longest": 6, "vocabulary": 3}),
+    Case("induction", followers(14), small={"longest": 7, "vocabulary": 3}, right_if_small=followers(3)),
+    Case("composition", composed(8), small={"longest": 8, "vocabulary": 3}, right_if_small=composed(3)),
 ]
 COLUMNS = ["task", "N", "heads", "ReLUs", "parameters", "sequences", "wrong, float64", "bound, float64"]
 COLUMNS += ["wrong, float32", "bound, float32", "seconds to build"]
@@ -148,8 +177,7 @@ def row(case: Case, count: int) -> list[str]:
         if case.small:
             small = build(dtype=dtype, **case.small)
             every = small_sequences(small)
-            right = last_written(2, 2) if case.name == "look_up" else case.right
-            bad, seen = bad + wrong(small, every, right), seen + len(every)
+            bad, seen = bad + wrong(small, every, case.right_if_small or case.right), seen + len(every)
         if not refuses_longer(layer):
             raise AssertionError(f"{case.name} answers a sequence that is too long")
         verdict = layer.certificate.verdict

@@ -2,7 +2,8 @@
 
 `python benchmarks/measure/tracr.py` builds every program at a few lengths, runs it on 10,000 random sequences (half of them
 drawn from few tokens, so that counts are large), in small cases on all sequences, counts wrong answers and writes the tables
-into benchmarks/data/tracr.md; `--print` leaves the page alone. The peers' figures on that page are not measured here.
+into benchmarks/data/tracr.md; `--print` leaves the page alone. Histogram, sort and reverse are also built once for all lengths up
+to N and run on 10,000 sequences of random lengths. The peers' figures on that page are not measured here.
 """
 
 import itertools
@@ -13,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from lengths import NUMBERS, TOKENS, Case, drawn
+from lengths import wrong as wrong_at_any_length
 from onelayer.approximation import Approximation
 from onelayer.common.numbers import at_most
-from onelayer.construction.gallery import tokens
+from onelayer.construction.gallery import any_length, tokens
 from onelayer.construction.gallery.tokens import (
     CopyWhere,
     FirstOccurrence,
@@ -45,6 +48,12 @@ SMALL: list[Run] = [
     (tokens.copy_where, CopyWhere(6, 2)),
     (tokens.parity, Parity(14)),
     (tokens.majority, Majority(14)),
+]
+CASES = {case.name: case for case in (*NUMBERS, *TOKENS)}
+LENGTHS: list[tuple[str, int]] = [
+    *(("histogram", N) for N in (10, 100, 1000)),
+    *(("sort", N) for N in (4, 8)),
+    *(("reverse", N) for N in (10, 20, 40)),
 ]
 COLUMNS = ("task", "n", "tokens", "sequences", "wrong, float64", "wrong, float32", "bound, float64", "bound, float32")
 SIZES = ("layers", "heads", "d_model", "ReLUs", "parameters", "seconds to build")
@@ -87,15 +96,32 @@ def rows(runs: list[Run], everything: bool) -> list[list[str]]:
     return found
 
 
+def row_for_all_lengths(case: Case, longest: int) -> list[str]:
+    """One set of weights at sequences of random lengths up to the longest: wrong answers, or errors above the proved bound."""
+    build = any_length.ENTRIES[case.name]
+    start = time.process_time()
+    double = build(longest)
+    seconds = time.process_time() - start
+    single = build(longest, dtype="float32", **case.single)
+    mistakes = [wrong_at_any_length(a, drawn(a, SEQUENCES, seed=3), case.right) for a in (double, single)]
+    bounds = [at_most(a.certificate.bound, 2) for a in (double, single)]
+    c, tokens = double.model.config, double.description.vocabulary
+    size = (1, c.heads, c.d_model, c.ffn_width, f"{double.parameters:,}", f"{seconds:.2f}")
+    row = (case.name, f"all ≤ {longest}", tokens or "numbers", f"{SEQUENCES:,}", *mistakes, *bounds, *size)
+    print(*row, flush=True)
+    return [str(cell) for cell in row]
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--print", action="store_true", help="print, and leave the page as it is")
+    parser.add_argument("--lengths", action="store_true", help="only the table for all lengths")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    text = {
-        mark: markdown(COLUMNS + SIZES, rows(runs, everything))
-        for mark, runs, everything in (("random", RUNS, False), ("all", SMALL, True))
-    }
+    text = {"lengths": markdown(COLUMNS + SIZES, [row_for_all_lengths(CASES[name], N) for name, N in LENGTHS])}
+    if not args.lengths:
+        for mark, runs, everything in (("random", RUNS, False), ("all", SMALL, True)):
+            text[mark] = markdown(COLUMNS + SIZES, rows(runs, everything))
     page = PAGE.read_text()
     for mark, table in text.items():
         page = placed(page, mark, table)

@@ -14,6 +14,7 @@ LAYERS = {
     "look_up": lambda dtype: any_length.look_up(12, 2, 3, dtype=dtype),
     "depth": lambda dtype: any_length.depth(20, dtype=dtype),
     "majority": lambda dtype: any_length.majority(20, dtype=dtype),
+    "induction": lambda dtype: any_length.induction(6, 3, dtype=dtype),
 }
 
 

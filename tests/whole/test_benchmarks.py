@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+import induction
+import lengths
 import onelayer as ol
 import peers
 import size
@@ -185,3 +187,23 @@ def test_every_script_runs_by_its_path(script):
         [sys.executable, script, "--help"], capture_output=True, text=True, check=False, env=with_package()
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_tasks_of_two_layers_are_those_of_the_gallery():
+    """Batches for training have the answers that the constructed layers are judged by, and sizes are as the page says."""
+    for task, right in (
+        (induction.induction(9), lengths.followers(8)),
+        (induction.composition(4), lengths.composed(4)),
+    ):
+        x, y = task.batch(50, torch.Generator().manual_seed(0))
+        assert [right(row) for row in x.tolist()] == y.tolist()
+        counts = [sum(p.numel() for p in induction.Encoder(task, layers).parameters()) for layers in (1, 2)]
+        assert abs(counts[0] / counts[1] - 1) < 0.03
+        assert 0 <= induction.trained(task, 2, seed=0, seconds=0.1)[0] <= 1
+    for n in (1, 5):
+        c = induction.induction(n).built().model.config
+        k, b, heads = 16, 4, (2 * n - 1) * (n + 9)
+        assert (c.heads * c.d_model, c.ffn_width) == (heads, 9)
+        assert c.heads * c.d_model * 2 * (c.d_k + c.d_v) == heads * 2 * (k + b)
+    c = induction.composition(4).built().model.config
+    assert (c.heads, c.d_model, c.ffn_width, c.d_k, c.d_v) == (9, 2 * 4 + 2 + 3, 5, 4, 3)
