@@ -77,6 +77,7 @@ class SequenceLayer:
 
     def at_length(self, n: int) -> Approximation:
         """The layer for sequences of exactly n, as an Approximation: to export it, to draw it, to explain a value."""
+        self.require_unchanged()  # the certificate goes along, with the fingerprint of the cut weights
         d, c = self.description, self.certificate
         model = self.model.at_length(n)
         shape = (n if d.answer == "position" else 1, *((d.outputs,) if d.outputs > 1 else ()))

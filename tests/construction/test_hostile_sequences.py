@@ -93,6 +93,14 @@ def test_a_wider_domain_than_the_certificate_has_is_refused(tmp_path, change):
         ol.load(tmp_path / "maximum")
 
 
+def test_changed_weights_do_not_get_a_certificate_for_one_length():
+    layer = any_length.maximum(4)
+    with torch.no_grad():
+        layer.model.W_R += 1
+    with pytest.raises(ol.InputError, match="changed after it was certified"):
+        layer.at_length(2)
+
+
 def _edited(folder, change):
     """target.json changed, and all digests made to fit."""
     task, record = (json.loads((folder / name).read_text()) for name in ("target.json", "certificate.json"))
