@@ -1,7 +1,7 @@
 """LanguageModel: one causal layer that answers with the distribution of the next token, and writes text by it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,8 @@ class LanguageModel(SequenceLayer):
 
         Of a longer context the last `longest` tokens count; for an n-gram model that changes nothing.
         """
+        if not isinstance(context, Iterable):
+            raise InputError("a text, or token numbers", type(context).__name__, "give a str or a list")
         numbers = self.encode(context) if isinstance(context, str) else list(context)
         return softmax(TokenByToken(self.model).extend(self._features(numbers[-self.longest :])).double().cpu().numpy())
 
@@ -53,7 +55,8 @@ class LanguageModel(SequenceLayer):
     def generate(self, prompt: str = "", length: int = 200, temperature: float = 1.0, seed: int = 0) -> str:
         """The prompt and `length` tokens more, drawn one by one; the same seed gives the same text.
 
-        At temperature t the probabilities are proportional to p^(1/t); 0 takes the most likely token, the first of equals.
+        At temperature t the probabilities are proportional to q^(1/t), q being those of the layer; 0 takes the most likely token,
+        the first of equals. Nothing is proved for t > 1: tokens that the model rules out have a tiny q, but not a tiny q^(1/t).
         """
         require_whole("length", length, 0, MOST_GENERATED)
         require_seed(seed)

@@ -64,7 +64,7 @@ class SequenceLayer:
         together, padding, lengths = self.description.batch(x)
         single = self.model.W_E.dtype == torch.float32
         held = [self.description.covers(row, single) for row in _rows(together.numpy(), padding)]
-        return held[0] and self.unchanged if lengths is None else np.array(held) & self.unchanged
+        return held[0] and self.unchanged if lengths is None else np.array(held, dtype=bool) & self.unchanged
 
     def attention(self, x: Any) -> Float[np.ndarray, "head row token"]:
         """The attention weights α_ij at one sequence, Eq. (5): rows and columns are its tokens, then the special ones."""
@@ -77,6 +77,7 @@ class SequenceLayer:
 
     def at_length(self, n: int) -> Approximation:
         """The layer for sequences of exactly n, as an Approximation: to export it, to draw it, to explain a value."""
+        self.require_unchanged()  # the certificate goes along, with the fingerprint of the cut weights
         d, c = self.description, self.certificate
         model = self.model.at_length(n)
         shape = (n if d.answer == "position" else 1, *((d.outputs,) if d.outputs > 1 else ()))

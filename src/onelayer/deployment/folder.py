@@ -95,6 +95,8 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
     model, facts = _model(contents[FILES[0]])
     _require_fit(description, model, facts)
+    if isinstance(description, SequenceTask) and certificate.domain != description.quantifier:
+        raise InputError("a certificate for the task of target.json", certificate.domain, "build the folder again")
     if certificate.weights != model.fingerprint():
         raise InputError("the weights that were certified", "other weights", "build the folder again")
     if isinstance(description, SequenceTask):
@@ -113,6 +115,7 @@ def _require_fit(description: Description | SequenceTask, model: SingleLayerTran
     else:
         shaped = math.prod(description.output_shape) == len(facts.places) * c.features_out and not c.any_length
     whole = vocabulary is None or (type(vocabulary) is int and vocabulary == c.features_in)
+    whole &= vocabulary is not None or not isinstance(description, SequenceTask) or c.features_in == 1
     if not (shaped and whole and all(0 <= p < c.places for p in facts.places)):
         found = "a vocabulary or a shape of something else"
         raise InputError("a target.json that fits its model", found, "build the folder again")

@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from ..common.checks import is_whole
+from ..common.checks import is_whole, require_choice
 from ..common.errors import InputError
 from .tokenizer import START, Tokens, numbers_of, tokens_in
 
@@ -39,14 +39,18 @@ class NGram:
     followers: Followers
 
     def __post_init__(self) -> None:
-        if not is_whole(self.order) or self.order not in (2, 3):
-            raise InputError("order 2 or 3", f"{self.order!r}", "choose 2 for a bigram model, 3 for a trigram model")
+        _require_order(self.order)
+        strange = next((word for word in self.words if any("\ud800" <= letter <= "\udfff" for letter in word)), None)
+        if strange is not None:  # no file could hold it
+            raise InputError("tokens that UTF-8 can write", ascii(strange)[:60], "remove surrogates from the text")
         if not self.followers.get(()):
             raise InputError("a corpus with one token or more", "none", "give a text that is not empty")
 
     @staticmethod
     def of(corpus: Any, order: int, tokens: Tokens) -> "NGram":
         """The model of a Path, a text, a list of these, or counts such as {("to", " be", " or"): 2}."""
+        _require_order(order)
+        require_choice("tokens", tokens, get_args(Tokens))
         if isinstance(corpus, NGram):
             if corpus.order != order:
                 raise InputError(f"an NGram of order {order}", f"order {corpus.order}", f"set order={corpus.order}")
@@ -91,6 +95,11 @@ class NGram:
         name = {2: "bigram", 3: "trigram"}[self.order]
         seen = sum(1 for context in self.followers if len(context) == self.order - 1)
         return f"a {name} model of {len(self.words):,} tokens with {seen:,} contexts"
+
+
+def _require_order(order: object) -> None:
+    if not is_whole(order) or order not in (2, 3):
+        raise InputError("order 2 or 3", f"{order!r}", "choose 2 for a bigram model, 3 for a trigram model")
 
 
 def _texts(corpus: Any) -> list[str]:

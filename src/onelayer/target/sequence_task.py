@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ..common.checks import is_number
+from ..common.checks import is_number, is_whole
 from ..common.errors import InputError
 from ..common.numbers import exact
 from .decoding import Decoding
+from .tokenizer import Tokens
 
 Kind = Literal["gallery", "set", "language"]
 Answer = Literal["position", "whole"]  # one for every position, or one for the whole sequence
@@ -45,7 +46,8 @@ class SequenceTask:
     def batch(self, x: Any) -> Batch:
         """Sequences as one padded batch; the padding, if lengths differ; the lengths, None for one sequence alone."""
         if isinstance(x, Tensor):
-            x = x.detach().cpu().numpy()
+            x = x.detach().cpu().double().numpy()  # NumPy has no bfloat16
+        x = x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
         rows = list(x) if isinstance(x, np.ndarray | list | tuple) else [x]
         single = getattr(x, "ndim", 1) < 2 and not (rows and isinstance(rows[0], np.ndarray | list | tuple | Tensor))
         found = [self._sequence(row) for row in ([rows] if single else rows)]
@@ -59,9 +61,12 @@ class SequenceTask:
 
     def _sequence(self, row: Any) -> Float[np.ndarray, " n"]:
         """One sequence; another shape, length or token is refused."""
+        row = row.detach().cpu().double().numpy() if isinstance(row, Tensor) else row
         try:
+            if not _numbers(np.asarray(row)):
+                raise TypeError
             found = np.array(row, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError("sequences of numbers", f"{row!r}"[:80], "pass lists or arrays of numbers") from None
         if found.ndim != 1 or not 1 <= len(found) <= self.longest:
             what = f"a sequence of 1 to {self.longest:,} {'numbers' if self.vocabulary is None else 'tokens'}"
@@ -87,6 +92,14 @@ class SequenceTask:
             return x.unsqueeze(-1)
         return torch.nn.functional.one_hot(x.long(), self.vocabulary).to(x.dtype)
 
+    @property
+    def _consistent(self) -> bool:
+        """Whether ends, tokens and words belong together."""
+        V, language = self.vocabulary, self.kind == "language"
+        ends = self.ends[0] < self.ends[1] if V is None else type(V) is int and self.ends == (0.0, V - 1.0)
+        words = len(set(self.words)) == len(self.words) == (V if language else 0)
+        return ends and words and (not language or self.parameters.get("tokens") in get_args(Tokens))
+
     def as_json(self) -> dict[str, Any]:
         """For target.json."""
         decoding = None if self.decoding is None else self.decoding.record()
@@ -110,6 +123,12 @@ class SequenceTask:
             words=tuple(map(str, about["words"])),
         )
         chosen = task.kind in get_args(Kind) and task.answer in get_args(Answer)
-        if not chosen or not is_number(low) or not is_number(high) or task.longest < 1:
+        numbers = is_number(low) and is_number(high) and is_whole(about["longest"]) and is_whole(about["outputs"])
+        if not chosen or not numbers or task.longest < 1 or not task._consistent:
             raise ValueError(f"no task on sequences: {json.dumps(about)[:80]}")
         return task
+
+
+def _numbers(x: np.ndarray) -> bool:
+    """Whether these are real numbers: no text, no dates, nothing missing, nothing complex."""
+    return x.dtype.kind in "biuf" or (x.dtype.kind == "O" and not any(v is None or isinstance(v, str) for v in x.flat))

@@ -74,7 +74,7 @@ def composed_text(rho: str, phi: str) -> str:
     outer = parse(rho)
     if len(outer.outputs) != 1 or len(outer.variables) != 1:
         raise InputError("rho, a formula of one variable", clip(rho), "write for instance sqrt(m)")
-    inside = to_text(_inner("mean", phi).outputs[0], ("x",))
+    inside = to_text(_inner("mean", screen(phi)).outputs[0], ("x",))
     return to_text(outer.outputs[0], tuple(f"mean({inside})" for _ in outer.names))
 
 

@@ -33,6 +33,7 @@ from .terms import SumOfTerms, split, value_of_constant
 from .weights_of_sets import transformer_of_set
 
 SHARES = (0.5, 0.25, 0.75)  # of the tolerance for chords, tried in this order; heads get half of what is left
+LARGEST_SINGLE, SHORTEST_SINGLE = 1e36, 1e-30  # of domains in float32: x̂, its scale and the inverse of that are normal
 RIDGE_SHARE = 0.25  # of the tolerance for ridge polynomials, where there are any
 
 
@@ -109,6 +110,9 @@ def _frame(ends: tuple[float, float], arithmetic: Arithmetic) -> Normalisation:
     """x̂ in [−½, ½] or a little more, with numbers of the layer's type and a power of two as scale."""
     low, high = ends
     single = arithmetic.name == "float32"
+    if single and not (high - low >= SHORTEST_SINGLE and max(abs(low), abs(high)) <= LARGEST_SINGLE):
+        asked = f"a domain of at least {SHORTEST_SINGLE} in length and at most {LARGEST_SINGLE} in size in float32"
+        raise InputError(asked, f"[{exact(low)}, {exact(high)}]", "choose another domain, or float64")
     shift = float(np.float32(low + (high - low) / 2)) if single else low + (high - low) / 2
     scale = 2.0 ** -math.ceil(math.log2(high - low))
     return Normalisation(shift, scale, max(high - shift, shift - low) * scale * (1 + 8 * arithmetic.u))

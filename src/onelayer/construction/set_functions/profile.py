@@ -67,7 +67,8 @@ def profile_of(outer: Formula, base: Fraction, ends: tuple[float, float], tolera
     h = Formula("", ("u",), (moved,))
     _require_values(h, ends)
     low, high = _outward(ends[0], dtype, -np.inf), _outward(ends[1], dtype, np.inf)
-    knots = np.array([low, float(dtype((low + high) / 2)), high])
+    high = high if high > low else float(np.nextafter(dtype(low), dtype(np.inf)))
+    knots = np.unique([low, float(dtype((low + high) / 2)), high])  # neighbouring floats have no middle
     while True:
         values = _values(h, knots)
         errors = chord_errors(h, knots, values)

@@ -136,7 +136,10 @@ def _averaged(name: str, text: str, longest: int, domain: Ends, dtype: str, caus
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
     task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
     model = of_any_length(_scored(longest, 0.0, 0.0, causal).to(arithmetic.dtype), causal)
-    reach = max(map(abs, domain))
+    reach = max(map(abs, task.ends))
+    if not 16 * reach < arithmetic.overflow:  # weights that add up to a little more than 1 must not overflow
+        size = f"numbers of at most {arithmetic.overflow / 16:.2g} in size in {arithmetic.name}"
+        raise InputError(size, at_most(reach, 3), "choose a smaller domain, or float64")
     summed = rounded_up(average_error(longest + 1, arithmetic))
     statement = "all scores are equal, so that all weights are 1/n up to rounding"
     lemma = Lemma(statement, {"rounding": summed * reach * UP_MANY + longest * arithmetic.smallest})
@@ -165,7 +168,7 @@ def _extreme(
     require_tolerance(tolerance)
     started, arithmetic = time.perf_counter(), arithmetic_of(dtype)
     task = task_on_numbers(name, text, longest, domain, "position" if causal else "whole")
-    reach, power, lemma = max(map(abs, domain)), 0, None
+    reach, power, lemma = max(map(abs, task.ends)), 0, None
     while lemma is None or lemma.bound > tolerance:
         found = _smooth(longest, 2.0**power, reach, arithmetic)
         if lemma is not None and not found.bound < lemma.bound * (1 - 1e-3):

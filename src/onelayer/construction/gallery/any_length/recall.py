@@ -36,10 +36,11 @@ def look_up(
 
     Token k·values + v writes v under key k; token keys·values + k asks for key k.
     """
+    program = LookUp(longest, keys, values)
     text = (
         f"the value last written under the key here: k·{values} + v writes, {keys * values} + k asks, {values} is none"
     )
-    return for_all_lengths(LookUp(longest, keys, values), text, dtype, seed)
+    return for_all_lengths(program, text, dtype, seed)
 
 
 @known_options
