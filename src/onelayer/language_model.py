@@ -56,7 +56,7 @@ class LanguageModel(SequenceLayer):
         """The prompt and `length` tokens more, drawn one by one; the same seed gives the same text.
 
         At temperature t the probabilities are proportional to q^(1/t), q being those of the layer; 0 takes the most likely token,
-        the first of equals. Nothing is proved for t > 1: tokens that the model rules out have a tiny q, but not a tiny q^(1/t).
+        the first of equals. A token with q below the proved bound may have probability 0 in the model, and is never drawn.
         """
         require_whole("length", length, 0, MOST_GENERATED)
         require_seed(seed)
@@ -69,7 +69,7 @@ class LanguageModel(SequenceLayer):
                 growing, read = TokenByToken(self.model), len(numbers) - max(2, self.longest // 2)
             logits = growing.extend(self._features(numbers[read:])).double().cpu().numpy()
             read = len(numbers)
-            numbers.append(_drawn(logits, float(temperature), rng))
+            numbers.append(_drawn(logits, float(temperature), self.certificate.bound, rng))
         return prompt + "".join(self.words[i] for i in numbers[given:])
 
     def _features(self, numbers: list[int]) -> Float[Tensor, "n feature"]:
@@ -84,10 +84,11 @@ def softmax(logits: Float[np.ndarray, " token"]) -> Float[np.ndarray, " token"]:
     return np.asarray(e / e.sum())
 
 
-def _drawn(logits: np.ndarray, temperature: float, rng: np.random.Generator) -> int:
-    """A token from softmax(logits/temperature), by one uniform number."""
+def _drawn(logits: np.ndarray, temperature: float, ruled_out: float, rng: np.random.Generator) -> int:
+    """A token from softmax(logits/temperature), by one uniform number; those less likely than `ruled_out` are left out."""
     if temperature == 0:
         return int(logits.argmax())
+    likely = np.flatnonzero(softmax(logits) >= min(ruled_out, 1 / len(logits)))
     with np.errstate(over="ignore"):
-        steps = np.cumsum(softmax((logits - logits.max()) / temperature))
-    return int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))
+        steps = np.cumsum(softmax((logits[likely] - logits.max()) / temperature))
+    return int(likely[min(np.searchsorted(steps, rng.random() * steps[-1], side="right"), len(likely) - 1)])

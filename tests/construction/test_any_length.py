@@ -143,7 +143,7 @@ def test_a_folder_is_saved_and_loaded(tmp_path):
     assert again.certificate == layer.certificate
     assert "all n ≤ 20" in again.certificate.domain
     assert again.answer([0, 0, 1]).tolist() == [1, 2, 1]
-    with pytest.raises(ol.InputError, match="one for sequences of 1 to 20"):
+    with pytest.raises(ol.InputError, match="one length as c"):
         ol.export(folder, tmp_path / "x.c", to="c")
 
 
@@ -157,7 +157,7 @@ def test_a_task_that_does_not_fit_its_weights_is_refused(tmp_path, change, monke
     with pytest.raises(ol.InputError, match="untouched"):
         ol.load(path)
     monkeypatch.setattr(folders, "_verify", lambda contents, record: None)
-    with pytest.raises(ol.InputError, match="fits its model"):
+    with pytest.raises(ol.InputError, match="fits its model|no task on sequences"):
         ol.load(path)
 
 

@@ -51,7 +51,7 @@ def sets(
     else:
         print(layer)
         print(f"written to {out}" if folder is not None else "not written: name a folder with --out")
-    return 0
+    return 0 if layer.certificate.verdict == "CERTIFIED" else 1
 
 
 def _record(layer: "SequenceLayer", folder: Path | None) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _averaged(name: str, text: str, longest: int, domain: Ends, dtype: str, caus
         raise InputError(size, at_most(reach, 3), "choose a smaller domain, or float64")
     summed = rounded_up(average_error(longest + 1, arithmetic))
     statement = "all scores are equal, so that all weights are 1/n up to rounding"
-    lemma = Lemma(statement, {"rounding": summed * reach * UP_MANY + longest * arithmetic.smallest})
+    lemma = Lemma(statement, {"rounding": summed * reach * UP_MANY + longest * arithmetic.smallest * max(1.0, reach)})
     story = "The one head gives every number the same score, so it outputs their mean. There are no positional codes."
 
     def answers(x: np.ndarray) -> np.ndarray:
@@ -198,7 +198,7 @@ def _smooth(longest: int, beta: float, reach: float, a: Arithmetic) -> Lemma:
         return Lemma("nothing is proved: scores overflow", {"unproved": math.inf})
     H, short = GAP[a.dtype] * a.u + 2 * a.exp_error, shortfall(longest) / beta
     summed = rounded_up(average_error(longest + 1, a))
-    rounding = math.expm1(2 * H) * short + summed * reach + longest * a.smallest
+    rounding = math.expm1(2 * H) * short + summed * reach + longest * a.smallest * max(1.0, reach)
     statement = "a smooth maximum of n numbers is short of the exact one by W((n−1)/e)/β at most, which grows with n"
     return Lemma(statement, {"smooth maximum": short * UP_MANY, "rounding": rounding * UP_MANY})
 
