@@ -1,0 +1,94 @@
+(** * A single-layer softmax Transformer over the real numbers
+
+    The layer that [onelayer] builds: scalar tokens with positional codes, special tokens, heads of width one, the output matrix
+    W^O, a ReLU feed-forward network and a linear read-out at the last token. No LayerNorm and no residual. The numbers of the
+    equations are those of the paper (docs/theory/paper.md). Numbers are reals: nothing here speaks about rounding. *)
+From Coq Require Import Reals List.
+Import ListNotations.
+Open Scope R_scope.
+
+(** ** Vectors and matrices: lists, and lists of rows *)
+
+Definition vec := list R.
+Definition mat := list vec.
+
+Fixpoint sum (a : vec) : R :=
+  match a with
+  | [] => 0
+  | x :: a' => x + sum a'
+  end.
+
+Fixpoint dot (a b : vec) : R :=
+  match a, b with
+  | x :: a', y :: b' => x * y + dot a' b'
+  | _, _ => 0
+  end.
+
+Fixpoint vadd (a b : vec) : vec :=
+  match a, b with
+  | x :: a', y :: b' => (x + y) :: vadd a' b'
+  | _, _ => []
+  end.
+
+Definition vscale (k : R) (a : vec) : vec := map (Rmult k) a.
+
+(** The row vector [a] times the matrix [M], which has [d] columns. *)
+Fixpoint vm (a : vec) (M : mat) (d : nat) : vec :=
+  match a, M with
+  | x :: a', r :: M' => vadd (vscale x r) (vm a' M' d)
+  | _, _ => repeat 0 d
+  end.
+
+(** ** The weights
+
+    [shift] and [scale] bring the inputs to the unit box. [W_E], [b_E] embed a number, [P] has the code of each position, [S] the
+    special tokens. Heads have width d_k = d_v = 1, so that head i has one vector of [W_Q], [W_K], [W_V] each, and one row of
+    [W_O]. *)
+Record layer := {
+  d_model : nat; d_ff : nat;
+  shift : vec; scale : vec;
+  W_E : vec; b_E : vec; P : mat; S : mat;
+  W_Q : list vec; W_K : list vec; W_V : list vec; W_O : mat;
+  W_1 : mat; b_1 : vec; W_2 : mat; b_2 : vec;
+  W_R : vec; b_R : R }.
+
+(** ** The tokens *)
+
+Definition normalise (L : layer) (x : vec) : vec :=
+  map (fun '(xi, (m, s)) => (xi - m) * s) (combine x (combine (shift L) (scale L))).
+
+Definition embed (L : layer) (x : vec) : mat :=
+  map (fun '(u, p) => vadd (vadd (vscale u (W_E L)) (b_E L)) p) (combine (normalise L x) (P L)).
+
+Definition tokens (L : layer) (x : vec) : mat := embed L x ++ S L.
+
+(** ** Attention *)
+
+(** Eq. (5) and (6): the values [v], averaged with the softmax of the scores [s] as weights. *)
+Definition attend (s v : vec) : R := dot (map exp s) v / sum (map exp s).
+
+(** Eq. (7) at the token [ask], for one head: its scores are query times key (over the square root of d_k = 1). *)
+Definition head (L : layer) (x ask wq wk wv : vec) : R :=
+  attend (map (fun r => dot ask wq * dot r wk) (tokens L x)) (map (fun r => dot r wv) (tokens L x)).
+
+Fixpoint heads (L : layer) (x ask : vec) (wq wk wv : list vec) : vec :=
+  match wq, wk, wv with
+  | q :: wq', k :: wk', v :: wv' => head L x ask q k v :: heads L x ask wq' wk' wv'
+  | _, _, _ => []
+  end.
+
+(** ** The output *)
+
+Definition relu (z : R) : R := Rmax 0 z.
+
+(** What follows the heads: W^O (Eq. (8)), the feed-forward network (Eq. (1), twice) and the read-out. *)
+Definition behind (L : layer) (h : vec) : R :=
+  let z := vm h (W_O L) (d_model L) in
+  let a := map relu (vadd (vm z (W_1 L) (d_ff L)) (b_1 L)) in
+  let y := vadd (vm a (W_2 L) (d_model L)) (b_2 L) in
+  dot y (W_R L) + b_R L.
+
+(** The Transformer: read at the last token. *)
+Definition run (L : layer) (x : vec) : R :=
+  let ask := last (tokens L x) [] in
+  behind L (heads L x ask (W_Q L) (W_K L) (W_V L)).

@@ -1,0 +1,77 @@
+(** * The layer of the theorem: one gate per cell
+
+    docs/theory/theorem.md, Sections 1 and 2. A head with the anchor token computes a soft orthant, 1 over 1 plus a sum of
+    exponentials; the layer sums one such gate per cell, with the mixed differences of f at the centres as weights. *)
+From Coq Require Import Reals List Lra Lia.
+From Onelayer Require Import Attention Assemble Differences Logistic.
+Import ListNotations.
+Open Scope R_scope.
+
+(** ** The layer *)
+
+(** The centre of cell k in the unit cube, and the point of the box at u in the unit cube. *)
+Definition centres (ns k : list nat) : vec := map (fun '(n, i) => centre n i) (combine ns k).
+Definition place (low side u : vec) : vec := map (fun '(ui, (l, s)) => l + s * ui) (combine u (combine low side)).
+
+(** Corners at minus infinity are put at -(2D + 1), which is far enough. *)
+Definition far (ns : list nat) : R := 2 * INR (length ns) + 1.
+
+(** The gate of cell k (Section 1): key beta (b_j - x_j) on token j and 0 on the anchor, value 1 on the anchor alone. *)
+Definition gate (b : R) (ns : list nat) (y : list nat -> R) (k : list nat) : unit_head := {|
+  key_x := - b; key_code := map (fun '(n, i) => b * corner (far ns) n i) (combine ns k); key_flag := 0;
+  value_x := 0; value_flag := 1; weight := mixed k y |}.
+
+(** One gate per cell, with the mixed differences of f at the centres as weights (Section 2). *)
+Definition universal_layer (f : vec -> R) (b : R) (low side : vec) (ns : list nat) : layer :=
+  let value k := f (place low side (centres ns k)) in
+  let start := value (repeat O (length ns)) in
+  assemble (length ns) low side [anchor (length ns)] (map (gate b ns (fun k => value k - start)) (cells ns)) start.
+
+(** ** What it computes *)
+
+(** The exponentials of the keys. *)
+Definition axes (b : R) (ns : list nat) (u : vec) : list (nat -> R) := map (fun '(n, x) => expo b (far ns) n x) (combine ns u).
+
+Lemma cells_length ns k : In k (cells ns) -> length k = length ns.
+Proof.
+  revert k; induction ns as [|n ns IH]; intros k; [intros [<-|[]]; easy|].
+  destruct k as [|i k]; intros H.
+  - cbn [cells] in H. apply in_flat_map in H as [j [_ H]]. apply in_map_iff in H as [? [E _]]. discriminate.
+  - apply in_cells in H as [_ H]. simpl. auto.
+Qed.
+
+(** A head with the anchor computes the attention weight of the anchor: 1 over 1 plus the sum of exponentials. *)
+Lemma anchor_weight s u : length s = length u -> attend (s ++ [0]) (map (Rmult 0) u ++ [1]) = phi (sum (map exp s)).
+Proof.
+  intros H. unfold attend, phi. rewrite map_app. cbn [map]. rewrite exp_0, sum_app, dot_app by now rewrite !map_length.
+  assert (Z : dot (map exp s) (map (Rmult 0) u) = 0).
+  { revert u H; induction s as [|r s IH]; intros [|v u] H; try discriminate; [easy|]. simpl.
+    rewrite IH by now injection H. ring. }
+  rewrite Z. cbn [dot sum]. replace (0 + (1 * 1 + 0)) with 1 by ring. replace (sum (map exp s) + (1 + 0)) with (1 + sum (map exp s)) by ring.
+  unfold Rdiv. ring.
+Qed.
+
+Lemma gate_output b ns y k u : length k = length ns -> length u = length ns ->
+  head_output [anchor (length ns)] (gate b ns y k) u = phi (along (axes b ns u) k).
+Proof.
+  intros Hk Hu. cbn [head_output]. unfold gate at 2 3 4. cbn [key_flag value_x value_flag]. rewrite anchor_weight.
+  - f_equal. unfold scores, axes, gate. cbn [key_x key_code]. generalize (far ns). intros a.
+    revert k u Hk Hu; induction ns as [|n ns IH]; intros [|i k] [|x u] Hk Hu; try discriminate; [easy|].
+    cbn [combine map sum along]. rewrite IH by (simpl in *; lia). f_equal. unfold expo. f_equal. ring.
+  - unfold scores, gate. cbn [key_x key_code]. rewrite !map_length, !combine_length, map_length, combine_length. lia.
+Qed.
+
+(** The layer is the functional of Differences.v. *)
+Lemma run_universal f b low side ns x : let L := universal_layer f b low side ns in
+  let value k := f (place low side (centres ns k)) in
+  let start := value (repeat O (length ns)) in
+  length (normalise L x) = length ns ->
+  run L x = model ns (axes b ns (normalise L x)) (fun k => value k - start) phi 0 + start.
+Proof.
+  intros L value start Hu. unfold L at 1, universal_layer. rewrite run_assemble; [|now right|exact Hu|discriminate|].
+  - fold value start L. f_equal. unfold model, total. rewrite map_map. f_equal. apply map_ext_in. intros k Hk.
+    apply cells_length in Hk. rewrite Rplus_0_l. change (weight (gate b ns ?y k)) with (mixed k y). f_equal.
+    now apply gate_output.
+  - intros h Hh. apply in_map_iff in Hh as [k [<- Hk]]. apply cells_length in Hk.
+    cbn [key_code gate]. rewrite map_length, combine_length. lia.
+Qed.
