@@ -1,7 +1,7 @@
 (** * A single-layer softmax Transformer over the real numbers
 
     The layer that [onelayer] builds: scalar tokens with positional codes, special tokens, heads of width one, the output matrix
-    W^O, a ReLU feed-forward network and a linear read-out at the last token. No LayerNorm and no residual. The numbers of the
+    W^O, a ReLU feed-forward network and a linear read-out at the last token, of one or several numbers. No LayerNorm and no residual. The numbers of the
     equations are those of the paper (docs/theory/paper.md). Numbers are reals: nothing here speaks about rounding. *)
 From Coq Require Import Reals List.
 Import ListNotations.
@@ -43,14 +43,14 @@ Fixpoint vm (a : vec) (M : mat) (d : nat) : vec :=
 
     [shift] and [scale] bring the inputs to the unit box. [W_E], [b_E] embed a number, [P] has the code of each position, [S] the
     special tokens. Heads have width d_k = d_v = 1, so that head i has one vector of [W_Q], [W_K], [W_V] each, and one row of
-    [W_O]. *)
+    [W_O]. The read-out has a vector of [W_R] and a number of [b_R] for each output. *)
 Record layer := {
   d_model : nat; d_ff : nat;
   shift : vec; scale : vec;
   W_E : vec; b_E : vec; P : mat; S : mat;
   W_Q : list vec; W_K : list vec; W_V : list vec; W_O : mat;
   W_1 : mat; b_1 : vec; W_2 : mat; b_2 : vec;
-  W_R : vec; b_R : R }.
+  W_R : list vec; b_R : vec }.
 
 (** ** The tokens *)
 
@@ -81,14 +81,15 @@ Fixpoint heads (L : layer) (x ask : vec) (wq wk wv : list vec) : vec :=
 
 Definition relu (z : R) : R := Rmax 0 z.
 
-(** What follows the heads: W^O (Eq. (8)), the feed-forward network (Eq. (1), twice) and the read-out. *)
-Definition behind (L : layer) (h : vec) : R :=
-  let z := vm h (W_O L) (d_model L) in
-  let a := map relu (vadd (vm z (W_1 L) (d_ff L)) (b_1 L)) in
-  let y := vadd (vm a (W_2 L) (d_model L)) (b_2 L) in
-  dot y (W_R L) + b_R L.
+(** The feed-forward network: Eq. (1), with ReLU and without. *)
+Definition feed_forward (L : layer) (z : vec) : vec :=
+  vadd (vm (map relu (vadd (vm z (W_1 L) (d_ff L)) (b_1 L))) (W_2 L) (d_model L)) (b_2 L).
 
-(** The Transformer: read at the last token. *)
-Definition run (L : layer) (x : vec) : R :=
+(** The Transformer: heads, W^O (Eq. (8)), feed-forward network and read-out at the last token. *)
+Definition outputs (L : layer) (x : vec) : vec :=
   let ask := last (tokens L x) [] in
-  behind L (heads L x ask (W_Q L) (W_K L) (W_V L)).
+  let z := vm (heads L x ask (W_Q L) (W_K L) (W_V L)) (W_O L) (d_model L) in
+  map (fun '(r, b) => dot (feed_forward L z) r + b) (combine (W_R L) (b_R L)).
+
+(** A Transformer with one output. *)
+Definition run (L : layer) (x : vec) : R := hd 0 (outputs L x).

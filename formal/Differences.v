@@ -5,7 +5,7 @@
     functional of y: where all y_k >= 0, T >= 0. The reason is that phi is completely monotone. The page says the same with
     random variables (Lemma 2); here it is algebra: a difference of 1/(c+s) is a product of two functions of its kind. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Attention Assemble.
+From Onelayer Require Import Attention Matrices.
 Import ListNotations.
 Open Scope R_scope.
 Local Notation S := Datatypes.S.  (* the successor, not the special tokens of a layer *)

@@ -3,7 +3,7 @@
     docs/theory/theorem.md, Sections 1 and 2. A head with the anchor token computes a soft orthant, 1 over 1 plus a sum of
     exponentials; the layer sums one such gate per cell, with the mixed differences of f at the centres as weights. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Attention Assemble Differences Logistic.
+From Onelayer Require Import Attention Matrices Assemble Differences Logistic.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -16,16 +16,22 @@ Definition place (low side u : vec) : vec := map (fun '(ui, (l, s)) => l + s * u
 (** Corners at minus infinity are put at -(2D + 1), which is far enough. *)
 Definition far (ns : list nat) : R := 2 * INR (length ns) + 1.
 
-(** The gate of cell k (Section 1): key beta (b_j - x_j) on token j and 0 on the anchor, value 1 on the anchor alone. *)
-Definition gate (b : R) (ns : list nat) (y : list nat -> R) (k : list nat) : unit_head := {|
+(** The gate of cell k (Section 1): key beta (b_j - x_j) on token j and 0 on the anchor, value 1 on the anchor alone. Its row in
+    W^O has the mixed differences of the values y of each output. *)
+Definition gate (b : R) (ns : list nat) (ys : list (list nat -> R)) (k : list nat) : unit_head := {|
   key_x := - b; key_code := map (fun '(n, i) => b * corner (far ns) n i) (combine ns k); key_flag := 0;
-  value_x := 0; value_flag := 1; weight := mixed k y |}.
+  value_x := 0; value_flag := 1; weight := map (mixed k) ys |}.
 
-(** One gate per cell, with the mixed differences of f at the centres as weights (Section 2). *)
-Definition universal_layer (f : vec -> R) (b : R) (low side : vec) (ns : list nat) : layer :=
-  let value k := f (place low side (centres ns k)) in
-  let start := value (repeat O (length ns)) in
-  assemble (length ns) low side [anchor (length ns)] (map (gate b ns (fun k => value k - start)) (cells ns)) start.
+(** Output q of f at the centre of cell k, less that of the first cell, which goes into the bias. *)
+Definition value (f : vec -> vec) (low side : vec) (ns : list nat) (q : nat) (k : list nat) : R :=
+  nth q (f (place low side (centres ns k))) 0.
+Definition start f low side ns q : R := value f low side ns q (repeat O (length ns)).
+Definition above_start f low side ns q k : R := value f low side ns q k - start f low side ns q.
+
+(** The layer of f with m outputs: one gate per cell (Section 2). *)
+Definition universal_layer (m : nat) (f : vec -> vec) (b : R) (low side : vec) (ns : list nat) : layer :=
+  assemble (length ns) low side [anchor (length ns) m]
+    (map (gate b ns (map (above_start f low side ns) (seq 0 m))) (cells ns)) (map (start f low side ns) (seq 0 m)).
 
 (** ** What it computes *)
 
@@ -51,27 +57,33 @@ Proof.
   unfold Rdiv. ring.
 Qed.
 
-Lemma gate_output b ns y k u : length k = length ns -> length u = length ns ->
-  head_output [anchor (length ns)] (gate b ns y k) u = phi (along (axes b ns u) k).
+Lemma gate_output b ns ys k u a : length k = length ns -> length u = length ns ->
+  head_output [a] (gate b ns ys k) u = phi (along (axes b ns u) k).
 Proof.
-  intros Hk Hu. cbn [head_output]. unfold gate at 2 3 4. cbn [key_flag value_x value_flag]. rewrite anchor_weight.
-  - f_equal. unfold scores, axes, gate. cbn [key_x key_code]. generalize (far ns). intros a.
+  intros Hk Hu. cbn [head_output]. change (key_flag _) with 0. change (value_x _) with 0. change (value_flag _) with 1.
+  rewrite anchor_weight.
+  - f_equal. unfold scores, axes, gate. cbn [key_x key_code]. generalize (far ns). intros c.
     revert k u Hk Hu; induction ns as [|n ns IH]; intros [|i k] [|x u] Hk Hu; try discriminate; [easy|].
     cbn [combine map sum along]. rewrite IH by (simpl in *; lia). f_equal. unfold expo. f_equal. ring.
   - unfold scores, gate. cbn [key_x key_code]. rewrite !map_length, !combine_length, map_length, combine_length. lia.
 Qed.
 
-(** The layer is the functional of Differences.v. *)
-Lemma run_universal f b low side ns x : let L := universal_layer f b low side ns in
-  let value k := f (place low side (centres ns k)) in
-  let start := value (repeat O (length ns)) in
-  length (normalise L x) = length ns ->
-  run L x = model ns (axes b ns (normalise L x)) (fun k => value k - start) phi 0 + start.
+(** Each output of the layer is the functional of Differences.v. *)
+Theorem outputs_universal m f b low side ns x q : let L := universal_layer m f b low side ns in
+  length (normalise L x) = length ns -> (q < m)%nat ->
+  nth q (outputs L x) 0
+  = model ns (axes b ns (normalise L x)) (above_start f low side ns q) phi 0 + start f low side ns q.
 Proof.
-  intros L value start Hu. unfold L at 1, universal_layer. rewrite run_assemble; [|now right|exact Hu|discriminate|].
-  - fold value start L. f_equal. unfold model, total. rewrite map_map. f_equal. apply map_ext_in. intros k Hk.
-    apply cells_length in Hk. rewrite Rplus_0_l. change (weight (gate b ns ?y k)) with (mixed k y). f_equal.
-    now apply gate_output.
+  intros L Hu Hq. assert (Hm : forall g : nat -> R, length (map g (seq 0 m)) = m) by (intros; now rewrite map_length, seq_length).
+  assert (Nth : forall A (g : nat -> A) d, nth q (map g (seq 0 m)) d = g q).
+  { intros A g d. rewrite (nth_indep _ d (g O)) by now rewrite map_length, seq_length. now rewrite map_nth, seq_nth. }
+  unfold L at 1, universal_layer. rewrite outputs_assemble.
+  - fold (universal_layer m f b low side ns). fold L. rewrite Nth. f_equal. unfold model, total. rewrite map_map. f_equal.
+    apply map_ext_in. intros k Hk. apply cells_length in Hk. rewrite Rplus_0_l, gate_output by easy. f_equal.
+    cbn [weight gate]. rewrite map_map. apply (Nth R (fun p => mixed k (above_start f low side ns p))).
+  - left. now rewrite Hm.
+  - exact Hu.
+  - now rewrite Hm.
   - intros h Hh. apply in_map_iff in Hh as [k [<- Hk]]. apply cells_length in Hk.
-    cbn [key_code gate]. rewrite map_length, combine_length. lia.
+    cbn [key_code weight gate]. rewrite !map_length, combine_length, !seq_length. lia.
 Qed.

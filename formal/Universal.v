@@ -7,7 +7,7 @@
 
     on the whole box, for every sharpness beta > 0 and the matrices W of Gates.v, one head per cell. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Attention Assemble Differences Logistic Gates.
+From Onelayer Require Import Attention Matrices Assemble Differences Logistic Gates.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -186,7 +186,7 @@ Proof.
   replace (l + s * a - (l + s * c)) with (s * (a - c)) by ring. rewrite Rabs_mult, (Rabs_right s) by lra. ring.
 Qed.
 
-Lemma normalise_in_cube f b low side ns x : let W := universal_layer f b low side ns in
+Lemma normalise_in_cube m f b low side ns x : let W := universal_layer m f b low side ns in
   length low = length ns -> length side = length ns -> Forall (Rlt 0) side -> in_box low side x ->
   in_cube (length ns) (normalise W x) /\ place low side (normalise W x) = x.
 Proof.
@@ -201,18 +201,19 @@ Proof.
   - unfold place in *. cbn [combine map]. f_equal; [field; lra|exact H3].
 Qed.
 
-(** A term eta beside the Lipschitz constants serves functions that are continuous only (Continuous.v). *)
-Theorem universal (f : vec -> R) (K : vec) (eta beta : R) (low side : vec) (ns : list nat) :
+(** Output q of a layer with m outputs. A term eta beside the Lipschitz constants serves functions that are continuous only
+    (Continuous.v). *)
+Theorem universal (m : nat) (f : vec -> vec) (K : vec) (eta beta : R) (low side : vec) (ns : list nat) (q : nat) :
   length K = length ns -> length low = length ns -> length side = length ns ->
-  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 <= eta -> 0 < beta ->
-  (forall x y, in_box low side x -> in_box low side y -> Rabs (f x - f y) <= eta + change K x y) ->
+  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 <= eta -> 0 < beta -> (q < m)%nat ->
+  (forall x y, in_box low side x -> in_box low side y -> Rabs (nth q (f x) 0 - nth q (f y) 0) <= eta + change K x y) ->
   forall x, in_box low side x ->
-  Rabs (run (universal_layer f beta low side ns) x - f x) <= eta + bound beta (per_side K side) ns.
+  Rabs (nth q (outputs (universal_layer m f beta low side ns) x) 0 - nth q (f x) 0) <= eta + bound beta (per_side K side) ns.
 Proof.
-  intros HK Hl Hs PK Ps Hn He Hb Lip x Hx.
-  destruct (normalise_in_cube f beta low side ns x Hl Hs Ps Hx) as [Hu E].
-  rewrite run_universal by apply Hu. set (u := normalise _ x) in *. rewrite <- E at 1.
-  apply (average_error (fun v => f (place low side v)) (per_side K side) eta beta ns u); auto.
+  intros HK Hl Hs PK Ps Hn He Hb Hq Lip x Hx.
+  destruct (normalise_in_cube m f beta low side ns x Hl Hs Ps Hx) as [Hu E].
+  rewrite outputs_universal by (apply Hu || easy). set (u := normalise _ x) in *. rewrite <- E at 1.
+  apply (average_error (fun v => nth q (f (place low side v)) 0) (per_side K side) eta beta ns u); auto.
   - unfold per_side. apply Forall_map, Forall_forall. intros [k s] H. pose proof (in_combine_l _ _ _ _ H) as H1.
     apply in_combine_r in H. rewrite Forall_forall in PK, Ps. specialize (PK k H1). specialize (Ps s H).
     apply Rmult_le_pos; lra.
@@ -222,7 +223,7 @@ Proof.
 Qed.
 
 (** The layer has n_1 x ... x n_D heads. *)
-Theorem number_of_heads f b low side ns : length (W_O (universal_layer f b low side ns)) = fold_right Nat.mul 1%nat ns.
+Theorem number_of_heads m f b low side ns : length (W_O (universal_layer m f b low side ns)) = fold_right Nat.mul 1%nat ns.
 Proof.
   cbn [W_O universal_layer assemble]. rewrite !map_length. induction ns as [|n ns IH]; [easy|].
   cbn [cells fold_right]. rewrite <- IH. generalize (cells ns). intros l. rewrite <- (seq_length n 0) at 2.
