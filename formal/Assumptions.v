@@ -1,18 +1,17 @@
-(** * What the main theorems assume
+(** * The main theorems, and what they assume
 
-    Compiling this file prints it, theorem by theorem. It is the axioms of Coq's classical real numbers and nothing else;
+    Compiling this file prints them. They assume the axioms of Coq's classical real numbers and nothing else;
     tests/whole/test_formal.py compares. *)
-From Onelayer Require Import Assemble Differences Universal Cases Continuous SoftMax Maximum MaxMin Sort.
+From Coq Require Import Reals List.
+From Onelayer Require Import Attention Matrices Assemble Gates Universal Cases Continuous SoftMax Maximum MaxMin Sort.
+Open Scope R_scope.
 
-Print Assumptions outputs_assemble.
-Print Assumptions universal.
-Print Assumptions universal_run.
-Print Assumptions universal_1.
-Print Assumptions universal_2.
-Print Assumptions universal_sequence.
-Print Assumptions sizes.
-Print Assumptions universal_continuous.
-Print Assumptions softmax_max.
-Print Assumptions maximum.
-Print Assumptions max_min.
-Print Assumptions sorting.
+Check universal.
+Check universal_compact.
+Check maximum.
+Check sorting.
+
+Definition theorems := (feed_forward_identity, outputs_assemble, outputs_universal, universal, number_of_heads, universal_run,
+  universal_1, universal_2, universal_sequence, sizes, sizes_exist, universal_compact, softmax_max, softmax_max_simple, maximum,
+  maximum_simple, sort_permutation, sort_sorted, coefficient_binomial, max_min, sorting).
+Print Assumptions theorems.

@@ -16,11 +16,11 @@ Theorem universal_run (f : vec -> R) (K : vec) (beta : R) (low side : vec) (ns :
   Rabs (run (universal_layer 1 (fun x => [f x]) beta low side ns) x - f x) <= bound beta (per_side K side) ns.
 Proof.
   intros HK Hl Hs PK Ps Hn Hb Lip x Hx. unfold run.
-  pose proof (universal 1 (fun x => [f x]) K 0 beta low side ns 0 HK Hl Hs PK Ps Hn (Rle_refl 0) Hb ltac:(lia)) as U.
-  cbn [nth] in U. rewrite Rplus_0_l in U.
+  pose proof (universal 1 (fun x => [f x]) K beta low side ns 0 HK Hl Hs PK Ps Hn Hb ltac:(lia)) as U.
+  cbn [nth] in U.
   replace (hd 0 (outputs (universal_layer 1 (fun x => [f x]) beta low side ns) x))
     with (nth 0 (outputs (universal_layer 1 (fun x => [f x]) beta low side ns) x) 0) by (now destruct (outputs _ _)).
-  apply U; [|easy]. intros. rewrite Rplus_0_l. auto.
+  now apply U.
 Qed.
 
 (** ** One variable: L (1/(2n) + 2 ln 2 / beta) on the unit interval *)
@@ -87,9 +87,8 @@ Theorem universal_sequence (n d n' d' : nat) (f : mat -> mat) (K : vec) (beta : 
     <= bound beta (per_side K side) ns.
 Proof.
   intros _ HK Hl Hs PK Ps Hn Hb Hq entry Lip X HX HX' Hx.
-  pose proof (universal (n' * d') (fun x => concat (f (cut n d x))) K 0 beta low side ns q HK Hl Hs PK Ps Hn (Rle_refl 0) Hb Hq) as U.
-  rewrite Rplus_0_l in U. unfold entry. rewrite <- (cut_concat n d X HX HX') at 2. apply U; [|easy].
-  intros. rewrite Rplus_0_l. now apply Lip.
+  pose proof (universal (n' * d') (fun x => concat (f (cut n d x))) K beta low side ns q HK Hl Hs PK Ps Hn Hb Hq) as U.
+  unfold entry. rewrite <- (cut_concat n d X HX HX') at 2. now apply U.
 Qed.
 
 (** ** How large: sharpness and cells for a tolerance (Section 3, Sizes)

@@ -1,103 +1,142 @@
-(** * The theorem for continuous functions: existence
+(** * The theorem for continuous functions on compact sets: existence
 
-    Every continuous function on a box, with any number of variables and of outputs, is approximated by one layer within every
-    tolerance. A continuous function on a box changes by at most eta + K |x - y|_1, for every eta > 0 and some K; Universal.v does
-    the rest. *)
+    Every continuous function on a compact set, with any number of variables and of outputs, is approximated by one layer within
+    every tolerance. On a compact set a continuous function changes by at most eta + sum over j of K |x_j - y_j|, for every eta > 0
+    and some K; up to eta it is then a Lipschitz function on a box around the set, and Universal.v does the rest. *)
 From Coq Require Import Reals List Lra Lia Classical_Prop.
-From Onelayer Require Import Attention Gates Universal Cases.
+From Onelayer Require Import Attention Gates Universal Cases Compact.
 Import ListNotations.
 Open Scope R_scope.
 
-(** ** Compactness of a box: what holds near every point holds everywhere, with one radius *)
+(** ** Changes are a distance *)
 
-(** U s r: "U holds at s with radius r". *)
-Lemma compact_interval (a c : R) (U : R -> R -> Prop) : a <= c ->
-  (forall s r r', 0 < r' <= r -> U s r -> U s r') ->
-  (forall t, a <= t <= c -> exists r, 0 < r /\ forall s, a <= s <= c -> Rabs (t - s) < r -> U s r) ->
-  exists r, 0 < r /\ forall s, a <= s <= c -> U s r.
+Lemma change_pos K x y : Forall (Rle 0) K -> 0 <= change K x y.
 Proof.
-  intros Hac Anti Local.
-  set (E := fun v => a <= v <= c /\ exists r, 0 < r /\ forall s, a <= s <= v -> U s r).
-  assert (Ea : E a).
-  { split; [lra|]. destruct (Local a ltac:(lra)) as [r [Hr H]]. exists r. split; [easy|]. intros s Hs. apply H; [lra|].
-    replace (a - s) with 0 by lra. now rewrite Rabs_R0. }
-  destruct (completeness E) as [m [Up Least]]; [exists c; intros v [Hv _]; lra|now exists a|].
-  assert (Hm : a <= m <= c) by (split; [now apply Up|apply Least; intros v [Hv _]; lra]).
-  destruct (Local m Hm) as [r [Hr H]].
-  assert (V : exists v, E v /\ m - r < v).
-  { apply NNPP. intros N. assert (m <= m - r); [|lra]. apply Least. intros v Hv. apply Rnot_lt_le. intros L. apply N. now exists v. }
-  destruct V as [v [[Hv [r' [Hr' Hv']]] Hmv]].
-  set (e := Rmin c (m + r / 2)). pose proof (Rmin_l c (m + r / 2)) as E1. pose proof (Rmin_r c (m + r / 2)) as E2. fold e in E1, E2.
-  assert (Ee : exists p, 0 < p /\ forall s, a <= s <= e -> U s p).
-  { exists (Rmin r r'). pose proof (Rmin_l r r'). pose proof (Rmin_r r r'). pose proof (Rmin_glb_lt r r' 0 Hr Hr').
-    split; [easy|]. intros s Hs. destruct (Rle_dec s v) as [L|G].
-    - apply (Anti s r'); [lra|]. apply Hv'. lra.
-    - apply (Anti s r); [lra|]. apply H; [lra|]. apply Rabs_def1; lra. }
-  assert (He : a <= e) by (apply Rmin_glb; lra).
-  assert (e <= m) by (apply Up; split; [lra|easy]).
-  assert (Ec : e = c) by (unfold e, Rmin in *; destruct (Rle_dec c (m + r / 2)); lra).
-  now rewrite Ec in Ee.
+  intros H; revert x y; induction H as [|c K Hc _ IH]; intros [|u x] [|v y]; simpl; try lra. specialize (IH x y).
+  pose proof (Rmult_le_pos c (Rabs (u - v)) Hc (Rabs_pos _)). lra.
 Qed.
 
-Definition near (d : R) (x y : vec) : Prop := Forall2 (fun a b => Rabs (a - b) < d) x y.
+Lemma change_self K : forall x, change K x x = 0.
+Proof. induction K as [|c K IH]; intros [|u x]; simpl; try lra. rewrite IH, Rminus_eq_0, Rabs_R0. ring. Qed.
 
-Lemma in_box_cons l low s side v x : in_box (l :: low) (s :: side) (v :: x) <-> l <= v <= l + s /\ in_box low side x.
+Lemma change_sym K : forall x y, change K x y = change K y x.
+Proof. induction K as [|c K IH]; intros [|u x] [|v y]; simpl; try lra. now rewrite IH, Rabs_minus_sym. Qed.
+
+Lemma change_triangle K x y z : Forall (Rle 0) K -> length x = length y -> length y = length z ->
+  change K x z <= change K x y + change K y z.
 Proof.
-  unfold in_box. cbn [length combine]. split.
-  - intros [H1 H2]. inversion H2; subst. auto with arith.
-  - intros [H1 [H2 H3]]. split; [congruence|now constructor].
+  intros H; revert x y z; induction H as [|c K Hc _ IH]; intros [|u x] [|v y] [|w z] H1 H2; try discriminate; simpl; try lra.
+  specialize (IH x y z ltac:(simpl in *; lia) ltac:(simpl in *; lia)).
+  assert (T : Rabs (u - w) <= Rabs (u - v) + Rabs (v - w)) by (replace (u - w) with ((u - v) + (v - w)) by ring; apply Rabs_triang).
+  pose proof (Rmult_le_compat_l c _ _ Hc T). lra.
 Qed.
 
-Lemma compact_box side : forall low (Q : vec -> R -> Prop), length low = length side -> Forall (Rlt 0) side ->
-  (forall y r r', 0 < r' <= r -> Q y r -> Q y r') ->
-  (forall x, in_box low side x -> exists r, 0 < r /\ forall y, in_box low side y -> near r x y -> Q y r) ->
-  exists r, 0 < r /\ forall y, in_box low side y -> Q y r.
+(** Points that are not near change a Lipschitz function a good deal. *)
+Lemma not_near k d x : 0 <= k -> 0 < d -> forall y n, length x = n -> length y = n ->
+  near d x y \/ k * d <= change (repeat k n) x y.
 Proof.
-  induction side as [|s side IH]; intros [|l low] Q Hl Hs Anti Local; try discriminate.
-  - destruct (Local []) as [r [Hr H]]; [split; [easy|constructor]|]. exists r. split; [easy|].
-    intros [|v y] Hy; [apply H; [easy|constructor]|]. destruct Hy. discriminate.
-  - inversion Hs; subst.
-    destruct (compact_interval l (l + s) (fun v r => forall y, in_box low side y -> Q (v :: y) r)) as [r [Hr H]]; [lra|..].
-    + intros v r r' Hr HU y Hy. apply (Anti _ r); auto.
-    + intros t Ht.
-      destruct (IH low (fun y r => forall v, l <= v <= l + s -> Rabs (t - v) < r -> Q (v :: y) r)) as [r [Hr H]]; auto.
-      * intros y r r' Hr HQ v Hv Htv. apply (Anti _ r); [easy|]. apply HQ; [easy|lra].
-      * intros x Hx. destruct (Local (t :: x)) as [r [Hr H]]; [now apply in_box_cons|]. exists r. split; [easy|].
-        intros y Hy Hxy v Hv Htv. apply H; [now apply in_box_cons|now constructor].
-      * exists r. split; [easy|]. intros v Hv Htv y Hy. now apply H.
-    + exists r. split; [easy|]. intros [|v y] Hy; [destruct Hy; discriminate|]. apply in_box_cons in Hy. now apply H.
+  intros Hk Hd. induction x as [|a x IH]; intros [|b y] [|n] Hx Hy; try discriminate; [left; constructor|].
+  cbn [repeat change]. assert (P : 0 <= change (repeat k n) x y).
+  { apply change_pos, Forall_forall. intros c Hc. now rewrite (repeat_spec _ _ _ Hc). }
+  destruct (Rlt_dec (Rabs (a - b)) d) as [L|G].
+  - destruct (IH y n) as [N|C]; [now injection Hx|now injection Hy|left; now constructor|right].
+    pose proof (Rmult_le_pos k (Rabs (a - b)) Hk (Rabs_pos _)). lra.
+  - right. pose proof (Rmult_le_compat_l k d (Rabs (a - b)) Hk ltac:(lra)). lra.
 Qed.
 
-(** ** Continuous functions on a box *)
+(** ** Extension from a set to the whole space, with the same constants (McShane) *)
+
+Section Extension.
+Variables (X : vec -> Prop) (D : nat) (K : vec) (eta M : R) (g : vec -> R).
+Hypothesis HX : forall x, X x -> length x = D.
+Hypothesis Some_point : exists x, X x.
+Hypothesis HK : Forall (Rle 0) K.
+Hypothesis Bounded : forall x, X x -> Rabs (g x) <= M.
+Hypothesis Lip : forall x y, X x -> X y -> Rabs (g x - g y) <= eta + change K x y.
+
+(** The largest function below all cones g(x) + change K x z, x in X. *)
+Definition cones (z : vec) (v : R) : Prop := exists x, X x /\ v = - (g x + change K x z).
+
+Lemma cones_bound z : Raxioms.bound (cones z).
+Proof.
+  exists M. intros v [x [Hx ->]]. pose proof (between _ _ (Bounded x Hx)). pose proof (change_pos K x z HK). lra.
+Qed.
+
+Lemma cones_some z : exists v, cones z v.
+Proof. destruct Some_point as [x Hx]. exists (- (g x + change K x z)), x. auto. Qed.
+
+Definition extension (z : vec) : R := - proj1_sig (completeness (cones z) (cones_bound z) (cones_some z)).
+
+Lemma extension_below z x : X x -> extension z <= g x + change K x z.
+Proof.
+  intros Hx. unfold extension. destruct (completeness _ _ _) as [s [Up Least]]. cbn [proj1_sig].
+  assert (- (g x + change K x z) <= s) by (apply Up; now exists x). lra.
+Qed.
+
+Lemma extension_above z v : (forall x, X x -> v <= g x + change K x z) -> v <= extension z.
+Proof.
+  intros H. unfold extension. destruct (completeness _ _ _) as [s [Up Least]]. cbn [proj1_sig].
+  assert (s <= - v); [|lra]. apply Least. intros w [x [Hx ->]]. specialize (H x Hx). lra.
+Qed.
+
+Lemma extension_near x : X x -> Rabs (extension x - g x) <= eta.
+Proof.
+  intros Hx. pose proof (extension_below x x Hx) as A. rewrite change_self in A.
+  assert (B : g x - eta <= extension x).
+  { apply extension_above. intros y Hy. pose proof (between _ _ (Lip y x Hy Hx)). lra. }
+  pose proof (between _ _ (Lip x x Hx Hx)) as E. rewrite change_self in E. apply Rabs_le. lra.
+Qed.
+
+Lemma extension_lipschitz z z' : length z = D -> length z' = D -> Rabs (extension z - extension z') <= change K z z'.
+Proof.
+  assert (Half : forall a b, length a = D -> length b = D -> extension a - change K b a <= extension b).
+  { intros a b Ha Hb. apply extension_above. intros x Hx. pose proof (extension_below a x Hx).
+    pose proof (change_triangle K x b a HK ltac:(rewrite (HX x Hx); congruence) ltac:(congruence)). lra. }
+  intros Hz Hz'. pose proof (Half z z' Hz Hz') as A. pose proof (Half z' z Hz' Hz). rewrite change_sym in A.
+  apply Rabs_le. lra.
+Qed.
+End Extension.
+
+(** ** Continuous functions on a compact set *)
 
 Section Continuous.
-Variables (m : nat) (f : vec -> vec) (low side : vec).
-Hypothesis Hlow : length low = length side.
-Hypothesis Hside : Forall (Rlt 0) side.
+Variables (m : nat) (f : vec -> vec) (low side : vec) (X : vec -> Prop).
+
+(** X is compact: a closed part of a box. *)
+Definition compact : Prop :=
+  (forall x, X x -> in_box low side x) /\
+  (forall x, in_box low side x -> ~ X x -> exists d, 0 < d /\ forall y, near d x y -> ~ X y).
 
 (** f, with m outputs, changes by at most e between x and y. *)
 Definition within (e : R) (x y : vec) : Prop := forall q, (q < m)%nat -> Rabs (nth q (f x) 0 - nth q (f y) 0) <= e.
 
-Definition continuous : Prop := forall x, in_box low side x -> forall e, 0 < e ->
-  exists d, 0 < d /\ forall y, in_box low side y -> near d x y -> within e x y.
+(** f is continuous on X. *)
+Definition continuous : Prop := forall x, X x -> forall e, 0 < e ->
+  exists d, 0 < d /\ forall y, X y -> near d x y -> within e x y.
+
+Hypothesis Hlow : length low = length side.
+Hypothesis Hside : Forall (Rlt 0) side.
+Hypothesis HX : compact.
 Hypothesis Hf : continuous.
 
-Lemma near_weaken d d' x y : d <= d' -> near d x y -> near d' x y.
-Proof. intros H N. induction N; constructor; auto. lra. Qed.
-
-Lemma near_trans d x y z : near d x y -> near d y z -> near (d + d) x z.
+(** What holds near every point of X holds on X, with one radius. *)
+Lemma compact_set (Q : vec -> R -> Prop) : (forall y r r', 0 < r' <= r -> Q y r -> Q y r') ->
+  (forall x, X x -> exists r, 0 < r /\ forall y, X y -> near r x y -> Q y r) ->
+  exists r, 0 < r /\ forall y, X y -> Q y r.
 Proof.
-  intros H; revert z; induction H as [|a b x y H _ IH]; intros z Hz; inversion Hz; subst; constructor; [|now apply IH].
-  match goal with |- Rabs (a - ?c) < _ => replace (a - c) with ((a - b) + (b - c)) by ring end.
-  eapply Rle_lt_trans; [apply Rabs_triang|]. lra.
+  intros Anti Local. destruct HX as [In Closed].
+  destruct (compact_box side low (fun y r => X y -> Q y r) Hlow Hside) as [r [Hr H]].
+  - intros y r r' Hr HQ Hy. apply (Anti y r); auto.
+  - intros x Hx. destruct (classic (X x)) as [Y|N].
+    + destruct (Local x Y) as [r [Hr H]]. exists r. split; [easy|]. intros y _ Hxy Hy. now apply H.
+    + destruct (Closed x Hx N) as [r [Hr H]]. exists r. split; [easy|]. intros y _ Hxy Hy. now destruct (H y Hxy).
+  - exists r. split; [easy|]. intros y Hy. apply H; auto.
 Qed.
 
 (** Uniform continuity. *)
-Lemma uniform e : 0 < e -> exists d, 0 < d /\
-  forall x y, in_box low side x -> in_box low side y -> near d x y -> within e x y.
+Lemma uniform e : 0 < e -> exists d, 0 < d /\ forall x y, X x -> X y -> near d x y -> within e x y.
 Proof.
-  intros He.
-  destruct (compact_box side low (fun x r => forall y, in_box low side y -> near r x y -> within e x y) Hlow Hside) as [d [Hd H]].
+  intros He. destruct (compact_set (fun x r => forall y, X y -> near r x y -> within e x y)) as [d [Hd H]].
   - intros x r r' Hr HQ y Hy Hxy. apply HQ; [easy|]. now apply (near_weaken r').
   - intros x Hx. destruct (Hf x Hx (e / 2) ltac:(lra)) as [d [Hd H]]. exists (d / 2). split; [lra|].
     intros y Hy Hxy z Hz Hyz q Hq.
@@ -109,9 +148,9 @@ Proof.
 Qed.
 
 (** Boundedness. *)
-Lemma bounded : exists M, 0 < M /\ forall x, in_box low side x -> forall q, (q < m)%nat -> Rabs (nth q (f x) 0) <= M.
+Lemma bounded : exists M, 0 < M /\ forall x, X x -> forall q, (q < m)%nat -> Rabs (nth q (f x) 0) <= M.
 Proof.
-  destruct (compact_box side low (fun x r => forall q, (q < m)%nat -> Rabs (nth q (f x) 0) <= / r) Hlow Hside) as [d [Hd H]].
+  destruct (compact_set (fun x r => forall q, (q < m)%nat -> Rabs (nth q (f x) 0) <= / r)) as [d [Hd H]].
   - intros x r r' Hr HQ q Hq. eapply Rle_trans; [now apply HQ|]. apply Rinv_le_contravar; lra.
   - intros x Hx. destruct (Hf x Hx 1 ltac:(lra)) as [d [Hd H]].
     assert (B : exists B, 0 < B /\ forall q, (q < m)%nat -> Rabs (nth q (f x) 0) <= B).
@@ -121,48 +160,63 @@ Proof.
     destruct B as [B [HB HB']]. exists (Rmin d (/ (B + 1))).
     assert (P : 0 < / (B + 1)) by (apply Rinv_0_lt_compat; lra). pose proof (Rmin_glb_lt d (/ (B + 1)) 0 Hd P) as Pr.
     pose proof (Rmin_l d (/ (B + 1))). pose proof (Rmin_r d (/ (B + 1))) as Er. split; [easy|].
-    intros y Hy Hxy q Hq. pose proof (H y Hy (near_weaken (Rmin d (/ (B + 1))) d x y ltac:(easy) Hxy) q Hq) as A. specialize (HB' q Hq).
-    apply Rinv_le_contravar in Er; [|easy]. rewrite Rinv_inv in Er.
+    intros y Hy Hxy q Hq. pose proof (H y Hy (near_weaken (Rmin d (/ (B + 1))) d x y ltac:(easy) Hxy) q Hq) as A.
+    specialize (HB' q Hq). apply Rinv_le_contravar in Er; [|easy]. rewrite Rinv_inv in Er.
     replace (nth q (f y) 0) with (- (nth q (f x) 0 - nth q (f y) 0) + nth q (f x) 0) by ring.
     eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp. lra.
   - exists (/ d). split; [now apply Rinv_0_lt_compat|]. intros x Hx. now apply H.
 Qed.
 
-(** Points that are not near change a Lipschitz function a good deal. *)
-Lemma not_near k d x : 0 <= k -> 0 < d -> forall y n, length x = n -> length y = n ->
-  near d x y \/ k * d <= change (repeat k n) x y.
+(** Lipschitz up to eta, with one constant k in all coordinates. *)
+Lemma almost_lipschitz eta : 0 < eta -> exists k, 0 <= k /\ forall q, (q < m)%nat -> forall x y, X x -> X y ->
+  Rabs (nth q (f x) 0 - nth q (f y) 0) <= eta + change (repeat k (length side)) x y.
 Proof.
-  intros Hk Hd. induction x as [|a x IH]; intros [|b y] [|n] Hx Hy; try discriminate; [left; constructor|].
-  cbn [repeat change]. assert (P : 0 <= change (repeat k n) x y).
-  { clear - Hk. revert x y; induction n as [|n IH]; intros [|a x] [|b y]; simpl; try lra. specialize (IH x y).
-    pose proof (Rmult_le_pos k (Rabs (a - b)) Hk (Rabs_pos _)). lra. }
-  destruct (Rlt_dec (Rabs (a - b)) d) as [L|G].
-  - destruct (IH y n) as [N|C]; [now injection Hx|now injection Hy|left; now constructor|right].
-    pose proof (Rmult_le_pos k (Rabs (a - b)) Hk (Rabs_pos _)). lra.
-  - right. pose proof (Rmult_le_compat_l k d (Rabs (a - b)) Hk ltac:(lra)). lra.
+  intros He. destruct (uniform eta He) as [d [Hd Hu]]. destruct bounded as [M [HM Hb]].
+  set (k := 2 * M / d). assert (Hk : 0 <= k) by (unfold k; left; apply Rdiv_lt_0_compat; lra).
+  exists k. split; [easy|]. intros q Hq x y Hx Hy.
+  destruct (not_near k d x Hk Hd y (length side) (proj1 (proj1 HX x Hx)) (proj1 (proj1 HX y Hy))) as [N|C].
+  - pose proof (Hu x y Hx Hy N q Hq). assert (0 <= change (repeat k (length side)) x y); [|lra].
+    apply change_pos, Forall_forall. intros c Hc. now rewrite (repeat_spec _ _ _ Hc).
+  - replace (k * d) with (2 * M) in C by (unfold k; field; lra). pose proof (Hb x Hx q Hq). pose proof (Hb y Hy q Hq).
+    unfold Rminus. eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp. lra.
 Qed.
 
-(** The theorem: one layer, every output, everywhere on the box. *)
-Theorem universal_continuous eps : 0 < eps -> exists W : layer,
-  forall x, in_box low side x -> forall q, (q < m)%nat -> Rabs (nth q (outputs W x) 0 - nth q (f x) 0) <= eps.
+(** The theorem: one layer, every output, everywhere on X. *)
+Theorem universal_compact eps : 0 < eps -> exists W : layer,
+  forall x, X x -> forall q, (q < m)%nat -> Rabs (nth q (outputs W x) 0 - nth q (f x) 0) <= eps.
 Proof.
-  intros He. destruct (uniform (eps / 2) ltac:(lra)) as [d [Hd Hu]]. destruct bounded as [M [HM Hb]].
-  set (k := 2 * M / d). assert (Hk : 0 <= k) by (unfold k; left; apply Rdiv_lt_0_compat; lra).
-  set (K := repeat k (length side)). assert (LK : length K = length side) by apply repeat_length.
-  assert (PK : Forall (Rle 0) K) by (unfold K; apply Forall_forall; intros a Ha; now rewrite (repeat_spec _ _ _ Ha)).
+  intros He. destruct (classic (exists x, X x)) as [Hsome|Hnone].
+  2: { exists (universal_layer m f 1 low side []). intros x Hx. destruct Hnone. now exists x. }
+  destruct (almost_lipschitz (eps / 2) ltac:(lra)) as [k [Hk Lip]]. destruct bounded as [M [HM Hb]].
+  set (K := repeat k (length side)) in *. assert (LK : length K = length side) by apply repeat_length.
+  assert (PK : Forall (Rle 0) K) by (apply Forall_forall; intros c Hc; now rewrite (repeat_spec _ _ _ Hc)).
   assert (PL : Forall (Rle 0) (per_side K side)).
   { unfold per_side. apply Forall_map, Forall_forall. intros [a s] H. pose proof (in_combine_l _ _ _ _ H) as H1.
-    apply in_combine_r in H. rewrite Forall_forall in PK, Hside. specialize (PK a H1). specialize (Hside s H).
+    apply in_combine_r in H. pose proof Hside as Ps. rewrite Forall_forall in PK, Ps. specialize (PK a H1). specialize (Ps s H).
     apply Rmult_le_pos; lra. }
   destruct (sizes_exist (eps / 2) (per_side K side) ltac:(lra) PL) as [beta [ns [Hbeta [Hns [Hn HB]]]]].
   assert (E : length (per_side K side) = length side) by (unfold per_side; rewrite map_length, combine_length; lia).
-  exists (universal_layer m f beta low side ns). intros x Hx q Hq.
-  eapply Rle_trans; [apply (universal m f K (eps / 2) beta low side ns q)|]; try congruence; try easy; try lra.
-  intros a b Ha Hb'. destruct (not_near k d a Hk Hd b (length side) (proj1 Ha) (proj1 Hb')) as [N|C].
-  - pose proof (Hu a b Ha Hb' N q Hq). assert (0 <= change K a b); [|lra].
-    clear - PK. revert a b; induction PK as [|c K Hc _ IH]; intros [|u a] [|v b]; simpl; try lra. specialize (IH a b).
-    pose proof (Rmult_le_pos c (Rabs (u - v)) Hc (Rabs_pos _)). lra.
-  - fold K in C. replace (k * d) with (2 * M) in C by (unfold k; field; lra). pose proof (Hb a Ha q Hq). pose proof (Hb b Hb' q Hq).
-    unfold Rminus. eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp. lra.
+  (* the outputs of f, extended *)
+  set (g := fun q x => if lt_dec q m then nth q (f x) 0 else 0).
+  assert (Bg : forall q x, X x -> Rabs (g q x) <= M).
+  { intros q x Hx. unfold g. destruct (lt_dec q m); [now apply Hb|rewrite Rabs_R0; lra]. }
+  assert (HD : forall x, X x -> length x = length side) by (intros x Hx; apply (proj1 HX x Hx)).
+  set (F := fun x => map (fun q => extension X K M (g q) Hsome PK (Bg q) x) (seq 0 m)).
+  exists (universal_layer m F beta low side ns). intros x Hx q Hq.
+  assert (HF : forall z, nth q (F z) 0 = extension X K M (g q) Hsome PK (Bg q) z).
+  { intros z. unfold F. set (h := fun q => extension X K M (g q) Hsome PK (Bg q) z).
+    rewrite (nth_indep _ 0 (h O)) by now rewrite map_length, seq_length. now rewrite map_nth, seq_nth. }
+  assert (Lg : forall a b, X a -> X b -> Rabs (g q a - g q b) <= eps / 2 + change K a b).
+  { intros a b Ha Hb'. unfold g. destruct (lt_dec q m); [now apply Lip|easy]. }
+  pose proof (universal m F K beta low side ns q ltac:(congruence) ltac:(congruence) ltac:(congruence) PK Hside Hn
+    Hbeta Hq) as U.
+  specialize (U (fun a b Ha Hb' => ltac:(rewrite !HF; apply (extension_lipschitz X (length side)); auto; apply Ha || apply Hb'))
+    x (proj1 HX x Hx)).
+  pose proof (extension_near X K (eps / 2) M (g q) Hsome PK (Bg q) Lg x Hx) as Near.
+  rewrite HF in U. replace (g q x) with (nth q (f x) 0) in Near by (unfold g; now destruct (lt_dec q m)).
+  set (e := extension _ _ _ _ _ _ _ x) in *.
+  replace (nth q (outputs (universal_layer m F beta low side ns) x) 0 - nth q (f x) 0)
+    with ((nth q (outputs (universal_layer m F beta low side ns) x) 0 - e) + (e - nth q (f x) 0)) by ring.
+  eapply Rle_trans; [apply Rabs_triang|]. lra.
 Qed.
 End Continuous.

@@ -2,10 +2,10 @@
 
     The model is T = sum over cells k of Delta_k phi(s_k), phi(s) = 1/(1+s), with Delta_k the mixed differences of the values y_k
     and s_k the sum of the exponentials of head k (docs/theory/theorem.md, Section 2). This file proves that T is a *positive*
-    functional of y: where all y_k >= 0, T >= 0. The reason is that phi is completely monotone. The page says the same with
-    random variables (Lemma 2); here it is algebra: a difference of 1/(c+s) is a product of two functions of its kind. *)
+    functional of y: where all y_k >= 0, T >= 0, because phi is completely monotone. So T is an average of the y_k, up to a total
+    weight of nearly 1. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Attention Matrices.
+From Onelayer Require Import Attention Matrices Monotone.
 Import ListNotations.
 Open Scope R_scope.
 Local Notation S := Datatypes.S.  (* the successor, not the special tokens of a layer *)
@@ -42,77 +42,6 @@ Lemma total_first n f : (1 <= n)%nat -> (forall i, f (S i) = 0) -> total (seq 0 
 Proof.
   intros Hn H. induction Hn as [|n Hn IH]; [unfold total; simpl; ring|].
   rewrite total_seq_S, IH. destruct n; [lia|]. rewrite H. ring.
-Qed.
-
-(** ** Completely monotone functions, to a given order *)
-
-(** [monotone m phi]: on s >= 0, phi and its differences phi(s) - phi(s+h), h >= 0, up to order m, are non-negative. *)
-Fixpoint monotone (m : nat) (phi : R -> R) : Prop :=
-  (forall s, 0 <= s -> 0 <= phi s) /\
-  match m with
-  | O => True
-  | S m' => monotone m' phi /\ forall h, 0 <= h -> monotone m' (fun s => phi s - phi (s + h))
-  end.
-
-Lemma monotone_pos m phi s : monotone m phi -> 0 <= s -> 0 <= phi s.
-Proof. destruct m; intros [H _] Hs; auto. Qed.
-
-Lemma monotone_ext m : forall phi psi, (forall s, 0 <= s -> phi s = psi s) -> monotone m phi -> monotone m psi.
-Proof.
-  induction m as [|m IH]; intros phi psi E [H1 H2].
-  - split; [|easy]. intros s Hs. rewrite <- E by easy. auto.
-  - destruct H2 as [H2 H3]. split; [intros s Hs; rewrite <- E by easy; auto|]. split; [now apply (IH phi)|].
-    intros h Hh. apply (IH (fun s => phi s - phi (s + h))); [|auto]. intros s Hs. rewrite !E by lra. easy.
-Qed.
-
-Lemma monotone_shift m : forall phi a, 0 <= a -> monotone m phi -> monotone m (fun s => phi (s + a)).
-Proof.
-  induction m as [|m IH]; intros phi a Ha [H1 H2].
-  - split; [|easy]. intros s Hs. apply H1. lra.
-  - destruct H2 as [H2 H3]. split; [intros s Hs; apply H1; lra|]. split; [now apply IH|].
-    intros h Hh. apply (monotone_ext m (fun s => phi (s + a) - phi (s + a + h))).
-    + intros s Hs. do 2 f_equal. ring.
-    + apply (IH (fun s => phi s - phi (s + h)) a Ha). auto.
-Qed.
-
-Lemma monotone_plus m : forall phi psi, monotone m phi -> monotone m psi -> monotone m (fun s => phi s + psi s).
-Proof.
-  induction m as [|m IH]; intros phi psi [H1 H2] [K1 K2].
-  - split; [|easy]. intros s Hs. specialize (H1 s Hs). specialize (K1 s Hs). lra.
-  - destruct H2 as [H2 H3], K2 as [K2 K3].
-    split; [intros s Hs; specialize (H1 s Hs); specialize (K1 s Hs); lra|]. split; [now apply IH|].
-    intros h Hh. apply (monotone_ext m (fun s => (phi s - phi (s + h)) + (psi s - psi (s + h)))).
-    + intros s Hs. ring.
-    + apply IH; auto.
-Qed.
-
-(** The product rule: differences of a product are sums of products of differences and shifts. *)
-Lemma monotone_mult m : forall phi psi, monotone m phi -> monotone m psi -> monotone m (fun s => phi s * psi s).
-Proof.
-  induction m as [|m IH]; intros phi psi [H1 H2] [K1 K2].
-  - split; [|easy]. intros s Hs. apply Rmult_le_pos; auto.
-  - destruct H2 as [H2 H3], K2 as [K2 K3].
-    split; [intros s Hs; apply Rmult_le_pos; auto|]. split; [now apply IH|].
-    intros h Hh.
-    apply (monotone_ext m (fun s => (phi s - phi (s + h)) * psi s + phi (s + h) * (psi s - psi (s + h)))).
-    + intros s Hs. ring.
-    + apply monotone_plus; apply IH; auto. now apply (monotone_shift m phi h).
-Qed.
-
-Lemma monotone_constant m : forall c, 0 <= c -> monotone m (fun _ => c).
-Proof.
-  induction m as [|m IH]; intros c Hc; [split; auto|]. split; [auto|]. split; [auto|].
-  intros h Hh. apply (monotone_ext m (fun _ => 0)); [intros; ring|]. apply IH. lra.
-Qed.
-
-(** 1/(c+s) is completely monotone: 1/(c+s) - 1/(c+h+s) = h 1/(c+s) 1/(c+h+s). *)
-Lemma monotone_inverse m : forall c, 0 < c -> monotone m (fun s => / (c + s)).
-Proof.
-  assert (Pos : forall c, 0 < c -> forall s, 0 <= s -> 0 <= / (c + s)) by (intros; left; apply Rinv_0_lt_compat; lra).
-  induction m as [|m IH]; intros c Hc; [split; auto|]. split; [auto|]. split; [auto|].
-  intros h Hh. apply (monotone_ext m (fun s => h * (/ (c + s) * / (c + h + s)))).
-  - intros s Hs. field. lra.
-  - apply monotone_mult; [now apply monotone_constant|]. apply monotone_mult; apply IH; lra.
 Qed.
 
 (** ** Cells, and mixed differences over them *)
@@ -182,9 +111,6 @@ Qed.
 
 Lemma model_minus ns us y z phi s : model ns us (fun r => y r - z r) phi s = model ns us y phi s - model ns us z phi s.
 Proof. unfold model. rewrite <- total_minus. apply total_ext. intros k _. rewrite mixed_minus. ring. Qed.
-
-Lemma model_scale ns us c y phi s : model ns us (fun r => c * y r) phi s = c * model ns us y phi s.
-Proof. unfold model. rewrite <- total_scale. apply total_ext. intros k _. rewrite mixed_scale. ring. Qed.
 
 (** In the argument: a difference of phi is a difference of models. *)
 Lemma model_step ns us y phi s h :

@@ -5,7 +5,7 @@
     (docs/theory/theorem.md, Section 3: E|Z| = 2 ln 2). No integral and no derivative is needed: the mean over each cell is a
     difference of a function that is known in closed form. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Differences.
+From Onelayer Require Import Monotone Differences.
 Import ListNotations.
 Open Scope R_scope.
 

@@ -131,6 +131,24 @@ Fixpoint coefficient (k s : nat) : R :=
   | S s' => match k with O => 0 | S j => coefficient j s' end - coefficient k s'
   end.
 
+Lemma coefficient_above s : forall k, (s < k)%nat -> coefficient k s = 0.
+Proof.
+  induction s as [|s IH]; intros [|k] H; try lia; [reflexivity|]. cbn [coefficient]. rewrite !IH by lia. ring.
+Qed.
+
+Theorem coefficient_binomial s : forall k, (k <= s)%nat -> coefficient k s = (-1) ^ (s - k) * C s k.
+Proof.
+  assert (C0 : forall n, C n 0 = 1) by (intros n; unfold C; rewrite Nat.sub_0_r; simpl; field; apply INR_fact_neq_0).
+  assert (Cn : forall n, C n n = 1) by (intros n; unfold C; rewrite Nat.sub_diag; simpl; field; apply INR_fact_neq_0).
+  induction s as [|s IH]; intros [|k] H; cbn [coefficient]; try lia.
+  - rewrite C0. simpl. ring.
+  - rewrite IH, !C0, !Nat.sub_0_r by lia. simpl. ring.
+  - destruct (Nat.eq_dec k s) as [->|N].
+    + rewrite IH, coefficient_above, !Nat.sub_diag, !Cn by lia. simpl. ring.
+    + rewrite !IH, <- pascal by lia. replace (S s - S k)%nat with (S (s - S k)) by lia. replace (s - k)%nat with (S (s - S k)) by lia.
+      simpl. ring.
+Qed.
+
 (** The sum over subsets. *)
 Definition alternating (k : nat) (x : vec) : R :=
   total (masks (length x)) (fun mask => coefficient k (length (select mask x) - 1) * max_of (select mask x)).

@@ -7,7 +7,7 @@
 
     on the whole box, for every sharpness beta > 0 and the matrices W of Gates.v, one head per cell. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Attention Matrices Assemble Differences Logistic Gates.
+From Onelayer Require Import Attention Matrices Assemble Monotone Differences Logistic Gates.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -105,16 +105,16 @@ Qed.
 Lemma between a c : Rabs a <= c -> - c <= a <= c.
 Proof. intros H. pose proof (Rle_abs a). pose proof (Rle_abs (- a)). rewrite Rabs_Ropp in *. lra. Qed.
 
-(** The error of the average, for a function F on the cube that changes by at most eta + sum over j of L_j |u_j - v_j|. *)
-Theorem average_error (F : vec -> R) (L : vec) (eta b : R) (ns : list nat) (u : vec) :
+(** The error of the average, for a function F on the cube that changes by at most sum over j of L_j |u_j - v_j|. *)
+Theorem average_error (F : vec -> R) (L : vec) (b : R) (ns : list nat) (u : vec) :
   let value k := F (centres ns k) in
   let start := value (repeat O (length ns)) in
-  0 < b -> 0 <= eta -> Forall (Rle 0) L -> length L = length ns -> Forall (le 1) ns ->
-  (forall v w, in_cube (length ns) v -> in_cube (length ns) w -> Rabs (F v - F w) <= eta + change L v w) ->
+  0 < b -> Forall (Rle 0) L -> length L = length ns -> Forall (le 1) ns ->
+  (forall v w, in_cube (length ns) v -> in_cube (length ns) w -> Rabs (F v - F w) <= change L v w) ->
   in_cube (length ns) u ->
-  Rabs (model ns (axes b ns u) (fun k => value k - start) phi 0 + start - F u) <= eta + bound b L ns.
+  Rabs (model ns (axes b ns u) (fun k => value k - start) phi 0 + start - F u) <= bound b L ns.
 Proof.
-  intros value start Hb Heta HL Hl Hn Lip Hu. pose proof Hu as [Hu1 Hu2].
+  intros value start Hb HL Hl Hn Lip Hu. pose proof Hu as [Hu1 Hu2].
   set (us := axes b ns u). assert (Ha : 0 <= far ns) by (unfold far; pose proof (pos_INR (length ns)); lra).
   assert (Lu : length us = length ns) by (unfold us, axes; rewrite map_length, combine_length; lia).
   assert (Iu : Forall increasing us).
@@ -131,7 +131,7 @@ Proof.
   assert (Const : forall c, model ns us (fun _ => c) phi 0 = c * B) by (intros c; rewrite model_constant, Rplus_0_l by easy; easy).
   (* the error on every cell *)
   set (e := along (errors L ns u)).
-  assert (Err : forall k, In k (cells ns) -> Rabs (value k - F u) <= eta + e k).
+  assert (Err : forall k, In k (cells ns) -> Rabs (value k - F u) <= e k).
   { intros k Hk. unfold value, e. rewrite <- change_errors by (try apply cells_length; congruence).
     apply Lip; [now apply centres_in_cube|easy]. }
   assert (Hm : model ns us e phi 0 <= bound b L ns - sum L * integral b 1).
@@ -142,20 +142,20 @@ Proof.
     - apply (monotone_inverse 2 1). lra. }
   assert (Mono : monotone (length ns) phi) by (apply (monotone_inverse (length ns) 1); lra).
   (* positivity, above and below *)
-  pose proof (model_positive ns us phi (fun k => eta - (0 - 1) * e k - (value k - F u)) 0 Lu Iu Mono
+  pose proof (model_positive ns us phi (fun k => e k - (value k - F u)) 0 Lu Iu Mono
     (fun k Hk => ltac:(pose proof (Err k Hk) as E; apply between in E; lra)) ltac:(lra)) as Above.
-  pose proof (model_positive ns us phi (fun k => eta - (0 - 1) * e k - (F u - value k)) 0 Lu Iu Mono
+  pose proof (model_positive ns us phi (fun k => e k - (F u - value k)) 0 Lu Iu Mono
     (fun k Hk => ltac:(pose proof (Err k Hk) as E; apply between in E; lra)) ltac:(lra)) as Below.
-  rewrite !model_minus, model_scale, !Const in Above, Below. rewrite model_minus, Const.
+  rewrite !model_minus, Const in Above, Below. rewrite model_minus, Const.
   (* what is left out counts as the first cell *)
-  assert (Start : Rabs (start - F u) <= eta + sum L).
+  assert (Start : Rabs (start - F u) <= sum L).
   { pose proof (first_cell ns Hn) as K. eapply Rle_trans; [apply Lip; [now apply centres_in_cube|easy]|].
     pose proof (change_cube (length ns) L (centres ns (repeat O (length ns))) u (centres_in_cube ns _ K) Hu HL). lra. }
-  assert (Out : Rabs ((start - F u) * (1 - B)) <= (eta + sum L) * (1 - B)).
+  assert (Out : Rabs ((start - F u) * (1 - B)) <= sum L * (1 - B)).
   { rewrite Rabs_mult, (Rabs_right (1 - B)) by lra. apply Rmult_le_compat_r; lra. }
   apply between in Out.
   assert (SL : 0 <= sum L) by (clear - HL; induction HL; simpl; lra).
-  pose proof (Rmult_le_compat_l (sum L) _ _ SL HB2). pose proof (Rmult_le_compat_l eta _ _ Heta (proj2 HB1)).
+  pose proof (Rmult_le_compat_l (sum L) _ _ SL HB2).
   apply Rabs_le. lra.
 Qed.
 
@@ -201,19 +201,18 @@ Proof.
   - unfold place in *. cbn [combine map]. f_equal; [field; lra|exact H3].
 Qed.
 
-(** Output q of a layer with m outputs. A term eta beside the Lipschitz constants serves functions that are continuous only
-    (Continuous.v). *)
-Theorem universal (m : nat) (f : vec -> vec) (K : vec) (eta beta : R) (low side : vec) (ns : list nat) (q : nat) :
+(** Output q of a layer with m outputs. (Continuous functions that are not Lipschitz: Continuous.v.) *)
+Theorem universal (m : nat) (f : vec -> vec) (K : vec) (beta : R) (low side : vec) (ns : list nat) (q : nat) :
   length K = length ns -> length low = length ns -> length side = length ns ->
-  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 <= eta -> 0 < beta -> (q < m)%nat ->
-  (forall x y, in_box low side x -> in_box low side y -> Rabs (nth q (f x) 0 - nth q (f y) 0) <= eta + change K x y) ->
+  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> (q < m)%nat ->
+  (forall x y, in_box low side x -> in_box low side y -> Rabs (nth q (f x) 0 - nth q (f y) 0) <= change K x y) ->
   forall x, in_box low side x ->
-  Rabs (nth q (outputs (universal_layer m f beta low side ns) x) 0 - nth q (f x) 0) <= eta + bound beta (per_side K side) ns.
+  Rabs (nth q (outputs (universal_layer m f beta low side ns) x) 0 - nth q (f x) 0) <= bound beta (per_side K side) ns.
 Proof.
-  intros HK Hl Hs PK Ps Hn He Hb Hq Lip x Hx.
+  intros HK Hl Hs PK Ps Hn Hb Hq Lip x Hx.
   destruct (normalise_in_cube m f beta low side ns x Hl Hs Ps Hx) as [Hu E].
   rewrite outputs_universal by (apply Hu || easy). set (u := normalise _ x) in *. rewrite <- E at 1.
-  apply (average_error (fun v => nth q (f (place low side v)) 0) (per_side K side) eta beta ns u); auto.
+  apply (average_error (fun v => nth q (f (place low side v)) 0) (per_side K side) beta ns u); auto.
   - unfold per_side. apply Forall_map, Forall_forall. intros [k s] H. pose proof (in_combine_l _ _ _ _ H) as H1.
     apply in_combine_r in H. rewrite Forall_forall in PK, Ps. specialize (PK k H1). specialize (Ps s H).
     apply Rmult_le_pos; lra.
