@@ -60,6 +60,30 @@ Lemma dot_column m a c b a' c' b' : length c = length c' ->
   dot (column m a c b) (column m a' c' b') = a * a' + dot c c' + b * b'.
 Proof. intros H. unfold column. cbn [dot]. rewrite dot_app by easy. cbn [dot]. rewrite dot_zeros. ring. Qed.
 
+(** Its matrices have the right shapes. *)
+Lemma assemble_well_formed D low side special hs bias : length low = D -> length side = D ->
+  special = [anchor D (length bias)] \/ special = [] ->
+  (forall h, In h hs -> length (key_code h) = D /\ length (weight h) = length bias) ->
+  well_formed D (length bias) (assemble D low side special hs bias).
+Proof.
+  intros Hl Hs Hsp Hh. unfold well_formed, rows.
+  cbn [shift scale d_model d_ff W_E b_E P S W_Q W_K W_V W_O W_1 b_1 W_2 b_2 W_R b_R assemble].
+  pose proof (identity_rows (length bias + (D + 2))) as I.
+  assert (Li : length (identity (length bias + (D + 2))) = (length bias + (D + 2))%nat) by (unfold identity; now rewrite map_length, seq_length).
+  assert (N : forall r : vec, length (negative r) = length r) by (intros; apply map_length).
+  repeat split; rewrite ?Forall_map, ?Forall_app, ?app_length, ?map_length, ?seq_length, ?column_length, ?repeat_length, ?Li; auto;
+    try (apply Forall_forall; intros a Ha; cbv beta).
+  - unfold code. now rewrite column_length, onehot_length.
+  - destruct Hsp as [-> | ->]; [destruct Ha as [<-|[]]|destruct Ha]. unfold anchor. now rewrite column_length, repeat_length.
+  - now rewrite ?column_length, ?repeat_length.
+  - now rewrite column_length, (proj1 (Hh a Ha)).
+  - now rewrite ?column_length, ?repeat_length.
+  - now rewrite app_length, repeat_length, (proj2 (Hh a Ha)).
+  - unfold rows in I. rewrite Forall_forall in I. now rewrite app_length, N, (I a Ha).
+  - split; [exact I|]. apply Forall_map. eapply Forall_impl; [|exact I]. intros a Ha. cbv beta in *. now rewrite N.
+  - apply onehot_length.
+Qed.
+
 Section Layer.
 Variables (D : nat) (low side : vec) (special : mat) (hs : list unit_head) (bias : vec).
 Let m := length bias.

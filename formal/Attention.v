@@ -52,6 +52,18 @@ Record layer := {
   W_1 : mat; b_1 : vec; W_2 : mat; b_2 : vec;
   W_R : list vec; b_R : vec }.
 
+(** Lists are cut off where their lengths differ, so this says that nothing is: for D inputs and m outputs the weights have the
+    shapes of a Transformer. *)
+Definition rows (d : nat) (M : mat) : Prop := Forall (fun r : vec => length r = d) M.
+Definition well_formed (D m : nat) (L : layer) : Prop :=
+  length (shift L) = D /\ length (scale L) = D /\
+  length (W_E L) = d_model L /\ length (b_E L) = d_model L /\ length (P L) = D /\ rows (d_model L) (P L) /\ rows (d_model L) (S L) /\
+  rows (d_model L) (W_Q L) /\ rows (d_model L) (W_K L) /\ rows (d_model L) (W_V L) /\ rows (d_model L) (W_O L) /\
+  length (W_K L) = length (W_Q L) /\ length (W_V L) = length (W_Q L) /\ length (W_O L) = length (W_Q L) /\
+  length (W_1 L) = d_model L /\ rows (d_ff L) (W_1 L) /\ length (b_1 L) = d_ff L /\
+  length (W_2 L) = d_ff L /\ rows (d_model L) (W_2 L) /\ length (b_2 L) = d_model L /\
+  length (W_R L) = m /\ rows (d_model L) (W_R L) /\ length (b_R L) = m.
+
 (** ** The tokens *)
 
 Definition normalise (L : layer) (x : vec) : vec :=

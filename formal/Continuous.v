@@ -182,11 +182,13 @@ Proof.
 Qed.
 
 (** The theorem: one layer, every output, everywhere on X. *)
-Theorem universal_compact eps : 0 < eps -> exists W : layer,
+Theorem universal_compact eps : 0 < eps -> exists W : layer, well_formed (length side) m W /\
   forall x, X x -> forall q, (q < m)%nat -> Rabs (nth q (outputs W x) 0 - nth q (f x) 0) <= eps.
 Proof.
   intros He. destruct (classic (exists x, X x)) as [Hsome|Hnone].
-  2: { exists (universal_layer m f 1 low side []). intros x Hx. destruct Hnone. now exists x. }
+  2: { exists (universal_layer m f 1 low side (repeat 1%nat (length side))). split.
+       - rewrite <- (repeat_length 1%nat (length side)) at 1. apply universal_well_formed; now rewrite repeat_length.
+       - intros x Hx. destruct Hnone. now exists x. }
   destruct (almost_lipschitz (eps / 2) ltac:(lra)) as [k [Hk Lip]]. destruct bounded as [M [HM Hb]].
   set (K := repeat k (length side)) in *. assert (LK : length K = length side) by apply repeat_length.
   assert (PK : Forall (Rle 0) K) by (apply Forall_forall; intros c Hc; now rewrite (repeat_spec _ _ _ Hc)).
@@ -202,7 +204,8 @@ Proof.
   { intros q x Hx. unfold g. destruct (lt_dec q m); [now apply Hb|rewrite Rabs_R0; lra]. }
   assert (HD : forall x, X x -> length x = length side) by (intros x Hx; apply (proj1 HX x Hx)).
   set (F := fun x => map (fun q => extension X K M (g q) Hsome PK (Bg q) x) (seq 0 m)).
-  exists (universal_layer m F beta low side ns). intros x Hx q Hq.
+  exists (universal_layer m F beta low side ns). split; [rewrite <- E, <- Hns; apply universal_well_formed; congruence|].
+  intros x Hx q Hq.
   assert (HF : forall z, nth q (F z) 0 = extension X K M (g q) Hsome PK (Bg q) z).
   { intros z. unfold F. set (h := fun q => extension X K M (g q) Hsome PK (Bg q) z).
     rewrite (nth_indep _ 0 (h O)) by now rewrite map_length, seq_length. now rewrite map_nth, seq_nth. }

@@ -46,6 +46,17 @@ Proof.
   - apply in_cells in H as [_ H]. simpl. auto.
 Qed.
 
+Lemma universal_well_formed m f b low side ns : length low = length ns -> length side = length ns ->
+  well_formed (length ns) m (universal_layer m f b low side ns).
+Proof.
+  intros Hl Hs. set (bias := map (start f low side ns) (seq 0 m)).
+  assert (Hm : length bias = m) by (unfold bias; now rewrite map_length, seq_length).
+  pose proof (assemble_well_formed (length ns) low side [anchor (length ns) m]
+    (map (gate b ns (map (above_start f low side ns) (seq 0 m))) (cells ns)) bias Hl Hs) as A. rewrite Hm in A.
+  apply A; [now left|]. intros h Hh. apply in_map_iff in Hh as [k [<- Hk]]. apply cells_length in Hk.
+  cbn [key_code weight gate]. rewrite !map_length, combine_length, seq_length. lia.
+Qed.
+
 (** A head with the anchor computes the attention weight of the anchor: 1 over 1 plus the sum of exponentials. *)
 Lemma anchor_weight s u : length s = length u -> attend (s ++ [0]) (map (Rmult 0) u ++ [1]) = phi (sum (map exp s)).
 Proof.

@@ -50,9 +50,6 @@ Qed.
 Lemma vadd_zeros a : vadd a (repeat 0 (length a)) = a.
 Proof. induction a as [|x a IH]; [easy|]. simpl. rewrite IH. f_equal. ring. Qed.
 
-(** The rows of a matrix have d entries. *)
-Definition rows (d : nat) (M : mat) : Prop := Forall (fun r : vec => length r = d) M.
-
 Lemma vm_length d (a : vec) (M : mat) : rows d M -> length (vm a M d) = d.
 Proof.
   intros H; revert a; induction H as [|r M Hr _ IH]; intros [|x a]; try apply repeat_length.

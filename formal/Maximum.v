@@ -20,6 +20,12 @@ Definition max_head (n : nat) (beta : R) : unit_head := {|
   key_x := beta; key_code := zeros n; key_flag := 0; value_x := 1; value_flag := 0; weight := [1] |}.
 Definition max_layer (n : nat) (beta : R) : layer := assemble n (zeros n) (ones n) [] [max_head n beta] [0].
 
+Lemma max_well_formed n beta : well_formed n 1 (max_layer n beta).
+Proof.
+  apply (assemble_well_formed n (zeros n) (ones n) [] [max_head n beta] [0]); [apply repeat_length..|now right|].
+  intros h [<-|[]]. split; [apply repeat_length|easy].
+Qed.
+
 (** The layer is a softmax average. *)
 Lemma run_max n beta x : length x = n -> x <> [] -> run (max_layer n beta) x = attend (map (Rmult beta) x) x.
 Proof.

@@ -116,6 +116,13 @@ Proof.
   apply in_app_iff in H as [H|H]; apply in_map_iff in H as [r [<- Hr]]; simpl; auto.
 Qed.
 
+Lemma sort_well_formed n beta : well_formed n n (sort_layer n beta).
+Proof.
+  pose proof (assemble_well_formed n (zeros n) (ones n) [] (map (subset_head n beta) (masks n)) (zeros n)) as A.
+  rewrite (repeat_length 0 n : length (zeros n) = n) in A. apply A; [easy|apply repeat_length|now right|]. intros h Hh. apply in_map_iff in Hh as [mask [<- Hm]]. cbn [key_code weight subset_head]. unfold mask_key.
+  rewrite !map_length, seq_length, (masks_length n mask Hm). auto.
+Qed.
+
 Lemma select_size mask x : length mask = length x -> length (select mask x) = size mask.
 Proof.
   unfold size. revert x; induction mask as [|[] mask IH]; intros [|v x] H; try discriminate; simpl; auto.
