@@ -1,8 +1,8 @@
 (** * From heads to matrices
 
     Token j of D is (x_j; e_j; 0), the anchor token is (0; 0; 1) (docs/theory/theorem.md, Section 1), both followed by m zeros
-    where m outputs will be written. This file writes a list of heads over such tokens as the matrices of a layer, and proves what
-    the layer computes: weighted sums of the heads. *)
+    where m outputs will be written. This file writes a list of heads over such tokens as the matrices of a layer, and proves
+    what the layer computes: weighted sums of the heads. *)
 From Coq Require Import Reals List Lra Lia.
 From Onelayer Require Import Attention Matrices.
 Import ListNotations.
@@ -10,7 +10,8 @@ Open Scope R_scope.
 
 (** ** Heads and their matrices *)
 
-(** A head: its key on x, on the code of each position and on the anchor's flag; its value on x and on the flag; its row in W^O. *)
+(** A head: its key on x, on the code of each position and on the anchor's flag; its value on x and on the flag; its row in W^O.
+    *)
 Record unit_head := { key_x : R; key_code : vec; key_flag : R; value_x : R; value_flag : R; weight : vec }.
 
 (** Coordinates of the stream: x, the code, the flag, and room for m outputs. *)
@@ -32,6 +33,7 @@ Definition assemble (D : nat) (low side : vec) (special : mat) (hs : list unit_h
   W_2 := identity d ++ map negative (identity d); b_2 := repeat 0 d;
   W_R := map (onehot d) (seq 0 m); b_R := bias |}.
 
+(** Two ReLUs for each coordinate of the stream do nothing to it. *)
 Lemma feed_forward_identity D low side special hs bias (z : vec) : let L := assemble D low side special hs bias in
   length z = d_model L -> feed_forward L z = z.
 Proof.
@@ -53,9 +55,11 @@ Qed.
 
 (** ** What the layer computes *)
 
+(** A column has as many entries as the stream. *)
 Lemma column_length m a c b : length (column m a c b) = (m + (length c + 2))%nat.
 Proof. unfold column. simpl. rewrite app_length. simpl. rewrite repeat_length. lia. Qed.
 
+(** The product of two columns, part by part. *)
 Lemma dot_column m a c b a' c' b' : length c = length c' ->
   dot (column m a c b) (column m a' c' b') = a * a' + dot c c' + b * b'.
 Proof. intros H. unfold column. cbn [dot]. rewrite dot_app by easy. cbn [dot]. rewrite dot_zeros. ring. Qed.
@@ -69,9 +73,11 @@ Proof.
   intros Hl Hs Hsp Hh. unfold well_formed, rows.
   cbn [shift scale d_model d_ff W_E b_E P S W_Q W_K W_V W_O W_1 b_1 W_2 b_2 W_R b_R assemble].
   pose proof (identity_rows (length bias + (D + 2))) as I.
-  assert (Li : length (identity (length bias + (D + 2))) = (length bias + (D + 2))%nat) by (unfold identity; now rewrite map_length, seq_length).
+  assert (Li : length (identity (length bias + (D + 2))) = (length bias + (D + 2))%nat)
+    by (unfold identity; now rewrite map_length, seq_length).
   assert (N : forall r : vec, length (negative r) = length r) by (intros; apply map_length).
-  repeat split; rewrite ?Forall_map, ?Forall_app, ?app_length, ?map_length, ?seq_length, ?column_length, ?repeat_length, ?Li; auto;
+  repeat split; rewrite ?Forall_map, ?Forall_app, ?app_length, ?map_length, ?seq_length, ?column_length, ?repeat_length, ?Li;
+    auto;
     try (apply Forall_forall; intros a Ha; cbv beta).
   - unfold code. now rewrite column_length, onehot_length.
   - destruct Hsp as [-> | ->]; [destruct Ha as [<-|[]]|destruct Ha]. unfold anchor. now rewrite column_length, repeat_length.
@@ -119,6 +125,7 @@ Definition head_output (h : unit_head) (u : vec) : R :=
   | _ => attend (scores h u ++ [key_flag h]) (map (Rmult (value_x h)) u ++ [value_flag h])
   end.
 
+(** What a column of weights sees of the anchor: its entry on the flag. *)
 Lemma on_anchor a c b : length c = D -> dot (anchor D m) (column m a c b) = b.
 Proof. intros H. unfold anchor. rewrite dot_column, dot_zeros by now rewrite repeat_length. ring. Qed.
 
@@ -172,7 +179,8 @@ Proof.
   set (z := vm _ (W_O L) (d_model L)).
   assert (E : map (fun '(r, b) => dot z r + b) (combine (W_R L) (b_R L))
             = map (fun '(p, b) => dot z (onehot (d_model L) p) + b) (combine (seq 0 m) bias)).
-  { cbn [W_R b_R L assemble]. fold m. generalize (seq 0 m), bias. clear. induction l as [|p l IH]; intros [|b v]; try reflexivity.
+  { cbn [W_R b_R L assemble]. fold m. generalize (seq 0 m), bias. clear.
+    induction l as [|p l IH]; intros [|b v]; try reflexivity.
     cbn [map combine]. now rewrite IH. }
   rewrite E. set (g := fun '(p, b) => _).
   rewrite (nth_indep _ 0 (g (O, 0))) by (rewrite map_length, combine_length, seq_length; fold m; lia).
@@ -180,7 +188,8 @@ Proof.
   unfold z. rewrite dot_vm by easy. cbn [W_O L assemble]. rewrite map_map. clear - Hh Hq.
   assert (H : forall h, In h hs -> dot (weight h ++ repeat 0 (D + 2)) (onehot (d_model L) q) = nth q (weight h) 0).
   { intros h H. destruct (Hh h H) as [_ Hw]. cbn [d_model L assemble]. fold m. rewrite <- Hw.
-    replace (length (weight h) + (D + 2))%nat with (length (weight h ++ repeat 0 (D + 2))) by now rewrite app_length, repeat_length.
+    replace (length (weight h) + (D + 2))%nat with (length (weight h ++ repeat 0 (D + 2)))
+      by now rewrite app_length, repeat_length.
     rewrite dot_onehot. apply app_nth1. lia. }
   clear Hh Hq. set (u := normalise L x). set (d := d_model L) in *. clearbody u d. revert H. generalize hs as l.
   induction l as [|h l IH]; intros H; [easy|]. cbn [map dot sum]. rewrite H by now left. rewrite IH; [ring|].

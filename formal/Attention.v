@@ -1,35 +1,41 @@
 (** * A single-layer softmax Transformer over the real numbers
 
-    The layer that [onelayer] builds: scalar tokens with positional codes, special tokens, heads of width one, the output matrix
-    W^O, a ReLU feed-forward network and a linear read-out at the last token, of one or several numbers. No LayerNorm and no residual. The numbers of the
-    equations are those of the paper (docs/theory/paper.md). Numbers are reals: nothing here speaks about rounding. *)
+    The layer that [onelayer] builds: scalar tokens with positional codes, special tokens, heads of width one, the output
+    matrix W^O, a ReLU feed-forward network and a linear read-out of one or several numbers at the last token. No LayerNorm
+    and no residual. Equations have the paper's numbers (docs/theory/paper.md). All arithmetic is that of real numbers:
+    nothing here speaks about rounding. *)
 From Coq Require Import Reals List.
 Import ListNotations.
 Open Scope R_scope.
 
 (** ** Vectors and matrices: lists, and lists of rows *)
 
+(** A vector is a list of numbers, a matrix a list of rows. *)
 Definition vec := list R.
 Definition mat := list vec.
 
+(** The sum of the entries. *)
 Fixpoint sum (a : vec) : R :=
   match a with
   | [] => 0
   | x :: a' => x + sum a'
   end.
 
+(** The inner product. *)
 Fixpoint dot (a b : vec) : R :=
   match a, b with
   | x :: a', y :: b' => x * y + dot a' b'
   | _, _ => 0
   end.
 
+(** The sum of two vectors. *)
 Fixpoint vadd (a b : vec) : vec :=
   match a, b with
   | x :: a', y :: b' => (x + y) :: vadd a' b'
   | _, _ => []
   end.
 
+(** A number times a vector. *)
 Definition vscale (k : R) (a : vec) : vec := map (Rmult k) a.
 
 (** The row vector [a] times the matrix [M], which has [d] columns. *)
@@ -41,9 +47,9 @@ Fixpoint vm (a : vec) (M : mat) (d : nat) : vec :=
 
 (** ** The weights
 
-    [shift] and [scale] bring the inputs to the unit box. [W_E], [b_E] embed a number, [P] has the code of each position, [S] the
-    special tokens. Heads have width d_k = d_v = 1, so that head i has one vector of [W_Q], [W_K], [W_V] each, and one row of
-    [W_O]. The read-out has a vector of [W_R] and a number of [b_R] for each output. *)
+    [shift] and [scale] bring the inputs to the unit box. [W_E], [b_E] embed a number, [P] has the code of each position, [S]
+    the special tokens. Heads have width d_k = d_v = 1, so that head i has one vector of [W_Q], [W_K], [W_V] each, and one row
+    of [W_O]. The read-out has a vector of [W_R] and a number of [b_R] for each output. *)
 Record layer := {
   d_model : nat; d_ff : nat;
   shift : vec; scale : vec;
@@ -57,7 +63,8 @@ Record layer := {
 Definition rows (d : nat) (M : mat) : Prop := Forall (fun r : vec => length r = d) M.
 Definition well_formed (D m : nat) (L : layer) : Prop :=
   length (shift L) = D /\ length (scale L) = D /\
-  length (W_E L) = d_model L /\ length (b_E L) = d_model L /\ length (P L) = D /\ rows (d_model L) (P L) /\ rows (d_model L) (S L) /\
+  length (W_E L) = d_model L /\ length (b_E L) = d_model L /\ length (P L) = D /\ rows (d_model L) (P L) /\
+  rows (d_model L) (S L) /\
   rows (d_model L) (W_Q L) /\ rows (d_model L) (W_K L) /\ rows (d_model L) (W_V L) /\ rows (d_model L) (W_O L) /\
   length (W_K L) = length (W_Q L) /\ length (W_V L) = length (W_Q L) /\ length (W_O L) = length (W_Q L) /\
   length (W_1 L) = d_model L /\ rows (d_ff L) (W_1 L) /\ length (b_1 L) = d_ff L /\
@@ -66,12 +73,15 @@ Definition well_formed (D m : nat) (L : layer) : Prop :=
 
 (** ** The tokens *)
 
+(** Inputs brought to the unit box. *)
 Definition normalise (L : layer) (x : vec) : vec :=
   map (fun '(xi, (m, s)) => (xi - m) * s) (combine x (combine (shift L) (scale L))).
 
+(** One token for each input: its embedding and the code of its position. *)
 Definition embed (L : layer) (x : vec) : mat :=
   map (fun '(u, p) => vadd (vadd (vscale u (W_E L)) (b_E L)) p) (combine (normalise L x) (P L)).
 
+(** The special tokens come last. *)
 Definition tokens (L : layer) (x : vec) : mat := embed L x ++ S L.
 
 (** ** Attention *)
@@ -83,6 +93,7 @@ Definition attend (s v : vec) : R := dot (map exp s) v / sum (map exp s).
 Definition head (L : layer) (x ask wq wk wv : vec) : R :=
   attend (map (fun r => dot ask wq * dot r wk) (tokens L x)) (map (fun r => dot r wv) (tokens L x)).
 
+(** All heads at that token. *)
 Fixpoint heads (L : layer) (x ask : vec) (wq wk wv : list vec) : vec :=
   match wq, wk, wv with
   | q :: wq', k :: wk', v :: wv' => head L x ask q k v :: heads L x ask wq' wk' wv'
@@ -91,6 +102,7 @@ Fixpoint heads (L : layer) (x ask : vec) (wq wk wv : list vec) : vec :=
 
 (** ** The output *)
 
+(** The activation. *)
 Definition relu (z : R) : R := Rmax 0 z.
 
 (** The feed-forward network: Eq. (1), with ReLU and without. *)

@@ -8,6 +8,7 @@ Open Scope R_scope.
 
 (** ** One output *)
 
+(** The theorem with [run] instead of [outputs]. *)
 Theorem universal_run (f : vec -> R) (K : vec) (beta : R) (low side : vec) (ns : list nat) :
   length K = length ns -> length low = length ns -> length side = length ns ->
   Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta ->
@@ -25,6 +26,7 @@ Qed.
 
 (** ** One variable: L (1/(2n) + 2 ln 2 / beta) on the unit interval *)
 
+(** n gates on tokens of one number and the anchor. *)
 Theorem universal_1 (f : R -> R) (L beta : R) (n : nat) : 0 <= L -> (1 <= n)%nat -> 0 < beta ->
   (forall x y, 0 <= x <= 1 -> 0 <= y <= 1 -> Rabs (f x - f y) <= L * Rabs (x - y)) ->
   forall x, 0 <= x <= 1 ->
@@ -42,6 +44,7 @@ Qed.
 
 (** ** Two variables, on the unit square *)
 
+(** n1 n2 gates on tokens of two numbers and the anchor. *)
 Theorem universal_2 (f : R -> R -> R) (L1 L2 beta : R) (n1 n2 : nat) :
   0 <= L1 -> 0 <= L2 -> (1 <= n1)%nat -> (1 <= n2)%nat -> 0 < beta ->
   (forall x1 x2 y1 y2, 0 <= x1 <= 1 -> 0 <= x2 <= 1 -> 0 <= y1 <= 1 -> 0 <= y2 <= 1 ->
@@ -51,7 +54,8 @@ Theorem universal_2 (f : R -> R -> R) (L1 L2 beta : R) (n1 n2 : nat) :
     <= L1 * (/ (2 * INR n1) + 2 * ln 2 / beta) + L2 * (/ (2 * INR n2) + 2 * ln 2 / beta).
 Proof.
   intros H1 H2 Hn1 Hn2 Hb Lip x1 x2 Hx1 Hx2.
-  pose proof (universal_run (fun x => f (nth 0 x 0) (nth 1 x 0)) [L1; L2] beta [0; 0] [1; 1] [n1; n2] eq_refl eq_refl eq_refl) as U.
+  pose proof (universal_run (fun x => f (nth 0 x 0) (nth 1 x 0)) [L1; L2] beta [0; 0] [1; 1] [n1; n2]
+    eq_refl eq_refl eq_refl) as U.
   cbn [nth] in U. eapply Rle_trans; [apply U|]; auto using Rlt_0_1.
   - intros [|a [|a' [|? ?]]] [|c [|c' [|? ?]]] [Ha Ba] [Hc Bc]; try discriminate.
     inversion Ba as [|? ? A1 A2]; inversion Bc as [|? ? C1 C2]; subst. inversion A2; inversion C2; subst. cbn in *.
@@ -69,6 +73,7 @@ Fixpoint cut (n d : nat) (x : vec) : mat :=
   | Datatypes.S n' => firstn d x :: cut n' d (skipn d x)
   end.
 
+(** Cutting undoes writing row after row. *)
 Lemma cut_concat n d X : length X = n -> Forall (fun r => length r = d) X -> cut n d (concat X) = X.
 Proof.
   intros Hn H. revert n Hn; induction H as [|r X Hr _ IH]; intros [|n] Hn; try discriminate; [easy|]. subst d.
@@ -93,9 +98,10 @@ Qed.
 
 (** ** How large: sharpness and cells for a tolerance (Section 3, Sizes)
 
-    A share of the tolerance goes to beta, the rest to the cells: beta >= 2 ln 2 sum L_j / (share eps) and
-    n_j >= D L_j / (2 (1 - share) eps). *)
+    A share of the tolerance goes to beta, the rest to the cells: beta >= 2 ln 2 sum L_j / (share eps) and n_j >= D L_j / (2
+    (1 - share) eps). *)
 
+(** n_j >= a L_j and n_j >= 1, for every j. *)
 Fixpoint enough (a : R) (L : vec) (ns : list nat) : Prop :=
   match L, ns with
   | l :: L', n :: ns' => (1 <= n)%nat /\ a * l <= INR n /\ enough a L' ns'
@@ -103,6 +109,7 @@ Fixpoint enough (a : R) (L : vec) (ns : list nat) : Prop :=
   | _, _ => False
   end.
 
+(** With such sizes the bound keeps to the tolerance. *)
 Theorem sizes (eps share beta : R) (L : vec) (ns : list nat) : 0 < eps -> 0 < share < 1 -> 0 < beta -> Forall (Rle 0) L ->
   2 * ln 2 * sum L <= share * eps * beta -> enough (INR (length L) / (2 * (1 - share) * eps)) L ns ->
   bound beta L ns <= eps.
@@ -112,8 +119,10 @@ Proof.
   assert (P : 0 < p) by (unfold p; apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat; lra|easy]).
   assert (A : bound beta L ns <= INR (length L) * p + 2 * ln 2 / beta * sum L).
   { assert (E : INR (length L) / (2 * (1 - share) * eps) = / (2 * p)) by (unfold p; field; lra). rewrite E in HN.
-    clearbody L. clear D E HB l0 L0. clearbody p. revert ns HN; induction PL as [|l L Hl _ IH]; intros [|n ns] HN; try easy; [simpl; lra|].
-    destruct HN as [Hn [Hln HN]]. specialize (IH ns HN). cbn [bound sum]. replace (length (l :: L)) with (Datatypes.S (length L)) by easy.
+    clearbody L. clear D E HB l0 L0. clearbody p.
+    revert ns HN; induction PL as [|l L Hl _ IH]; intros [|n ns] HN; try easy; [simpl; lra|].
+    destruct HN as [Hn [Hln HN]]. specialize (IH ns HN). cbn [bound sum].
+    replace (length (l :: L)) with (Datatypes.S (length L)) by easy.
     rewrite S_INR. assert (N : 0 < INR n) by (apply lt_0_INR; lia).
     assert (B : l * / (2 * INR n) <= p).
     { apply Rmult_le_reg_r with (/ p * INR n); [apply Rmult_lt_0_compat; [now apply Rinv_0_lt_compat|easy]|].
@@ -121,10 +130,12 @@ Proof.
       replace (p * (/ p * INR n)) with (INR n) by (field; lra). easy. }
     lra. }
   assert (B : 2 * ln 2 / beta * sum L <= share * eps).
-  { apply Rmult_le_reg_r with beta; [easy|]. replace (2 * ln 2 / beta * sum L * beta) with (2 * ln 2 * sum L) by (field; lra). easy. }
+  { apply Rmult_le_reg_r with beta; [easy|]. replace (2 * ln 2 / beta * sum L * beta) with (2 * ln 2 * sum L) by (field; lra).
+    easy. }
   assert (C : INR (length L) * p = (1 - share) * eps) by (unfold p; field; lra). lra.
 Qed.
 
+(** Every number is below some natural number. *)
 Lemma above_any (r : R) : exists n, r < INR n.
 Proof.
   exists (Z.to_nat (Z.max 0 (up r))). rewrite INR_IZR_INZ, Z2Nat.id by lia. destruct (archimed r) as [A _].
@@ -139,7 +150,8 @@ Proof.
   assert (H2 : 0 < ln 2) by (rewrite <- ln_1; apply ln_increasing; lra).
   set (beta := 1 + 2 * (2 * ln 2 * sum L) / eps).
   assert (B : 2 * ln 2 * sum L <= / 2 * eps * beta).
-  { unfold beta. replace (/ 2 * eps * (1 + 2 * (2 * ln 2 * sum L) / eps)) with (/ 2 * eps + 2 * ln 2 * sum L) by (field; lra). lra. }
+  { unfold beta. replace (/ 2 * eps * (1 + 2 * (2 * ln 2 * sum L) / eps)) with (/ 2 * eps + 2 * ln 2 * sum L) by (field; lra).
+    lra. }
   assert (Pb : 0 < beta).
   { unfold beta. assert (0 <= 2 * (2 * ln 2 * sum L) / eps); [|lra].
     apply Rmult_le_pos; [|left; now apply Rinv_0_lt_compat]. pose proof (Rmult_le_pos (ln 2) (sum L) ltac:(lra) Hs). lra. }

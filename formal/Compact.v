@@ -21,9 +21,11 @@ Proof.
   assert (Hm : a <= m <= c) by (split; [now apply Up|apply Least; intros v [Hv _]; lra]).
   destruct (Local m Hm) as [r [Hr H]].
   assert (V : exists v, E v /\ m - r < v).
-  { apply NNPP. intros N. assert (m <= m - r); [|lra]. apply Least. intros v Hv. apply Rnot_lt_le. intros L. apply N. now exists v. }
+  { apply NNPP. intros N. assert (m <= m - r); [|lra]. apply Least. intros v Hv. apply Rnot_lt_le. intros L. apply N.
+    now exists v. }
   destruct V as [v [[Hv [r' [Hr' Hv']]] Hmv]].
-  set (e := Rmin c (m + r / 2)). pose proof (Rmin_l c (m + r / 2)) as E1. pose proof (Rmin_r c (m + r / 2)) as E2. fold e in E1, E2.
+  set (e := Rmin c (m + r / 2)). pose proof (Rmin_l c (m + r / 2)) as E1. pose proof (Rmin_r c (m + r / 2)) as E2.
+  fold e in E1, E2.
   assert (Ee : exists p, 0 < p /\ forall s, a <= s <= e -> U s p).
   { exists (Rmin r r'). pose proof (Rmin_l r r'). pose proof (Rmin_r r r'). pose proof (Rmin_glb_lt r r' 0 Hr Hr').
     split; [easy|]. intros s Hs. destruct (Rle_dec s v) as [L|G].
@@ -35,8 +37,10 @@ Proof.
   now rewrite Ec in Ee.
 Qed.
 
+(** Closer than d in every coordinate. *)
 Definition near (d : R) (x y : vec) : Prop := Forall2 (fun a b => Rabs (a - b) < d) x y.
 
+(** A box, one coordinate at a time. *)
 Lemma in_box_cons l low s side v x : in_box (l :: low) (s :: side) (v :: x) <-> l <= v <= l + s /\ in_box low side x.
 Proof.
   unfold in_box. cbn [length combine]. split.
@@ -44,6 +48,7 @@ Proof.
   - intros [H1 [H2 H3]]. split; [congruence|now constructor].
 Qed.
 
+(** The same in a box, by induction over its coordinates. *)
 Lemma compact_box side : forall low (Q : vec -> R -> Prop), length low = length side -> Forall (Rlt 0) side ->
   (forall y r r', 0 < r' <= r -> Q y r -> Q y r') ->
   (forall x, in_box low side x -> exists r, 0 < r /\ forall y, in_box low side y -> near r x y -> Q y r) ->
@@ -64,9 +69,11 @@ Proof.
     + exists r. split; [easy|]. intros [|v y] Hy; [destruct Hy; discriminate|]. apply in_box_cons in Hy. now apply H.
 Qed.
 
+(** Near points are near with any larger distance. *)
 Lemma near_weaken d d' x y : d <= d' -> near d x y -> near d' x y.
 Proof. intros H N. induction N; constructor; auto. lra. Qed.
 
+(** The triangle inequality. *)
 Lemma near_trans d x y z : near d x y -> near d y z -> near (d + d) x z.
 Proof.
   intros H; revert z; induction H as [|a b x y H _ IH]; intros z Hz; inversion Hz; subst; constructor; [|now apply IH].

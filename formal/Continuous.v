@@ -1,8 +1,9 @@
 (** * The theorem for continuous functions on compact sets: existence
 
-    Every continuous function on a compact set, with any number of variables and of outputs, is approximated by one layer within
-    every tolerance. On a compact set a continuous function changes by at most eta + sum over j of K |x_j - y_j|, for every eta > 0
-    and some K; up to eta it is then a Lipschitz function on a box around the set, and Universal.v does the rest. *)
+    Every continuous function on a compact set, with any number of variables and of outputs, is approximated by one layer
+    within every tolerance. On a compact set a continuous function changes by at most eta + sum over j of K |x_j - y_j|, for
+    every eta > 0 and some K; up to eta it is then a Lipschitz function on a box around the set, and Universal.v does the
+    rest. *)
 From Coq Require Import Reals List Lra Lia Classical_Prop.
 From Onelayer Require Import Attention Gates Universal Cases Compact.
 Import ListNotations.
@@ -10,24 +11,29 @@ Open Scope R_scope.
 
 (** ** Changes are a distance *)
 
+(** Not negative, *)
 Lemma change_pos K x y : Forall (Rle 0) K -> 0 <= change K x y.
 Proof.
   intros H; revert x y; induction H as [|c K Hc _ IH]; intros [|u x] [|v y]; simpl; try lra. specialize (IH x y).
   pose proof (Rmult_le_pos c (Rabs (u - v)) Hc (Rabs_pos _)). lra.
 Qed.
 
+(** nothing from a point to itself, *)
 Lemma change_self K : forall x, change K x x = 0.
 Proof. induction K as [|c K IH]; intros [|u x]; simpl; try lra. rewrite IH, Rminus_eq_0, Rabs_R0. ring. Qed.
 
+(** the same both ways, *)
 Lemma change_sym K : forall x y, change K x y = change K y x.
 Proof. induction K as [|c K IH]; intros [|u x] [|v y]; simpl; try lra. now rewrite IH, Rabs_minus_sym. Qed.
 
+(** and no longer than by way of a third point. *)
 Lemma change_triangle K x y z : Forall (Rle 0) K -> length x = length y -> length y = length z ->
   change K x z <= change K x y + change K y z.
 Proof.
   intros H; revert x y z; induction H as [|c K Hc _ IH]; intros [|u x] [|v y] [|w z] H1 H2; try discriminate; simpl; try lra.
   specialize (IH x y z ltac:(simpl in *; lia) ltac:(simpl in *; lia)).
-  assert (T : Rabs (u - w) <= Rabs (u - v) + Rabs (v - w)) by (replace (u - w) with ((u - v) + (v - w)) by ring; apply Rabs_triang).
+  assert (T : Rabs (u - w) <= Rabs (u - v) + Rabs (v - w))
+    by (replace (u - w) with ((u - v) + (v - w)) by ring; apply Rabs_triang).
   pose proof (Rmult_le_compat_l c _ _ Hc T). lra.
 Qed.
 
@@ -57,28 +63,34 @@ Hypothesis Lip : forall x y, X x -> X y -> Rabs (g x - g y) <= eta + change K x 
 (** The largest function below all cones g(x) + change K x z, x in X. *)
 Definition cones (z : vec) (v : R) : Prop := exists x, X x /\ v = - (g x + change K x z).
 
+(** The cones at z lie above -M, *)
 Lemma cones_bound z : Raxioms.bound (cones z).
 Proof.
   exists M. intros v [x [Hx ->]]. pose proof (between _ _ (Bounded x Hx)). pose proof (change_pos K x z HK). lra.
 Qed.
 
+(** there is one, *)
 Lemma cones_some z : exists v, cones z v.
 Proof. destruct Some_point as [x Hx]. exists (- (g x + change K x z)), x. auto. Qed.
 
+(** and so they have a greatest lower bound. *)
 Definition extension (z : vec) : R := - proj1_sig (completeness (cones z) (cones_bound z) (cones_some z)).
 
+(** It is below all cones, *)
 Lemma extension_below z x : X x -> extension z <= g x + change K x z.
 Proof.
   intros Hx. unfold extension. destruct (completeness _ _ _) as [s [Up Least]]. cbn [proj1_sig].
   assert (- (g x + change K x z) <= s) by (apply Up; now exists x). lra.
 Qed.
 
+(** and above whatever is below all of them. *)
 Lemma extension_above z v : (forall x, X x -> v <= g x + change K x z) -> v <= extension z.
 Proof.
   intros H. unfold extension. destruct (completeness _ _ _) as [s [Up Least]]. cbn [proj1_sig].
   assert (s <= - v); [|lra]. apply Least. intros w [x [Hx ->]]. specialize (H x Hx). lra.
 Qed.
 
+(** On X it differs from g by at most eta. *)
 Lemma extension_near x : X x -> Rabs (extension x - g x) <= eta.
 Proof.
   intros Hx. pose proof (extension_below x x Hx) as A. rewrite change_self in A.
@@ -87,6 +99,7 @@ Proof.
   pose proof (between _ _ (Lip x x Hx Hx)) as E. rewrite change_self in E. apply Rabs_le. lra.
 Qed.
 
+(** It has the constants K everywhere. *)
 Lemma extension_lipschitz z z' : length z = D -> length z' = D -> Rabs (extension z - extension z') <= change K z z'.
 Proof.
   assert (Half : forall a b, length a = D -> length b = D -> extension a - change K b a <= extension b).

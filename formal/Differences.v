@@ -1,9 +1,9 @@
 (** * Mixed differences, and why the model is an average
 
-    The model is T = sum over cells k of Delta_k phi(s_k), phi(s) = 1/(1+s), with Delta_k the mixed differences of the values y_k
-    and s_k the sum of the exponentials of head k (docs/theory/theorem.md, Section 2). This file proves that T is a *positive*
-    functional of y: where all y_k >= 0, T >= 0, because phi is completely monotone. So T is an average of the y_k, up to a total
-    weight of nearly 1. *)
+    The model is T = sum over cells k of Delta_k phi(s_k), phi(s) = 1/(1+s), with Delta_k the mixed differences of the values
+    y_k and s_k the sum of the exponentials of head k (docs/theory/theorem.md, Section 2). This file proves that T is a
+    *positive* functional of y: where all y_k >= 0, T >= 0, because phi is completely monotone. So T is an average of the y_k,
+    up to a total weight of nearly 1. *)
 From Coq Require Import Reals List Lra Lia.
 From Onelayer Require Import Attention Matrices Monotone.
 Import ListNotations.
@@ -12,8 +12,10 @@ Local Notation S := Datatypes.S.  (* the successor, not the special tokens of a 
 
 (** ** Sums over lists *)
 
+(** The sum of f over a list. *)
 Definition total {A} (l : list A) (f : A -> R) : R := sum (map f l).
 
+(** Sums over lists that are joined, equal term by term, differ, are scaled, come in groups, are renamed: *)
 Lemma total_app {A} (l l' : list A) f : total (l ++ l') f = total l f + total l' f.
 Proof. unfold total. now rewrite map_app, sum_app. Qed.
 
@@ -35,9 +37,11 @@ Proof. unfold total. induction l as [|a l IH]; simpl; [ring|]. rewrite IH. ring.
 Lemma total_map {A B} (l : list A) (g : A -> B) f : total (map g l) f = total l (fun a => f (g a)).
 Proof. unfold total. now rewrite map_map. Qed.
 
+(** Sums over 0, ..., m. *)
 Lemma total_seq_S m f : total (seq 0 (S m)) f = total (seq 0 m) f + f m.
 Proof. rewrite seq_S, total_app. unfold total at 2. simpl. ring. Qed.
 
+(** A sum of which only the first term is left. *)
 Lemma total_first n f : (1 <= n)%nat -> (forall i, f (S i) = 0) -> total (seq 0 n) f = f O.
 Proof.
   intros Hn H. induction Hn as [|n Hn IH]; [unfold total; simpl; ring|].
@@ -53,6 +57,7 @@ Fixpoint cells (ns : list nat) : list (list nat) :=
   | n :: ns' => flat_map (fun i => map (cons i) (cells ns')) (seq 0 n)
   end.
 
+(** Cells, one axis at a time. *)
 Lemma in_cells n ns i k : In (i :: k) (cells (n :: ns)) <-> (i < n)%nat /\ In k (cells ns).
 Proof.
   cbn [cells]. rewrite in_flat_map. split.
@@ -85,6 +90,7 @@ Fixpoint along (us : list (nat -> R)) (k : list nat) : R :=
 Definition model (ns : list nat) (us : list (nat -> R)) (y : list nat -> R) (phi : R -> R) (s : R) : R :=
   total (cells ns) (fun k => mixed k y * phi (s + along us k)).
 
+(** Mixed differences are linear in y. *)
 Lemma mixed_minus k : forall y z, mixed k (fun r => y r - z r) = mixed k y - mixed k z.
 Proof.
   induction k as [|i k IH]; intros y z; [easy|]. destruct i; simpl; rewrite !IH; ring.
@@ -109,6 +115,7 @@ Proof.
   - rewrite <- total_minus. apply total_ext. intros k _. rewrite <- Rmult_minus_distr_r. f_equal. f_equal. ring.
 Qed.
 
+(** The model is linear in y. *)
 Lemma model_minus ns us y z phi s : model ns us (fun r => y r - z r) phi s = model ns us y phi s - model ns us z phi s.
 Proof. unfold model. rewrite <- total_minus. apply total_ext. intros k _. rewrite mixed_minus. ring. Qed.
 
@@ -136,7 +143,8 @@ Theorem model_positive ns : forall us phi y s, length us = length ns -> Forall i
   (forall k, In k (cells ns) -> 0 <= y k) -> 0 <= s -> 0 <= model ns us y phi s.
 Proof.
   induction ns as [|n ns IH]; intros [|u us] phi y s Hl Hu Hphi Hy Hs; try discriminate.
-  - unfold model, total. simpl. destruct Hphi as [Hphi _]. specialize (Hphi (s + 0) ltac:(lra)). specialize (Hy [] (or_introl eq_refl)).
+  - unfold model, total. simpl. destruct Hphi as [Hphi _]. specialize (Hphi (s + 0) ltac:(lra)).
+    specialize (Hy [] (or_introl eq_refl)).
     pose proof (Rmult_le_pos _ _ Hy Hphi). lra.
   - inversion Hu as [|? ? Hu1 Hu2]; subst. destruct Hphi as [_ [Hm Hd]]. injection Hl as Hl.
     rewrite model_cons. destruct n as [|n]; [unfold total; simpl; lra|].
@@ -144,7 +152,8 @@ Proof.
     + pose proof (Hu1 n n (le_n n)). apply IH; try lra; auto. intros k Hk. apply Hy, in_cells. auto with arith.
     + intros i Hi. pose proof (Hu1 i (S i) ltac:(lia)) as B.
       pose proof (IH us (fun t => phi t - phi (t + (u (S i) - u i))) (fun r => y (i :: r)) (s + u i) Hl Hu2
-        (Hd (u (S i) - u i) ltac:(lra)) (fun k Hk => Hy _ (proj2 (in_cells _ _ _ _) (conj (Nat.lt_lt_succ_r _ _ Hi) Hk))) ltac:(lra)) as Q.
+        (Hd (u (S i) - u i) ltac:(lra)) (fun k Hk => Hy _ (proj2 (in_cells _ _ _ _) (conj (Nat.lt_lt_succ_r _ _ Hi) Hk)))
+          ltac:(lra)) as Q.
       rewrite model_step in Q. replace (s + u i + (u (S i) - u i)) with (s + u (S i)) in Q by ring. lra.
 Qed.
 
@@ -167,15 +176,18 @@ Qed.
 (** The model in one variable. *)
 Definition mean (n : nat) (u e : nat -> R) (phi : R -> R) : R := total (seq 0 n) (fun i => difference e i * phi (u i)).
 
+(** The model in one variable is linear too, *)
 Lemma mean_minus n u e d phi : mean n u (fun i => e i - d i) phi = mean n u e phi - mean n u d phi.
 Proof. unfold mean. rewrite <- total_minus. apply total_ext. intros i _. destruct i; cbn [difference]; ring. Qed.
 
 Lemma mean_scale n u c e phi : mean n u (fun i => c * e i) phi = c * mean n u e phi.
 Proof. unfold mean. rewrite <- total_scale. apply total_ext. intros i _. destruct i; cbn [difference]; ring. Qed.
 
+(** a difference of phi is a difference of means, *)
 Lemma mean_step n u e phi a : mean n u e (fun t => phi t - phi (t + a)) = mean n u e phi - mean n u e (fun t => phi (t + a)).
 Proof. unfold mean. rewrite <- total_minus. apply total_ext. intros i _. ring. Qed.
 
+(** and it is positive where phi is decreasing. *)
 Lemma mean_positive n u e phi : increasing u -> monotone 1 phi -> (forall i, (i < n)%nat -> 0 <= e i) -> 0 <= mean n u e phi.
 Proof.
   intros Hu [H0 [_ H1]] He. unfold mean. destruct n as [|n]; [unfold total; simpl; lra|].
@@ -203,11 +215,13 @@ Fixpoint means (ns : list nat) (us es : list (nat -> R)) (phi : R -> R) : R :=
   | _, _, _ => 0
   end.
 
+(** The first cell has s_k >= 0. *)
 Lemma first_pos us : Forall increasing us -> 0 <= first us.
 Proof.
   unfold first. induction 1 as [|u us Hu _ IH]; simpl; [lra|]. pose proof (Hu O O (le_n O)). lra.
 Qed.
 
+(** This is where D variables become one. *)
 Theorem model_along ns : forall us es phi s, length us = length ns -> length es = length ns -> Forall (le 1) ns ->
   Forall increasing us -> Forall (fun e => forall i, 0 <= e i) es -> monotone 2 phi -> 0 <= s ->
   model ns us (along es) phi s <= means ns us es phi.

@@ -38,6 +38,7 @@ Definition universal_layer (m : nat) (f : vec -> vec) (b : R) (low side : vec) (
 (** The exponentials of the keys. *)
 Definition axes (b : R) (ns : list nat) (u : vec) : list (nat -> R) := map (fun '(n, x) => expo b (far ns) n x) (combine ns u).
 
+(** A cell has one number for each axis. *)
 Lemma cells_length ns k : In k (cells ns) -> length k = length ns.
 Proof.
   revert k; induction ns as [|n ns IH]; intros k; [intros [<-|[]]; easy|].
@@ -46,6 +47,7 @@ Proof.
   - apply in_cells in H as [_ H]. simpl. auto.
 Qed.
 
+(** Its matrices have the right shapes. *)
 Lemma universal_well_formed m f b low side ns : length low = length ns -> length side = length ns ->
   well_formed (length ns) m (universal_layer m f b low side ns).
 Proof.
@@ -64,10 +66,12 @@ Proof.
   assert (Z : dot (map exp s) (map (Rmult 0) u) = 0).
   { revert u H; induction s as [|r s IH]; intros [|v u] H; try discriminate; [easy|]. simpl.
     rewrite IH by now injection H. ring. }
-  rewrite Z. cbn [dot sum]. replace (0 + (1 * 1 + 0)) with 1 by ring. replace (sum (map exp s) + (1 + 0)) with (1 + sum (map exp s)) by ring.
+  rewrite Z. cbn [dot sum]. replace (0 + (1 * 1 + 0)) with 1 by ring.
+  replace (sum (map exp s) + (1 + 0)) with (1 + sum (map exp s)) by ring.
   unfold Rdiv. ring.
 Qed.
 
+(** The soft orthant of Section 1. *)
 Lemma gate_output b ns ys k u a : length k = length ns -> length u = length ns ->
   head_output [a] (gate b ns ys k) u = phi (along (axes b ns u) k).
 Proof.
@@ -85,7 +89,8 @@ Theorem outputs_universal m f b low side ns x q : let L := universal_layer m f b
   nth q (outputs L x) 0
   = model ns (axes b ns (normalise L x)) (above_start f low side ns q) phi 0 + start f low side ns q.
 Proof.
-  intros L Hu Hq. assert (Hm : forall g : nat -> R, length (map g (seq 0 m)) = m) by (intros; now rewrite map_length, seq_length).
+  intros L Hu Hq. assert (Hm : forall g : nat -> R, length (map g (seq 0 m)) = m)
+    by (intros; now rewrite map_length, seq_length).
   assert (Nth : forall A (g : nat -> A) d, nth q (map g (seq 0 m)) d = g q).
   { intros A g d. rewrite (nth_indep _ d (g O)) by now rewrite map_length, seq_length. now rewrite map_nth, seq_nth. }
   unfold L at 1, universal_layer. rewrite outputs_assemble.

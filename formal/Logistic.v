@@ -1,9 +1,9 @@
 (** * How far the average looks, along one axis
 
-    Along one axis a gate with corner t is 1/(1 + exp(beta (t - x))) at x: a logistic distribution function. This file bounds the
-    mean distance between x and the centres of the cells, which is where the constant 2 ln 2 / beta of the theorem comes from
-    (docs/theory/theorem.md, Section 3: E|Z| = 2 ln 2). No integral and no derivative is needed: the mean over each cell is a
-    difference of a function that is known in closed form. *)
+    Along one axis a gate with corner t is 1/(1 + exp(beta (t - x))) at x: a logistic distribution function. This file bounds
+    the mean distance between x and the centres of the cells, which is where the constant 2 ln 2 / beta of the theorem comes
+    from (docs/theory/theorem.md, Section 3: E|Z| = 2 ln 2). No integral and no derivative is needed: the mean over each cell
+    is a difference of a function that is known in closed form. *)
 From Coq Require Import Reals List Lra Lia.
 From Onelayer Require Import Monotone Differences.
 Import ListNotations.
@@ -22,9 +22,11 @@ Definition integral (s : R) : R := ln (1 + exp (- (b * s))) / b.
 (** and the part of the mean that lies above s. *)
 Definition above (s : R) : R := s * tail s + integral s.
 
+(** Tails are positive, *)
 Lemma tail_pos s : 0 < tail s.
 Proof. unfold tail. apply Rinv_0_lt_compat. pose proof (exp_pos (b * s)). lra. Qed.
 
+(** and those of the two sides add up to 1. *)
 Lemma tail_other s : 1 - tail (- s) = tail s.
 Proof.
   unfold tail. replace (b * - s) with (- (b * s)) by ring. rewrite exp_Ropp. pose proof (exp_pos (b * s)). field. lra.
@@ -35,7 +37,8 @@ Lemma exp_chord l z : 0 <= l <= 1 -> exp (l * z) <= 1 - l + l * exp z.
 Proof.
   intros Hl. pose proof (exp_ineq1_le (- (l * z))) as H1. pose proof (exp_ineq1_le (z - l * z)) as H2.
   pose proof (exp_pos (l * z)) as P.
-  assert (E1 : exp (- (l * z)) * exp (l * z) = 1) by (rewrite <- exp_plus; replace (- (l * z) + l * z) with 0 by ring; apply exp_0).
+  assert (E1 : exp (- (l * z)) * exp (l * z) = 1)
+    by (rewrite <- exp_plus; replace (- (l * z) + l * z) with 0 by ring; apply exp_0).
   assert (E2 : exp (z - l * z) * exp (l * z) = exp z) by (rewrite <- exp_plus; f_equal; ring).
   set (p := exp (l * z)) in *. rewrite <- E2. rewrite <- E1 at 1.
   apply Rle_trans with (p * ((1 - l) * (1 + - (l * z)) + l * (1 + (z - l * z)))).
@@ -66,22 +69,26 @@ Proof.
     { unfold Rdiv. rewrite ln_mult, ln_Rinv; try lra. apply Rinv_0_lt_compat. lra. }
     rewrite <- D. destruct C as [C|C]; [left; apply ln_increasing; [apply exp_pos|easy]|rewrite C; lra]. }
   apply Rmult_le_reg_r with b; [easy|]. unfold Rdiv.
-  replace ((ln (1 + exp (- (b * s))) * / b - ln (1 + q) * / b) * b) with (ln (1 + exp (- (b * s))) - ln (1 + q)) by (field; lra).
+  replace ((ln (1 + exp (- (b * s))) * / b - ln (1 + q) * / b) * b) with (ln (1 + exp (- (b * s))) - ln (1 + q))
+    by (field; lra).
   lra.
 Qed.
 
+(** The integral is positive, *)
 Lemma integral_pos s : 0 < integral s.
 Proof.
   unfold integral. apply Rdiv_lt_0_compat; [|easy]. rewrite <- ln_1. apply ln_increasing; [lra|].
   pose proof (exp_pos (- (b * s))). lra.
 Qed.
 
+(** and decreasing. *)
 Lemma integral_le s t : s <= t -> integral t <= integral s.
 Proof.
   intros H. pose proof (integral_step s t H). pose proof (tail_pos t).
   pose proof (Rmult_le_pos (t - s) (tail t) ltac:(lra) ltac:(lra)). lra.
 Qed.
 
+(** Half of the mean of |Z| / beta: E|Z| = 2 ln 2. *)
 Lemma above_0 : above 0 = ln 2 / b.
 Proof. unfold above, integral. rewrite Rmult_0_r, Ropp_0, exp_0, Rmult_0_l, Rplus_0_l. reflexivity. Qed.
 
@@ -89,6 +96,7 @@ Proof. unfold above, integral. rewrite Rmult_0_r, Ropp_0, exp_0, Rmult_0_l, Rplu
 Lemma above_step s t : 0 <= s <= t -> s * (tail s - tail t) <= above s - above t.
 Proof. intros H. pose proof (integral_step s t (proj2 H)). unfold above. lra. Qed.
 
+(** Most of it lies above 0. *)
 Lemma above_le s : 0 <= s -> above s <= above 0.
 Proof. intros H. pose proof (above_step 0 s ltac:(lra)). lra. Qed.
 
@@ -126,11 +134,13 @@ Hypothesis Hfar : 0 <= far.
 Hypothesis Hn : (1 <= n)%nat.
 Hypothesis Hx : 0 <= x <= 1.
 
+(** Edges of the cells; the distance of x from a cell; the gate at an edge, 1 at the first; the mean distance over m cells. *)
 Definition edge (i : nat) : R := INR i / INR n.
 Definition distance (i : nat) : R := Rmax 0 (Rmax (edge i - x) (x - edge (S i))).
 Definition level (i : nat) : R := match i with O => 1 | _ => tail b (edge i - x) end.
 Definition reached (m : nat) : R := total (seq 0 m) (fun i => distance i * (level i - level (S i))).
 
+(** Edges are i/n: equally spaced, from 0 to 1. *)
 Lemma n_pos : 0 < INR n. Proof. apply lt_0_INR. lia. Qed.
 Lemma edge_S i : edge (S i) = edge i + / INR n. Proof. unfold edge. rewrite S_INR. field. pose proof n_pos. lra. Qed.
 Lemma edge_le i j : (i <= j)%nat -> edge i <= edge j.
@@ -138,20 +148,25 @@ Proof. intros H. apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat, n_pos|n
 Lemma edge_0 : edge 0 = 0. Proof. unfold edge. simpl. unfold Rdiv. ring. Qed.
 Lemma edge_n : edge n = 1. Proof. unfold edge. field. pose proof n_pos. lra. Qed.
 
+(** The exponentials of the gates increase with the corner. *)
 Lemma expo_increasing : increasing (expo b far n x).
 Proof.
   intros i j H. split; [left; apply exp_pos|]. unfold expo.
   assert (C : corner far n i <= corner far n j).
-  { destruct i, j; cbn [corner]; try lia; [lra| |now apply edge_le]. pose proof (edge_le 0 (S j) ltac:(lia)). rewrite edge_0 in *. unfold edge in *. lra. }
+  { destruct i, j; cbn [corner]; try lia; [lra| |now apply edge_le]. pose proof (edge_le 0 (S j) ltac:(lia)).
+    rewrite edge_0 in *. unfold edge in *. lra. }
   destruct C as [C|C]; [left; apply exp_increasing, Rmult_lt_compat_l; lra|rewrite C; lra].
 Qed.
 
+(** One more cell. *)
 Lemma reached_S m : reached (S m) = reached m + distance m * (level m - level (S m)).
 Proof. unfold reached. now rewrite total_seq_S. Qed.
 
 (** Cells to the left of x, at x and to its right have these distances. *)
 Lemma distance_left i : edge (S i) <= x -> distance i = x - edge (S i).
-Proof. intros H. pose proof (edge_le i (S i) ltac:(lia)). unfold distance. rewrite !Rmax_right; try lra. rewrite Rmax_right; lra. Qed.
+Proof.
+  intros H. pose proof (edge_le i (S i) ltac:(lia)). unfold distance. rewrite !Rmax_right; try lra. rewrite Rmax_right; lra.
+Qed.
 Lemma distance_here i : edge i <= x <= edge (S i) -> distance i = 0.
 Proof. intros H. unfold distance. rewrite Rmax_left; [easy|]. apply Rmax_lub; lra. Qed.
 Lemma distance_right i : x <= edge i -> distance i = edge i - x.
@@ -191,7 +206,8 @@ Proof.
   intros Hj. induction 1 as [|m Hm IH].
   - pose proof (to_x j Hj). pose proof (above_le b Hb (edge (S j) - x) ltac:(lra)). lra.
   - pose proof (edge_le (S j) (S m) ltac:(lia)). pose proof (edge_le (S m) (S (S m)) ltac:(lia)).
-    rewrite reached_S, distance_right by lra. cbn [level]. pose proof (above_step b Hb (edge (S m) - x) (edge (S (S m)) - x) ltac:(lra)). lra.
+    rewrite reached_S, distance_right by lra. cbn [level].
+    pose proof (above_step b Hb (edge (S m) - x) (edge (S (S m)) - x) ltac:(lra)). lra.
 Qed.
 
 (** x lies in one of the cells. *)
@@ -211,7 +227,8 @@ Proof.
   replace (seq 0 n) with (seq 0 (S m)) by now rewrite E. rewrite by_parts. fold (reached m).
   destruct cell_of_x as [j [Hj Hjx]]. pose proof (integral_le b Hb 0 1 ltac:(lra)) as I.
   assert (A0 : above b 0 = integral b 0) by (unfold above; lra). destruct (Nat.eq_dec j m) as [->|Hne].
-  - pose proof (to_x m Hjx) as X. rewrite reached_S in X. rewrite distance_here in * by easy. pose proof (integral_pos b Hb 0). lra.
+  - pose proof (to_x m Hjx) as X. rewrite reached_S in X. rewrite distance_here in * by easy. pose proof (integral_pos b Hb 0).
+    lra.
   - destruct m as [|m]; [lia|]. pose proof (right_cells j m Hjx ltac:(lia)) as Rc. pose proof (edge_le (S j) (S m) ltac:(lia)).
     rewrite distance_right by lra. cbn [level]. unfold above at 2 in Rc. pose proof (integral_pos b Hb (edge (S m) - x)). lra.
 Qed.

@@ -10,6 +10,7 @@ Local Notation succ := Datatypes.S.  (* S is the matrix of special tokens *)
 
 (** ** Arithmetic of lists *)
 
+(** Sums and inner products of lists that are joined, *)
 Lemma sum_app a b : sum (a ++ b) = sum a + sum b.
 Proof. induction a as [|x a IH]; simpl; [ring|]. rewrite IH. ring. Qed.
 
@@ -19,6 +20,7 @@ Proof.
   rewrite IH by now injection H. ring.
 Qed.
 
+(** of sums and multiples, *)
 Lemma dot_vadd a b w : length a = length b -> dot (vadd a b) w = dot a w + dot b w.
 Proof.
   revert b w; induction a as [|x a IH]; intros [|y b] w H; try discriminate; [simpl; ring|].
@@ -30,12 +32,14 @@ Proof.
   unfold vscale. revert w; induction a as [|x a IH]; intros [|z w]; simpl; try ring. rewrite IH. ring.
 Qed.
 
+(** and of zeros. *)
 Lemma dot_zeros m w : dot (repeat 0 m) w = 0.
 Proof. revert w; induction m as [|m IH]; intros [|z w]; simpl; try ring. rewrite IH. ring. Qed.
 
 Lemma dot_zeros_r m w : dot w (repeat 0 m) = 0.
 Proof. revert w; induction m as [|m IH]; intros [|z w]; simpl; try ring. rewrite IH. ring. Qed.
 
+(** Sums of vectors: their length, of vectors that are joined, and of zeros. *)
 Lemma vadd_length a b : length a = length b -> length (vadd a b) = length a.
 Proof.
   revert b; induction a as [|x a IH]; intros [|y b] H; try discriminate; [easy|].
@@ -50,6 +54,7 @@ Qed.
 Lemma vadd_zeros a : vadd a (repeat 0 (length a)) = a.
 Proof. induction a as [|x a IH]; [easy|]. simpl. rewrite IH. f_equal. ring. Qed.
 
+(** A product of vector and matrix has as many entries as the matrix has columns. *)
 Lemma vm_length d (a : vec) (M : mat) : rows d M -> length (vm a M d) = d.
 Proof.
   intros H; revert a; induction H as [|r M Hr _ IH]; intros [|x a]; try apply repeat_length.
@@ -67,6 +72,7 @@ Qed.
 
 (** ** One-hot codes *)
 
+(** The vector of length D with a 1 at place j. *)
 Fixpoint onehot (D j : nat) : vec :=
   match D, j with
   | O, _ => []
@@ -74,9 +80,11 @@ Fixpoint onehot (D j : nat) : vec :=
   | succ D', succ j' => 0 :: onehot D' j'
   end.
 
+(** It has D entries. *)
 Lemma onehot_length D j : length (onehot D j) = D.
 Proof. revert j; induction D as [|D IH]; intros [|j]; simpl; try rewrite repeat_length; auto. Qed.
 
+(** It reads entry j. *)
 Lemma dot_onehot v : forall j, dot v (onehot (length v) j) = nth j v 0.
 Proof.
   induction v as [|x v IH]; intros [|j]; try reflexivity; simpl.
@@ -94,15 +102,19 @@ Qed.
 
 (** ** The feed-forward network as the identity (hole G5 of the paper's proof) *)
 
+(** The identity matrix, and the negative of a vector. *)
 Definition identity (d : nat) : mat := map (onehot d) (seq 0 d).
 Definition negative (a : vec) : vec := map Ropp a.
 
+(** Two ReLUs make a number. *)
 Lemma relu_pair z : relu z - relu (- z) = z.
 Proof. unfold relu, Rmax. destruct (Rle_dec 0 z), (Rle_dec 0 (- z)); lra. Qed.
 
+(** The identity is square, *)
 Lemma identity_rows d : rows d (identity d).
 Proof. apply Forall_map, Forall_forall. intros j _. apply onehot_length. Qed.
 
+(** and does nothing. *)
 Lemma vm_identity z : vm z (identity (length z)) (length z) = z.
 Proof.
   induction z as [|x z IH]; [easy|]. unfold identity. cbn [length seq map vm]. rewrite <- seq_shift, map_map.
@@ -124,6 +136,7 @@ Proof.
   generalize (vm a M d). clear. induction r as [|y r IH]; intros [|z v]; try reflexivity. cbn. rewrite <- IH. f_equal. ring.
 Qed.
 
+(** Pairs (a, b) become a - b. *)
 Lemma vm_inverse d : forall (a b : vec) (M : mat), rows d M -> length a = length M -> length b = length M ->
   vm (a ++ b) (M ++ map negative M) d = vm (vadd a (negative b)) M d.
 Proof.
@@ -131,7 +144,8 @@ Proof.
   assert (N : rows d (map negative M)).
   { apply Forall_map. eapply Forall_impl; [|exact H]. intros r Hr. unfold negative. now rewrite map_length. }
   (* equal in every coordinate *)
-  assert (Same : forall v w : vec, length v = d -> length w = d -> (forall j, dot v (onehot d j) = dot w (onehot d j)) -> v = w).
+  assert (Same : forall v w : vec, length v = d -> length w = d ->
+    (forall j, dot v (onehot d j) = dot w (onehot d j)) -> v = w).
   { intros v w Hv Hw E. apply nth_ext with 0 0; [congruence|]. intros j _.
     rewrite <- !dot_onehot, Hv, Hw. apply E. }
   apply Same; [apply vm_length, Forall_app; auto|now apply vm_length|]. intros j.
@@ -140,6 +154,7 @@ Proof.
   clear - Hb. rewrite map_map. revert b Hb; induction M as [|r M IH]; intros [|y b] Hb; try discriminate; [easy|].
   cbn [map dot negative]. fold (negative b). rewrite IH by (simpl in Hb; lia). f_equal.
   assert (E : dot (negative r) (onehot d j) = - dot r (onehot d j)).
-  { generalize (onehot d j). clear. induction r as [|z r IH]; intros [|v w]; simpl; try ring. fold (negative r). rewrite IH. ring. }
+  { generalize (onehot d j). clear. induction r as [|z r IH]; intros [|v w]; simpl; try ring. fold (negative r). rewrite IH.
+    ring. }
   rewrite E. ring.
 Qed.

@@ -1,7 +1,7 @@
 (** * The maximum-minimums identity
 
-    The k-th smallest of n numbers is a sum of the maxima of all non-empty subsets S, each times (-1)^(s-k) C(s, k), where
-    s = |S| - 1 and k counts from 0. The proof is by induction over the list: how the sum changes when a number joins it is how a
+    The k-th smallest of n numbers is a sum of the maxima of all non-empty subsets S, each times (-1)^(s-k) C(s, k), where s =
+    |S| - 1 and k counts from 0. The proof is by induction over the list: how the sum changes when a number joins it is how a
     sorted list changes when a number is inserted. *)
 From Coq Require Import Reals List Lra Lia Sorted Permutation.
 From Onelayer Require Import Attention Matrices Differences.
@@ -11,6 +11,7 @@ Local Notation S := Datatypes.S.
 
 (** ** Sorting by insertion *)
 
+(** A number goes before the first that is not smaller. *)
 Fixpoint insert (a : R) (l : vec) : vec :=
   match l with
   | [] => [a]
@@ -22,6 +23,7 @@ Fixpoint sort (l : vec) : vec :=
   | a :: l' => insert a (sort l')
   end.
 
+(** Sorting loses and adds nothing, *)
 Lemma insert_permutation a l : Permutation (insert a l) (a :: l).
 Proof.
   induction l as [|c l IH]; [easy|]. cbn [insert]. destruct (Rle_dec a c); [easy|].
@@ -31,6 +33,7 @@ Qed.
 Theorem sort_permutation l : Permutation (sort l) l.
 Proof. induction l as [|a l IH]; [easy|]. cbn [sort]. rewrite insert_permutation. now constructor. Qed.
 
+(** and the result is sorted. *)
 Lemma insert_sorted a l : StronglySorted Rle l -> StronglySorted Rle (insert a l).
 Proof.
   induction 1 as [|c l H IH Hc]; [repeat constructor|]. cbn [insert]. destruct (Rle_dec a c) as [L|G].
@@ -43,15 +46,19 @@ Proof. induction l as [|a l IH]; [constructor|]. now apply insert_sorted. Qed.
 
 (** ** Cutting off below a *)
 
+(** Numbers above a are not changed. *)
 Lemma cut_none a s : Forall (Rle a) s -> map (Rmax a) s = s.
 Proof. induction 1 as [|c s H _ IH]; [easy|]. simpl. rewrite IH. f_equal. now apply Rmax_right. Qed.
 
+(** A least number goes first. *)
 Lemma insert_least a s : Forall (Rle a) s -> insert a s = a :: s.
 Proof. destruct 1 as [|c s H _]; [easy|]. cbn [insert]. destruct (Rle_dec a c); [easy|lra]. Qed.
 
+(** Cutting keeps the order, *)
 Lemma cut_monotone a b c : b <= c -> Rmax a b <= Rmax a c.
 Proof. intros H. apply Rle_max_compat_l. exact H. Qed.
 
+(** so it can be done before or after inserting, *)
 Lemma insert_cut a b s : StronglySorted Rle s -> insert (Rmax a b) (map (Rmax a) s) = map (Rmax a) (insert b s).
 Proof.
   induction 1 as [|c s H IH Hc]; [easy|]. cbn [map insert]. destruct (Rle_dec b c) as [L|G].
@@ -62,6 +69,7 @@ Proof.
     intros d Hd. now apply cut_monotone.
 Qed.
 
+(** and before or after sorting. *)
 Lemma sort_cut a l : sort (map (Rmax a) l) = map (Rmax a) (sort l).
 Proof. induction l as [|b l IH]; [easy|]. cbn [map sort]. rewrite IH. apply insert_cut, sort_sorted. Qed.
 
@@ -87,11 +95,13 @@ Fixpoint masks (n : nat) : list (list bool) :=
   | O => []
   | S n' => (true :: repeat false n') :: map (cons true) (masks n') ++ map (cons false) (masks n')
   end.
+(** The numbers at the places of a subset. *)
 Fixpoint select (mask : list bool) (x : vec) : vec :=
   match mask, x with
   | b :: mask', v :: x' => if b then v :: select mask' x' else select mask' x'
   | _, _ => []
   end.
+(** The largest of some numbers. *)
 Fixpoint max_of (l : vec) : R :=
   match l with
   | [] => 0
@@ -99,12 +109,15 @@ Fixpoint max_of (l : vec) : R :=
   | a :: l' => Rmax a (max_of l')
   end.
 
+(** The empty subset selects nothing. *)
 Lemma select_none n x : select (repeat false n) x = [].
 Proof. revert x; induction n as [|n IH]; intros [|v x]; simpl; auto. Qed.
 
+(** Cutting and selecting can be exchanged. *)
 Lemma select_cut a mask : forall x, select mask (map (Rmax a) x) = map (Rmax a) (select mask x).
 Proof. induction mask as [|[] mask IH]; intros [|v x]; simpl; auto. now rewrite IH. Qed.
 
+(** The others select something. *)
 Lemma masks_nonempty n mask x : In mask (masks n) -> length x = n -> select mask x <> [].
 Proof.
   revert mask x; induction n as [|n IH]; intros mask [|v x] Hm Hx; try easy. cbn [masks] in Hm.
@@ -112,9 +125,11 @@ Proof.
   cbn [select]. apply (IH r x Hr). now injection Hx.
 Qed.
 
+(** The maximum with one more number, *)
 Lemma max_of_cons a l : l <> [] -> max_of (a :: l) = Rmax a (max_of l).
 Proof. destruct l; [easy|reflexivity]. Qed.
 
+(** and after cutting. *)
 Lemma max_of_cut a l : l <> [] -> max_of (map (Rmax a) l) = Rmax a (max_of l).
 Proof.
   induction l as [|c [|d l] IH]; intros H; [easy|reflexivity|].
@@ -125,17 +140,20 @@ Qed.
 
 (** ** The coefficients (-1)^(s-k) C(s, k), by Pascal's rule with signs *)
 
+(** These are the coefficients: positive for s = k, with alternating signs. *)
 Fixpoint coefficient (k s : nat) : R :=
   match s with
   | O => match k with O => 1 | _ => 0 end
   | S s' => match k with O => 0 | S j => coefficient j s' end - coefficient k s'
   end.
 
+(** There is none for s < k, *)
 Lemma coefficient_above s : forall k, (s < k)%nat -> coefficient k s = 0.
 Proof.
   induction s as [|s IH]; intros [|k] H; try lia; [reflexivity|]. cbn [coefficient]. rewrite !IH by lia. ring.
 Qed.
 
+(** and the others are binomial coefficients. *)
 Theorem coefficient_binomial s : forall k, (k <= s)%nat -> coefficient k s = (-1) ^ (s - k) * C s k.
 Proof.
   assert (C0 : forall n, C n 0 = 1) by (intros n; unfold C; rewrite Nat.sub_0_r; simpl; field; apply INR_fact_neq_0).
@@ -145,7 +163,8 @@ Proof.
   - rewrite IH, !C0, !Nat.sub_0_r by lia. simpl. ring.
   - destruct (Nat.eq_dec k s) as [->|N].
     + rewrite IH, coefficient_above, !Nat.sub_diag, !Cn by lia. simpl. ring.
-    + rewrite !IH, <- pascal by lia. replace (S s - S k)%nat with (S (s - S k)) by lia. replace (s - k)%nat with (S (s - S k)) by lia.
+    + rewrite !IH, <- pascal by lia. replace (S s - S k)%nat with (S (s - S k)) by lia.
+      replace (s - k)%nat with (S (s - S k)) by lia.
       simpl. ring.
 Qed.
 
@@ -157,13 +176,15 @@ Definition alternating (k : nat) (x : vec) : R :=
 Lemma alternating_cons k a x : alternating k (a :: x) =
   match k with O => a | S j => alternating j (map (Rmax a) x) end - alternating k (map (Rmax a) x) + alternating k x.
 Proof.
-  unfold alternating. cbn [length masks]. unfold total at 1. cbn [map sum]. fold (total (map (cons true) (masks (length x)) ++ map (cons false) (masks (length x)))
+  unfold alternating. cbn [length masks]. unfold total at 1. cbn [map sum].
+  fold (total (map (cons true) (masks (length x)) ++ map (cons false) (masks (length x)))
     (fun mask => coefficient k (length (select mask (a :: x)) - 1) * max_of (select mask (a :: x)))).
-  rewrite total_app, !total_map. cbn [select]. rewrite select_none. cbn [length max_of Nat.sub]. rewrite <- Rplus_assoc. f_equal.
+  rewrite total_app, !total_map. cbn [select]. rewrite select_none. cbn [length max_of Nat.sub]. rewrite <- Rplus_assoc.
+  f_equal.
   rewrite map_length.
   rewrite (total_ext _ (fun mask => coefficient k (length (a :: select mask x) - 1) * max_of (a :: select mask x))
-    (fun mask => match k with O => 0 | S j => coefficient j (length (select mask (map (Rmax a) x)) - 1) * max_of (select mask (map (Rmax a) x)) end
-      - coefficient k (length (select mask (map (Rmax a) x)) - 1) * max_of (select mask (map (Rmax a) x)))).
+    (fun mask => let l := select mask (map (Rmax a) x) in
+      match k with O => 0 | S j => coefficient j (length l - 1) * max_of l end - coefficient k (length l - 1) * max_of l)); cbv zeta.
   - rewrite total_minus. destruct k as [|j]; cbn [coefficient]; [|ring].
     assert (Z : forall l : list (list bool), total l (fun _ => 0) = 0) by (intros l; unfold total; induction l; simpl; lra).
     rewrite Z. ring.

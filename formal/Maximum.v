@@ -6,6 +6,7 @@ From Onelayer Require Import Attention Matrices Assemble SoftMax.
 Import ListNotations.
 Open Scope R_scope.
 
+(** Vectors of zeros and of ones. *)
 Definition zeros (n : nat) : vec := repeat 0 n.
 Definition ones (n : nat) : vec := repeat 1 n.
 
@@ -16,10 +17,12 @@ Proof.
   induction x as [|v x IH]; [easy|]. cbn [length repeat map combine]. rewrite IH. f_equal. rewrite Rinv_1. ring.
 Qed.
 
+(** The head, and the layer. *)
 Definition max_head (n : nat) (beta : R) : unit_head := {|
   key_x := beta; key_code := zeros n; key_flag := 0; value_x := 1; value_flag := 0; weight := [1] |}.
 Definition max_layer (n : nat) (beta : R) : layer := assemble n (zeros n) (ones n) [] [max_head n beta] [0].
 
+(** Its matrices have the right shapes. *)
 Lemma max_well_formed n beta : well_formed n 1 (max_layer n beta).
 Proof.
   apply (assemble_well_formed n (zeros n) (ones n) [] [max_head n beta] [0]); [apply repeat_length..|now right|].

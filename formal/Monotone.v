@@ -16,6 +16,7 @@ Fixpoint monotone (m : nat) (phi : R -> R) : Prop :=
   | S m' => monotone m' phi /\ forall h, 0 <= h -> monotone m' (fun s => phi s - phi (s + h))
   end.
 
+(** It depends on the values on s >= 0 alone. *)
 Lemma monotone_ext m : forall phi psi, (forall s, 0 <= s -> phi s = psi s) -> monotone m phi -> monotone m psi.
 Proof.
   induction m as [|m IH]; intros phi psi E [H1 H2].
@@ -24,6 +25,7 @@ Proof.
     intros h Hh. apply (IH (fun s => phi s - phi (s + h))); [|auto]. intros s Hs. rewrite !E by lra. easy.
 Qed.
 
+(** Shifts to the right keep it, *)
 Lemma monotone_shift m : forall phi a, 0 <= a -> monotone m phi -> monotone m (fun s => phi (s + a)).
 Proof.
   induction m as [|m IH]; intros phi a Ha [H1 H2].
@@ -34,6 +36,7 @@ Proof.
     + apply (IH (fun s => phi s - phi (s + h)) a Ha). auto.
 Qed.
 
+(** and so do sums, *)
 Lemma monotone_plus m : forall phi psi, monotone m phi -> monotone m psi -> monotone m (fun s => phi s + psi s).
 Proof.
   induction m as [|m IH]; intros phi psi [H1 H2] [K1 K2].
@@ -58,6 +61,7 @@ Proof.
     + apply monotone_plus; apply IH; auto. now apply (monotone_shift m phi h).
 Qed.
 
+(** Constants have it. *)
 Lemma monotone_constant m : forall c, 0 <= c -> monotone m (fun _ => c).
 Proof.
   induction m as [|m IH]; intros c Hc; [split; auto|]. split; [auto|]. split; [auto|].

@@ -1,8 +1,7 @@
 (** * Max-heads: a softmax average against the maximum
 
-    A head whose scores are beta times its values falls short of their maximum by at most c, as soon as
-    n - 1 <= beta c exp(beta c + 1): the sharp constant is c = W((n-1)/e) / beta, with Lambert's W. Any number n of tokens, any
-    sharpness. *)
+    A head whose scores are beta times its values falls short of their maximum by at most c, as soon as n - 1 <= beta c
+    exp(beta c + 1): the sharp constant is c = W((n-1)/e) / beta, with Lambert's W. Any number n of tokens, any sharpness. *)
 From Coq Require Import Reals List Lra.
 From Onelayer Require Import Attention.
 Import ListNotations.
@@ -33,11 +32,13 @@ Proof.
   replace cost with (exp (beta * (M - c)) * exp (-1) / beta).
   2: { unfold cost, Rdiv. rewrite <- Rmult_assoc, <- !exp_plus. do 2 f_equal. ring. }
   apply Rmult_le_reg_l with beta; [easy|].
-  replace (beta * ((M - c - x) * (exp (beta * (M - c)) * exp (- t)))) with (exp (beta * (M - c)) * (t * exp (- t))) by (unfold t; ring).
+  replace (beta * ((M - c - x) * (exp (beta * (M - c)) * exp (- t)))) with (exp (beta * (M - c)) * (t * exp (- t)))
+    by (unfold t; ring).
   replace (beta * (exp (beta * (M - c)) * exp (-1) / beta)) with (exp (beta * (M - c)) * exp (-1)) by (field; lra).
   apply Rmult_le_compat_l; lra.
 Qed.
 
+(** All tokens together. *)
 Lemma all_tokens l : (M - c) * denominator l - numerator l <= INR (length l) * cost.
 Proof.
   unfold denominator, numerator. induction l as [|x l IH]; [simpl; lra|]. cbn [map sum dot].
@@ -53,9 +54,11 @@ Proof.
   - specialize (IH Hin). pose proof (one_token x). lra.
 Qed.
 
+(** Softmax never divides by 0. *)
 Lemma denominator_pos l : l <> [] -> 0 < denominator l.
 Proof.
-  unfold denominator. induction l as [|x [|y l] IH]; [easy| |]; intros _; cbn [map sum] in *; pose proof (exp_pos (beta * x)); [lra|].
+  unfold denominator. induction l as [|x [|y l] IH]; [easy| |]; intros _; cbn [map sum] in *; pose proof (exp_pos (beta * x));
+    [lra|].
   specialize (IH ltac:(easy)). lra.
 Qed.
 
@@ -67,6 +70,7 @@ Proof.
   pose proof (Rmult_le_compat_l (exp (beta * x)) x M ltac:(left; apply exp_pos) (H x (or_introl eq_refl))). lra.
 Qed.
 
+(** The lemma of max-heads. *)
 Theorem softmax_max l : In M l -> (forall x, In x l -> x <= M) -> INR (length l) - 1 <= beta * c * exp (beta * c + 1) ->
   0 <= M - attend (map (Rmult beta) l) l <= c.
 Proof.

@@ -1,7 +1,7 @@
 (** * Sorting n numbers in one layer
 
-    A max-head for each of the 2^n - 1 non-empty subsets of the tokens, and the maximum-minimums identity in W^O. A token outside
-    of the subset gets a key 2 beta lower, so that it counts for no more than a token inside. *)
+    A max-head for each of the 2^n - 1 non-empty subsets of the tokens, and the maximum-minimums identity in W^O. A token
+    outside of the subset gets a key 2 beta lower, so that it counts for no more than a token inside. *)
 From Coq Require Import Reals List Lra Lia.
 From Onelayer Require Import Attention Matrices Assemble Differences SoftMax Maximum MaxMin.
 Import ListNotations.
@@ -10,6 +10,7 @@ Local Notation S := Datatypes.S.
 
 (** ** The maximum of some of the tokens *)
 
+(** Keys on the codes: 2 beta lower outside of the subset. Then the scores of all tokens. *)
 Definition mask_key (beta : R) (mask : list bool) : vec := map (fun b : bool => if b then 0 else - (2 * beta)) mask.
 Definition biased (beta : R) (mask : list bool) (x : vec) : vec :=
   map (fun '(v, c) => v * beta + c) (combine x (mask_key beta mask)).
@@ -50,6 +51,7 @@ Proof.
   rewrite <- (Rmult_1_l (/ exp 1)) at 1. apply Rmult_le_compat_r; [left; now apply Rinv_0_lt_compat|easy].
 Qed.
 
+(** The softmax average, cleared of its denominator, against M. *)
 Definition gap (mask : list bool) (x : vec) : R :=
   M * sum (map exp (biased beta mask x)) - dot (map exp (biased beta mask x)) x.
 
@@ -57,18 +59,22 @@ Definition gap (mask : list bool) (x : vec) : R :=
 Lemma gap_bound x : forall mask, length mask = length x -> Forall (fun v => 0 <= v <= 1) x ->
   (forall v, In v (select mask x) -> v <= M) ->
   Rabs (gap mask x) <= INR (length x) * cost /\
-  (In M (select mask x) -> Rabs (gap mask x) <= (INR (length x) - 1) * cost /\ exp (beta * M) <= sum (map exp (biased beta mask x))).
+  (In M (select mask x) -> Rabs (gap mask x) <= (INR (length x) - 1) * cost /\ exp (beta * M)
+    <= sum (map exp (biased beta mask x))).
 Proof.
   unfold gap. induction x as [|v x IH]; intros [|b mask] Hl Hx Hle; try discriminate.
   - cbn. rewrite Rmult_0_r, Rminus_0_r, Rabs_R0. split; [lra|easy].
-  - inversion Hx; subst. destruct (IH mask) as [A B]; [now injection Hl|easy|intros w Hw; apply Hle; cbn; destruct b; [now right|easy]|].
-    replace (length (v :: x)) with (S (length x)) by easy. rewrite S_INR. unfold biased, mask_key in *. cbn [map combine sum dot].
+  - inversion Hx; subst. destruct (IH mask) as [A B]; [now injection Hl|easy|intros w Hw; apply Hle; cbn; destruct b;
+      [now right|easy]|].
+    replace (length (v :: x)) with (S (length x)) by easy. rewrite S_INR. unfold biased, mask_key in *.
+    cbn [map combine sum dot].
     set (e := exp (v * beta + _)) in *. assert (Pe : 0 < e) by apply exp_pos.
     set (Z := sum _) in *. set (N := dot _ x) in *.
     assert (T : Rabs (M - v) * e <= cost).
     { unfold e. destruct b; [apply inside|now apply outside]. split; [easy|]. apply Hle. now left. }
     assert (PZ : 0 <= Z).
-    { unfold Z. clear. induction (combine x _) as [|[w c] l IH]; cbn [map sum]; [lra|]. pose proof (exp_pos (w * beta + c)). lra. }
+    { unfold Z. clear. induction (combine x _) as [|[w c] l IH]; cbn [map sum]; [lra|]. pose proof (exp_pos (w * beta + c)).
+      lra. }
     replace (M * (e + Z) - (e * v + N)) with ((M - v) * e + (M * Z - N)) by ring.
     assert (Tri : Rabs ((M - v) * e + (M * Z - N)) <= Rabs (M - v) * e + Rabs (M * Z - N)).
     { eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult, (Rabs_right e) by lra. lra. }
@@ -79,11 +85,13 @@ Proof.
     + destruct (B Hin). split; lra.
 Qed.
 
+(** A max-head for a subset of the tokens. *)
 Lemma subset_max mask x : length mask = length x -> Forall (fun v => 0 <= v <= 1) x ->
   In M (select mask x) -> (forall v, In v (select mask x) -> v <= M) ->
   Rabs (attend (biased beta mask x) x - M) <= (INR (length x) - 1) / (exp 1 * beta).
 Proof.
-  intros Hl Hx Hin Hle. destruct (gap_bound x mask Hl Hx Hle) as [_ B]. destruct (B Hin) as [G HZ]. unfold gap in G. unfold attend.
+  intros Hl Hx Hin Hle. destruct (gap_bound x mask Hl Hx Hle) as [_ B]. destruct (B Hin) as [G HZ]. unfold gap in G.
+  unfold attend.
   set (Z := sum _) in *. set (N := dot _ x) in *. pose proof (exp_pos (beta * M)) as P. pose proof (exp_pos 1).
   assert (K : 0 <= INR (length x) - 1).
   { destruct x as [|v x]; [destruct mask; easy|]. replace (length (v :: x)) with (S (length x)) by easy.
@@ -92,7 +100,8 @@ Proof.
   rewrite Rabs_mult, (Rabs_right (/ Z)) by (left; apply Rinv_0_lt_compat; lra).
   apply Rmult_le_reg_r with Z; [lra|]. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra.
   eapply Rle_trans; [exact G|]. unfold cost.
-  replace ((INR (length x) - 1) * (exp (beta * M) / (exp 1 * beta))) with ((INR (length x) - 1) / (exp 1 * beta) * exp (beta * M)) by (field; lra).
+  replace ((INR (length x) - 1) * (exp (beta * M) / (exp 1 * beta)))
+    with ((INR (length x) - 1) / (exp 1 * beta) * exp (beta * M)) by (field; lra).
   apply Rmult_le_compat_l; [|easy]. apply Rmult_le_pos; [easy|]. left. apply Rinv_0_lt_compat, Rmult_lt_0_compat; lra.
 Qed.
 End Subset.
@@ -102,6 +111,7 @@ End Subset.
 (** The number of tokens in a subset. *)
 Definition size (mask : list bool) : nat := length (filter (fun b => b) mask).
 
+(** The head of a subset; its row in W^O has a coefficient for each output. *)
 Definition subset_head (n : nat) (beta : R) (mask : list bool) : unit_head := {|
   key_x := beta; key_code := mask_key beta mask; key_flag := 0; value_x := 1; value_flag := 0;
   weight := map (fun k => coefficient k (size mask - 1)) (seq 0 n) |}.
@@ -110,24 +120,29 @@ Definition subset_head (n : nat) (beta : R) (mask : list bool) : unit_head := {|
 Definition sort_layer (n : nat) (beta : R) : layer :=
   assemble n (zeros n) (ones n) [] (map (subset_head n beta) (masks n)) (zeros n).
 
+(** A subset says yes or no to each of the n tokens, *)
 Lemma masks_length n mask : In mask (masks n) -> length mask = n.
 Proof.
   revert mask; induction n as [|n IH]; intros mask; [easy|]. cbn [masks]. intros [<-|H]; [simpl; now rewrite repeat_length|].
   apply in_app_iff in H as [H|H]; apply in_map_iff in H as [r [<- Hr]]; simpl; auto.
 Qed.
 
+(** The matrices have the right shapes. *)
 Lemma sort_well_formed n beta : well_formed n n (sort_layer n beta).
 Proof.
   pose proof (assemble_well_formed n (zeros n) (ones n) [] (map (subset_head n beta) (masks n)) (zeros n)) as A.
-  rewrite (repeat_length 0 n : length (zeros n) = n) in A. apply A; [easy|apply repeat_length|now right|]. intros h Hh. apply in_map_iff in Hh as [mask [<- Hm]]. cbn [key_code weight subset_head]. unfold mask_key.
+  rewrite (repeat_length 0 n : length (zeros n) = n) in A. apply A; [easy|apply repeat_length|now right|]. intros h Hh.
+  apply in_map_iff in Hh as [mask [<- Hm]]. cbn [key_code weight subset_head]. unfold mask_key.
   rewrite !map_length, seq_length, (masks_length n mask Hm). auto.
 Qed.
 
+(** and selects as many numbers as it says yes. *)
 Lemma select_size mask x : length mask = length x -> length (select mask x) = size mask.
 Proof.
   unfold size. revert x; induction mask as [|[] mask IH]; intros [|v x] H; try discriminate; simpl; auto.
 Qed.
 
+(** What the layer computes. *)
 Lemma outputs_sort n beta x k : length x = n -> (k < n)%nat ->
   nth k (outputs (sort_layer n beta) x) 0
   = total (masks n) (fun mask => coefficient k (size mask - 1) * attend (biased beta mask x) x).
@@ -147,6 +162,7 @@ Qed.
 
 (** ** The theorem *)
 
+(** The maximum is one of the numbers, and none is larger. *)
 Lemma max_of_in l : l <> [] -> In (max_of l) l /\ forall v, In v l -> v <= max_of l.
 Proof.
   induction l as [|a [|b l] IH]; intros H; [easy|split; [now left|intros v [<-|[]]; simpl; lra]|].
@@ -155,6 +171,7 @@ Proof.
   - intros v [<-|Hv]; [apply Rmax_l|]. eapply Rle_trans; [now apply L|apply Rmax_r].
 Qed.
 
+(** Coefficients are at most 2^s. *)
 Lemma coefficient_bound s : forall k, Rabs (coefficient k s) <= 2 ^ s.
 Proof.
   induction s as [|s IH]; intros k; cbn [coefficient pow].
@@ -182,6 +199,7 @@ Proof.
     cbn [Nat.sub]. now rewrite Nat.sub_0_r.
 Qed.
 
+(** Errors of the heads, each times its coefficient. *)
 Lemma total_error {A} (l : list A) (c g h : A -> R) (w : A -> R) e : 0 <= e ->
   (forall a, In a l -> Rabs (c a) <= w a /\ Rabs (g a - h a) <= e) ->
   Rabs (total l (fun a => c a * g a) - total l (fun a => c a * h a)) <= total l w * e.
@@ -194,6 +212,7 @@ Proof.
   apply Rmult_le_compat; auto using Rabs_pos.
 Qed.
 
+(** Every output is close to its place in the sorted list. *)
 Theorem sorting n beta x k : 0 < beta -> length x = n -> Forall (fun v => 0 <= v <= 1) x -> (k < n)%nat ->
   Rabs (nth k (outputs (sort_layer n beta) x) 0 - nth k (sort x) 0) <= (3 ^ n - 1) / 2 * ((INR n - 1) / (exp 1 * beta)).
 Proof.

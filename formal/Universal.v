@@ -13,6 +13,7 @@ Open Scope R_scope.
 
 (** ** The bound, on the unit cube *)
 
+(** The unit cube. *)
 Definition in_cube (D : nat) (u : vec) : Prop := length u = D /\ Forall (fun v => 0 <= v <= 1) u.
 
 (** How much f may change between u and v: sum over j of L_j |u_j - v_j|. *)
@@ -36,6 +37,7 @@ Fixpoint errors (L : vec) (ns : list nat) (x : vec) : list (nat -> R) :=
   | _, _, _ => []
   end.
 
+(** Their sum is the change. *)
 Lemma change_errors L : forall ns k x, length L = length ns -> length k = length ns -> length x = length ns ->
   change L (centres ns k) x = along (errors L ns x) k.
 Proof.
@@ -56,7 +58,8 @@ Qed.
 (** Centres of cells lie in the cube. *)
 Lemma centres_in_cube ns k : In k (cells ns) -> in_cube (length ns) (centres ns k).
 Proof.
-  revert k; induction ns as [|n ns IH]; intros [|i k] Hk; try (split; [easy|constructor]); try (apply cells_length in Hk; discriminate).
+  revert k; induction ns as [|n ns IH]; intros [|i k] Hk; try (split; [easy|constructor]); try (apply cells_length in Hk;
+    discriminate).
   apply in_cells in Hk as [Hi Hk]. destruct (IH k Hk) as [H1 H2]. split; [simpl; now f_equal|].
   simpl. constructor; [|exact H2]. unfold centre. assert (N : 0 < INR n) by (apply lt_0_INR; lia).
   assert (I : INR i + 1 <= INR n) by (rewrite <- S_INR; apply le_INR; lia). pose proof (pos_INR i).
@@ -64,6 +67,7 @@ Proof.
   apply Rmult_le_reg_r with (INR n); [easy|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
 Qed.
 
+(** There is a first cell. *)
 Lemma first_cell ns : Forall (le 1) ns -> In (repeat O (length ns)) (cells ns).
 Proof.
   induction 1 as [|n ns Hn _ IH]; [now left|]. cbn [length repeat]. apply in_cells. split; [lia|easy].
@@ -76,23 +80,28 @@ Proof.
   assert (S1 : first (axes b ns u) <= INR (length ns) * exp (- (b * far ns))).
   { unfold axes. generalize (far ns). intros a. revert u Hl Hu.
     induction ns as [|n ns IH]; intros [|v u] Hl Hu; try discriminate; [unfold first; simpl; lra|].
-    cbn [length combine map]. rewrite S_INR. unfold first. cbn [map sum]. fold (first (map (fun '(n, x) => expo b a n x) (combine ns u))).
+    cbn [length combine map]. rewrite S_INR. unfold first. cbn [map sum].
+    fold (first (map (fun '(n, x) => expo b a n x) (combine ns u))).
     inversion Hu; subst. specialize (IH u ltac:(simpl in Hl; lia) ltac:(easy)).
     assert (E : expo b a n v O <= exp (- (b * a))).
-    { unfold expo, corner. assert (H : b * (- a - v) <= - (b * a)) by (pose proof (Rmult_le_pos b v ltac:(lra) ltac:(lra)); lra).
+    { unfold expo, corner. assert (H : b * (- a - v) <= - (b * a)) by (pose proof (Rmult_le_pos b v ltac:(lra) ltac:(lra));
+        lra).
       destruct H as [H|H]; [left; now apply exp_increasing|rewrite H; lra]. }
     lra. }
   eapply Rle_trans; [exact S1|]. eapply Rle_trans; [|apply (room b Hb)]. unfold far. set (D := length ns).
-  set (z := 2 * (INR D * b)). assert (Z : 0 <= z) by (unfold z; pose proof (pos_INR D); pose proof (Rmult_le_pos (INR D) b ltac:(lra) ltac:(lra)); lra).
+  set (z := 2 * (INR D * b)). assert (Z : 0 <= z) by (unfold z; pose proof (pos_INR D);
+    pose proof (Rmult_le_pos (INR D) b ltac:(lra) ltac:(lra)); lra).
   replace (- (b * (2 * INR D + 1))) with (- z + - b) by (unfold z; ring). rewrite exp_plus, exp_Ropp.
   pose proof (exp_ineq1_le z). pose proof (exp_pos (- b)) as P.
-  replace (INR D * (/ exp z * exp (- b))) with (exp (- b) / (2 * b) * (z / exp z)) by (unfold z; field; split; [apply Rgt_not_eq, exp_pos|lra]).
+  replace (INR D * (/ exp z * exp (- b))) with (exp (- b) / (2 * b) * (z / exp z))
+    by (unfold z; field; split; [apply Rgt_not_eq, exp_pos|lra]).
   rewrite <- Rmult_1_r. apply Rmult_le_compat_l; [left; apply Rdiv_lt_0_compat; lra|].
   apply Rmult_le_reg_r with (exp z); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
 Qed.
 
 (** The mean of the change is at most the bound, with room to spare. *)
-Lemma means_bound b L : forall ns a u, 0 < b -> 0 <= a -> Forall (Rle 0) L -> length L = length ns -> in_cube (length ns) u -> Forall (le 1) ns ->
+Lemma means_bound b L : forall ns a u, 0 < b -> 0 <= a -> Forall (Rle 0) L -> length L = length ns ->
+  in_cube (length ns) u -> Forall (le 1) ns ->
   means ns (map (fun '(n, x) => expo b a n x) (combine ns u)) (errors L ns u) phi <= bound b L ns - sum L * integral b 1.
 Proof.
   induction L as [|l L IH]; intros [|n ns] a [|v u] Hb Ha HL Hl [Hu Hc] Hn; try discriminate; [simpl; lra|].
@@ -102,6 +111,7 @@ Proof.
   pose proof (Rmult_le_compat_l l _ _ ltac:(easy) M). lra.
 Qed.
 
+(** An absolute value bounds from both sides. *)
 Lemma between a c : Rabs a <= c -> - c <= a <= c.
 Proof. intros H. pose proof (Rle_abs a). pose proof (Rle_abs (- a)). rewrite Rabs_Ropp in *. lra. Qed.
 
@@ -128,7 +138,8 @@ Proof.
     assert (C : / (1 + first us) <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra).
     pose proof (Rmult_le_compat_l (first us) _ _ P C). pose proof (Rmult_le_pos (first us) _ P H). lra. }
   destruct HB as [HB1 HB2].
-  assert (Const : forall c, model ns us (fun _ => c) phi 0 = c * B) by (intros c; rewrite model_constant, Rplus_0_l by easy; easy).
+  assert (Const : forall c, model ns us (fun _ => c) phi 0 = c * B)
+    by (intros c; rewrite model_constant, Rplus_0_l by easy; easy).
   (* the error on every cell *)
   set (e := along (errors L ns u)).
   assert (Err : forall k, In k (cells ns) -> Rabs (value k - F u) <= e k).
@@ -168,6 +179,7 @@ Definition in_box (low side x : vec) : Prop :=
 (** Lipschitz constants per side of the box: L_j = K_j s_j. *)
 Definition per_side (K side : vec) : vec := map (fun '(k, s) => k * s) (combine K side).
 
+(** From the cube to the box, *)
 Lemma place_in_box low side u : length low = length side -> Forall (Rlt 0) side -> in_cube (length side) u ->
   in_box low side (place low side u).
 Proof.
@@ -177,6 +189,7 @@ Proof.
   pose proof (Rmult_le_pos s v ltac:(lra) ltac:(lra)). pose proof (Rmult_le_compat_l s v 1 ltac:(lra) ltac:(lra)). lra.
 Qed.
 
+(** where changes are the same with constants per side, *)
 Lemma change_place K : forall low side u v, length K = length side -> length low = length side -> Forall (Rlt 0) side ->
   length u = length side -> length v = length side ->
   change K (place low side u) (place low side v) = change (per_side K side) u v.
@@ -186,6 +199,7 @@ Proof.
   replace (l + s * a - (l + s * c)) with (s * (a - c)) by ring. rewrite Rabs_mult, (Rabs_right s) by lra. ring.
 Qed.
 
+(** and back: this is what the layer's normalisation does. *)
 Lemma normalise_in_cube m f b low side ns x : let W := universal_layer m f b low side ns in
   length low = length ns -> length side = length ns -> Forall (Rlt 0) side -> in_box low side x ->
   in_cube (length ns) (normalise W x) /\ place low side (normalise W x) = x.
@@ -217,7 +231,8 @@ Proof.
     apply in_combine_r in H. rewrite Forall_forall in PK, Ps. specialize (PK k H1). specialize (Ps s H).
     apply Rmult_le_pos; lra.
   - unfold per_side. rewrite map_length, combine_length. lia.
-  - intros v w Hv Hw. rewrite <- Hs in Hv, Hw. rewrite <- (change_place K low side v w); try apply Hv; try apply Hw; try congruence; auto.
+  - intros v w Hv Hw. rewrite <- Hs in Hv, Hw.
+    rewrite <- (change_place K low side v w); try apply Hv; try apply Hw; try congruence; auto.
     apply Lip; apply place_in_box; congruence || auto.
 Qed.
 
