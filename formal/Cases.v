@@ -9,18 +9,18 @@ Open Scope R_scope.
 (** ** One output *)
 
 (** The theorem with [run] instead of [outputs]. *)
-Theorem universal_run (f : vec -> R) (K : vec) (beta : R) (low side : vec) (ns : list nat) :
+Theorem universal_run (f : vec -> R) (K : vec) (beta far : R) (low side : vec) (ns : list nat) :
   length K = length ns -> length low = length ns -> length side = length ns ->
-  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta ->
+  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> far_enough ns <= far ->
   (forall x y, in_box low side x -> in_box low side y -> Rabs (f x - f y) <= change K x y) ->
   forall x, in_box low side x ->
-  Rabs (run (universal_layer 1 (fun x => [f x]) beta low side ns) x - f x) <= bound beta (per_side K side) ns.
+  Rabs (run (universal_layer 1 (fun x => [f x]) beta far low side ns) x - f x) <= bound beta (per_side K side) ns.
 Proof.
-  intros HK Hl Hs PK Ps Hn Hb Lip x Hx. unfold run.
-  pose proof (universal 1 (fun x => [f x]) K beta low side ns 0 HK Hl Hs PK Ps Hn Hb ltac:(lia)) as U.
+  intros HK Hl Hs PK Ps Hn Hb Hf Lip x Hx. unfold run.
+  pose proof (universal 1 (fun x => [f x]) K beta far low side ns 0 HK Hl Hs PK Ps Hn Hb Hf ltac:(lia)) as U.
   cbn [nth] in U.
-  replace (hd 0 (outputs (universal_layer 1 (fun x => [f x]) beta low side ns) x))
-    with (nth 0 (outputs (universal_layer 1 (fun x => [f x]) beta low side ns) x) 0) by (now destruct (outputs _ _)).
+  replace (hd 0 (outputs (universal_layer 1 (fun x => [f x]) beta far low side ns) x))
+    with (nth 0 (outputs (universal_layer 1 (fun x => [f x]) beta far low side ns) x) 0) by (now destruct (outputs _ _)).
   now apply U.
 Qed.
 
@@ -30,12 +30,13 @@ Qed.
 Theorem universal_1 (f : R -> R) (L beta : R) (n : nat) : 0 <= L -> (1 <= n)%nat -> 0 < beta ->
   (forall x y, 0 <= x <= 1 -> 0 <= y <= 1 -> Rabs (f x - f y) <= L * Rabs (x - y)) ->
   forall x, 0 <= x <= 1 ->
-  Rabs (run (universal_layer 1 (fun x => [f (nth 0 x 0)]) beta [0] [1] [n]) [x] - f x)
+  Rabs (run (universal_layer 1 (fun x => [f (nth 0 x 0)]) beta 3 [0] [1] [n]) [x] - f x)
     <= L * (/ (2 * INR n) + 2 * ln 2 / beta).
 Proof.
   intros HL Hn Hb Lip x Hx.
-  pose proof (universal_run (fun x => f (nth 0 x 0)) [L] beta [0] [1] [n] eq_refl eq_refl eq_refl) as U.
+  pose proof (universal_run (fun x => f (nth 0 x 0)) [L] beta 3 [0] [1] [n] eq_refl eq_refl eq_refl) as U.
   cbn [nth] in U. eapply Rle_trans; [apply U|]; auto using Rlt_0_1.
+  - unfold far_enough. simpl. lra.
   - intros [|a [|? ?]] [|c [|? ?]] [Ha Ba] [Hc Bc]; try discriminate. inversion Ba; inversion Bc; subst. cbn.
     rewrite Rplus_0_r. apply Lip; lra.
   - split; [easy|]. cbn. constructor; [lra|constructor].
@@ -50,13 +51,14 @@ Theorem universal_2 (f : R -> R -> R) (L1 L2 beta : R) (n1 n2 : nat) :
   (forall x1 x2 y1 y2, 0 <= x1 <= 1 -> 0 <= x2 <= 1 -> 0 <= y1 <= 1 -> 0 <= y2 <= 1 ->
     Rabs (f x1 x2 - f y1 y2) <= L1 * Rabs (x1 - y1) + L2 * Rabs (x2 - y2)) ->
   forall x1 x2, 0 <= x1 <= 1 -> 0 <= x2 <= 1 ->
-  Rabs (run (universal_layer 1 (fun x => [f (nth 0 x 0) (nth 1 x 0)]) beta [0; 0] [1; 1] [n1; n2]) [x1; x2] - f x1 x2)
+  Rabs (run (universal_layer 1 (fun x => [f (nth 0 x 0) (nth 1 x 0)]) beta 5 [0; 0] [1; 1] [n1; n2]) [x1; x2] - f x1 x2)
     <= L1 * (/ (2 * INR n1) + 2 * ln 2 / beta) + L2 * (/ (2 * INR n2) + 2 * ln 2 / beta).
 Proof.
   intros H1 H2 Hn1 Hn2 Hb Lip x1 x2 Hx1 Hx2.
-  pose proof (universal_run (fun x => f (nth 0 x 0) (nth 1 x 0)) [L1; L2] beta [0; 0] [1; 1] [n1; n2]
+  pose proof (universal_run (fun x => f (nth 0 x 0) (nth 1 x 0)) [L1; L2] beta 5 [0; 0] [1; 1] [n1; n2]
     eq_refl eq_refl eq_refl) as U.
   cbn [nth] in U. eapply Rle_trans; [apply U|]; auto using Rlt_0_1.
+  - unfold far_enough. simpl. lra.
   - intros [|a [|a' [|? ?]]] [|c [|c' [|? ?]]] [Ha Ba] [Hc Bc]; try discriminate.
     inversion Ba as [|? ? A1 A2]; inversion Bc as [|? ? C1 C2]; subst. inversion A2; inversion C2; subst. cbn in *.
     rewrite Rplus_0_r. apply Lip; lra.
@@ -82,17 +84,20 @@ Proof.
 Qed.
 
 (** f maps sequences to sequences; both are written row after row. *)
-Theorem universal_sequence (n d n' d' : nat) (f : mat -> mat) (K : vec) (beta : R) (low side : vec) (ns : list nat) (q : nat) :
+Theorem universal_sequence (n d n' d' : nat) (f : mat -> mat) (K : vec) (beta far : R) (low side : vec)
+  (ns : list nat) (q : nat) :
   length ns = (n * d)%nat -> length K = length ns -> length low = length ns -> length side = length ns ->
-  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> (q < n' * d')%nat ->
+  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> far_enough ns <= far ->
+  (q < n' * d')%nat ->
   let entry X := nth q (concat (f X)) 0 in
   (forall x y, in_box low side x -> in_box low side y -> Rabs (entry (cut n d x) - entry (cut n d y)) <= change K x y) ->
   forall X, length X = n -> Forall (fun r => length r = d) X -> in_box low side (concat X) ->
-  Rabs (nth q (outputs (universal_layer (n' * d') (fun x => concat (f (cut n d x))) beta low side ns) (concat X)) 0 - entry X)
+  Rabs (nth q (outputs (universal_layer (n' * d') (fun x => concat (f (cut n d x))) beta far low side ns) (concat X)) 0 - entry X)
     <= bound beta (per_side K side) ns.
 Proof.
-  intros _ HK Hl Hs PK Ps Hn Hb Hq entry Lip X HX HX' Hx.
-  pose proof (universal (n' * d') (fun x => concat (f (cut n d x))) K beta low side ns q HK Hl Hs PK Ps Hn Hb Hq) as U.
+  intros _ HK Hl Hs PK Ps Hn Hb Hf Hq entry Lip X HX HX' Hx.
+  pose proof (universal (n' * d') (fun x => concat (f (cut n d x))) K beta far low side ns q HK Hl Hs PK Ps Hn Hb
+    Hf Hq) as U.
   unfold entry. rewrite <- (cut_concat n d X HX HX') at 2. now apply U.
 Qed.
 
@@ -146,7 +151,7 @@ Qed.
 Corollary sizes_exist (eps : R) (L : vec) : 0 < eps -> Forall (Rle 0) L ->
   exists beta ns, 0 < beta /\ length ns = length L /\ Forall (le 1) ns /\ bound beta L ns <= eps.
 Proof.
-  intros He PL. assert (Hs : 0 <= sum L) by (clear - PL; induction PL; simpl; lra).
+  intros He PL. assert (Hs : 0 <= sum L) by now apply sum_pos.
   assert (H2 : 0 < ln 2) by (rewrite <- ln_1; apply ln_increasing; lra).
   set (beta := 1 + 2 * (2 * ln 2 * sum L) / eps).
   assert (B : 2 * ln 2 * sum L <= / 2 * eps * beta).

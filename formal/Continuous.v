@@ -199,40 +199,38 @@ Theorem universal_compact eps : 0 < eps -> exists W : layer, well_formed (length
   forall x, X x -> forall q, (q < m)%nat -> Rabs (nth q (outputs W x) 0 - nth q (f x) 0) <= eps.
 Proof.
   intros He. destruct (classic (exists x, X x)) as [Hsome|Hnone].
-  2: { exists (universal_layer m f 1 low side (repeat 1%nat (length side))). split.
+  2: { exists (universal_layer m f 1 1 low side (repeat 1%nat (length side))). split.
        - rewrite <- (repeat_length 1%nat (length side)) at 1. apply universal_well_formed; now rewrite repeat_length.
        - intros x Hx. destruct Hnone. now exists x. }
   destruct (almost_lipschitz (eps / 2) ltac:(lra)) as [k [Hk Lip]]. destruct bounded as [M [HM Hb]].
   set (K := repeat k (length side)) in *. assert (LK : length K = length side) by apply repeat_length.
   assert (PK : Forall (Rle 0) K) by (apply Forall_forall; intros c Hc; now rewrite (repeat_spec _ _ _ Hc)).
-  assert (PL : Forall (Rle 0) (per_side K side)).
-  { unfold per_side. apply Forall_map, Forall_forall. intros [a s] H. pose proof (in_combine_l _ _ _ _ H) as H1.
-    apply in_combine_r in H. pose proof Hside as Ps. rewrite Forall_forall in PK, Ps. specialize (PK a H1). specialize (Ps s H).
-    apply Rmult_le_pos; lra. }
+  assert (PL : Forall (Rle 0) (per_side K side)) by now apply per_side_pos.
   destruct (sizes_exist (eps / 2) (per_side K side) ltac:(lra) PL) as [beta [ns [Hbeta [Hns [Hn HB]]]]].
   assert (E : length (per_side K side) = length side) by (unfold per_side; rewrite map_length, combine_length; lia).
+  set (far := far_enough ns).
   (* the outputs of f, extended *)
   set (g := fun q x => if lt_dec q m then nth q (f x) 0 else 0).
   assert (Bg : forall q x, X x -> Rabs (g q x) <= M).
   { intros q x Hx. unfold g. destruct (lt_dec q m); [now apply Hb|rewrite Rabs_R0; lra]. }
   assert (HD : forall x, X x -> length x = length side) by (intros x Hx; apply (proj1 HX x Hx)).
   set (F := fun x => map (fun q => extension X K M (g q) Hsome PK (Bg q) x) (seq 0 m)).
-  exists (universal_layer m F beta low side ns). split; [rewrite <- E, <- Hns; apply universal_well_formed; congruence|].
+  exists (universal_layer m F beta far low side ns). split; [rewrite <- E, <- Hns; apply universal_well_formed; congruence|].
   intros x Hx q Hq.
   assert (HF : forall z, nth q (F z) 0 = extension X K M (g q) Hsome PK (Bg q) z).
   { intros z. unfold F. set (h := fun q => extension X K M (g q) Hsome PK (Bg q) z).
     rewrite (nth_indep _ 0 (h O)) by now rewrite map_length, seq_length. now rewrite map_nth, seq_nth. }
   assert (Lg : forall a b, X a -> X b -> Rabs (g q a - g q b) <= eps / 2 + change K a b).
   { intros a b Ha Hb'. unfold g. destruct (lt_dec q m); [now apply Lip|easy]. }
-  pose proof (universal m F K beta low side ns q ltac:(congruence) ltac:(congruence) ltac:(congruence) PK Hside Hn
-    Hbeta Hq) as U.
+  pose proof (universal m F K beta far low side ns q ltac:(congruence) ltac:(congruence) ltac:(congruence) PK Hside Hn
+    Hbeta (Rle_refl far) Hq) as U.
   specialize (U (fun a b Ha Hb' => ltac:(rewrite !HF; apply (extension_lipschitz X (length side)); auto; apply Ha || apply Hb'))
     x (proj1 HX x Hx)).
   pose proof (extension_near X K (eps / 2) M (g q) Hsome PK (Bg q) Lg x Hx) as Near.
   rewrite HF in U. replace (g q x) with (nth q (f x) 0) in Near by (unfold g; now destruct (lt_dec q m)).
   set (e := extension _ _ _ _ _ _ _ x) in *.
-  replace (nth q (outputs (universal_layer m F beta low side ns) x) 0 - nth q (f x) 0)
-    with ((nth q (outputs (universal_layer m F beta low side ns) x) 0 - e) + (e - nth q (f x) 0)) by ring.
+  replace (nth q (outputs (universal_layer m F beta far low side ns) x) 0 - nth q (f x) 0)
+    with ((nth q (outputs (universal_layer m F beta far low side ns) x) 0 - e) + (e - nth q (f x) 0)) by ring.
   eapply Rle_trans; [apply Rabs_triang|]. lra.
 Qed.
 End Continuous.

@@ -184,7 +184,8 @@ Proof.
   rewrite map_length.
   rewrite (total_ext _ (fun mask => coefficient k (length (a :: select mask x) - 1) * max_of (a :: select mask x))
     (fun mask => let l := select mask (map (Rmax a) x) in
-      match k with O => 0 | S j => coefficient j (length l - 1) * max_of l end - coefficient k (length l - 1) * max_of l)); cbv zeta.
+      match k with O => 0 | S j => coefficient j (length l - 1) * max_of l end
+      - coefficient k (length l - 1) * max_of l)); cbv zeta.
   - rewrite total_minus. destruct k as [|j]; cbn [coefficient]; [|ring].
     assert (Z : forall l : list (list bool), total l (fun _ => 0) = 0) by (intros l; unfold total; induction l; simpl; lra).
     rewrite Z. ring.

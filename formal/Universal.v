@@ -73,30 +73,34 @@ Proof.
   induction 1 as [|n ns Hn _ IH]; [now left|]. cbn [length repeat]. apply in_cells. split; [lia|easy].
 Qed.
 
-(** Corners at -far leave almost nothing out. *)
-Lemma first_small b ns u : 0 < b -> in_cube (length ns) u -> first (axes b ns u) <= integral b 1.
+(** A first corner at -far leaves out at most D exp(-beta far), *)
+Lemma first_small b far ns u : 0 < b -> in_cube (length ns) u -> first (axes b far ns u) <= INR (length ns) * exp (- (b * far)).
 Proof.
-  intros Hb [Hl Hu].
-  assert (S1 : first (axes b ns u) <= INR (length ns) * exp (- (b * far ns))).
-  { unfold axes. generalize (far ns). intros a. revert u Hl Hu.
-    induction ns as [|n ns IH]; intros [|v u] Hl Hu; try discriminate; [unfold first; simpl; lra|].
-    cbn [length combine map]. rewrite S_INR. unfold first. cbn [map sum].
-    fold (first (map (fun '(n, x) => expo b a n x) (combine ns u))).
-    inversion Hu; subst. specialize (IH u ltac:(simpl in Hl; lia) ltac:(easy)).
-    assert (E : expo b a n v O <= exp (- (b * a))).
-    { unfold expo, corner. assert (H : b * (- a - v) <= - (b * a)) by (pose proof (Rmult_le_pos b v ltac:(lra) ltac:(lra));
-        lra).
-      destruct H as [H|H]; [left; now apply exp_increasing|rewrite H; lra]. }
-    lra. }
-  eapply Rle_trans; [exact S1|]. eapply Rle_trans; [|apply (room b Hb)]. unfold far. set (D := length ns).
-  set (z := 2 * (INR D * b)). assert (Z : 0 <= z) by (unfold z; pose proof (pos_INR D);
-    pose proof (Rmult_le_pos (INR D) b ltac:(lra) ltac:(lra)); lra).
-  replace (- (b * (2 * INR D + 1))) with (- z + - b) by (unfold z; ring). rewrite exp_plus, exp_Ropp.
+  intros Hb [Hl Hu]. unfold axes. revert u Hl Hu.
+  induction ns as [|n ns IH]; intros [|v u] Hl Hu; try discriminate; [unfold first; simpl; lra|].
+  cbn [length combine map]. rewrite S_INR. unfold first. cbn [map sum].
+  fold (first (map (fun '(n, x) => expo b far n x) (combine ns u))).
+  inversion Hu; subst. specialize (IH u ltac:(simpl in Hl; lia) ltac:(easy)).
+  assert (E : expo b far n v O <= exp (- (b * far))); [|lra].
+  unfold expo, corner. pose proof (Rmult_le_pos b v ltac:(lra) ltac:(lra)).
+  destruct (Req_dec (b * (- far - v)) (- (b * far))) as [->|N]; [lra|]. left. apply exp_increasing. lra.
+Qed.
+
+(** which the room to spare pays for if far is at least 2D + 1. *)
+Lemma far_pays b far ns : 0 < b -> far_enough ns <= far -> INR (length ns) * exp (- (b * far)) <= integral b 1.
+Proof.
+  intros Hb Hf. unfold far_enough in Hf. eapply Rle_trans; [|apply (room b Hb)]. set (D := INR (length ns)) in *.
+  assert (HD : 0 <= D) by apply pos_INR. set (z := 2 * (D * b)).
+  assert (Z : 0 <= z) by (unfold z; pose proof (Rmult_le_pos D b ltac:(lra) ltac:(lra)); lra).
   pose proof (exp_ineq1_le z). pose proof (exp_pos (- b)) as P.
-  replace (INR D * (/ exp z * exp (- b))) with (exp (- b) / (2 * b) * (z / exp z))
-    by (unfold z; field; split; [apply Rgt_not_eq, exp_pos|lra]).
-  rewrite <- Rmult_1_r. apply Rmult_le_compat_l; [left; apply Rdiv_lt_0_compat; lra|].
-  apply Rmult_le_reg_r with (exp z); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
+  apply Rle_trans with (D * (/ exp z * exp (- b))).
+  - apply Rmult_le_compat_l; [easy|]. rewrite <- exp_Ropp, <- exp_plus.
+    assert (I : b * (2 * D + 1) <= b * far) by (apply Rmult_le_compat_l; lra).
+    destruct (Req_dec (- (b * far)) (- z + - b)) as [->|N]; [lra|]. left. apply exp_increasing. unfold z in *. lra.
+  - replace (D * (/ exp z * exp (- b))) with (exp (- b) / (2 * b) * (z / exp z))
+      by (unfold z; field; split; [apply Rgt_not_eq, exp_pos|lra]).
+    rewrite <- Rmult_1_r. apply Rmult_le_compat_l; [left; apply Rdiv_lt_0_compat; lra|].
+    apply Rmult_le_reg_r with (exp z); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
 Qed.
 
 (** The mean of the change is at most the bound, with room to spare. *)
@@ -111,28 +115,33 @@ Proof.
   pose proof (Rmult_le_compat_l l _ _ ltac:(easy) M). lra.
 Qed.
 
+(** A sum of numbers that are not negative. *)
+Lemma sum_pos L : Forall (Rle 0) L -> 0 <= sum L.
+Proof. induction 1; simpl; lra. Qed.
+
 (** An absolute value bounds from both sides. *)
 Lemma between a c : Rabs a <= c -> - c <= a <= c.
 Proof. intros H. pose proof (Rle_abs a). pose proof (Rle_abs (- a)). rewrite Rabs_Ropp in *. lra. Qed.
 
 (** The error of the average, for a function F on the cube that changes by at most sum over j of L_j |u_j - v_j|. *)
-Theorem average_error (F : vec -> R) (L : vec) (b : R) (ns : list nat) (u : vec) :
+Theorem average_error (F : vec -> R) (L : vec) (b far : R) (ns : list nat) (u : vec) :
   let value k := F (centres ns k) in
   let start := value (repeat O (length ns)) in
-  0 < b -> Forall (Rle 0) L -> length L = length ns -> Forall (le 1) ns ->
+  0 < b -> 0 <= far -> Forall (Rle 0) L -> length L = length ns -> Forall (le 1) ns ->
   (forall v w, in_cube (length ns) v -> in_cube (length ns) w -> Rabs (F v - F w) <= change L v w) ->
   in_cube (length ns) u ->
-  Rabs (model ns (axes b ns u) (fun k => value k - start) phi 0 + start - F u) <= bound b L ns.
+  Rabs (model ns (axes b far ns u) (fun k => value k - start) phi 0 + start - F u)
+    <= bound b L ns + sum L * (INR (length ns) * exp (- (b * far)) - integral b 1).
 Proof.
-  intros value start Hb HL Hl Hn Lip Hu. pose proof Hu as [Hu1 Hu2].
-  set (us := axes b ns u). assert (Ha : 0 <= far ns) by (unfold far; pose proof (pos_INR (length ns)); lra).
+  intros value start Hb Ha HL Hl Hn Lip Hu. pose proof Hu as [Hu1 Hu2].
+  set (us := axes b far ns u). set (out := INR (length ns) * exp (- (b * far))).
   assert (Lu : length us = length ns) by (unfold us, axes; rewrite map_length, combine_length; lia).
   assert (Iu : Forall increasing us).
   { unfold us, axes. apply Forall_map, Forall_forall. intros [n v] H. apply expo_increasing; [easy..|].
     apply in_combine_l in H. rewrite Forall_forall in Hn. now apply Hn. }
   (* the weights of the average, and what they leave out *)
-  set (B := phi (first us)). assert (HB : 0 <= B <= 1 /\ 1 - B <= integral b 1).
-  { pose proof (first_pos us Iu) as P. pose proof (first_small b ns u Hb Hu) as Q. fold us in Q. unfold B, phi.
+  set (B := phi (first us)). assert (HB : 0 <= B <= 1 /\ 1 - B <= out).
+  { pose proof (first_pos us Iu) as P. pose proof (first_small b far ns u Hb Hu) as Q. fold us out in Q. unfold B, phi.
     assert (0 <= / (1 + first us)) by (left; apply Rinv_0_lt_compat; lra).
     assert (E : 1 - / (1 + first us) = first us * / (1 + first us)) by (field; lra).
     assert (C : / (1 + first us) <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra).
@@ -146,7 +155,7 @@ Proof.
   { intros k Hk. unfold value, e. rewrite <- change_errors by (try apply cells_length; congruence).
     apply Lip; [now apply centres_in_cube|easy]. }
   assert (Hm : model ns us e phi 0 <= bound b L ns - sum L * integral b 1).
-  { eapply Rle_trans; [|apply (means_bound b L ns (far ns) u); easy]. apply model_along; try easy; try lra.
+  { eapply Rle_trans; [|apply (means_bound b L ns far u); easy]. apply model_along; try easy; try lra.
     - clear - Hl Hu1. revert ns u Hl Hu1; induction L as [|l L IH]; intros [|n ns] [|v u] Hl Hu1; try discriminate; simpl; auto.
     - clear - HL. revert ns u; induction HL as [|l L H HL IH]; intros [|n ns] [|v u]; simpl; auto. constructor; [|apply IH].
       intros i. apply Rmult_le_pos; [easy|apply Rabs_pos].
@@ -165,8 +174,7 @@ Proof.
   assert (Out : Rabs ((start - F u) * (1 - B)) <= sum L * (1 - B)).
   { rewrite Rabs_mult, (Rabs_right (1 - B)) by lra. apply Rmult_le_compat_r; lra. }
   apply between in Out.
-  assert (SL : 0 <= sum L) by (clear - HL; induction HL; simpl; lra).
-  pose proof (Rmult_le_compat_l (sum L) _ _ SL HB2).
+  pose proof (Rmult_le_compat_l (sum L) _ _ (sum_pos L HL) HB2).
   apply Rabs_le. lra.
 Qed.
 
@@ -178,6 +186,13 @@ Definition in_box (low side x : vec) : Prop :=
 
 (** Lipschitz constants per side of the box: L_j = K_j s_j. *)
 Definition per_side (K side : vec) : vec := map (fun '(k, s) => k * s) (combine K side).
+
+(** They are not negative, and neither is their sum. *)
+Lemma per_side_pos K side : Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (Rle 0) (per_side K side).
+Proof.
+  intros PK Ps. apply Forall_map, Forall_forall. intros [k s] H. pose proof (in_combine_l _ _ _ _ H) as H1.
+  apply in_combine_r in H. rewrite Forall_forall in PK, Ps. specialize (PK k H1). specialize (Ps s H). apply Rmult_le_pos; lra.
+Qed.
 
 (** From the cube to the box, *)
 Lemma place_in_box low side u : length low = length side -> Forall (Rlt 0) side -> in_cube (length side) u ->
@@ -200,7 +215,7 @@ Proof.
 Qed.
 
 (** and back: this is what the layer's normalisation does. *)
-Lemma normalise_in_cube m f b low side ns x : let W := universal_layer m f b low side ns in
+Lemma normalise_in_cube m f b far low side ns x : let W := universal_layer m f b far low side ns in
   length low = length ns -> length side = length ns -> Forall (Rlt 0) side -> in_box low side x ->
   in_cube (length ns) (normalise W x) /\ place low side (normalise W x) = x.
 Proof.
@@ -215,29 +230,45 @@ Proof.
   - unfold place in *. cbn [combine map]. f_equal; [field; lra|exact H3].
 Qed.
 
-(** Output q of a layer with m outputs. (Continuous functions that are not Lipschitz: Continuous.v.) *)
-Theorem universal (m : nat) (f : vec -> vec) (K : vec) (beta : R) (low side : vec) (ns : list nat) (q : nat) :
+(** Output q of a layer with m outputs, wherever the first corner is. *)
+Theorem universal_masked (m : nat) (f : vec -> vec) (K : vec) (beta far : R) (low side : vec) (ns : list nat) (q : nat) :
   length K = length ns -> length low = length ns -> length side = length ns ->
-  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> (q < m)%nat ->
+  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> 0 <= far -> (q < m)%nat ->
   (forall x y, in_box low side x -> in_box low side y -> Rabs (nth q (f x) 0 - nth q (f y) 0) <= change K x y) ->
   forall x, in_box low side x ->
-  Rabs (nth q (outputs (universal_layer m f beta low side ns) x) 0 - nth q (f x) 0) <= bound beta (per_side K side) ns.
+  Rabs (nth q (outputs (universal_layer m f beta far low side ns) x) 0 - nth q (f x) 0)
+    <= bound beta (per_side K side) ns
+       + sum (per_side K side) * (INR (length ns) * exp (- (beta * far)) - integral beta 1).
 Proof.
-  intros HK Hl Hs PK Ps Hn Hb Hq Lip x Hx.
-  destruct (normalise_in_cube m f beta low side ns x Hl Hs Ps Hx) as [Hu E].
+  intros HK Hl Hs PK Ps Hn Hb Hf Hq Lip x Hx.
+  destruct (normalise_in_cube m f beta far low side ns x Hl Hs Ps Hx) as [Hu E].
   rewrite outputs_universal by (apply Hu || easy). set (u := normalise _ x) in *. rewrite <- E at 1.
-  apply (average_error (fun v => nth q (f (place low side v)) 0) (per_side K side) beta ns u); auto.
-  - unfold per_side. apply Forall_map, Forall_forall. intros [k s] H. pose proof (in_combine_l _ _ _ _ H) as H1.
-    apply in_combine_r in H. rewrite Forall_forall in PK, Ps. specialize (PK k H1). specialize (Ps s H).
-    apply Rmult_le_pos; lra.
+  apply (average_error (fun v => nth q (f (place low side v)) 0) (per_side K side) beta far ns u); auto.
+  - now apply per_side_pos.
   - unfold per_side. rewrite map_length, combine_length. lia.
   - intros v w Hv Hw. rewrite <- Hs in Hv, Hw.
     rewrite <- (change_place K low side v w); try apply Hv; try apply Hw; try congruence; auto.
     apply Lip; apply place_in_box; congruence || auto.
 Qed.
 
+(** The theorem: a first corner at -(2D + 1) or below costs nothing. (Functions that are continuous only: Continuous.v.) *)
+Theorem universal (m : nat) (f : vec -> vec) (K : vec) (beta far : R) (low side : vec) (ns : list nat) (q : nat) :
+  length K = length ns -> length low = length ns -> length side = length ns ->
+  Forall (Rle 0) K -> Forall (Rlt 0) side -> Forall (le 1) ns -> 0 < beta -> far_enough ns <= far -> (q < m)%nat ->
+  (forall x y, in_box low side x -> in_box low side y -> Rabs (nth q (f x) 0 - nth q (f y) 0) <= change K x y) ->
+  forall x, in_box low side x ->
+  Rabs (nth q (outputs (universal_layer m f beta far low side ns) x) 0 - nth q (f x) 0)
+    <= bound beta (per_side K side) ns.
+Proof.
+  intros HK Hl Hs PK Ps Hn Hb Hf Hq Lip x Hx. pose proof (far_pays beta far ns Hb Hf) as Pays.
+  assert (Hf0 : 0 <= far) by (unfold far_enough in Hf; pose proof (pos_INR (length ns)); lra).
+  eapply Rle_trans; [now apply (universal_masked m f K beta far low side ns q)|].
+  pose proof (Rmult_le_compat_l (sum (per_side K side)) _ 0 (sum_pos _ (per_side_pos K side PK Ps)) (Rle_minus _ _ Pays)). lra.
+Qed.
+
 (** The layer has n_1 x ... x n_D heads. *)
-Theorem number_of_heads m f b low side ns : length (W_O (universal_layer m f b low side ns)) = fold_right Nat.mul 1%nat ns.
+Theorem number_of_heads m f b far low side ns :
+  length (W_O (universal_layer m f b far low side ns)) = fold_right Nat.mul 1%nat ns.
 Proof.
   cbn [W_O universal_layer assemble]. rewrite !map_length. induction ns as [|n ns IH]; [easy|].
   cbn [cells fold_right]. rewrite <- IH. generalize (cells ns). intros l. rewrite <- (seq_length n 0) at 2.
