@@ -2,7 +2,7 @@
 
     The layer and its bound are those of Universal.v; nothing new is built here. *)
 From Coq Require Import Reals List Lra Lia.
-From Onelayer Require Import Attention Gates Universal.
+From Onelayer Require Import Attention Gates Average Universal.
 Import ListNotations.
 Open Scope R_scope.
 

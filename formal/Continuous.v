@@ -5,7 +5,7 @@
     every eta > 0 and some K; up to eta it is then a Lipschitz function on a box around the set, and Universal.v does the
     rest. *)
 From Coq Require Import Reals List Lra Lia Classical_Prop.
-From Onelayer Require Import Attention Gates Universal Cases Compact.
+From Onelayer Require Import Attention Gates Average Universal Cases Compact.
 Import ListNotations.
 Open Scope R_scope.
 
