@@ -7,10 +7,10 @@ BIN    := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format bench docs figures wheel clean
+.PHONY: help setup demo test test-all check format formal bench docs figures wheel clean
 
 help:
-	@echo "make setup | demo | test | test-all | check | format | bench | docs | figures | wheel | clean"
+	@echo "make setup | demo | test | test-all | check | format | formal | bench | docs | figures | wheel | clean"
 
 setup: $(VENV)/.dev
 
@@ -45,6 +45,10 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The Coq development, and what its theorems assume; skipped with a line where there is no Coq.
+formal:
+	@$(MAKE) --no-print-directory -C formal
+
 bench: setup $(VENV)/.peers
 	$(BIN)/python benchmarks/measure/forward.py
 	$(BIN)/python benchmarks/measure/size.py
@@ -70,4 +74,5 @@ figures: setup
 	$(BIN)/python benchmarks/measure/sweeps.py --draw
 
 clean:
+	@$(MAKE) --no-print-directory -C formal clean
 	rm -rf $(VENV) dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -178,7 +178,9 @@ def test_no_block_is_overlooked():
     """Blocks are of the kinds that are run or compared; commands are not written where no test sees them."""
     for page in PAGES.values():
         for language, body in re.findall(r"^```(\S*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
-            assert language in ("python", "console", "text") or language.startswith("{"), f"{page.name}: {language!r}"
+            assert language in ("python", "console", "text", "coq") or language.startswith("{"), (
+                f"{page.name}: {language!r}"
+            )
             assert language != "text" or not re.search(r"^(\$|python|onelayer|make) ", body, re.MULTILINE), page.name
 
 

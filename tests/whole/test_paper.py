@@ -7,6 +7,7 @@ import re
 import pytest
 
 import errata
+from coq import defines
 from pages import ROOT
 
 HEADERS = {"paper", "hole", "---"}
@@ -19,8 +20,11 @@ def rows() -> list[list[str]]:
 
 
 def resolve(reference: str) -> None:
-    """`package.module.name` is importable; `file.py::name` defines that function. Raises when it does not."""
-    if "::" in reference:
+    """`package.module.name` is importable; `file.py::name` and `file.v::name` define that. Raises when it does not."""
+    if ".v::" in reference:
+        if not defines(*reference.split("::")):
+            raise LookupError(f"there is no {reference}")
+    elif "::" in reference:
         file, name = reference.split("::")
         tree = ast.parse((ROOT / file).read_text())
         if name not in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}:
@@ -31,7 +35,9 @@ def resolve(reference: str) -> None:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row[0]} {row[1][:30]}")
 def test_row_resolves(row):
-    where, test = row[2], row[3]
+    where, test, in_coq = row[2:]
+    for reference in re.findall(r"`([^`]+)`", in_coq):
+        resolve(reference)
     if "*planned*" in (where, test):
         assert (where, test) == ("*planned*", "*planned*")
         return
@@ -55,6 +61,7 @@ def test_a_stale_row_is_noticed():
         "onelayer.model.transformer.Nothing",
         "tests/model/test_transformer.py::test_nothing",
         "tests/nowhere.py::test_x",
+        "formal/Universal.v::nothing",
     ):
         with pytest.raises((AttributeError, LookupError, OSError)):
             resolve(stale)
