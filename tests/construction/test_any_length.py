@@ -157,7 +157,7 @@ def test_a_task_that_does_not_fit_its_weights_is_refused(tmp_path, change, monke
     with pytest.raises(ol.InputError, match="untouched"):
         ol.load(path)
     monkeypatch.setattr(folders, "_verify", lambda contents, record: None)
-    with pytest.raises(ol.InputError, match="fits its model|no task on sequences"):
+    with pytest.raises(ol.InputError, match=r"fits its model|no task on sequences"):
         ol.load(path)
 
 
