@@ -9,29 +9,46 @@ from fractions import Fraction
 import numpy as np
 
 from ....common.errors import InputError
+from ....common.numbers import exact as exact_text
 from ....formula.additive import additive_terms, parts_of
 from ....formula.tree import Number, Sum, variables
-from ..subject import Made, Subject
+from ..subject import Bound, Made, Subject
 from .exact import Exact, Polynomial, constant, exact_of
 from .heads import Kept, kept_of
 from .prelude import PRELUDE
 from .proof import POINTS, Part, document, observed, shares
+from .run import NAME, run
 from .text import layer
 
 MOST_HEADS = 64
+SECONDS = 300.0  # that coqc may take before a file is written
 OTHER = "export it as onnx, torch or c"
 
 
 def make(subject: Subject) -> Made:
-    """The file; nothing is run here (`onelayer check --coq` does)."""
-    return Made({"onelayer.v": source(subject).encode()}, None, None, ("not compiled here: onelayer check --coq FOLDER",))
+    """The file, compiled before it is written if Coq is here; one that Coq does not accept is refused."""
+    text = source(subject)
+    tolerance = subject.approximation.certificate.tolerance
+    done = run(text, SECONDS, assumptions=False)
+    if done.accepted is False:
+        asked, change = (
+            f"a proof in Coq of an error within {exact_text(tolerance)}",
+            f"build with more room, or {OTHER}",
+        )
+        raise InputError(asked, done.reason, change)
+    files = {NAME: text.encode()}
+    if done.accepted is None:
+        return Made(files, None, None, (f"not compiled, not proved: {done.reason}",))
+    bound = Bound(tolerance, "|T - f| on the domain, T the real function of the weights, by the kernel of Coq")
+    return Made(files, None, bound, (f"coqc took {done.seconds:.0f} s; rounding of the deployed layer is not covered",))
 
 
 def source(subject: Subject) -> str:
     """The text of the file."""
     _require_covered(subject)
     a, model = subject.approximation, subject.model
-    assert a.target is not None and a.target.formula is not None
+    assert a.target is not None
+    assert a.target.formula is not None
     exact = exact_of(model, subject.places[0])
     lower, upper = ([Fraction(v) for v in ends] for ends in (a.domain.lower, a.domain.upper))
     shift, scale = (t.double().flatten().tolist() for t in (model.shift, model.scale))
@@ -44,7 +61,13 @@ def source(subject: Subject) -> str:
     parts = _parts(subject, exact, kept, tolerance)
     formula = a.target.formula
     text = document(exact, kept, parts, formula.outputs[0], tolerance, lower, upper, shift, scale)
-    return _header(subject) + PRELUDE + "\n(** ** The weights, as exact numbers *)\n\n" + layer(model, subject.places[0]) + text
+    return (
+        _header(subject)
+        + PRELUDE
+        + "\n(** ** The weights, as exact numbers *)\n\n"
+        + layer(model, subject.places[0])
+        + text
+    )
 
 
 def _require_covered(subject: Subject) -> None:
@@ -64,24 +87,31 @@ def _require_covered(subject: Subject) -> None:
         found = "LayerNorm, biases of projections or another activation than relu"
     elif c.features_in != 1 or c.d_k != 1 or c.d_v != 1:
         found = "tokens of several numbers, or heads wider than 1 (memory tokens)"
+    elif not subject.same:
+        found = "weights rounded to another dtype"
     elif c.heads > MOST_HEADS:
         found = f"{c.heads} heads (at most {MOST_HEADS})"
     if found is not None:
-        raise InputError("one output, a formula on a box, scalar tokens and narrow heads, for a proof in Coq", found, OTHER)
+        raise InputError(
+            "one output, a formula on a box, scalar tokens and narrow heads, for a proof in Coq", found, OTHER
+        )
 
 
 def _parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction) -> list[Part]:
     """One part per input; refused where a head or a term of the formula mixes inputs."""
     a, D = subject.approximation, exact.dimension
-    assert a.target is not None and a.target.formula is not None
+    assert a.target is not None
+    assert a.target.formula is not None
     formula = a.target.formula
     mixed = [one for one in kept if len(one.variables) > 1]
     if mixed or any(len(variables(term)) > 1 for term in additive_terms(formula.outputs[0])):
-        raise InputError("functions of one variable and sums of such, for a proof in Coq", "variables that are mixed", OTHER)
-    groups = [(j,) for j in range(D)]
+        raise InputError(
+            "functions of one variable and sums of such, for a proof in Coq", "variables that are mixed", OTHER
+        )
+    groups: list[tuple[int, ...]] = [(j,) for j in range(D)]
     found: list[tuple[Polynomial, list[tuple[int, Fraction]]]] = []
     for j in range(D):
-        linear = {m: c for m, c in exact.output.items() if m and all(i == j for i in m) or (j == 0 and m == ())}
+        linear = {m: c for m, c in exact.output.items() if (m and all(i == j for i in m)) or (j == 0 and m == ())}
         owned = [h for h, one in enumerate(kept) if one.variables == {j} or (j == 0 and not one.variables)]
         found.append((Polynomial(linear), [(h, exact.output.get((D + h,), Fraction(0))) for h in owned]))
     formulas = parts_of(formula, groups)
@@ -99,7 +129,11 @@ def _parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction
         if share <= 0:
             asked = f"an error within {float(tolerance):g} at all points"
             raise InputError(asked, "a larger one: there is nothing to prove", "build with more heads")
-        parts.append(Part(j, heads, smooth - constant(middle), target, share) if D > 1 else Part(j, heads, smooth, target, tolerance_of(tolerance)))
+        parts.append(
+            Part(j, heads, smooth - constant(middle), target, share)
+            if D > 1
+            else Part(j, heads, smooth, target, tolerance_of(tolerance))
+        )
     return parts
 
 
@@ -120,8 +154,8 @@ HEADER = """(** * A single-layer Transformer and its error bound
 
 {lines}
 
-    The theorem [certified], at the end, is about the weights of this layer as exact numbers, and about the function f below, on the
-    box whose ends are floats around the given ones. Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and
-    CoqInterval compile the file: coqc onelayer.v. They print what the theorem assumes: Coq's classical real numbers, and its
-    primitive integers and floats, which compute as IEEE 754 says. *)
+    The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the box
+    whose ends are floats around the given ones. Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and
+    CoqInterval compile the file: coqc onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real
+    numbers, and its machine integers and floats, which compute as IEEE 754 says. *)
 """

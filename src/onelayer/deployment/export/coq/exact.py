@@ -6,6 +6,7 @@ Variables are numbered: 0 … D − 1 are the normalised inputs, D + h is the ou
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from ....common.errors import InputError
 from ....model.transformer import SingleLayerTransformer
@@ -111,7 +112,7 @@ def _along(token: list[Polynomial], column: list[list[float]]) -> Polynomial:
     return total(entry * constant(row[0]) for entry, row in zip(token, column, strict=True) if row[0])
 
 
-def _feed_forward(h: list[Polynomial], w: dict[str, list], width: int) -> list[Polynomial]:
+def _feed_forward(h: list[Polynomial], w: dict[str, Any], width: int) -> list[Polynomial]:
     """Units without effect are left out, and relu(z) − relu(−z) = z; any other unit is a hinge, and refused."""
     units = [(tuple(row[i] for row in w["W_1"]), w["b_1"][i], tuple(w["W_2"][i])) for i in range(width)]
     units = [unit for unit in units if any(unit[2])]

@@ -1,4 +1,4 @@
-"""A formula in the language of Coq's real numbers, printed from its tree. Everything is in brackets: nothing depends on precedence."""
+"""A formula in the language of Coq's real numbers, printed from its tree, everything in brackets."""
 
 from fractions import Fraction
 

@@ -37,6 +37,7 @@ def shares(errors: Sequence[np.ndarray], tolerance: Fraction) -> list[tuple[Frac
 
 def values(kept: Kept, u: np.ndarray, coordinate: int) -> np.ndarray:
     """The closed form of a head at points of one normalised input."""
+
     def at(p: Polynomial) -> np.ndarray:
         return sum((float(c) * u ** len(m) for m, c in p.items()), np.zeros_like(u))
 
@@ -63,14 +64,18 @@ def enclosure(number_: int, part: Part, side: Range, units: str) -> str:
     j = part.coordinate + 1
     x = f"x{j}"
     terms = [polynomial(part.smooth), *(f"{number(c)} * g{h + 1} {x}" for h, c in part.heads)]
-    gs = ", ".join([f"part{number_}", f"f{number_}", *(f"g{h + 1}" for h, _ in part.heads), units, "tanh", "sinh", "cosh"])
+    gs = ", ".join(
+        [f"part{number_}", f"f{number_}", *(f"g{h + 1}" for h, _ in part.heads), units, "tanh", "sinh", "cosh"]
+    )
     low, high = side
     return f"""Definition part{number_} ({x} : R) : R := {" + ".join(terms)}.
 Definition f{number_} ({x} : R) : R := {printed(part.target)}.
-Lemma close_{number_} {x} : {number(low)} <= {x} <= {number(high)} -> Rabs (part{number_} {x} - f{number_} {x}) <= {number(part.share)}.
+Lemma close_{number_} {x} : {number(low)} <= {x} <= {number(high)} ->
+  Rabs (part{number_} {x} - f{number_} {x}) <= {number(part.share)}.
 Proof.
   intros. unfold {gs}. cbn [map dot sum].
-  first [interval with (i_bisect {x}, i_taylor {x}, i_degree 10) | interval with (i_bisect {x}, i_taylor {x}, i_degree 14, i_prec 80)].
+  first [interval with (i_bisect {x}, i_taylor {x}, i_degree 10)
+    | interval with (i_bisect {x}, i_taylor {x}, i_degree 14, i_prec 80)].
 Qed.
 """
 
@@ -83,7 +88,6 @@ def document(
     D, n = exact.dimension, len(kept)
     xs = " ".join(f"x{j + 1}" for j in range(D))
     box = box_text(lower, upper)
-    units = ", ".join(f"u{j + 1}" for j in range(D))
     inputs = "[" + "; ".join(f"x{j + 1}" for j in range(D)) + "]"
     ask = f"(nth (read W) (tokens W {inputs}) [])"
     lines = [f"Definition f ({xs} : R) : R := {printed(target)}.\n"]
@@ -127,16 +131,19 @@ Proof.
     for h in range(n):
         lines.append(f"  pose proof (between _ _ (head_{h + 1} {xs}{HOLD * D})).")
     for i, part in enumerate(parts):
-        lines.append(f"  pose proof (between _ _ (close_{i + 1} x{part.coordinate + 1} ltac:(lra))). unfold part{i + 1} in *.")
+        lines.append(
+            f"  pose proof (between _ _ (close_{i + 1} x{part.coordinate + 1} ltac:(lra))). unfold part{i + 1} in *."
+        )
     lines.append("  apply Rabs_le. lra.\nQed.")
-    lines.append("Print Assumptions certified.\n")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 HOLD = " ltac:(assumption)"
 
 
-def observed(formula: Formula, smooth: Polynomial, heads: list[tuple[Kept, Fraction]], x: np.ndarray, u: np.ndarray) -> np.ndarray:
+def observed(
+    formula: Formula, smooth: Polynomial, heads: list[tuple[Kept, Fraction]], x: np.ndarray, u: np.ndarray
+) -> np.ndarray:
     """T − f of one part at points x of its input."""
     found = sum((float(c) * u ** len(m) for m, c in smooth.items()), np.zeros_like(u))
     found = found + sum((float(c) * values(one, u, 0) for one, c in heads), np.zeros_like(u))
