@@ -109,7 +109,7 @@ def test_without_coq(sine, tmp_path, monkeypatch):
     assert (tmp_path / "sine.v").read_text() == coq.source(sine)
     sine.approximation.save(tmp_path / "sine")
     with pytest.raises(InputError, match="no coqc here"):
-        checked(tmp_path / "sine", 60)
+        checked(tmp_path / "sine", 60.0)
 
 
 def test_a_failure_is_refused_not_written(sine, tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ class TestWithCoq:
     )
     def test_it_accepts(self, formula, domain, eps, tmp_path):
         layer_of(formula, domain, eps).approximation.save(tmp_path / "layer")
-        found = checked(tmp_path / "layer", 300)
+        found = checked(tmp_path / "layer", 300.0)
         assert found.verdict == "VALID (kernel)"
         assert "Classical_Prop.classic" in found.axioms
 
@@ -137,12 +137,12 @@ class TestWithCoq:
         start, end = text.index("W_K :="), text.index("W_V :=")
         digit = re.search(r"\d{5}(\d)\d{9,} /", text[start:end]).start(1) + start
         changed = text[:digit] + str((int(text[digit]) + 1) % 10) + text[digit + 1 :]
-        found = run(changed, 300)
+        found = run(changed, 300.0)
         assert found.accepted is False
         assert "head_1" in found.reason
 
     def test_it_rejects_what_is_only_assumed(self, sine):
-        found = run(coq.source(sine).replace("Qed.", "Admitted."), 300)
+        found = run(coq.source(sine).replace("Qed.", "Admitted."), 300.0)
         assert found.accepted is False
         assert "assumes" in found.reason
 
@@ -150,6 +150,6 @@ class TestWithCoq:
         text, share = coq.source(sine), coq.tolerance_of(Fraction(1, 10000))
         below = Fraction(sine.approximation.certificate.observed * 0.99)
         text = text.replace(f"({share.numerator} / {share.denominator})", f"({below.numerator} / {below.denominator})")
-        found = run(text.replace("(1 / 10000)", f"({below.numerator} / {below.denominator})"), 300)
+        found = run(text.replace("(1 / 10000)", f"({below.numerator} / {below.denominator})"), 300.0)
         assert found.accepted is False
         assert "close_1" in found.reason

@@ -24,7 +24,7 @@ class Polynomial(dict[tuple[int, ...], Fraction]):
         return Polynomial({monomial: c for monomial, c in found.items() if c})
 
     def __sub__(self, other: "Polynomial") -> "Polynomial":
-        return self + other * constant(-1)
+        return self + other * constant(-1.0)
 
     def __mul__(self, other: "Polynomial") -> "Polynomial":
         found = Polynomial()
