@@ -1,7 +1,8 @@
 """Coq: one file that states and proves |T(x) − f(x)| ≤ ε on the domain, about the stored weights as exact numbers.
 
 The file contains the definition of the layer, so that it needs Coq and CoqInterval alone. T is the real function of the weights:
-rounding is not covered. Covered are gates in one input and sums of such; anything else is refused in one line.
+rounding is not covered. Covered are gates in one input and sums of such, and
+sums of max-heads; anything else is refused in one line.
 """
 
 from fractions import Fraction
@@ -15,8 +16,9 @@ from ....formula.tree import Number, Sum, variables
 from ..subject import Bound, Made, Subject
 from .exact import Exact, Polynomial, constant, exact_of
 from .heads import Kept, kept_of
+from .kinks import SOFTMAX, kink_ending, kinks_only
 from .prelude import PRELUDE
-from .proof import POINTS, Part, document, observed, shares
+from .proof import POINTS, Claim, Part, ending, observed, opening, shares
 from .run import NAME, run
 from .text import layer
 
@@ -58,16 +60,12 @@ def source(subject: Subject) -> str:
         ranges.append((min(ends), max(ends)))
     kept = [kept_of(head, ranges) for head in exact.heads]
     tolerance = Fraction(repr(a.certificate.tolerance))
-    parts = _parts(subject, exact, kept, tolerance)
-    formula = a.target.formula
-    text = document(exact, kept, parts, formula.outputs[0], tolerance, lower, upper, shift, scale)
-    return (
-        _header(subject)
-        + PRELUDE
-        + "\n(** ** The weights, as exact numbers *)\n\n"
-        + layer(model, subject.places[0])
-        + text
-    )
+    claim = Claim(exact, kept, a.target.formula.outputs[0], tolerance, lower, upper)
+    kinks = kinks_only(claim)
+    proof = kink_ending(claim) if kinks else ending(claim, _parts(subject, exact, kept, tolerance))
+    prelude = PRELUDE + SOFTMAX if kinks else PRELUDE
+    weights = "\n(** ** The weights, as exact numbers *)\n\n" + layer(model, subject.places[0])
+    return _header(subject) + prelude + weights + opening(claim, shift, scale) + proof
 
 
 def _require_covered(subject: Subject) -> None:

@@ -80,17 +80,47 @@ Qed.
 """
 
 
-def document(
-    exact: Exact, kept: list[Kept], parts: list[Part], target: Node, tolerance: Fraction, lower: list[Fraction],
-    upper: list[Fraction], shift: list[float], scale: list[float],
-) -> str:  # fmt: skip
-    """Everything behind the definition of W."""
-    D, n = exact.dimension, len(kept)
-    xs = " ".join(f"x{j + 1}" for j in range(D))
-    box = box_text(lower, upper)
-    inputs = "[" + "; ".join(f"x{j + 1}" for j in range(D)) + "]"
+@dataclass(frozen=True)
+class Claim:
+    """What is to be proved: the layer, its heads, the target, the tolerance and the box."""
+
+    exact: Exact
+    kept: list[Kept]
+    target: Node
+    tolerance: Fraction
+    lower: list[Fraction]
+    upper: list[Fraction]
+
+    @property
+    def xs(self) -> str:
+        return " ".join(f"x{j + 1}" for j in range(self.exact.dimension))
+
+    @property
+    def inputs(self) -> str:
+        return f"[{self.xs.replace(' ', '; ')}]"
+
+    @property
+    def box(self) -> str:
+        return box_text(self.lower, self.upper)
+
+    @property
+    def statement(self) -> str:
+        claim = f"Rabs (run W {self.inputs} - f {self.xs}) <= {number(self.tolerance)}"
+        return f"(** ** The theorem *)\n\nTheorem certified {self.xs} : {self.box} -> {claim}."
+
+    @property
+    def heads_known(self) -> list[str]:
+        """Lines of a proof: what is known of every head."""
+        hold = " ltac:(assumption)" * self.exact.dimension
+        return [f"  pose proof (between _ _ (head_{h + 1} {self.xs}{hold}))." for h in range(len(self.kept))]
+
+
+def opening(claim: Claim, shift: list[float], scale: list[float]) -> str:
+    """The target, and the layer in closed form."""
+    exact, xs, inputs = claim.exact, claim.xs, claim.inputs
+    D, n = exact.dimension, len(claim.kept)
     ask = f"(nth (read W) (tokens W {inputs}) [])"
-    lines = [f"Definition f ({xs} : R) : R := {printed(target)}.\n"]
+    lines = [f"Definition f ({xs} : R) : R := {printed(claim.target)}.\n"]
     for j in range(D):
         u = f"(x{j + 1} - {number(shift[j])}) * {number(scale[j])}"
         lines.append(f"Definition u{j + 1} (x{j + 1} : R) : R := {u}.")
@@ -104,41 +134,40 @@ def document(
     def output(names: Sequence[str]) -> str:
         return " + ".join([polynomial(rest), *(f"{number(c)} * {z}" for c, z in zip(factors, names, strict=True))])
 
-    applied = [f"H{h + 1} {xs}" for h in range(n)]
+    applied = [f"(H{h + 1} {xs})" for h in range(n)]
     lines.append(f"""
 (** ** The layer in closed form *)
 
 Lemma behind_W {xs} {" ".join(zs)} : behind W {ask} [{"; ".join(zs)}] = {output(zs)}.
 Proof. unroll. relus. Qed.
-Theorem reduced {xs} : run W {inputs} = {output([f"({a})" for a in applied])}.
-Proof. exact (behind_W {xs} {" ".join(f"({a})" for a in applied)}). Qed.
+Theorem reduced {xs} : run W {inputs} = {output(applied)}.
+Proof. exact (behind_W {xs} {" ".join(applied)}). Qed.
 """)
-    lines += [lemma(h + 1, one, xs, box) for h, one in enumerate(kept)]
-    lines.append("(** ** The parts, each of one input *)\n")
+    lines += [lemma(h + 1, one, xs, claim.box) for h, one in enumerate(claim.kept)]
+    return "\n".join(lines)
+
+
+def ending(claim: Claim, parts: list[Part]) -> str:
+    """The theorem of an additive layer, from an enclosure of every part."""
+    lines = ["(** ** The parts, each of one input *)\n"]
     for i, part in enumerate(parts):
-        side = enlarged(lower[part.coordinate], upper[part.coordinate], is_trigonometric(part.target))
-        lines.append(enclosure(i + 1, part, side, f"u{part.coordinate + 1}"))
+        j = part.coordinate
+        side = enlarged(claim.lower[j], claim.upper[j], is_trigonometric(part.target))
+        lines.append(enclosure(i + 1, part, side, f"u{j + 1}"))
     split = " + ".join(f"f{i + 1} x{part.coordinate + 1}" for i, part in enumerate(parts))
     fs = ", ".join(["f", *(f"f{i + 1}" for i in range(len(parts)))])
-    lines.append(f"""Lemma split {xs} : f {xs} = {split}.
+    lines.append(f"""Lemma split {claim.xs} : f {claim.xs} = {split}.
 Proof. unfold {fs}. first [reflexivity | lra | field | ring]. Qed.
 
-(** ** The theorem *)
-
-Theorem certified {xs} : {box} -> Rabs (run W {inputs} - f {xs}) <= {number(tolerance)}.
+{claim.statement}
 Proof.
   intros. rewrite reduced, split.""")
-    for h in range(n):
-        lines.append(f"  pose proof (between _ _ (head_{h + 1} {xs}{HOLD * D})).")
+    lines += claim.heads_known
     for i, part in enumerate(parts):
-        lines.append(
-            f"  pose proof (between _ _ (close_{i + 1} x{part.coordinate + 1} ltac:(lra))). unfold part{i + 1} in *."
-        )
+        known = f"between _ _ (close_{i + 1} x{part.coordinate + 1} ltac:(lra))"
+        lines.append(f"  pose proof ({known}). unfold part{i + 1} in *.")
     lines.append("  apply Rabs_le. lra.\nQed.")
     return "\n".join(lines) + "\n"
-
-
-HOLD = " ltac:(assumption)"
 
 
 def observed(
