@@ -124,7 +124,13 @@ class TestWithCoq:
 
     @pytest.mark.parametrize(
         ("formula", "domain", "eps"),
-        [("sin(x)", "0:2*pi", 1e-6), ("1/(1+25*x^2)", "-1:1", 1e-6), ("sin(x1)+sin(x2)", "0:2*pi", 1e-6)],
+        [
+            ("sin(x)", "0:2*pi", 1e-6),
+            ("1/(1+25*x^2)", "-1:1", 1e-6),
+            ("sin(x1)+sin(x2)", "0:2*pi", 1e-6),
+            ("abs(x1-x2)", "0:1", 1e-3),
+            ("max(x1,x2,x3)", "0:1", 1e-3),
+        ],
     )
     def test_it_accepts(self, formula, domain, eps, tmp_path):
         layer_of(formula, domain, eps).approximation.save(tmp_path / "layer")

@@ -29,7 +29,7 @@ def check(
 
     In ball arithmetic, by a program that shares nothing with the prover.
 
-    Exit status: 0 valid, 1 invalid, 2 no model folder, 3 not checkable.
+    Exit status: 0 valid, 1 invalid, 2 no model folder, 3 not checkable (with --coq: not proved).
     """
     from ...checker import FILES, STATUS
     from ...checker import check as checked
