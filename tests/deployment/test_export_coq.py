@@ -10,9 +10,9 @@ import pytest
 import onelayer as ol
 from onelayer.common.errors import InputError
 from onelayer.deployment.export import coq
-from onelayer.deployment.export.coq.check import checked
 from onelayer.deployment.export.coq.formula import printed
-from onelayer.deployment.export.coq.run import Outcome, run
+from onelayer.deployment.export.coq.kernel import checked
+from onelayer.deployment.export.coq.run import CoqAnswer, run
 from onelayer.deployment.export.subject import subject_of
 from onelayer.formula import evaluate, parse
 
@@ -93,7 +93,12 @@ def test_the_file_holds_the_weights_and_the_claim(sine):
 
 @pytest.mark.parametrize(
     ("formula", "domain", "found"),
-    [("sin(x1*x2)", "0:1", "mixed"), ("erf(x)", "0:1", "erf"), ("where(x < 0.5, 0, x)", "0:1", "found")],
+    [
+        ("sin(x1*x2)", "0:1", "mixed"),
+        ("sin(x) + abs(x - 1)", "0:2", "kinks beside"),
+        ("erf(x)", "0:1", "erf"),
+        ("where(x < 0.5, 0, x)", "0:1", "found"),
+    ],
 )
 def test_what_is_not_covered_is_refused(formula, domain, found):
     target = ol.Target(formula, domain, margin=0.1 if "where" in formula else 0.0)
@@ -113,7 +118,7 @@ def test_without_coq(sine, tmp_path, monkeypatch):
 
 
 def test_a_failure_is_refused_not_written(sine, tmp_path, monkeypatch):
-    monkeypatch.setattr(coq, "run", lambda *_, **__: Outcome(False, 1.0, "coqc stops at the proof of close_1"))
+    monkeypatch.setattr(coq, "run", lambda *_, **__: CoqAnswer(False, 1.0, "coqc stops at the proof of close_1"))
     with pytest.raises(InputError, match="close_1"):
         ol.export(sine.approximation, tmp_path / "sine.v", to="coq")
     assert not (tmp_path / "sine.v").exists()

@@ -12,17 +12,18 @@ import numpy as np
 from ....common.errors import InputError
 from ....common.numbers import exact as exact_text
 from ....formula.additive import additive_terms, parts_of
-from ....formula.tree import Number, Sum, variables
+from ....formula.tree import Call, Number, Sum, postorder, variables
 from ..subject import Bound, Made, Subject
 from .exact import Exact, Polynomial, constant, exact_of
 from .heads import Kept, kept_of
-from .kinks import SOFTMAX, kink_ending, kinks_only
+from .max_heads import SOFTMAX, kink_ending, kinks_only
 from .prelude import PRELUDE
-from .proof import POINTS, Claim, Part, ending, observed, opening, shares
+from .proof import POINTS, CoqClaim, Part, ending, observed, opening, shares
 from .run import NAME, run
 from .text import layer
 
 MOST_HEADS = 64
+KINKS = ("abs", "max", "min")
 SECONDS = 300.0  # that coqc may take before a file is written
 OTHER = "export it as onnx, torch or c"
 
@@ -60,7 +61,7 @@ def source(subject: Subject) -> str:
         ranges.append((min(ends), max(ends)))
     kept = [kept_of(head, ranges) for head in exact.heads]
     tolerance = Fraction(repr(a.certificate.tolerance))
-    claim = Claim(exact, kept, a.target.formula.outputs[0], tolerance, lower, upper)
+    claim = CoqClaim(exact, kept, a.target.formula.outputs[0], tolerance, lower, upper)
     kinks = kinks_only(claim)
     proof = kink_ending(claim) if kinks else ending(claim, _parts(subject, exact, kept, tolerance))
     prelude = PRELUDE + SOFTMAX if kinks else PRELUDE
@@ -106,6 +107,8 @@ def _parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction
         raise InputError(
             "functions of one variable and sums of such, for a proof in Coq", "variables that are mixed", OTHER
         )
+    if any(isinstance(tree, Call) and tree.name in KINKS for tree in postorder(formula.outputs)):
+        raise InputError("kinks alone or none, for a proof in Coq", "kinks beside smooth terms", OTHER)
     groups: list[tuple[int, ...]] = [(j,) for j in range(D)]
     found: list[tuple[Polynomial, list[tuple[int, Fraction]]]] = []
     for j in range(D):

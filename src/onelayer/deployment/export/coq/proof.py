@@ -81,7 +81,7 @@ Qed.
 
 
 @dataclass(frozen=True)
-class Claim:
+class CoqClaim:
     """What is to be proved: the layer, its heads, the target, the tolerance and the box."""
 
     exact: Exact
@@ -115,7 +115,7 @@ class Claim:
         return [f"  pose proof (between _ _ (head_{h + 1} {self.xs}{hold}))." for h in range(len(self.kept))]
 
 
-def opening(claim: Claim, shift: list[float], scale: list[float]) -> str:
+def opening(claim: CoqClaim, shift: list[float], scale: list[float]) -> str:
     """The target, and the layer in closed form."""
     exact, xs, inputs = claim.exact, claim.xs, claim.inputs
     D, n = exact.dimension, len(claim.kept)
@@ -147,7 +147,7 @@ Proof. exact (behind_W {xs} {" ".join(applied)}). Qed.
     return "\n".join(lines)
 
 
-def ending(claim: Claim, parts: list[Part]) -> str:
+def ending(claim: CoqClaim, parts: list[Part]) -> str:
     """The theorem of an additive layer, from an enclosure of every part."""
     lines = ["(** ** The parts, each of one input *)\n"]
     for i, part in enumerate(parts):

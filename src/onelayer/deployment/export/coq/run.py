@@ -22,7 +22,7 @@ PRIMITIVE = {"PrimInt63", "PrimFloat", "Uint63", "Sint63", "FloatAxioms", "Float
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CoqAnswer:
     """What Coq said. `accepted` is None where there is no Coq with CoqInterval."""
 
     accepted: bool | None
@@ -39,11 +39,11 @@ class Outcome:
         return ", ".join(logic) + (f"; machine integers and floats: {numbers}" if numbers else "")
 
 
-def run(text: str, seconds: float, assumptions: bool = True) -> Outcome:
+def run(text: str, seconds: float, assumptions: bool = True) -> CoqAnswer:
     """Compiled in a temporary folder within a time limit. A failure proves nothing: it is no refutation."""
     coqc = shutil.which("coqc")
     if coqc is None:
-        return Outcome(None, 0.0, "there is no coqc here")
+        return CoqAnswer(None, 0.0, "there is no coqc here")
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, NAME).write_text(text + (ASSUMED if assumptions else ""))
@@ -52,22 +52,22 @@ def run(text: str, seconds: float, assumptions: bool = True) -> Outcome:
                 [coqc, "-q", NAME], cwd=folder, capture_output=True, text=True, timeout=seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            return Outcome(False, seconds, f"coqc took more than {seconds:g} s")
+            return CoqAnswer(False, seconds, f"coqc took more than {seconds:g} s")
     took = time.monotonic() - start
     if done.returncode:
         said = " ".join(done.stderr.split())
         if NO_INTERVAL in said:
-            return Outcome(None, took, "Coq has no CoqInterval here")
+            return CoqAnswer(None, took, "Coq has no CoqInterval here")
         where = re.search(r"line (\d+)", said)
-        return Outcome(False, took, f"coqc stops at {_lemma(text, int(where[1])) if where else 'the file'}")
+        return CoqAnswer(False, took, f"coqc stops at {_lemma(text, int(where[1])) if where else 'the file'}")
     listed = re.findall(r"^(\S+)(?= :|$)", done.stdout, flags=re.MULTILINE)
     axioms = tuple(name for name in listed if name != "Axioms:")
     if assumptions and not axioms and "Closed under the global context" not in done.stdout:
-        return Outcome(False, took, "coqc does not say what the proof assumes")
+        return CoqAnswer(False, took, "coqc does not say what the proof assumes")
     strange = [name for name in axioms if name not in LOGIC and name.split(".")[0] not in PRIMITIVE]
     if strange:
-        return Outcome(False, took, f"the proof assumes {strange[0]}", axioms)
-    return Outcome(True, took, "", axioms)
+        return CoqAnswer(False, took, f"the proof assumes {strange[0]}", axioms)
+    return CoqAnswer(True, took, "", axioms)
 
 
 def _lemma(text: str, line: int) -> str:

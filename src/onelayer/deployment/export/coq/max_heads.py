@@ -7,7 +7,7 @@ from scipy.special import lambertw
 from ....formula.tree import Call, Negation, Node, Number, Product, Quotient, Sum, Variable, postorder, variables
 from .formula import number
 from .heads import Kept
-from .proof import Claim
+from .proof import CoqClaim
 from .text import listed, polynomial
 
 ROOM = 1 + 1e-9  # the constant is a little above the sharp one
@@ -40,7 +40,7 @@ def sharpness(kept: Kept) -> Fraction | None:
     return beta if beta > 0 and all(scaled) else None
 
 
-def kinks_only(claim: Claim) -> bool:
+def kinks_only(claim: CoqClaim) -> bool:
     """Whether the target is piecewise affine, with a kink, and all heads are max-heads or affine."""
     kink = any(isinstance(tree, Call) for tree in postorder((claim.target,)))
     return kink and piecewise_affine(claim.target) and all(sharpness(one) is not None for one in claim.kept)
@@ -74,7 +74,7 @@ Qed.
 """
 
 
-def kink_ending(claim: Claim) -> str:
+def kink_ending(claim: CoqClaim) -> str:
     """The theorem: what is left after the lemmas is linear in every case."""
     sharp = [(h + 1, one, beta) for h, one in enumerate(claim.kept) if (beta := sharpness(one))]
     affine = [h + 1 for h, one in enumerate(claim.kept) if not one.others]
