@@ -11,7 +11,7 @@ import onelayer as ol
 from onelayer.common.errors import InputError
 from onelayer.deployment.export import coq
 from onelayer.deployment.export.coq.formula import printed
-from onelayer.deployment.export.coq.kernel import checked
+from onelayer.deployment.export.coq.by_kernel import checked
 from onelayer.deployment.export.coq.run import CoqAnswer, run
 from onelayer.deployment.export.subject import subject_of
 from onelayer.formula import evaluate, parse

@@ -50,7 +50,7 @@ def check(
 
 def _with_coq(folder: Path, data: Path | None, seconds: float, json: bool) -> int:
     """VALID (kernel), or NOT PROVED: Coq never refutes."""
-    from ...deployment.export.coq.kernel import checked
+    from ...deployment.export.coq.by_kernel import checked
 
     if data is not None:
         raise InputError("--coq for a formula", "--data", "leave one of them out")

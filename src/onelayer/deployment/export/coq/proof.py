@@ -13,6 +13,8 @@ from .formula import is_trigonometric, number, printed
 from .heads import Kept, lemma
 from .text import polynomial
 
+NEXT = "\n    | "
+FINE = Fraction(1, 10**7)  # below this Taylor models of a higher degree are tried first
 POINTS = 2001  # at which the error of a part is looked at, to divide the tolerance
 
 
@@ -68,14 +70,16 @@ def enclosure(number_: int, part: Part, side: Range, units: str) -> str:
         [f"part{number_}", f"f{number_}", *(f"g{h + 1}" for h, _ in part.heads), units, "tanh", "sinh", "cosh"]
     )
     low, high = side
+    degrees = [10, 15] if part.share > FINE else [15]
+    ways = [f"i_degree {degree}" for degree in degrees] + ["i_degree 15, i_prec 80"]
+    tries = [f"interval with (i_bisect {x}, i_taylor {x}, {way})" for way in ways]
     return f"""Definition part{number_} ({x} : R) : R := {" + ".join(terms)}.
 Definition f{number_} ({x} : R) : R := {printed(part.target)}.
 Lemma close_{number_} {x} : {number(low)} <= {x} <= {number(high)} ->
   Rabs (part{number_} {x} - f{number_} {x}) <= {number(part.share)}.
 Proof.
   intros. unfold {gs}. cbn [map dot sum].
-  first [interval with (i_bisect {x}, i_taylor {x}, i_degree 10)
-    | interval with (i_bisect {x}, i_taylor {x}, i_degree 14, i_prec 80)].
+  first [{NEXT.join(tries)}].
 Qed.
 """
 
