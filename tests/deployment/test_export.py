@@ -95,7 +95,7 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
 
 def test_the_page_has_every_format():
     page = (ROOT / "docs" / "run" / "export.md").read_text()
-    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page, re.MULTILINE)) == set(FORMATS)
+    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page, re.MULTILINE)) == set(FILES)
     assert page != placed(page, "exports", "x")
 
 

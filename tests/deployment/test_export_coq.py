@@ -1,17 +1,22 @@
 """Coq: what is printed is what was meant; where Coq is here, it accepts what holds and rejects what does not."""
 
+import copy
 import re
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
 import onelayer as ol
+from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
 from onelayer.deployment.export import coq
-from onelayer.deployment.export.coq.formula import printed
+from onelayer.deployment.export.coq import by_kernel
 from onelayer.deployment.export.coq.by_kernel import checked
+from onelayer.deployment.export.coq.formula import printed
 from onelayer.deployment.export.coq.run import CoqAnswer, run
 from onelayer.deployment.export.subject import subject_of
 from onelayer.formula import evaluate, parse
@@ -124,6 +129,13 @@ def test_a_failure_is_refused_not_written(sine, tmp_path, monkeypatch):
     assert not (tmp_path / "sine.v").exists()
 
 
+def test_not_proved_is_no_refutation(sine, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(by_kernel, "run", lambda *_: CoqAnswer(False, 9.0, "coqc took more than 9 s"))
+    sine.approximation.save(tmp_path / "sine")
+    assert main(["check", "--coq", str(tmp_path / "sine")]) == 3
+    assert capsys.readouterr().out == "NOT PROVED: coqc took more than 9 s\n"
+
+
 class TestWithCoq:
     pytestmark = proves
 
@@ -151,6 +163,21 @@ class TestWithCoq:
         found = run(changed, 300.0)
         assert found.accepted is False
         assert "head_1" in found.reason
+
+    def test_it_rejects_a_layer_that_is_another(self, sine):
+        other = copy.deepcopy(sine.model)
+        with torch.no_grad():
+            other.W_V[0] *= 1 + 1e-5
+        text = coq.source(replace(sine, model=other))  # the closed form is that of the other weights
+        found = run(text, 300.0)
+        assert found.accepted is False
+        assert "close_1" in found.reason
+
+    def test_it_rejects_a_kink_that_is_not_so_sharp(self):
+        text = coq.source(layer_of("abs(x1-x2)", "0:1", 1e-3))
+        found = run(text.replace("<= (1 / 1000).", "<= (1 / 4000)."), 300.0)
+        assert found.accepted is False
+        assert "certified" in found.reason
 
     def test_it_rejects_what_is_only_assumed(self, sine):
         found = run(coq.source(sine).replace("Qed.", "Admitted."), 300.0)
