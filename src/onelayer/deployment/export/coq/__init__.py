@@ -128,7 +128,7 @@ def _parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction
         mine = [t for t in terms if variables(t) == (j + 1,) or (j == 0 and not variables(t))]
         target = mine[0] if len(mine) == 1 else Sum((*mine,)) if mine else Number(Fraction(0))
         if share <= 0:
-            asked = f"an error within {float(tolerance):g} at all points"
+            asked = f"an error within {exact_text(float(tolerance))} at all points"
             raise InputError(asked, "a larger one: there is nothing to prove", "build with more heads")
         parts.append(
             Part(j, heads, smooth - constant(middle), target, share)
