@@ -14,6 +14,7 @@ class ExportFormat(StrEnum):
     onnx = "onnx"
     torch = "torch"
     c = "c"
+    coq = "coq"
 
 
 class NormPosition(StrEnum):
@@ -23,7 +24,9 @@ class NormPosition(StrEnum):
 
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
-    to: Annotated[ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, or C99 source.")],
+    to: Annotated[
+        ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, or a proof for Coq.")
+    ],
     out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[

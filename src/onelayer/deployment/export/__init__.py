@@ -1,8 +1,9 @@
-"""Layers for other programs: ONNX, stock PyTorch, C. One module per format.
+"""Layers for other programs: ONNX, stock PyTorch, C, Coq. One module per format.
 
     onnx    one file, x → y, dynamic batch; run by ONNX Runtime before it is written
     torch   a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
     c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
+    coq     one file that states and proves the error bound of the stored weights; compiled before it is written, if Coq is here
 
 The certificate covers our own evaluation. An export reports the largest difference from that which was observed, and a bound
 where one is proved (`docs/run/export.md`).
@@ -19,13 +20,14 @@ from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_certified
-from . import c, onnx, onnx_lengths, torch
+from . import c, coq, onnx, onnx_lengths, torch
 from .place import require_place, write
 from .subject import Made, subject_of
 
-Format = Literal["onnx", "torch", "c"]
+Format = Literal["onnx", "torch", "c", "coq"]
 MOST_POINTS = 10**7
 FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
+FILES["coq"] = ("onelayer.v",)
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,10 @@ def export(
     if isinstance(loaded, SequenceLayer):
         return _lengths(loaded, place, to, dtype, seed)
     subject = subject_of(loaded, dtype)
+    if to == "coq":
+        made = coq.make(subject)
+        write(place, made.files)
+        return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
     x = subject.points(points, seed)
     made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)
     write(place, made.files)
