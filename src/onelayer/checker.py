@@ -3399,7 +3399,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         need(lower == 0, "a lower bound without a formula is not checked", UNCHECKED)
         proved = program(Levels(*config[:2], u), config[2], what, bound, tick)
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
-        return Verdict("VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, up(arb(proved)))
+        return Verdict("VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, min(bound, up(arb(proved))))
     with ctx.workprec(READING):
         f, domain, said = read_target(target, margin, (arithmetic, tolerance))
         need(record.get("domain") == said, "target and certificate speak of different domains")
