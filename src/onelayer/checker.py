@@ -2785,17 +2785,18 @@ def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> li
             f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
         case ("mean",):
             f = [("div", (total((1, node) for node in x), number(n)), None)]
-        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in (*own.values(), *own["matrix"])):
-            need(all(len(row) == n for row in own["matrix"]) and len(own["matrix"]) == len(own["offset"]), "no matrix")
-            rows = zip(own["matrix"], own["offset"], strict=True)
-            f = [total([(b, ONE), *zip(row, x, strict=True)]) for row, b in rows]
+        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
+            A, b = own["matrix"], own["offset"]
+            good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
+            need(good, "the parameters are no matrix and offset")
+            f = [total([(v, ONE), *zip(row, x, strict=True)]) for row, v in zip(A, b, strict=True)]
         case ("clip", "high", "low"):
             low, high = number(own["low"]), number(own["high"])
             need(low[2] <= high[2], "clip: the ends are in the wrong order")
             f = [("max", (low, ("min", (node, high), None)), None) for node in x]
         case ("permute", "order") if isinstance(own["order"], list):
-            need(all(type(j) is int for j in own["order"]), "the order is no permutation")
-            need(sorted(own["order"]) == list(range(n)), "the order is no permutation")
+            whole = all(type(j) is int for j in own["order"])
+            need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
             f = moved(own["order"])
         case ("reverse",):
             f = x[::-1]
@@ -2949,33 +2950,27 @@ class Levels:
         self.rows = {k: [[project(row, w[k][0]) for row in rows] for rows in (words, codes, special)] for k in kinds}
         query, key, *own = (project(wide, [list(map(abs, row)) for row in w[k][0]]) for k in kinds)
         unit, most = min((int(v) & -int(v) for v in whole["W_K"] if v), default=1), int(1 / u)
-        fits = (
-            max(*wide, *query, *flattened(own)) <= most and max(*key, sum(map(operator.mul, query, key))) <= most * unit
-        )
+        score = sum(map(operator.mul, query, key))
+        fits = max(*wide, *query, *flattened(own)) <= most and max(*key, score) <= most * unit
         self.root = math.isqrt(c["d_k"])
         need(fits and self.root**2 == c["d_k"] and binary(fmpq(self.root)), "scores may be rounded", UNCHECKED)
 
-    def walk(
-        self, q: list[int], allowed: list[set[int]], gap: int
-    ) -> Iterator[tuple[list[tuple[int, int]], list[int]]]:
+    def walk(self, q: list[int], allowed: list[set[int]], gap: int) -> Iterator[tuple[list[Any], list[int]]]:
         """The sets of keys that can lead for a query, best first: (tokens (t', j), special tokens), equal in score.
 
         allowed[j]: tokens that position j can hold; those of higher levels are taken out, since the level does not lead
         otherwise. All others that can be present lie `gap` below. It ends with a level of which a member is always present.
         """
         words, codes, special = ([sum(map(operator.mul, q, k)) for k in keys] for keys in self.rows["W_K"])
-        levels = dict[int, tuple[list[tuple[int, int]], list[int]]]()
+        levels = dict[int, tuple[list[Any], list[int]]]()
         for j, t in ((j, t) for j, some in enumerate(allowed) for t in some):
             levels.setdefault(words[t] + codes[j], ([], []))[0].append((t, j))
         for k, score in enumerate(special):
             levels.setdefault(score, ([], []))[1].append(k)
         ordered = sorted(levels, reverse=True)
         for score, lower in zip(ordered, [*ordered[1:], None], strict=True):
-            need(
-                lower is None or score - lower >= gap * self.root,
-                "scores that are neither equal nor far apart",
-                UNCHECKED,
-            )
+            far = lower is None or score - lower >= gap * self.root
+            need(far, "scores that are neither equal nor far apart", UNCHECKED)
             yield levels[score]
             for t, j in levels[score][0]:
                 allowed[j].discard(t)
@@ -3000,9 +2995,7 @@ class Levels:
         for a, (total, large) in enumerate(zip(sums, sizes, strict=True)):
             special = [row[a] for row in V[2] if row[a]]
             alone = not any(row[a] for row in V[0] + V[1]) and len(special) == 1 and binary(fmpq(special[0]))
-            most = (
-                max(abs(row[a]) for row in V[0]) + max(abs(row[a]) for row in V[1]) + max(map(abs, special), default=0)
-            )
+            most = sum(max((abs(row[a]) for row in rows), default=0) for rows in V)
             masked = fmpq(0 if (alone and large) or k == m else 8 * m * most) * self.tiny
             off = eta if alone else (1 + eta) * (1 + self.gamma(m + 1)) - 1
             found.append((fmpq(total, k), off * fmpq(large, k) + masked))
@@ -3062,9 +3055,8 @@ def copied(levels: Levels, places: list[int], f: list[Node]) -> Verdict:
     c, w, n = levels.c, levels.w, levels.n
     names, need_plain = ("W_E", "W_V", "W_O", "W_1", "W_2", "W_R"), "the layer does not copy numbers"
     plain = c["features_in"] == c["features_out"] == 1 and c["readout"] == "position" and places == list(range(n))
-    plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and c["d_v"] * c["d_model"] * c[
-        "ffn_width"
-    ] < 10**6
+    small = c["d_v"] * c["d_model"] * c["ffn_width"] < 10**6
+    plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and small
     need(plain and not any(flattened([w[k] for k in ("b_E", "b_1", "b_2", "b_R")])), need_plain, UNCHECKED)
 
     def sole(rows: Any, j: int, one: float = 1.0) -> int:
@@ -3094,30 +3086,24 @@ def read_program(target: dict[str, Any], record: dict[str, Any], n: int) -> tupl
     name, given = str(target.get("entry")), target.get("parameters")
     own = dict(given) if isinstance(given, dict) else {}
     bits = name in ("parity", "majority")
-    need(
-        bits or name in ("histogram", "first_occurrence", "copy_where", "reverse"),
-        "the entry is not known here",
-        UNCHECKED,
-    )
+    known = bits or name in ("histogram", "first_occurrence", "copy_where", "reverse")
+    need(known, "the entry is not known here", UNCHECKED)
     V = own.get("vocabulary", 2 if bits else None)
     fits = set(own) == {"n"} | (set() if bits else {"vocabulary"}) and own["n"] == n and type(V) is int and V >= 2
     need(fits, "the parameters do not fit the entry")
     tokens, width = 2 * V if name == "copy_where" else V, {"copy_where": V + 1, "reverse": V}.get(name, 1)
     shape = [1] if bits else [n, width] if name in ("copy_where", "reverse") else [n]
-    kind = "round" if width == 1 and name not in ("copy_where", "reverse") else "largest"
+    kind = "round" if len(shape) == 1 else "largest"
     fits = target.get("vocabulary") == tokens and target.get("output_shape") == shape and target.get("shape") == [n, 1]
     fits &= target.get("lower") == [0] * n and target.get("upper") == [tokens - 1] * n and target.get("within") is None
-    fits &= (
-        target.get("decoding") == {"kind": kind, "labels": []} and target.get("ends") == [["0", str(tokens - 1)]] * n
-    )
+    fits &= target.get("decoding") == {"kind": kind, "labels": []}
+    fits &= target.get("ends") == [["0", str(tokens - 1)]] * n
     fits &= record.get("domain") == f"all sequences of {n} tokens out of {tokens}"
     need(fits, "entry, shapes, domain and decoding do not fit each other")
     return name, V, width
 
 
-def program(
-    levels: Levels, places: list[int], about: tuple[str, int, int], bound: float, tick: Callable[[Box], None]
-) -> Any:
+def program(levels: Levels, places: list[int], about: Any, bound: float, tick: Callable[[Box], None]) -> Any:
     """A proved bound ≤ `bound` on |T − answer| for all sequences of tokens.
 
     For every query, each set of keys that can lead decides the head's output: one key, whose value is copied, or all keys of
@@ -3137,9 +3123,7 @@ def program(
     def value(t: int, j: int) -> list[int]:
         return list(map(operator.add, words[t], codes[j]))
 
-    def cases(
-        t: int, i: int, some: list[tuple[int, int]], anchors: list[int], allowed: list[set[int]]
-    ) -> Iterator[Any]:
+    def cases(t: int, i: int, some: list[Any], anchors: list[int], allowed: list[set[int]]) -> Iterator[Any]:
         """(tokens that lead, their values, the answer)."""
         others = [special[k] for k in anchors]
         if counted:
@@ -3156,12 +3140,8 @@ def program(
         marked = next((j for j, own in enumerate(allowed) if any(v >= V for v in own)), n)
         for v, j in some:
             early = any(t in own for own in allowed[:j])
-            fits = {
-                "reverse": j == n - 1 - i,
-                "first_occurrence": v == t and not early,
-                "copy_where": v >= V and marked == j,
-            }
-            need(fits[name], "a token leads that is not asked for", UNCHECKED)
+            fits = v == t and not early if name == "first_occurrence" else v >= V and marked == j
+            need(j == n - 1 - i if name == "reverse" else fits, "a token leads that is not asked for", UNCHECKED)
             yield [(1, value(v, j))], (j,) if name == "first_occurrence" else unit(v % V)
         if others:
             need(name == "copy_where" and marked == n, "a special token leads", UNCHECKED)
@@ -3181,9 +3161,8 @@ def program(
                 if case in seen:
                     continue
                 seen.add(case)
-                for (low, high, off), y in zip(
-                    levels.answers(levels.averaged(case[0], sums, sizes)), right, strict=True
-                ):
+                found = levels.answers(levels.averaged(case[0], sums, sizes))
+                for (low, high, off), y in zip(found, right, strict=True):
                     wrong = max(low - y, y - high) - off > exact(bound)
                     need(not wrong, f"an answer is {y}, and the layer is further from it than {bound!r}")
                     proved = max(proved, max(high - y, y - low) + off)
@@ -3399,7 +3378,9 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         need(lower == 0, "a lower bound without a formula is not checked", UNCHECKED)
         proved = program(Levels(*config[:2], u), config[2], what, bound, tick)
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
-        return Verdict("VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, min(bound, up(arb(proved))))
+        return Verdict(
+            "VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, min(bound, up(arb(proved)))
+        )
     with ctx.workprec(READING):
         f, domain, said = read_target(target, margin, (arithmetic, tolerance))
         need(record.get("domain") == said, "target and certificate speak of different domains")

@@ -217,6 +217,7 @@ OTHER_TARGETS = {
     "ends in the wrong order": ("clip", lambda t: retold(t, low=0.6)),
     "matrix": ("affine", lambda t: retold(t, matrix=[[1.0, 2.5, -0.3], [0.1, 0.0, 0.9]])),
     "no matrix": ("affine", lambda t: retold(t, matrix=[[1.0, 2.5], [0.1, 0.0, 0.9]])),
+    "matrix of another kind": ("affine", lambda t: retold(t, matrix=3)),
     "offset": ("affine", lambda t: retold(t, offset=[1.0, 0.2])),
     "dtype": ("maximum", lambda t: retold(t, dtype="float32")),
     "domain of the parameters": ("maximum", lambda t: retold(t, domain=[0.0, 2.0])),
