@@ -3088,7 +3088,7 @@ def read_program(target: dict[str, Any], record: dict[str, Any], n: int) -> tupl
     bits = name in ("parity", "majority")
     known = bits or name in ("histogram", "first_occurrence", "copy_where", "reverse")
     need(known, "the entry is not known here", UNCHECKED)
-    V = own.get("vocabulary", 2 if bits else None)
+    V: Any = own.get("vocabulary", 2 if bits else None)
     fits = set(own) == {"n"} | (set() if bits else {"vocabulary"}) and own["n"] == n and type(V) is int and V >= 2
     need(fits, "the parameters do not fit the entry")
     tokens, width = 2 * V if name == "copy_where" else V, {"copy_where": V + 1, "reverse": V}.get(name, 1)
