@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial, reduce
-from itertools import accumulate, count, pairwise, permutations, product
+from itertools import accumulate, combinations, count, pairwise, permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -69,6 +69,7 @@ DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of an interpolant
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
 EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
 NODES = {1: 33, 2: 900, 3: 4_000, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
+SETS = 300  # of numbers whose maximum counts, in a rank
 BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
 TURNS = 30  # spread of scores from which tokens of little weight are set apart
 FADED = (-2.5, -3.5, -5.0, -7.0, -10.0)  # logs of such a weight; the best of them counts
@@ -918,9 +919,9 @@ class Computed(NamedTuple):
         """Σ|A_i| X_i."""
         return sum(map(operator.mul, map(abs, self.A[1:]), X), self.A[0] * 0)
 
-    def error(self, X: list[Any], size: Any, more: int = 0) -> Any:
-        """How far it is off for |x̂| ≤ X, |A| ≤ size, in units of u, with the error 2u|x̂| of x̂ and `more` roundings."""
-        return at(self.R, X) + (self.own + more) * size + 2 * self.moving(X)
+    def error(self, X: list[Any], off: list[Any], size: Any, more: int = 0) -> Any:
+        """How far it is off for |x̂| ≤ X, |A| ≤ size, in units of u, with the error u·off of x̂ and `more` roundings."""
+        return at(self.R, X) + (self.own + more) * size + self.moving(off)
 
     def ball(self) -> "Computed":
         return Computed(balls(self.A), balls(self.R), self.own)
@@ -962,11 +963,13 @@ class Head:
     """Σ_t softmax_t(scores)·values[output][token], affine in x; and how it is computed.
 
     columns: what a column of W^V makes of the tokens, what an error of it and what its size cost every output.
+    steps: roundings of x̂, coordinate by coordinate.
     """
 
     scores: list[Affine]
     values: list[list[Affine]]
     computed: list[Computed]
+    steps: list[int]
     columns: dict[int, tuple[list[Computed], list[Any], list[Any]]] = field(default_factory=dict)
 
     def as_maximum(self, box: Box) -> tuple[list[Any], list[Any]]:
@@ -983,7 +986,7 @@ class Head:
         """What floating point may add to every output where |x̂ − c| ≤ r, to first order.
 
         If exponentials are off by factors 1 + η_t, |η_t| ≤ E_t, the average z = Σ w_t v_t moves by exactly
-        Σ w_t η_t(v_t − z)/(1 + Σ w_t η_t): nothing where a weight is 0 or 1. x̂ itself is off by 2u|x̂|, exp by 4u, so
+        Σ w_t η_t(v_t − z)/(1 + Σ w_t η_t): nothing where a weight is 0 or 1. x̂ itself is off by ≤ 2u|x̂|, exp by 4u, so
         E_t = e^y − 1 ≤ y + y² with y = d_t + u(a_t + 4), d_t the error of a score and a_t = max s − s_t, which is subtracted
         first; or y = u(3Σ|k_i x̂_i| + 11) where e^(k_i x_i) and e^b are multiplied. Of n tokens, normaliser and sum cost
         (n + 2)u|z| + (n + 4)u Σ w_t|v_t|, besides the errors of the values. On the box, with k̄ and z̄ the averages at c,
@@ -996,7 +999,8 @@ class Head:
         """
         X, n = [abs(p) + q for p, q in zip(c, r, strict=True)], len(self.computed)
         s, P = [at(t.A, c) for t in self.computed], [t.moving(X) for t in self.computed]
-        d = [u * t.error(X, abs(v) + t.moving(r)) for t, v in zip(self.computed, s, strict=True)]
+        moved = list(map(operator.mul, X, self.steps))
+        d = [u * t.error(X, moved, abs(v) + t.moving(r)) for t, v in zip(self.computed, s, strict=True)]
         top, far = reduce(arb.max, s), 2 * reduce(arb.max, d)
         e = [(v - top).exp() for v in s]
         w = [v / sum(e, arb(0)) for v in e]
@@ -1015,7 +1019,7 @@ class Head:
         for column, gain, cost in self.columns.values():
             v, swing = [at(t.A, c) for t in column], [t.moving(r) for t in column]
             large = [abs(p) + q for p, q in zip(v, swing, strict=True)]
-            off = [u * t.error(X, p, n + 4 if n > 1 else 0) for t, p in zip(column, large, strict=True)]
+            off = [u * t.error(X, moved, p, n + 4 if n > 1 else 0) for t, p in zip(column, large, strict=True)]
             here, error = reduce(arb.max, large), reduce(arb.max, off)
             if smooth:
                 z = sum(map(operator.mul, w, v), arb(0))
@@ -1046,6 +1050,7 @@ class Layer:
         d, outs, n = c["features_in"], c["features_out"] * len(places), c["tokens"]
         self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
         need(all(self.scale), "a scale is 0")
+        self.steps = [bool(a) + (not binary(b)) for a, b in zip(self.shift, self.scale, strict=True)]
         ends = [[(exact(v) - s) * q for v in side] for side, s, q in zip(box, self.shift, self.scale, strict=True)]
         self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
         self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
@@ -1144,6 +1149,7 @@ class Layer:
         )  # what cancels on the way to an output is rounded all the same
         paths, constant = absolute(P), matrix([w["b_2"]]) * read + matrix([w["b_R"]])
         beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
+        hidden, biased = paths * ZERO, beside * ZERO  # roundings of hidden units, along their paths
         units = [(tuple(row[j] for row in w["W_1"]), w["b_1"][j]) for j in range(len(w["b_1"]))]
         twins, done, live = {unit: j for j, unit in enumerate(units)}, set[int](), list[int]()
         for j, (weights, bias) in enumerate(units):
@@ -1164,7 +1170,12 @@ class Layer:
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
             live.append(j)
-            paths, beside = paths + absolute(unit) * matrix([weight]), beside + matrix([weight]) * abs(exact(bias))
+            ways, alike = absolute(unit) * matrix([weight]), matrix([weight]) * abs(exact(bias))
+            often = fmpq(
+                (1 + paired) * additions(weights, bool(bias))
+            )  # both of a pair may be off, each in its own way
+            paths, beside = paths + ways, beside + alike
+            hidden, biased = hidden + ways * often, biased + alike * often
             if paired or low >= 0:
                 P, constant = P + unit * matrix([gain]), constant + matrix([gain]) * exact(bias)
             elif high > 0:
@@ -1173,21 +1184,23 @@ class Layer:
                 before, after = [ZERO] * first, [ZERO] * (len(self.lines) - first - len(outs))
                 self.hinges.append((before + gain + after, self.real(line)))
         sums = [additions([row[m] for row in columns.values()], (m in own) + bool(b_O[m])) for m in n]
-        steps = max((2 * additions(units[j][0], bool(units[j][1])) for j in live), default=0)
         added = [bool(w["b_2"][m]) + bool(large[m] and c["residual"]) for m in n]
-        steps += max(additions([w["W_2"][j][m] for j in live], added[m]) for m in n)
+        steps = max(additions([w["W_2"][j][m] for j in live], added[m]) for m in n)
         steps += max(additions([row[o] for row in w["W_R"]], bool(w["b_R"][o])) for o in outs)
-        costs = matrix([[u * (sums[m] + steps) * paths[m, o] for o in outs] for m in n])
+        costs = matrix([[u * ((sums[m] + steps) * paths[m, o] + hidden[m, o]) for o in outs] for m in n])
+        moved = list(map(operator.mul, self.reach, self.steps))
         for o in outs:
             line, off = (
                 column(stream * P, o),
-                [u * v.error(self.reach, size(v.A, self.sides)) * paths[m, o] for m, v in own.items()],
+                [u * v.error(self.reach, moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items()],
             )
             self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
-            self.fixed[first + o] = sum(off, u * steps * beside[0, o]) + sum(held[m] * costs[m, o] for m in n)
+            self.fixed[first + o] = sum(off, u * (steps * beside[0, o] + biased[0, o])) + sum(
+                held[m] * costs[m, o] for m in n
+            )
         for h, (scores, values) in enumerate(seen):
             empty = [[zeros] * len(scores)] * len(self.lines)
-            new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores])
+            new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores], self.steps)
             worn = ((i, *v.A, *v.R, v.own) for token in values for i, v in sorted(token.items()))
             head = self.heads.setdefault((h, *((*s.A, *s.R, s.own) for s in scores), *worn), new)
             for o in outs if len(scores) > 1 else []:
@@ -1258,9 +1271,13 @@ class Difference:
                 self.add([scale if p == o else arb(0) for p in self.outs], branches)
         for scales, line in layer.hinges:
             self.add(balls(scales), [zeros, balls(line)])
+        smooth = list[
+            tuple[list[Any], Head, bool]
+        ]()  # heads read as maxima, their factors, and whether rounding is fine
         for head in layer.heads.values():
             if any(k > 0 for _, gain, cost in head.columns.values() for k in (*gain, *cost)):
-                self.add_head(layer, head, bound, reading)
+                self.add_head(layer, head, bound, reading, smooth)
+        self.fall_short(smooth)
         self.terms = [s.terms for s in sums]
         for scales, hats in self.known:
             lines, reach = list[Node](), reduce(arb.max, [size(h, box) for h in hats])
@@ -1319,23 +1336,68 @@ class Difference:
         elif scale > 0:
             self.known.append((scaled, hats))
 
-    def add_head(self, layer: Layer, head: Head, bound: float, reading: int) -> None:
-        """Add a head to all outputs: affine, as a maximum, or as it is."""
+    def fall_short(self, smooth: list[tuple[list[Any], Head, bool]]) -> None:
+        """Widen by what smooth maxima are short of: each by W((n − 1)/e), all of them together by what ranks can be off.
+
+        Lemma. If there is a head for every set S of n scores u_j, with a factor c_|S| (0 where there is none), then with
+        λ_k = Σ_m C(k − 1, m − 1) c_m they are together off by at most Σ|λ_k|·R, R = ln n − Σ_m (−1)^(m−1) C(n, m) ln m.
+        Proof. Let G_j be independent Gumbel variables. Softmax over S is the law of the index of the largest u_j + G_j in S,
+        and c_m = Σ_k λ_k (−1)^(m−k) C(m−1, k−1): by the maximum–minimums identity, in the order of u + G, the heads make
+        Σ_k λ_k E[u_J(k)], J(k) the index of the k-th smallest u + G, which lies within max G − min G of the k-th smallest u,
+        and R is the expectation of that. A set of one is exact, so c_1 is free: all λ may be moved by the same number.
+        Rounding: log-weights off by H move Σ w_j(u_j − max) by at most (e^(2H) − 1)W((n − 1)/e), which is at most the 2H that
+        was charged (`Head.rounding`) for n ≤ 8, where W < 0.98, and 2H ≤ 0.04: that is seen to by `fine`.
+        """
+        sets = {frozenset(map(tuple, head.scores)): factors for factors, head, _ in smooth}
+        n, sizes = len(frozenset[Any]().union(*sets)), [len(s) for s in sets]
+        whole = (
+            1 < n <= 8
+            and all(fine for _, _, fine in smooth)
+            and len(sets) == len(smooth) == sum(math.comb(n, m) for m in set(sizes))
+        )
+        whole &= all(len({*map(tuple, head.scores)}) == len(head.scores) for _, head, _ in smooth)
+        R = (
+            arb(n).log() - sum((-1) ** (m - 1) * math.comb(n, m) * arb(m).log() for m in range(1, n + 1))
+            if whole
+            else 0
+        )
+        for o in self.outs:
+            parts = [
+                (factors[o], (arb(len(head.scores) - 1) / arb.const_e()).lambertw()) for factors, head, _ in smooth
+            ]
+            ends = [sum((arb(max(sign * c, ZERO)) * short for c, short in parts), arb(0)) for sign in (1, -1)]
+            by_size = {m: {c[o] for s, c in sets.items() if len(s) == m} for m in sizes}
+            if whole and all(len(found) == 1 for found in by_size.values()):
+                c = {m: next(iter(found)) for m, found in by_size.items()}
+                ranks = [sum((math.comb(k - 1, m - 1) * v for m, v in c.items()), ZERO) for k in range(1, n + 1)]
+                off = R * arb(min(sum((abs(v - t) for v in ranks), ZERO) for t in ranks))
+                ends = [end.min(off) for end in ends]
+            self.widen(o, *ends)
+
+    def add_head(
+        self, layer: Layer, head: Head, bound: float, reading: int, smooth: list[tuple[list[Any], Head, bool]]
+    ) -> None:
+        """Add a head to all outputs: affine, as a maximum (`smooth` is told), or as it is."""
         scores, (slopes, residues) = [balls(s) for s in head.scores], head.as_maximum(self.box)
         keys = [[float(k) for k in column] for column in list(zip(*head.scores, strict=True))[1:]]
         pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, self.box, strict=True))
         like = reading and all(r <= exact(bound) / 1000 for r in residues)
-        if len(scores) == 1:
+        if all(s[1:] == head.scores[0][1:] for s in head.scores):  # one token, or weights that do not depend on x
             self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head))
+            exps = [arb(s[0] - head.scores[0][0]).exp() for s in head.scores]
+            for o, t in product(self.outs, range(len(exps)) if len(exps) > 1 else []):
+                self.lines[o] = combined(self.lines[o], exps[t] / sum(exps, arb(0)), balls(head.values[o][t]))
         elif like and (pieces > SHARP or (reading == 2 and self.match(self.normal(scores)[2]) is not None)):
             self.optional |= pieces <= SHARP
-            short = (arb(len(scores) - 1) / arb.const_e()).lambertw()
+            rounding = layer.rounding(self.box, head, balls(slopes))
+            fine = all(r <= 0.04 * abs(arb(c)) for r, c in zip(rounding, slopes, strict=True) if c)
+            smooth.append((slopes, head, fine))
             self.add(balls(slopes), scores)
             for o, (slope, residue) in enumerate(zip(slopes, residues, strict=True)):
                 rest = combined(head.values[o][0], -slope, head.scores[0])
                 self.lines[o] = combined(self.lines[o], 1, balls(rest))
-                self.widen(o, residue + short * max(slope, 0), residue - short * min(slope, 0))
-            self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head, balls(slopes)))
+                self.widen(o, residue)
+            self.rounding = combined(self.rounding, 1, rounding)
         else:
             self.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
 
@@ -2677,8 +2739,81 @@ def search(
             insert(n, parts[n].enclose(half, 0))
 
 
-def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Domain, str]:
-    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats."""
+def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> list[Node]:
+    """An entry of the gallery on n real numbers as formulas, from its name and its parameters: no other text is read.
+
+    The k-th smallest number is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of k or more (maximum–minimums identity).
+    """
+    given, n, shape = target.get("parameters"), len(box), target.get("output_shape")
+    need(isinstance(given, dict), "the parameters of the entry are malformed")
+    own, x = dict(given or {}), [("var", (), i) for i in range(n)]
+    fits = own.pop("n", n) == n and own.pop("domain", list(box[0])) == list(box[0]) and len(set(box)) == 1
+    fits &= own.pop("dtype", None) == numbers[0] and own.pop("tolerance", None) in (None, numbers[1])
+    need(fits, "entry, parameters, domain and arithmetic do not fit each other")
+
+    def number(q: Any) -> Node:
+        need(type(q) in (int, float) and math.isfinite(q), "a parameter of the entry is no number")
+        return ("num", (), exact(q))
+
+    def total(parts: Iterable[tuple[Any, Node]]) -> Node:
+        return ("add", (("num", (), ZERO), *(("mul", (number(c), node), None) for c, node in parts)), None)
+
+    def top(kind: str, nodes: Sequence[Node]) -> Node:
+        return (kind, tuple(nodes), None) if len(nodes) > 1 else nodes[0]
+
+    def rank(k: int, share: float = 1.0) -> list[tuple[Any, Node]]:
+        need(sum(math.comb(n, m) for m in range(k, n + 1)) <= SETS, "too many sets of numbers", UNCHECKED)
+        rows = [(m, (-1) ** (m - k) * math.comb(m - 1, k - 1) * share) for m in range(k, n + 1)]
+        return [(c, top("max", S)) for m, c in rows for S in combinations(x, m)]
+
+    def moved(source: Sequence[int]) -> list[Node]:
+        return [x[j] if 0 <= j < n else number(0) for j in source]
+
+    f = list[Node]()
+    match (target.get("entry"), *sorted(own)):
+        case ("maximum" | "minimum" as name,):
+            f = [top(name[:3], x)]
+        case ("absolute_difference",) if n == 2:
+            f = [("abs", (total([(1, x[0]), (-1, x[1])]),), None)]
+        case ("running_max",):
+            f = [top("max", x[: i + 1]) for i in range(n)]
+        case ("median",):
+            f = [total(rank(n // 2 + 1) if n % 2 else rank(n // 2, 0.5) + rank(n // 2 + 1, 0.5))]
+        case ("top_k", "k") if type(own["k"]) is int and 1 <= own["k"] <= n:
+            f = [total(rank(n - i)) for i in range(own["k"])]
+        case ("sort", "descending") if type(own["descending"]) is bool:
+            f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
+        case ("mean",):
+            f = [("div", (total((1, node) for node in x), number(n)), None)]
+        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
+            A, b = own["matrix"], own["offset"]
+            good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
+            need(good, "the parameters are no matrix and offset")
+            f = [total([(v, ONE), *zip(row, x, strict=True)]) for row, v in zip(A, b, strict=True)]
+        case ("clip", "high", "low"):
+            low, high = number(own["low"]), number(own["high"])
+            need(low[2] <= high[2], "clip: the ends are in the wrong order")
+            f = [("max", (low, ("min", (node, high), None)), None) for node in x]
+        case ("permute", "order") if isinstance(own["order"], list):
+            whole = all(type(j) is int for j in own["order"])
+            need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
+            f = moved(own["order"])
+        case ("reverse",):
+            f = x[::-1]
+        case ("shift", "by", "cyclic") if type(own["by"]) is int and type(own["cyclic"]) is bool:
+            f = moved([(i - own["by"]) % n if own["cyclic"] else i - own["by"] for i in range(n)])
+    need(f, "the entry of the gallery is not known here, or its parameters do not fit", UNCHECKED)
+    need(shape == [len(f)] and target.get("shape") == [n, 1], "entry and shapes do not fit each other")
+    return f
+
+
+def read_target(
+    target: dict[str, Any], margin: float, numbers: tuple[str, float] = ("", 0.0)
+) -> tuple[list[Node], Domain, str]:
+    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
+
+    numbers: arithmetic and tolerance, which an entry of the gallery repeats among its parameters.
+    """
     names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
     lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
     need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
@@ -2708,8 +2843,10 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
     said = [f"{n} in [{a}, {b}]" for n, (a, b) in zip(lists[0], lists[3], strict=True)]
     same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
     text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
-    need(isinstance(target["formula"], str), "the formula is no text")
-    f = [Reader(names, part).node() for part in target["formula"].split(";")]
+    entry = target.get("formula") is None
+    need(entry or isinstance(target["formula"], str), "the formula is no text")
+    need(entry != (target.get("entry") is None), "a formula, and an entry of the gallery")
+    f = entry_of(target, numbers, box) if entry else [Reader(names, p).node() for p in target["formula"].split(";")]
     tokens: Any = target.get("shape")
     fits = isinstance(tokens, list) and len(tokens) == 2 and all(type(n) is int and n > 0 for n in tokens)
     need(fits and math.prod(tokens) == len(box), "shape does not fit the variables")
@@ -2725,15 +2862,10 @@ def read_target(target: dict[str, Any], margin: float) -> tuple[list[Node], Doma
     return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
 
 
-def read_layer(
-    about: dict[str, Any],
-    tensors: dict[str, tuple[list[int], Any]],
-    box: Box,
-    outs: int,
-    u: Any,
-    general: bool = False,
-) -> Layer | Dense:
-    """The layer, if its tensors have the shapes that the configuration says; `Dense` if it is not of a constructed kind."""
+def read_config(
+    about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], ins: int, outs: int
+) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
+    """(configuration, weights, places), if the tensors have the shapes that the configuration says."""
     c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
     sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
     special = ["anchor_tokens", "memory_tokens", "output_tokens"]
@@ -2763,9 +2895,17 @@ def read_layer(
     places: Any = facts.get("places")
     most = {"output": c["output_tokens"], "mean": 1}.get(c["readout"], n)
     good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
-    need(good and len(places) * m == outs and n * d == len(box), "model, domain and formula have different shapes")
+    need(good and len(places) * m == outs and n * d == ins, "model, domain and formula have different shapes")
     weights = {name: rows for name, (_, rows) in tensors.items()}
     need(all(v for row in weights["scale"] for v in row), "a scale is 0")
+    return c, weights, places
+
+
+def read_layer(
+    about: dict[str, Any], tensors: Any, box: Box, outs: int, u: Any, general: bool = False
+) -> Layer | Dense:
+    """The layer; `Dense` if it is not of a constructed kind."""
+    c, weights, places = read_config(about, tensors, len(box), outs)
     if c["activation"] == "relu" and c["readout"] != "mean" and not general:
         try:
             return Layer(c, weights, places, box, u)
@@ -2776,14 +2916,267 @@ def read_layer(
         return Dense(c, weights, places, u)
 
 
+def project(row: Sequence[float], W: Any) -> list[int]:
+    """row·W, all whole numbers."""
+    found = [0] * len(W[0])
+    for v, weights in ((int(v), weights) for v, weights in zip(row, W, strict=True) if v):
+        found = [a + v * int(k) if k else a for a, k in zip(found, weights, strict=True)]
+    return found
+
+
+class Levels:
+    """A layer with one head over tokens of whole numbers, no residual: scores without rounding, of which the best ones count.
+
+    The stream of token t at position j is W_E[t] + b_E + P[j], so the score of (t', j) for a query (t, i) is the sum of
+    four tables, A[t, t'] + B[t, j] + C[i, t'] + D[i, j], that of a special token a sum of two. All is whole, keys are
+    multiples of a power of two: sums are exact, partial ones too, as long as sizes add up to at most that power/u.
+    With `numbers`, inputs are numbers in place of unit vectors, and no part of queries and keys (`copied`).
+    """
+
+    def __init__(self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False) -> None:
+        self.c, self.w, self.u, self.n, M = c, w, u, c["tokens"], c["d_model"]
+        self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
+        one = c["heads"] == 1 and not c["residual"] and not c["projection_bias"] and c["activation"] == "relu"
+        plain = not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
+        need(one and plain and c["readout"] != "mean", "the layer is no program of one head", UNCHECKED)
+        names = ("W_E", "b_E", "P", "S", "W_Q", "W_K", "W_V")
+        whole = {k: flattened(w[k]) for k in names if k in w and not (numbers and k in ("W_E", "W_V"))}
+        need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
+        words, placed, special = [[0.0] * M] if numbers else w["W_E"], w.get("P", [[0.0] * M] * self.n), w.get("S", [])
+        codes = [list(map(operator.add, w["b_E"], row)) for row in placed]
+        parts = [*words, [0.0] * M], [w["b_E"]], placed, [*special, [0.0] * M]
+        wide = [sum(max(abs(int(row[m])) for row in rows) for rows in parts) for m in range(M)]
+        kinds = ("W_Q", "W_K", "W_V")[: 2 if numbers else 3]
+        self.rows = {k: [[project(row, w[k][0]) for row in rows] for rows in (words, codes, special)] for k in kinds}
+        query, key, *own = (project(wide, [list(map(abs, row)) for row in w[k][0]]) for k in kinds)
+        unit, most = min((int(v) & -int(v) for v in whole["W_K"] if v), default=1), int(1 / u)
+        score = sum(map(operator.mul, query, key))
+        fits = max(*wide, *query, *flattened(own)) <= most and max(*key, score) <= most * unit
+        self.root = math.isqrt(c["d_k"])
+        need(fits and self.root**2 == c["d_k"] and binary(fmpq(self.root)), "scores may be rounded", UNCHECKED)
+
+    def walk(self, q: list[int], allowed: list[set[int]], gap: int) -> Iterator[tuple[list[Any], list[int]]]:
+        """The sets of keys that can lead for a query, best first: (tokens (t', j), special tokens), equal in score.
+
+        allowed[j]: tokens that position j can hold; those of higher levels are taken out, since the level does not lead
+        otherwise. All others that can be present lie `gap` below. It ends with a level of which a member is always present.
+        """
+        words, codes, special = ([sum(map(operator.mul, q, k)) for k in keys] for keys in self.rows["W_K"])
+        levels = dict[int, tuple[list[Any], list[int]]]()
+        for j, t in ((j, t) for j, some in enumerate(allowed) for t in some):
+            levels.setdefault(words[t] + codes[j], ([], []))[0].append((t, j))
+        for k, score in enumerate(special):
+            levels.setdefault(score, ([], []))[1].append(k)
+        ordered = sorted(levels, reverse=True)
+        for score, lower in zip(ordered, [*ordered[1:], None], strict=True):
+            far = lower is None or score - lower >= gap * self.root
+            need(far, "scores that are neither equal nor far apart", UNCHECKED)
+            yield levels[score]
+            for t, j in levels[score][0]:
+                allowed[j].discard(t)
+            if levels[score][1] or not all(allowed):
+                return
+
+    def gamma(self, steps: int) -> Any:
+        """γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1: what k roundings in a row can do; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
+        return steps * self.u / (1 - steps * self.u)
+
+    def averaged(self, k: int, sums: list[int], sizes: list[int]) -> list[tuple[Any, Any]]:
+        """(mean, error) of every column where k tokens lead whose values have these sums, and sums of sizes.
+
+        Exponentials of the k are 1 ± κ, κ = 4u, those of others together less than u. A sum of m positive numbers is off by
+        γ_m, a reciprocal and a product by two roundings more: weights are (1 + η)/k. Products and their sum add γ_(m+1),
+        unless a special token alone has a value, a power of two. Others have weights ≤ 4·tiny, tiny the least normal number.
+        """
+        V, u, kappa = self.rows["W_V"], self.u, 4 * self.u
+        m, found = self.n + len(V[2]), list[tuple[Any, Any]]()
+        above = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - self.gamma(m))) - 1
+        eta = max(above, 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + self.gamma(m))))
+        for a, (total, large) in enumerate(zip(sums, sizes, strict=True)):
+            special = [row[a] for row in V[2] if row[a]]
+            alone = not any(row[a] for row in V[0] + V[1]) and len(special) == 1 and binary(fmpq(special[0]))
+            most = sum(max((abs(row[a]) for row in rows), default=0) for rows in V)
+            masked = fmpq(0 if (alone and large) or k == m else 8 * m * most) * self.tiny
+            off = eta if alone else (1 + eta) * (1 + self.gamma(m + 1)) - 1
+            found.append((fmpq(total, k), off * fmpq(large, k) + masked))
+        return found
+
+    def linear(self, x: list[Any], W: Any, b: Any) -> list[Any]:
+        """(low, high, error) of every x·W + b from those of x; sums in any order."""
+        found = []
+        for j, bias in enumerate(map(exact, b)):
+            terms = [(exact(row[j]), v) for row, v in zip(W, x, strict=True) if row[j]]
+            low = sum((min(k * v[0], k * v[1]) for k, v in terms), bias)
+            high = sum((max(k * v[0], k * v[1]) for k, v in terms), bias)
+            off, rough = sum((abs(k) * v[2] for k, v in terms), ZERO), not all(binary(k) for k, _ in terms)
+            sizes = sum((abs(k) * (max(abs(v[0]), abs(v[1])) + v[2]) for k, v in terms), abs(bias))
+            need(sizes * sizes * self.tiny < 1, "numbers may overflow", UNCHECKED)
+            summands = len(terms) + bool(bias)
+            if summands == 2 and not rough:
+                off += self.u * (max(abs(low), abs(high)) + off)
+            elif summands:
+                off += self.gamma(summands - 1 + rough) * sizes + rough * summands * self.tiny
+            found.append((low, high, off))
+        return found
+
+    def hidden(self, ends: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """(low, high, error) of what every unit sees, for columns of the head between these ends."""
+        x = self.linear([(a, b, ZERO) for a, b in ends], self.w["W_O"], [0.0] * self.c["d_model"])
+        return self.linear(x, self.w["W_1"], self.w["b_1"])
+
+    def answers(self, head: list[tuple[Any, Any]]) -> list[Any]:
+        """(low, high, error) of every output where the head's columns are (mean, error).
+
+        One column is followed exactly: between knots of the units the network is affine in it, and what rounding adds is
+        convex, so that both are extreme at the ends and at knots. Several are enclosed one by one.
+        """
+        w, ends = self.w, [(h - e, h + e) for h, e in head]
+        if len(ends) == 1:
+            steep = zip(self.hidden([(fmpq(1),) * 2]), map(exact, w["b_1"]), strict=True)
+            knots = [-b / (k[0] - b) for k, b in steep if k[0] != b]
+            points = [[(v, v)] for v in (*ends[0], *(v for v in knots if ends[0][0] < v < ends[0][1]))]
+        else:
+            points = [ends]
+        idle, rows = [b + e <= 0 for _, b, e in self.hidden(ends)], list[Any]()  # units that are 0 all the time
+        for point in points:
+            units = zip(idle, self.hidden(point), strict=True)
+            z = [(ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO), e) for dead, (a, b, e) in units]
+            rows.append(self.linear(self.linear(z, w["W_2"], w["b_2"]), w["W_R"], w["b_R"]))
+        return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zip(*rows, strict=True)]
+
+
+def copied(levels: Levels, places: list[int], f: list[Node]) -> Verdict:
+    """VALID if T is f to the last bit, f being numbers that are moved, if exp(0) = 1 and exp(s) = 0 for s ≤ −800.
+
+    A number enters one coordinate X of the stream as it is, and no code, bias, query or key touches X. One token leads and
+    so has weight 1, exactly; behind it every sum has one summand that is not 0, times 1, so that nothing is rounded: value,
+    W^O, relu(z) − relu(−z), read-out. All weights there are 0 or ±1, so that nothing overflows.
+    """
+    c, w, n = levels.c, levels.w, levels.n
+    names, need_plain = ("W_E", "W_V", "W_O", "W_1", "W_2", "W_R"), "the layer does not copy numbers"
+    plain = c["features_in"] == c["features_out"] == 1 and c["readout"] == "position" and places == list(range(n))
+    small = c["d_v"] * c["d_model"] * c["ffn_width"] < 10**6
+    plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and small
+    need(plain and not any(flattened([w[k] for k in ("b_E", "b_1", "b_2", "b_R")])), need_plain, UNCHECKED)
+
+    def sole(rows: Any, j: int, one: float = 1.0) -> int:
+        """The row of the one number in a column that is not 0."""
+        found = [i for i, row in enumerate(rows) if row[j]]
+        need(len(found) == 1 and rows[found[0]][j] == one, need_plain, UNCHECKED)
+        return found[0]
+
+    ins = [m for m, v in enumerate(w["W_E"][0]) if v]
+    out = sole(w["W_R"], 0)
+    pair = sorted((row[out], j) for j, row in enumerate(w["W_2"]) if row[out])
+    need(len(ins) == 1 and [v for v, _ in pair] == [-1.0, 1.0] and w["W_E"][0][ins[0]] == 1, need_plain, UNCHECKED)
+    seen, same = sole(w["W_1"], pair[1][1]), sole(w["W_1"], pair[0][1], -1.0)
+    touched_by = [w["W_Q"][0][ins[0]], w["W_K"][0][ins[0]], [row[ins[0]] for row in (*w.get("P", []), *w.get("S", []))]]
+    alone = seen == same and sole(w["W_V"][0], sole(w["W_O"], seen)) == ins[0] and not any(flattened(touched_by))
+    need(alone, need_plain, UNCHECKED)
+    for i, node in enumerate(f):
+        tokens, special = next(levels.walk(levels.rows["W_Q"][1][i], [{0} for _ in range(n)], 800))
+        need(len(tokens) + len(special) == 1, need_plain, UNCHECKED)
+        found = ("var", (), tokens[0][1]) if tokens else ("num", (), ZERO)
+        need(node == found, f"output {i + 1} is another number than the entry says")
+    return Verdict("VALID", "T = f exactly, if exp(0) = 1 and exp(s) = 0 for s ≤ −800")
+
+
+def read_program(target: dict[str, Any], record: dict[str, Any], n: int) -> tuple[str, int, int]:
+    """(name, vocabulary, numbers per place) of a program on tokens; entry, parameters, shapes and domain must fit."""
+    name, given = str(target.get("entry")), target.get("parameters")
+    own = dict(given) if isinstance(given, dict) else {}
+    bits = name in ("parity", "majority")
+    known = bits or name in ("histogram", "first_occurrence", "copy_where", "reverse")
+    need(known, "the entry is not known here", UNCHECKED)
+    V: Any = own.get("vocabulary", 2 if bits else None)
+    fits = set(own) == {"n"} | (set() if bits else {"vocabulary"}) and own["n"] == n and type(V) is int and V >= 2
+    need(fits, "the parameters do not fit the entry")
+    tokens, width = 2 * V if name == "copy_where" else V, {"copy_where": V + 1, "reverse": V}.get(name, 1)
+    shape = [1] if bits else [n, width] if name in ("copy_where", "reverse") else [n]
+    kind = "round" if len(shape) == 1 else "largest"
+    fits = target.get("vocabulary") == tokens and target.get("output_shape") == shape and target.get("shape") == [n, 1]
+    fits &= target.get("lower") == [0] * n and target.get("upper") == [tokens - 1] * n and target.get("within") is None
+    fits &= target.get("decoding") == {"kind": kind, "labels": []}
+    fits &= target.get("ends") == [["0", str(tokens - 1)]] * n
+    fits &= record.get("domain") == f"all sequences of {n} tokens out of {tokens}"
+    need(fits, "entry, shapes, domain and decoding do not fit each other")
+    return name, V, width
+
+
+def program(levels: Levels, places: list[int], about: Any, bound: float, tick: Callable[[Box], None]) -> Any:
+    """A proved bound ≤ `bound` on |T − answer| for all sequences of tokens.
+
+    For every query, each set of keys that can lead decides the head's output: one key, whose value is copied, or all keys of
+    the same kind, of which a count is left. The answer is then known too, and the network is evaluated around that output.
+    """
+    (name, V, width), n, proved, seen = about, levels.n, ZERO, set[Any]()
+    words, codes, special = levels.rows["W_V"]
+    tokens, counted = len(levels.rows["W_Q"][0]), name in ("histogram", "parity", "majority")
+    bits = name in ("parity", "majority")
+    asked = places == ([0] if bits else list(range(n))) and levels.c["readout"] == ("output" if bits else "position")
+    shaped = (levels.c["features_in"], levels.c["features_out"]) == (tokens, width)
+    need(asked and shaped, "the layer has other tokens, or is read at other places", UNCHECKED)
+
+    def unit(k: int) -> tuple[int, ...]:
+        return tuple(int(i == k) for i in range(width))
+
+    def value(t: int, j: int) -> list[int]:
+        return list(map(operator.add, words[t], codes[j]))
+
+    def cases(t: int, i: int, some: list[Any], anchors: list[int], allowed: list[set[int]]) -> Iterator[Any]:
+        """(tokens that lead, their values, the answer)."""
+        others = [special[k] for k in anchors]
+        if counted:
+            kinds = [0, 1] if bits else [t]
+            same = sorted(some) == [(v, j) for v in kinds for j in range(n)]
+            same &= all(value(v, j) == value(v, 0) for v in kinds for j in range(n))
+            need(same, "tokens lead that are not counted, or not alike", UNCHECKED)
+            for c in range(not bits, n + 1):
+                rest = [(n - c, value(0, 0))] if bits else []
+                right = c if not bits else c % 2 if name == "parity" else int(2 * c > n)
+                yield [(c, value(kinds[-1], 0)), *rest, *((1, v) for v in others)], (right,)
+            return
+        need(len(others) + len({j for _, j in some}) == 1, "more than one token may lead", UNCHECKED)
+        marked = next((j for j, own in enumerate(allowed) if any(v >= V for v in own)), n)
+        for v, j in some:
+            early = any(t in own for own in allowed[:j])
+            fits = v == t and not early if name == "first_occurrence" else v >= V and marked == j
+            need(j == n - 1 - i if name == "reverse" else fits, "a token leads that is not asked for", UNCHECKED)
+            yield [(1, value(v, j))], (j,) if name == "first_occurrence" else unit(v % V)
+        if others:
+            need(name == "copy_where" and marked == n, "a special token leads", UNCHECKED)
+            yield [(1, others[0])], unit(V)
+
+    for t, i in [(-1, -1)] if bits else product(range(tokens), range(n)):
+        tick([])
+        allowed = [{t} if j == i else set(range(tokens)) for j in range(n)]
+        Q = levels.rows["W_Q"]
+        q = Q[2][-levels.c["output_tokens"]] if bits else list(map(operator.add, Q[0][t], Q[1][i]))
+        for some, anchors in levels.walk(q, allowed, MASKED):
+            for leaders, right in cases(t, i, some, anchors, allowed):
+                columns = list(zip(*(v for _, v in leaders), strict=True))
+                sums = [sum(c * v for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
+                sizes = [sum(c * abs(v) for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
+                case = (sum(c for c, _ in leaders), tuple(sums), tuple(sizes), right)
+                if case in seen:
+                    continue
+                seen.add(case)
+                found = levels.answers(levels.averaged(case[0], sums, sizes))
+                for (low, high, off), y in zip(found, right, strict=True):
+                    wrong = max(low - y, y - high) - off > exact(bound)
+                    need(not wrong, f"an answer is {y}, and the layer is further from it than {bound!r}")
+                    proved = max(proved, max(high - y, y - low) + off)
+    return proved
+
+
 NORM = "maximum absolute difference over all output entries"
 
 
-def read_relative(record: dict[str, Any], tolerance: float) -> tuple[float, float] | None:
+def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
     """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
     evidence = record.get("evidence")
     need(isinstance(evidence, dict), "the evidence is malformed")
-    need(dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
+    need(lemma or dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
     about = dict(evidence or {}).get("relative")
     if about is None:
         return None
@@ -2956,31 +3349,47 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     unknown = {
         "data": "data that are",
         "samples": "samples that are",
-        "gallery": "an entry of the gallery, whose formula is",
         "language": "a language model, whose counts are",
     }
     kind, given = unknown.get(str(target.get("kind")), "a callable that is"), data is not None
-    known = target.get("formula") is not None or (given and target.get("kind") == "samples")
+    entry = target.get("kind") == "gallery" and target.get("formula") is None
+    known = entry or target.get("formula") is not None or (given and target.get("kind") == "samples")
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
     more = slope is not None or properties
     need(not more or target.get("formula") is not None, "slopes or properties are claimed without a formula", UNCHECKED)
-    need(lower == 0 or target.get("formula") is not None, "samples that are stored have no lower bound")
+    need(lower == 0 or entry or target.get("formula") is not None, "samples that are stored have no lower bound")
     arithmetic = "float64" if width == 8 else "float32"
     need(record.get("arithmetic") == arithmetic, f"the weights are {arithmetic}, the claim is about something else")
-    if target.get("formula") is None:
+    if not entry and target.get("formula") is None:
         with ctx.workprec(WORKING):
             return memorised(record, target, (about, tensors, width), data, tick)
     need(not given, "there is a formula: no data are needed", UNCHECKED)
     need(record.get("norm") == NORM, "the error is claimed in another norm", UNCHECKED)
-    relative = read_relative(record, tolerance)
+    relative, u = read_relative(record, tolerance, entry), fmpq(1, 2 ** (53 if width == 8 else 24))
+    plain = relative is None and witness is None and margin == 0 and target.get("within") is None
+    need(not entry or plain, "more or less is claimed than the error of an entry everywhere", UNCHECKED)
+    if entry and target.get("vocabulary") is not None:
+        n = len(target["names"]) if isinstance(target.get("names"), list) else 0
+        what = read_program(target, record, n)
+        size = math.prod(target["output_shape"])
+        config = read_config(about, tensors, n * target["vocabulary"], size)
+        need(config[0]["tokens"] == n, "the layer has another number of tokens")
+        need(lower == 0, "a lower bound without a formula is not checked", UNCHECKED)
+        proved = program(Levels(*config[:2], u), config[2], what, bound, tick)
+        need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
+        return Verdict(
+            "VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, min(bound, up(arb(proved)))
+        )
     with ctx.workprec(READING):
-        f, domain, said = read_target(target, margin)
+        f, domain, said = read_target(target, margin, (arithmetic, tolerance))
         need(record.get("domain") == said, "target and certificate speak of different domains")
         if relative is not None:
             with ctx.workprec(WORKING):
                 bounded_below(f, domain, relative[1], tick)
-        u = fmpq(1, 2 ** (53 if width == 8 else 24))
+        if entry and bound == 0:
+            config = read_config(about, tensors, len(domain.box), len(f))
+            return replace(copied(Levels(*config[:2], u, numbers=True), config[2], f), bound=0.0)
         layer = read_layer(about, tensors, domain.box, len(f), u)
         if lower > 0:
             step_by_step = partial(read_layer, about, tensors, domain.box, len(f), u, general=True)
