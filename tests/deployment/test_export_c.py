@@ -195,6 +195,7 @@ def test_slopes_in_c_are_within_their_bound(kind, dtype, tmp_path):
             assert bound <= 1e-2 * np.abs(found).max()
 
 
+@pytest.mark.long
 @compiled
 def test_certified_slopes_hold_in_c(tmp_path):
     approximation, path = ol.build(*SINES, 1e-3, slope_tolerance=1e-2), tmp_path / "sines.c"

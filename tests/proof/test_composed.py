@@ -91,6 +91,7 @@ def test_a_polyline_around_its_knots(seed):
     assert reach.high - reach.low <= 1.01 * np.ptp(seen)
 
 
+@pytest.mark.long
 def test_a_layer_is_read_back():
     built = ol.build("a*b/c", {"a": (1, 5), "b": (1, 5), "c": (1, 5)}, 0.2)
     assert built.facts.construction == "composed" or built.certificate.verdict == "CERTIFIED"
@@ -166,6 +167,7 @@ def test_a_composed_layer_is_bounded_closely():
     assert np.abs(built(x).reshape(-1) - built.target(x)[:, 0]).max() <= found.upper
 
 
+@pytest.mark.long
 def test_the_worst_boxes_hold_bad_points():
     """Next to a box that the spread names the error is nearly as large as the bound: sup |T − f| is found there."""
     built = ol.build("exp(-6.25*((x1-0.5)^2 + (x2-0.5)^2 + (x3-0.5)^2 + (x4-0.5)^2))", [(0, 1)] * 4, 1e-3)

@@ -85,6 +85,7 @@ def test_ranges_and_slopes_hold_the_model_and_its_automatic_slopes(dtype):
             assert own[:, i].max() <= slopes[o, i].high + slack
 
 
+@pytest.mark.long
 def test_a_hundred_slightly_wrong_constants(wave):
     """T <= c, T >= c and Lipschitz c with c a little beyond what T reaches are never proved."""
     values, slopes = wave.range()[0], wave.slopes()

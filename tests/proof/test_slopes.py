@@ -179,6 +179,7 @@ def test_where_there_are_no_slopes_it_says_so(function, options, words):
         ol.build(function, [(0, 1)], 1e-2, **({"slope_tolerance": 0.1} | options))
 
 
+@pytest.mark.long
 def test_a_trained_layer_has_slopes_too():
     trained = ol.train("sin(x1) + x2", [(0, 1)] * 2, steps=100, heads=2)
     c = ol.certify(trained, tolerance=1.0, slope_tolerance=2.0)

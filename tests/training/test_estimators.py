@@ -73,6 +73,7 @@ def test_weights_are_copies_and_order_does_not_matter(method):
     assert not np.array_equal(weighted, clone(model).fit(X, y).predict(X))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
 def test_several_outputs_of_different_size(method):
     X, y = wave()

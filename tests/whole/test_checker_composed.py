@@ -303,6 +303,7 @@ def test_sums_of_the_largest():
         assert checker.largest_sums(one, two) == sums
 
 
+@pytest.mark.long
 def test_another_way_to_write_the_same_is_still_valid(folders, tmp_path):
     for n, edit in enumerate(
         [

@@ -193,6 +193,7 @@ def test_an_endless_slope_is_refuted(tmp_path):
     assert check(claimed(folder, tmp_path / "s")).verdict == "INVALID"
 
 
+@pytest.mark.long
 def test_across_the_cut_of_atan2_there_is_no_slope(tmp_path):
     """T = 0 is within π of the angle everywhere; the slopes of its two sides agree, and yet there is none on the cut."""
     sides = [(1, 2), (-2, -1)], [(-1, 1), (-2, -1)]

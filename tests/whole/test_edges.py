@@ -59,6 +59,7 @@ def test_nothing_is_lost_to_underflow(text, low, high):
             assert not ball > arb(float(b))
 
 
+@pytest.mark.long
 def test_a_peak_too_narrow_to_be_seen_is_not_certified_below_its_height():
     """Sampling misses the peak, so the bound alone must hold there."""
     model = blank()
@@ -89,6 +90,7 @@ def test_overflow_on_the_way_is_never_certified(dtype, largest):
     assert ol.certify(model, target, 1e-3, seconds=5.0).verdict == "UNDECIDED"
 
 
+@pytest.mark.long
 def test_a_hinge_in_tiny_numbers_stays_a_hinge():
     model = blank(1, code="none", d_model=1, residual=False)
     with torch.no_grad():

@@ -19,7 +19,7 @@ def generate(
     seed: given.Seed = 0,
     json: given.Json = False,
 ) -> int:
-    """Write text, token by token, from the distribution that a language model predicts."""
+    """Write text, token by token, as a language model predicts it."""
     import onelayer as ol
 
     layer = ol.load(folder)

@@ -32,7 +32,7 @@ def language(
     force: given.Force = False,
     json: given.Json = False,
 ) -> int:
-    """Turn text into a layer that predicts the next token, with a proof.
+    """Turn text into a layer that predicts tokens, with a proof.
 
     The layer's next-token distribution is within --eps of the n-gram model, for every context. `onelayer generate` writes text
     with it.

@@ -28,11 +28,13 @@ def checked(folder: str | Path, seconds: float) -> KernelVerdict:
     """The verdict on a model folder; refused where there is no Coq, or where nothing of the kind can be stated."""
     loaded = load_certified(folder)
     if isinstance(loaded, SequenceLayer):
-        raise InputError("a layer of one length, for a proof in Coq", "one for any length", "check without --coq")
+        raise InputError(
+            "a layer of one length, for a proof in Coq", "one for any length", "use the checker that needs no Coq"
+        )
     subject = subject_of(loaded, None)
     done = run(source(subject), seconds)
     if done.accepted is None:
-        change = "install Coq and CoqInterval (Debian: coq, libcoq-interval), or check without --coq"
+        change = "install Coq and CoqInterval (Debian: coq, libcoq-interval), or use the checker that needs no Coq"
         raise InputError("Coq with CoqInterval", done.reason, change)
     if not done.accepted:
         return KernelVerdict("NOT PROVED", done.reason, done.seconds, done.axioms)
