@@ -40,6 +40,7 @@ def built(case, dtype="float64", **more):
     return getattr(any_length, case.name)(**{"longest": LONGEST.get(case.name, 60)} | single | more, dtype=dtype)
 
 
+@pytest.mark.one_in(2)
 @named
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_length_is_answered_within_the_bound(case, dtype):
@@ -64,6 +65,7 @@ def test_a_thousand_tokens(case, dtype):
     assert lengths.row(case, 300)[6:10:2] == ["0", "0"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("domain", [(-1.0, 1.0), (-5.0, -3.0), (1e-3, 2e-3), (-1e6, 1e6)])
 @pytest.mark.parametrize("name", ["mean", "running_mean", "maximum", "minimum", "running_max", "sort"])
 def test_numbers_of_other_sizes(name, domain):

@@ -80,6 +80,7 @@ def test_other_layers_keep_their_codes(formula, options):
     assert approx.model.config.d_model > 1
 
 
+@pytest.mark.long
 def test_with_a_given_number_of_units_the_closer_ones_are_taken():
     """And those of an even function, with half the numbers, may well be closer."""
     approx = ol.build(RUNGE, SIDES, 1e-6, units=6)

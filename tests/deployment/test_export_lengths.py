@@ -18,6 +18,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_graph_answers_every_length(name, dtype, tmp_path):

@@ -77,6 +77,7 @@ def checked(kind, D, seed, sharp, linear, arithmetic, count, side=(-1.0, 2.0), c
     return all(within(exact_model(model, x, places)[0], y, change * bound) for x, y in pairs)
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(
     st.sampled_from(KINDS), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([0.5, 10.0]),

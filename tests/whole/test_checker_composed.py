@@ -169,7 +169,7 @@ FALSE = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("edit", FALSE)
 def test_a_forged_folder_is_not_valid(folders, tmp_path, edit):
     name, edits = FALSE[edit]

@@ -74,7 +74,7 @@ def test_a_bound_below_what_is_observed_is_refuted(folders, tmp_path, name):
     assert found.box is not None
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("bound", [0.0, 1e-300, 1e-30])
 @pytest.mark.parametrize("name", ["sines", "two outputs", "condition"])
 def test_a_bound_of_next_to_nothing_is_refuted(folders, tmp_path, name, bound):

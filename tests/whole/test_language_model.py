@@ -46,6 +46,7 @@ def test_every_step_of_generated_text_was_seen(layer):
     assert all(numbers[i] in ngram.next(numbers[:i]) for i in range(1, len(numbers)))
 
 
+@pytest.mark.long
 def test_temperature():
     layer = ol.language(
         {("⟨start⟩", "a"): 9, ("⟨start⟩", "b"): 1, ("a", "a"): 9, ("a", "b"): 1, ("b", "a"): 9, ("b", "b"): 1}, 2
