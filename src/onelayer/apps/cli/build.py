@@ -150,13 +150,15 @@ def record_of(approximation: "Approximation", folder: Path | None) -> dict[str, 
 
 
 def record_of_sequence_layer(layer: "SequenceLayer", folder: Path | None) -> dict[str, Any]:
-    """What was built for sequences of any length, for JSON."""
+    """What was built for sequences of any length, for JSON; without a folder none was written."""
+    about = asdict(layer.facts)
+    about["heads"] = [{"kind": kind, "count": count} for kind, count in layer.facts.heads]
     return {
-        **({"folder": str(folder)} if folder is not None else {}),
+        "folder": None if folder is None else str(folder),
         "verdict": layer.certificate.verdict,
         "task": layer.description.as_json(),
         "parameters": layer.parameters,
-        **asdict(layer.facts),
+        **about,
         "certificate": layer.certificate.as_json(),
     }
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from . import options as given
-from .build import usable
+from .build import record_of_sequence_layer, usable
 from .show import print_json
 from .wording import said
 
@@ -50,17 +50,7 @@ def language(
     )
     folder = layer.save(folder, overwrite=force)
     if json:
-        print_json(
-            {
-                "folder": str(folder),
-                "verdict": layer.certificate.verdict,
-                "text": layer.description.text,
-                "vocabulary": layer.description.vocabulary,
-                "parameters": layer.parameters,
-                "units": layer.facts.units,
-                "certificate": layer.certificate.as_json(),
-            }
-        )
+        print_json(record_of_sequence_layer(layer, folder))
     else:
         print(said(layer, language))
         print(f"written to {out}")

@@ -1,19 +1,17 @@
 """`onelayer sets`: a function of sets of any size becomes a model folder."""
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...common.errors import InputError
 from ...target.sides import read_domain
 from . import options as given
-from .build import usable
+from .build import record_of_sequence_layer, usable
 from .show import print_json
 
 if TYPE_CHECKING:
-    from ...sequence_layer import SequenceLayer
+    pass
 
 
 def sets(
@@ -47,25 +45,11 @@ def sets(
     layer = ol.set_function(formula, ends, eps, longest=longest, dtype=dtype.value)
     written = layer.save(folder, overwrite=force) if folder is not None else None
     if json:
-        print_json(_record(layer, written))
+        print_json(record_of_sequence_layer(layer, written))
     else:
         print(layer)
         print(f"written to {out}" if folder is not None else "not written: name a folder with --out")
     return 0 if layer.certificate.verdict == "CERTIFIED" else 1
-
-
-def _record(layer: "SequenceLayer", folder: Path | None) -> dict[str, Any]:
-    """What was built, for JSON."""
-    about = asdict(layer.facts)
-    about["heads"] = [{"kind": kind, "count": count} for kind, count in layer.facts.heads]
-    return {
-        "folder": None if folder is None else str(folder),
-        "verdict": layer.certificate.verdict,
-        "task": layer.description.as_json(),
-        "parameters": layer.parameters,
-        **about,
-        "certificate": layer.certificate.as_json(),
-    }
 
 
 def _ends(text: str) -> tuple[float, float]:
