@@ -13,8 +13,9 @@ from onelayer.construction.fitted_groups import splittings
 from onelayer.construction.kinks.remainder import remainders_of
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.growth import expected_size, next_size
-from onelayer.construction.polished.layer import Candidate, _affordable, polished
+from onelayer.construction.polished.layer import Candidate, polished
 from onelayer.construction.polished.search import UnitSearch
+from onelayer.construction.polished.sizes import Size, most_units
 from onelayer.construction.polished.why_not import units_needed
 from onelayer.construction.request import Request
 from onelayer.proof.certificate import Box, Certificate, Evidence
@@ -144,11 +145,21 @@ def test_units_that_are_given_are_used_even_if_fewer_would_do(construction):
 @pytest.mark.long
 def test_gates_that_would_be_cheaper():
     target = Target("x1*x2", [(0, 1)] * 2)
-    few = _affordable(target, "gates", [], 300)
+    few = most_units(target, "gates", [], Size(100, 300))
     approx = ol.build(target, tolerance=1e-2, construction="gates", units=few)
     more = ol.build(target, tolerance=1e-2, construction="gates", units=few + 1)
-    assert approx.parameters < 300 <= more.parameters
-    assert _affordable(target, "gates", [], 1) == 0
+    assert approx.parameters <= 150 < more.parameters or few == 100
+    assert most_units(target, "gates", [], Size(100, 1)) == 0
+
+
+def test_more_units_take_the_place_of_fewer_only_with_half_the_numbers():
+    assert Size(9, 99).replaces(Size(9, 100))
+    assert not Size(9, 100).replaces(Size(9, 100))
+    assert not Size(10, 51).replaces(Size(9, 100))
+    assert Size(10, 50).replaces(Size(9, 100))
+    target = Target("x1*x2", [(0, 1)] * 2)
+    assert most_units(target, "gates", [], Size(3, 1_000)) > 3  # with half of the numbers
+    assert most_units(target, "gates", [], Size(3, 100)) <= 3
 
 
 def test_groups_share_the_tolerance():
@@ -196,4 +207,4 @@ def test_auto_takes_the_family_with_fewer_parameters():
     target = Target("sin(6*x1)", [(0, 1)])
     best = polished(Request(target, 1e-5))
     assert best[0].observed <= best[0].goal
-    assert best[0].parameters == min(p.parameters for p in best if p.observed <= p.goal)
+    assert not any(p.size.replaces(best[0].size) for p in best if p.observed <= p.goal)

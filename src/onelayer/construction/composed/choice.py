@@ -20,6 +20,7 @@ from ..fitted_groups import config_of
 from ..kinks.remainder import remainders_of
 from ..polished.layer import polished
 from ..polished.refine import refined
+from ..polished.sizes import Size
 from ..polished.why_not import explain_failure
 from ..request import Certify, Found, Request
 from .layer import PlannedLane, composed_layer, lanes_of
@@ -46,7 +47,8 @@ def fewest_units(request: Request, certify: Certify) -> Found:
         spent, least = request.budget.elapsed, LEAST_SECONDS / 2 ** (_interacting(request) - 1)
         again = max(AS_LONG_AGAIN * spent, spent + least)
         shorter = replace(request, budget=request.budget.up_to(again))
-        candidates = polished(shorter, config_of_composed(request, first.layer).parameter_count)
+        size = Size(first.layer.units, config_of_composed(request, first.layer).parameter_count)
+        candidates = polished(shorter, size)
         if not candidates or candidates[0].observed > candidates[0].goal:
             return first
         best = refined(candidates[:1], certify)

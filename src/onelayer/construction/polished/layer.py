@@ -18,9 +18,6 @@ from torch import Tensor
 
 from ...common.budget import Budget
 from ...common.errors import InputError
-from ...layer.assemble import outputs_of
-from ...layer.assemble.gates import gate_config
-from ...layer.assemble.memory import memory_config
 from ...layer.centring import centred
 from ...layer.layer import GateLayer, Layer
 from ...proof.analytic.summand import MOST_WITH_HEADS
@@ -32,21 +29,19 @@ from ..fitted_groups import FittedGroup, combined, config_of, rounding_per_value
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import FLOAT32_SHARE, POOL_GOAL, SEARCH_TIME, Request
 from ..solved.values import VALUES_CAP, Solution
-from .even import MOST_EVEN, EvenFamily, affordable_even, is_even
+from .even import MOST_EVEN, EvenFamily, is_even
 from .families import Family, family_of
 from .fit import Fit
 from .search import UnitSearch
+from .sizes import MOST_UNITS, Size, most_even_units, most_units, parameters_of
 from .slope_rows import SlopedFamily, SlopedSamples
 
 LEAST_SPAN = 5  # ranges of f that the values of a head may always span
-MOST_UNITS = 400  # of one group: a step costs the cube of it
 POINTS_PER_BOX = 64  # added to the samples
 LOWERED_GOAL = 0.9  # factor on the goal after a certificate failed
 RESUME_TIME = 0.125  # share of the seconds for polishing a layer again
 FAR_MORE = 2.0  # times the parameters found: a family that is expected to take more than this is not tried
-NEAR = (
-    1.25  # times the parameters of the first family: one that is expected to take no more may grow past it and shrink
-)
+NEAR = 1.25  # times the parameters of memory tokens: gates that are expected to take no more come first, being fewer
 FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 LEAST_GOAL = 0.1  # share of the goal kept for the remainder, however much the kinks take
 DETAIL_SHARE = 0.1  # share of the tolerance: smaller changes of f near infinite slopes need no samples
@@ -93,8 +88,9 @@ class Candidate:
         return centred(layer) if single and isinstance(layer, GateLayer) and len(layer.gates) else layer
 
     @property
-    def parameters(self) -> int:
-        return config_of(self.target, self.layer).parameter_count
+    def size(self) -> Size:
+        layer = self.layer
+        return Size(layer.units, config_of(self.target, layer).parameter_count)
 
     def run(self, most: int = MOST_UNITS, limited: bool = False) -> "Candidate":
         """Fit all groups, the cheapest first, with at most `most` units in all groups together.
@@ -124,7 +120,7 @@ class Candidate:
         widest = max(self.sources, key=lambda source: len(source.group))
         search = self._search(widest, self.goal / len(self.sources), MOST_UNITS, 0)
         self.piloted[widest.group] = search
-        return _size(self.target, self.family, [widest], search.expected())
+        return parameters_of(self.target, self.family, [widest], search.expected())
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
@@ -167,7 +163,8 @@ class Candidate:
         plain = not self.request.single and self.request.slope_tolerance is None and self.remainder.kinks is None
         if not (plain and self.family == "gates" and self.request.straight and is_even(search.source, search.goal)):
             return None
-        most = min(affordable_even(_size(self.target, self.family, self.sources, fit.units)), MOST_EVEN)
+        found = Size(fit.units, parameters_of(self.target, self.family, self.sources, fit.units))
+        most = min(most_even_units(found), MOST_EVEN)
         if count is None and (most < 1 or fit.observed > search.goal):
             return None
         budget = self.budget.share(0.5)
@@ -270,10 +267,10 @@ def _affine_error(source: GroupSamples, c: Tensor, rows: Tensor, values: Tensor)
     return float((source.affine(c, rows) - values).abs().max())
 
 
-def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]:
-    """The polished families, the preferred one first: within the goal with fewer parameters, else less error.
+def polished(request: Request, certified: Size | None = None) -> list[Candidate]:
+    """The polished families, the preferred one first: within the goal and of the better size, else less error.
 
-    With `fewer_than`, only as many units as take fewer parameters than that.
+    With `certified`, the size of another layer, only those that would take its place.
     """
     budget = request.budget.share(SEARCH_TIME)
     found: list[Candidate] = []
@@ -284,19 +281,22 @@ def polished(request: Request, fewer_than: int | None = None) -> list[Candidate]
         for family, remainder in remainders.items()
         for sources in _groupings(remainder, request)
     ]
+    best = certified
     for candidate in _in_order(ways):
         if found and budget.over():
             break
-        met = [p for p in found if p.observed <= p.goal]
-        limits = [p.parameters for p in met] + ([] if fewer_than is None else [fewer_than])
-        most = _affordable(request.target, candidate.family, candidate.sources, min(limits)) if limits else MOST_UNITS
+        most = most_units(request.target, candidate.family, candidate.sources, best) if best else MOST_UNITS
         wide = max((len(s.group) for s in candidate.sources), default=0) > MOST_WITH_HEADS
         candidate.budget = budget.share(1.0 if found else share)
-        hopeless = bool(met) and candidate.forecast > FAR_MORE * min(limits)
-        near = bool(met) and 0 < candidate.forecast <= NEAR * min(limits)
+        met = any(p.observed <= p.goal for p in found)
+        hopeless = best is not None and met and candidate.forecast > FAR_MORE * best.parameters
         if most and not hopeless and not (found and wide):
-            found.append(candidate.run(most + most // 4 if near else most, limited=bool(limits) and not near))
-    return sorted(found, key=lambda p: (p.observed > p.goal, p.parameters if p.observed <= p.goal else p.observed))
+            candidate.run(most, limited=best is not None)
+            reached = candidate.observed <= candidate.goal
+            preferred = reached and (best is None or candidate.size.replaces(best))
+            best = candidate.size if preferred else best
+            found = [candidate, *found] if preferred else [*found, candidate]
+    return found if best else sorted(found, key=lambda p: p.observed)
 
 
 def _in_order(ways: list[Candidate]) -> list[Candidate]:
@@ -311,7 +311,7 @@ def _in_order(ways: list[Candidate]) -> list[Candidate]:
     expected = {family: way.expected() for family, way in families.items()}
     for way in ways:
         way.forecast = expected[way.family]
-    return sorted(ways, key=lambda way: way.forecast)
+    return sorted(ways, key=lambda way: way.forecast * (NEAR if way.family == "memory" else 1.0))
 
 
 def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples]]:
@@ -325,18 +325,3 @@ def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples
     if not found:
         raise InputError(f"units={request.units}", f"{len(ways[-1])} groups of coordinates", "ask for a unit per group")
     return found
-
-
-def _size(target: Target, family: str, sources: list[GroupSamples], units: int) -> int:
-    """The parameters of a layer with this many units."""
-    if family == "gates":
-        config = gate_config(target.dimension, outputs_of(target), "token", units=units, plain=False, anchored=False)
-        return config.parameter_count
-    groups = [len(source.group) for source in sources]
-    return memory_config(target.dimension, target.outputs, units, groups).parameter_count
-
-
-def _affordable(target: Target, family: str, sources: list[GroupSamples], parameters: int) -> int:
-    """How many units take fewer parameters than this."""
-    one, two = (_size(target, family, sources, units) for units in (1, 2))
-    return min(max(0, 1 + (parameters - 1 - one) // (two - one)), MOST_UNITS)
