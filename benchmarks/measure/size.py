@@ -78,22 +78,22 @@ def measure(entry: Named, goal: Goal, seconds: float | None) -> Result:
 def most_accurate(entry: Named, goal: Goal, approx: ol.Approximation, seen: float, clock: Clock) -> tuple[int, float]:
     """(parameters, observed error) of the layer that meets the peers.
 
-    Peers go on until their time is up, while the layer stops at its tolerance. So as many units are fitted for the least
-    error instead (`units=`), from one seed after another, in the time that a peer has. Those that store more numbers, as usual
-    gates do where those of an even function would be enough, do not count.
+    Peers go on until their time is up, and try several sizes, while `build` stops at its tolerance with few units. So units are
+    fitted for the least error instead (`units=`), from one seed after another, in the time that a peer has: as many as before, or
+    more that store no more numbers (those of an even function).
     """
-    best, seed = (approx.parameters, seen), 0
+    best, seed, sizes = (approx.parameters, seen), 0, [approx.units]
     while approx.facts.construction in ("gates", "memory") and clock.left:
-        again = ol.build(
-            entry.target,
-            tolerance=goal.tolerance,
-            units=approx.units,
-            construction=approx.facts.construction,
-            seed=seed,
-        )
-        error = max(observed_error(again, entry.target), again.certificate.observed)
-        if again.parameters <= approx.parameters:
+        for units in sizes:
+            choices = {"units": units, "construction": approx.facts.construction, "seed": seed}
+            again = ol.build(entry.target, tolerance=goal.tolerance, **choices)
+            error = max(observed_error(again, entry.target), again.certificate.observed)
+            if again.parameters > approx.parameters:
+                sizes = [size for size in sizes if size != units]
+                break
             best = min(best, (again.parameters, error), key=lambda pair: pair[1])
+            if seed == 0:
+                sizes.append(units + 1)
         seed += 1
     return best
 

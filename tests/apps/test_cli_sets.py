@@ -26,7 +26,7 @@ def test_json_says_what_was_built(capsys, as_user):
 
 
 def test_bad_requests_are_refused_in_one_line(capsys, as_user):
-    for words in (["sin(x)"], ["mean(x)", "--domain", "0:1, 0:2"], ["x*mean(x^2)"]):
+    for words in (["sin(x)"], ["mean(x)", "--domain", "0:1, 0:2"], ["mean(x)", "--domain", "y=0:1"], ["x*mean(x^2)"]):
         assert main(["sets", *words, "--eps", "1e-3"]) == 2
         said = capsys.readouterr()
         assert said.out == ""

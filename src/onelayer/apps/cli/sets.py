@@ -1,6 +1,6 @@
 """`onelayer sets`: a function of sets of any size becomes a model folder."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,9 +9,6 @@ from ...target.sides import read_domain
 from . import options as given
 from .build import record_of_sequence_layer, usable
 from .show import print_json
-
-if TYPE_CHECKING:
-    pass
 
 
 def sets(
@@ -56,7 +53,10 @@ def _ends(text: str) -> tuple[float, float]:
     """The one interval that the text gives."""
     from ...target.domain import domain_of
 
-    box = domain_of(read_domain(text))
+    sides = read_domain(text)
+    box = domain_of(sides)
+    if isinstance(sides, dict) and list(sides) != ["x"]:
+        raise InputError("an interval for x, a number of the set", text, "call it x, or leave the name out: 0:1")
     if box.dimension != 1:
         raise InputError("one interval for the numbers of a set", text, "write for instance 0:1")
     return box.lower[0], box.upper[0]

@@ -52,8 +52,9 @@ class Program(ABC):
     most: ClassVar[int] = MOST_LENGTH
 
     def __post_init__(self) -> None:
-        for name, low, high in (("n", 1, self.most), ("vocabulary", 2, MOST_TOKENS)):
-            require_whole(name, getattr(self, name), low, high)
+        require_whole("the length", self.n, 1, self.most)
+        require_whole("vocabulary", self.vocabulary, 2, MOST_TOKENS)
+        for name in ("n", "vocabulary"):
             object.__setattr__(self, name, int(getattr(self, name)))  # NumPy's integers are welcome
 
     @property
@@ -141,8 +142,8 @@ def proved(program: Program, model: SingleLayerTransformer) -> tuple[SingleLayer
     lemma, dtype = prove(program, model), arithmetic_of(model.W_E.dtype).name
     if not lemma.bound <= TOLERANCE:
         held = _largest_length(program, model.W_E.dtype)
-        shorter = (f"n ≤ {held:,}" if held else "fewer tokens") + ("" if dtype == "float64" else ", or dtype='float64'")
-        asked = f"{program.name} with n = {program.n} in {dtype}, proved within {exact(TOLERANCE)}"
+        shorter = (f"a length up to {held:,}" if held else "fewer tokens") + ("" if dtype == "float64" else ", or dtype='float64'")
+        asked = f"{program.name} of length {program.n:,} in {dtype}, proved within {exact(TOLERANCE)}"
         raise InputError(asked, f"a bound of {at_most(lemma.bound, 3)}", f"choose {shorter}")
     return model, lemma
 
