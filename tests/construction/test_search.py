@@ -11,9 +11,10 @@ import onelayer as ol
 from onelayer.common.budget import Budget
 from onelayer.construction.fitted_groups import splittings
 from onelayer.construction.kinks.remainder import remainders_of
+from onelayer.construction.polished.candidate import Candidate
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.growth import expected_size, next_size
-from onelayer.construction.polished.layer import Candidate, polished
+from onelayer.construction.polished.layer import polished
 from onelayer.construction.polished.search import UnitSearch
 from onelayer.construction.polished.sizes import Size, most_units
 from onelayer.construction.polished.why_not import units_needed

@@ -23,8 +23,8 @@ from ..target.target import Target
 from .fitted_groups import groups_to_fit
 from .kinks.remainder import remainders_of
 from .plan import Plan
+from .polished.candidate import affine_group
 from .polished.families import family_of
-from .polished.layer import affine_group
 from .polished.search import FIRST_UNITS, UnitSearch
 from .request import POOL_GOAL, Request
 from .solved.layer import ARRANGEMENTS, quick_fits

@@ -23,7 +23,8 @@ from ...layer.composed import ComposedLayer
 from ...layer.layer import Layer, added
 from ...target.ranges import bounds_on, range_of
 from ...target.target import Target
-from ..polished.layer import AFFINE_SHARE, polished
+from ..polished.candidate import AFFINE_SHARE
+from ..polished.layer import polished
 from ..request import FLOAT32_SHARE, Request
 from .curve import Polyline, fitted, samples_of
 

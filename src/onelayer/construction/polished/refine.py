@@ -16,7 +16,7 @@ from ...proof.certificate import Box, Certificate
 from ...proof.decision import PROOF_SECONDS
 from ...proof.observation import observe
 from ..request import Certify
-from .layer import Candidate
+from .candidate import Candidate
 
 FRESH_POINTS = 5_000  # looked at before a proof, and uphill from the worst of them …
 MORE_FRESH_POINTS = 20_000  # … if five and more variables interact, or a condition leaves only part of the box

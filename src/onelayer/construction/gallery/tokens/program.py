@@ -142,7 +142,8 @@ def proved(program: Program, model: SingleLayerTransformer) -> tuple[SingleLayer
     lemma, dtype = prove(program, model), arithmetic_of(model.W_E.dtype).name
     if not lemma.bound <= TOLERANCE:
         held = _largest_length(program, model.W_E.dtype)
-        shorter = (f"a length up to {held:,}" if held else "fewer tokens") + ("" if dtype == "float64" else ", or dtype='float64'")
+        shorter = f"a length up to {held:,}" if held else "fewer tokens"
+        shorter += "" if dtype == "float64" else ", or dtype='float64'"
         asked = f"{program.name} of length {program.n:,} in {dtype}, proved within {exact(TOLERANCE)}"
         raise InputError(asked, f"a bound of {at_most(lemma.bound, 3)}", f"choose {shorter}")
     return model, lemma
