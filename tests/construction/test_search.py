@@ -15,8 +15,8 @@ from onelayer.construction.polished.candidate import Candidate
 from onelayer.construction.polished.families import family_of
 from onelayer.construction.polished.growth import expected_size, next_size
 from onelayer.construction.polished.layer import polished
+from onelayer.construction.polished.layer_size import Size, most_units
 from onelayer.construction.polished.search import UnitSearch
-from onelayer.construction.polished.sizes import Size, most_units
 from onelayer.construction.polished.why_not import units_needed
 from onelayer.construction.request import Request
 from onelayer.proof.certificate import Box, Certificate, Evidence

@@ -19,8 +19,8 @@ from ...target.singular import may_be_steep
 from ..fitted_groups import config_of
 from ..kinks.remainder import remainders_of
 from ..polished.layer import polished
+from ..polished.layer_size import Size
 from ..polished.refine import refined
-from ..polished.sizes import Size
 from ..polished.why_not import explain_failure
 from ..request import Certify, Found, Request
 from .layer import PlannedLane, composed_layer, lanes_of

@@ -21,8 +21,8 @@ from ..solved.values import VALUES_CAP, Solution
 from .even import MOST_EVEN, EvenFamily, is_even
 from .families import Family, family_of
 from .fit import Fit
+from .layer_size import MOST_UNITS, Size, most_even_units, parameters_of
 from .search import UnitSearch
-from .sizes import MOST_UNITS, Size, most_even_units, parameters_of
 from .slope_rows import SlopedFamily, SlopedSamples
 
 LEAST_SPAN = 5  # ranges of f that the values of a head may always span

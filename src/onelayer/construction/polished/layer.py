@@ -5,7 +5,7 @@
 
 An additive target is polished group by group (`candidate.py`); groups may overlap where a formula's terms do.
 `construction="auto"` begins with the family that is likely to be cheaper and then tries the other, with no more units than
-would take its place (`sizes.py`); in the same way disjoint groups are tried after overlapping ones.
+would take its place (`layer_size.py`); in the same way disjoint groups are tried after overlapping ones.
 """
 
 from ...common.errors import InputError
@@ -15,7 +15,7 @@ from ..fitted_groups import splittings
 from ..kinks.remainder import Remainder, remainders_of
 from ..request import SEARCH_TIME, Request
 from .candidate import Candidate
-from .sizes import MOST_UNITS, Size, most_units
+from .layer_size import MOST_UNITS, Size, most_units
 
 FAR_MORE = 2.0  # times the parameters found: a family that is expected to take more than this is not tried
 NEAR = 1.25  # times the parameters of memory tokens: gates that are expected to take no more come first, being fewer
