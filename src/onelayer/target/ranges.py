@@ -14,7 +14,7 @@ from .points import uniform_points
 from .target import Target
 
 SEEN_AT = 2000  # points
-CLOSE = 1e-10  # share of the range seen: boxes that reach no further beyond it are not halved
+CLOSE = 1e-6  # share of the range seen: boxes that reach no further beyond it are not halved
 ROUNDS, MOST_BOXES = 60, 6_000
 
 

@@ -35,7 +35,8 @@ LEAST_SECONDS = (
 
 def fewest_units(request: Request, certify: Certify) -> Found:
     """The method "polished": the layer with the fewest parameters that is certified."""
-    exact = any(remainder.nothing_left for remainder in remainders_of(request).values())  # kinks are all there is
+    remainders = remainders_of(request)
+    exact = any(remainder.nothing_left for remainder in remainders.values())  # kinks are all there is
     smooth = request.slope_tolerance is not None  # a polyline has no slope at its knots
     lanes = None if exact or smooth else lanes_of(request)
     helps = lanes is not None and _helps(request, lanes)
@@ -48,13 +49,14 @@ def fewest_units(request: Request, certify: Certify) -> Found:
         again = max(AS_LONG_AGAIN * spent, spent + least)
         shorter = replace(request, budget=request.budget.up_to(again))
         size = Size(first.layer.units, config_of_composed(request, first.layer).parameter_count)
-        candidates = polished(shorter, size)
+        candidates = polished(shorter, size, remainders)
         if not candidates or candidates[0].observed > candidates[0].goal:
             return first
         best = refined(candidates[:1], certify)
         return _heads_alone(best) if best.certificate.verdict == "CERTIFIED" else first
     later = bool(lanes) and not helps
-    best = refined(polished(replace(request, budget=request.budget.share(0.5)) if later else request), certify)
+    shared = replace(request, budget=request.budget.share(0.5)) if later else request
+    best = refined(polished(shared, remainders=remainders), certify)
     if best.certificate.verdict != "CERTIFIED" and lanes and later and not request.budget.over():
         second = _composed(request, lanes, certify)
         if second is not None and second.certificate is not None and second.certificate.verdict == "CERTIFIED":

@@ -23,14 +23,16 @@ FIRST_FAMILY_TIME = 0.6  # share of the seconds for the first of two families
 DETAIL_SHARE = 0.1  # share of the tolerance: smaller changes of f near infinite slopes need no samples
 
 
-def polished(request: Request, certified: Size | None = None) -> list[Candidate]:
+def polished(
+    request: Request, certified: Size | None = None, remainders: dict[str, Remainder] | None = None
+) -> list[Candidate]:
     """The polished families, the preferred one first: within the goal and of the better size, else less error.
 
-    With `certified`, the size of another layer, only those that would take its place.
+    With `certified`, the size of another layer, only those that would take its place. `remainders` are found if not given.
     """
     budget = request.budget.share(SEARCH_TIME)
     found: list[Candidate] = []
-    remainders = remainders_of(request)
+    remainders = remainders or remainders_of(request)
     share = FIRST_FAMILY_TIME if len(remainders) > 1 else 1.0
     ways = [
         Candidate(request, family, remainder, sources, budget)
