@@ -47,7 +47,7 @@ def test_what_is_even(formula, side, even):
 
 
 def test_an_even_function_stores_fewer_numbers(tmp_path):
-    approx = ol.build(RUNGE, SIDES, 1e-6)
+    approx = ol.build(RUNGE, SIDES, 1e-6, units=5)
     assert approx.certificate.verdict == "CERTIFIED"
     assert approx.model.config.d_model == 1
     assert approx.parameters == approx.model.parameter_count <= 35

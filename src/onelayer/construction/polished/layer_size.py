@@ -41,11 +41,11 @@ def parameters_of(target: Target, family: str, sources: list[GroupSamples], unit
 def most_units(target: Target, family: str, sources: list[GroupSamples], other: Size) -> int:
     """With how many units a layer of this family takes the place of another."""
 
-    def fewer_than(parameters: float) -> int:
+    def fewer_than(parameters: int) -> int:
         one, two = (parameters_of(target, family, sources, units) for units in (1, 2))
-        return min(max(0, 1 + int((parameters - 1 - one) // (two - one))), MOST_UNITS)
+        return min(max(0, 1 + (parameters - 1 - one) // (two - one)), MOST_UNITS)
 
-    return max(min(fewer_than(other.parameters), other.units), fewer_than(FAR_FEWER * other.parameters))
+    return max(min(fewer_than(other.parameters), other.units), fewer_than(int(FAR_FEWER * other.parameters)))
 
 
 def most_even_units(other: Size) -> int:
