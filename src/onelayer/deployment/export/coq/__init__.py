@@ -43,8 +43,8 @@ def make(subject: Subject) -> Made:
     return Made(files, None, bound, (f"coqc took {done.seconds:.0f} s; rounding of the deployed layer is not covered",))
 
 
-def source(subject: Subject) -> str:
-    """The text of the file."""
+def source(subject: Subject, anyway: bool = False) -> str:
+    """The text of the file. `anyway`: even where some points show that the claim is false, to see Coq reject it."""
     _require_covered(subject)
     a, model = subject.approximation, subject.model
     assert a.target is not None
@@ -60,7 +60,7 @@ def source(subject: Subject) -> str:
     tolerance = Fraction(repr(a.certificate.tolerance))
     claim = CoqClaim(exact, kept, a.target.formula.outputs[0], tolerance, lower, upper)
     kinks = kinks_only(claim)
-    own = [] if kinks else parts(subject, exact, kept, tolerance)
+    own = [] if kinks else parts(subject, exact, kept, tolerance, anyway)
     proof = kink_ending(claim) if kinks else ending(claim, own)
     pairs = any(len(part.coordinates) > 1 for part in own)
     prelude = PRELUDE + SOFTMAX if kinks else IMPORTS + PRELUDE + CALCULUS + SLICES if pairs else PRELUDE

@@ -114,7 +114,8 @@ Proof.
     + apply N, M; [easy|]. now cbn.
     + apply M; [easy|]. now cbn.
     + apply M; [easy|]. apply P; now cbn.
-    + apply Q; [easy | apply P; now cbn |]. rewrite eval_eadd. cbn. unfold Rsqr. pose proof (Rle_0_sqr (eval a x)). unfold Rsqr in *. lra.
+    + apply Q; [easy | apply P; now cbn |]. rewrite eval_eadd. cbn.
+      pose proof (Rle_0_sqr (eval a x)). lra.
     + apply M; [easy|]. now cbn.
     + apply Q; [easy | easy |]. lra.
     + destruct n; try easy. apply M; [now apply M|]. cbn [smooth]. split; [easy|]. lia.
@@ -129,16 +130,19 @@ Lemma derive_const (c v : R) : is_derive (fun _ : R => c) v 0.
 Proof. now auto_derive. Qed.
 Lemma derive_correct e y v : smooth e [y; v] -> is_derive (fun v => eval e [y; v]) v (eval (derive e) [y; v]).
 Proof.
-  assert (C : forall (F a : R -> R) a' r d, is_derive a v a' -> a v = r -> is_derive F r d -> is_derive (fun v => F (a v)) v (a' * d))
+  assert (C : forall (F a : R -> R) a' r d, is_derive a v a' -> a v = r -> is_derive F r d ->
+    is_derive (fun v => F (a v)) v (a' * d))
     by (intros F a a' r d A <- B; exact (is_derive_comp F a v d a' B A)).
   induction e as [n|n|o a IH|o a IHa b IHb]; cbn [smooth derive eval].
   - intros _. destruct n as [|[|n]]; cbn; [apply derive_const | now auto_derive |].
     apply (is_derive_ext (fun _ => nth n [] 0)); [|apply derive_const]. now intros.
   - intros _. apply derive_const.
   - intros [A S]. specialize (IH A). set (r := eval a [y; v]) in *.
-    destruct o as [| | | | | | | | | | |n| |]; try easy; rewrite ?eval_eneg, ?eval_ediv, ?eval_emul, ?eval_eadd; cbn [int eval unary_real nullary_real]; fold r.
+    destruct o as [| | | | | | | | | | |n| |]; try easy;
+      rewrite ?eval_eneg, ?eval_ediv, ?eval_emul, ?eval_eadd; cbn [int eval unary_real nullary_real]; fold r.
     + evar_last; [apply (C Ropp _ _ r (-1) IH eq_refl) | lra]. auto_derive; [easy | lra].
-    + evar_last; [apply (C Rinv _ _ r (- / (r * r)) IH eq_refl) | unfold Rsqr; field; exact S]. auto_derive; [exact S | field; exact S].
+    + evar_last; [apply (C Rinv _ _ r (- / (r * r)) IH eq_refl) | unfold Rsqr; field; exact S].
+      auto_derive; [exact S | field; exact S].
     + evar_last; [apply (C Rsqr _ _ r (2 * r) IH eq_refl) | lra]. unfold Rsqr. auto_derive; [easy | lra].
     + pose proof (sqrt_lt_R0 _ S). evar_last; [apply (C sqrt _ _ r (/ (2 * sqrt r)) IH eq_refl) | unfold Rdiv; lra].
       auto_derive; [exact S | field; lra].
@@ -163,7 +167,8 @@ Proof.
     destruct o; rewrite ?eval_ediv, ?eval_esub, ?eval_eadd, ?eval_emul; cbn.
     + now apply (is_derive_plus (fun v => eval a [y; v])).
     + now apply (is_derive_minus (fun v => eval a [y; v])).
-    + evar_last; [apply (is_derive_mult (fun v => eval a [y; v]) _ _ _ _ IHa IHb); exact Rmult_comm|]. cbn. unfold plus, mult; cbn. ring.
+    + evar_last; [apply (is_derive_mult (fun v => eval a [y; v]) _ _ _ _ IHa IHb); exact Rmult_comm|].
+      cbn. unfold plus, mult; cbn. ring.
     + evar_last; [apply (is_derive_div (fun v => eval a [y; v]) _ _ _ _ IHa IHb); exact S|]. cbn. field. exact S.
 Qed.
 
@@ -207,7 +212,8 @@ Proof.
   set (t := (v - a) / (b - a)). assert (T : t * (b - a) = v - a) by (unfold t; field; lra).
   assert (Ht : 0 <= t <= 1) by (split; apply Rmult_le_reg_r with (b - a); lra).
   assert (B : - e0 <= F a + s * (v - a) <= e0).
-  { replace (F a + s * (v - a)) with ((1 - t) * F a + t * F b); [|rewrite <- T; replace (F b) with (F a + s * (b - a)) by lra; ring].
+  { replace (F a + s * (v - a)) with ((1 - t) * F a + t * F b);
+      [|rewrite <- T; replace (F b) with (F a + s * (b - a)) by lra; ring].
     split.
     - assert ((1 - t) * (- e0) <= (1 - t) * F a) by (apply Rmult_le_compat_l; lra).
       assert (t * (- e0) <= t * F b) by (apply Rmult_le_compat_l; lra). lra.

@@ -1,8 +1,8 @@
 """A part of two inputs: slices along one of them, Taylor models in the other.
 
-At the ends of a slice [a, b] of v the error is a function of y alone, and Taylor models bound it by ε0. Between them it is near its
-chord: |e(y, v)| ≤ ε0 + M(b − a)²/8 where M bounds the second derivative in v. Coq differentiates the error itself, as an expression
-that is data, and halves slices until M is small enough; all of that is one computation of the kernel.
+At the ends of a slice a ≤ v ≤ b the error e(y, v) is a function of y alone, and Taylor models bound it by ε0. Between them it is
+near its chord: |e(y, v)| ≤ ε0 + M(b − a)²/8 where M bounds the second derivative in v. Coq differentiates e itself, as an
+expression that is data, and halves slices until M is small enough; all of that is one computation of the kernel.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,9 @@ def _rational(value: Fraction) -> str:
 
 def sliced(name: int, part: Part, kept: Sequence[Kept], sides: Sequence[Range]) -> str:
     """One part of two inputs and its bound."""
-    order = (0, 1)  # Taylor models in the first, slices along the second
+    order = (
+        (0, 1) if part.along == part.coordinates[1] else (1, 0)
+    )  # Taylor models in the first, slices along the second
     y, v = (f"x{part.coordinates[i] + 1}" for i in order)
     (low, high), (start, stop) = (sides[i] for i in order)
     step = (stop - start) / 2**LEVELS
@@ -45,7 +47,8 @@ def sliced(name: int, part: Part, kept: Sequence[Kept], sides: Sequence[Range]) 
     arguments = f"tree{name} {' '.join(given)} {options} ends{name} bends{name}"
     return f"""{definitions(name, part, kept)}
 Definition tree{name} : expr := Eval cbv beta in ltac:(exact ((fun {y} {v} : R => ltac:(
-  let t := eval cbv beta iota delta [part{name} f{name} {heads}{units} map dot sum tanh sinh cosh] in (part{name} {part.xs} - f{name} {part.xs}) in
+  let t := eval cbv beta iota delta [part{name} f{name} {heads}{units} map dot sum tanh sinh cosh] in
+    (part{name} {part.xs} - f{name} {part.xs}) in
   let found := reify t [{y}; {v}] in exact found)) 0 0)).
 Lemma tree{name}_ok {y} {v} : eval tree{name} [{y}; {v}] = part{name} {part.xs} - f{name} {part.xs}.
 Proof. reflexivity. Qed.

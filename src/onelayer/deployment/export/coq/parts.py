@@ -24,14 +24,15 @@ OTHER = "export it as onnx, torch or c"
 
 @dataclass(frozen=True)
 class Part:
-    """What depends on one input or a pair: heads with their factors, a linear term, terms of the formula, a share of the tolerance."""
+    """What depends on one input or on two: heads and their factors, a linear term, terms of f, a share of the tolerance."""
 
     coordinates: tuple[int, ...]
     heads: list[tuple[int, Fraction]]
     smooth: Polynomial
     target: Node
     share: Fraction
-    seen: float = 0.0  # the largest |T − f| of the part at some points
+    seen: float  # the largest |T − f| of the part at some points
+    along: int  # the input along which it is cut into slices, if there are two
 
     @property
     def xs(self) -> str:
@@ -58,7 +59,7 @@ def values(kept: Kept, u: np.ndarray) -> np.ndarray:
     return at(kept.head.values[kept.base], u) + top / (1 + sum(weights, np.zeros(len(u))))
 
 
-def parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction) -> list[Part]:
+def parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction, anyway: bool) -> list[Part]:
     """One part per group of inputs that heads or terms of the formula mix; refused where more than two are mixed."""
     a, D = subject.approximation, exact.dimension
     assert a.target is not None
@@ -75,26 +76,28 @@ def parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction)
         smooth = {m: c for m, c in exact.output.items() if max(m, default=0) < D and home_of(m, groups) == i}
         heads = [h for h, one in enumerate(kept) if home_of(one.variables, groups) == i]
         own.append((Polynomial(smooth), [(h, exact.output.get((D + h,), Fraction(0))) for h in heads]))
-    errors = []
+    errors, along = [], []
     for group, term, (smooth_, heads_) in zip(groups, parts_of(formula, groups), own, strict=True):
         x, u = _points(subject, group)
-        errors.append(observed(term, smooth_, [(kept[h], c) for h, c in heads_], x, u))
+        found = pieces(term, smooth_, [(kept[h], c) for h, c in heads_], x, u)
+        errors.append(np.sum(found, axis=0))
+        along.append(_along(found, group))
     terms = additive_terms(formula.outputs[0])
-    found = []
+    divided = []
     for i, (group, (middle, share)) in enumerate(zip(groups, shares(errors, tolerance), strict=True)):
         mine = [t for t in terms if home_of((v - 1 for v in variables(t)), groups) == i]
         target = mine[0] if len(mine) == 1 else Sum((*mine,)) if mine else Number(Fraction(0))
         seen = (errors[i].max() - errors[i].min()) / 2
-        if share <= seen:
+        if share <= seen and not anyway:
             asked = f"an error within {exact_text(float(tolerance))} at all points"
             raise InputError(asked, "a larger one: there is nothing to prove", "build with more heads")
         smooth_, heads_ = own[i]
         if len(groups) > 1:
-            found.append(Part(group, heads_, smooth_ - constant(middle), target, share, float(seen)))
+            smooth_ = smooth_ - constant(middle)
         else:
-            seen = np.abs(errors[i]).max()
-            found.append(Part(group, heads_, smooth_, target, tolerance_of(tolerance), float(seen)))
-    return found
+            share, seen = tolerance_of(tolerance), np.abs(errors[i]).max()
+        divided.append(Part(group, heads_, smooth_, target, share, float(seen), along[i]))
+    return divided
 
 
 def tolerance_of(tolerance: Fraction) -> Fraction:
@@ -106,19 +109,25 @@ def _points(subject: Subject, group: tuple[int, ...]) -> tuple[np.ndarray, np.nd
     """A grid of the group's inputs, and all inputs normalised (those of other groups anywhere)."""
     domain, model = subject.approximation.domain, subject.model
     sides = [np.linspace(domain.lower[j], domain.upper[j], POINTS[len(group)]) for j in group]
-    x = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, len(group))
+    x = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(group))
     full = np.tile(domain.lower, (len(x), 1))
     full[:, list(group)] = x
     shift, scale = (t.double().flatten().numpy() for t in (model.shift, model.scale))
     return x, (full - shift) * scale
 
 
-def observed(
+def pieces(
     formula: Formula, smooth: Polynomial, heads: list[tuple[Kept, Fraction]], x: np.ndarray, u: np.ndarray
-) -> np.ndarray:
-    """T − f of one part, at points of its own inputs x and of all normalised inputs u."""
-    found = at(smooth, u) + sum((float(c) * values(one, u) for one, c in heads), np.zeros(len(u)))
-    return found - evaluate(formula, x).reshape(-1)
+) -> list[np.ndarray]:
+    """What T − f of one part is the sum of, at points of its own inputs x and of all normalised inputs u."""
+    return [at(smooth, u), *(float(c) * values(one, u) for one, c in heads), -evaluate(formula, x).reshape(-1)]
+
+
+def _along(found: list[np.ndarray], group: tuple[int, ...]) -> int:
+    """The input along which the pieces are nearest to parabolas: slices along it can be wide."""
+    grid = (POINTS[len(group)],) * len(group)
+    third = [sum(np.abs(np.diff(one.reshape(grid), 3, axis=i)).max() for one in found) for i in range(len(group))]
+    return group[int(np.argmin(third))]
 
 
 def definitions(number_: int, part: Part, kept: Sequence[Kept]) -> str:
