@@ -1,7 +1,7 @@
 """Coq: one file that states and proves |T(x) − f(x)| ≤ ε on the domain, about the stored weights as exact numbers.
 
 The file contains the definition of the layer, so that it needs Coq and CoqInterval alone. T is the real function of the weights:
-rounding is not covered. Covered are gates in one input and sums of such, and
+rounding is not covered. Covered are gates in one input or in two and sums of such, and
 sums of max-heads; anything else is refused in one line.
 """
 
