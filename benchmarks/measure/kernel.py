@@ -179,12 +179,12 @@ def summary(found: list[tuple[str, str, float, CoqAnswer]]) -> str:
         spread = ", ".join(f"{margin:.2f}" for margin in margins)
         rows.append([name, str(len(own)), spread, str(sum(rejected(answer) for *_, answer in own)), places])
     columns = ["layer", "false claims", "error / claimed bound (least, median, most)", "rejected", "where Coq stops"]
-    accepted, refused = (sum(test(answer) for *_, answer in found) for test in (lambda a: bool(a.accepted), rejected))
+    accepted = sum(bool(answer.accepted) for *_, answer in found)
+    refused = sum(rejected(answer) for *_, answer in found)
     tolerances = sum(change == "tolerance" for _, change, _, _ in found)
-    words = (
-        f"{len(found)} false claims, {tolerances} by the tolerance and {len(found) - tolerances} by one weight: {refused} rejected, "
-        f"{accepted} accepted, {len(found) - refused - accepted} not decided within {LIMIT:g} seconds."
-    )
+    changed = f"{tolerances} by the tolerance and {len(found) - tolerances} by one weight"
+    ended = f"{refused} rejected, {accepted} accepted, {len(found) - refused - accepted} not decided within {LIMIT:g} s"
+    words = f"{len(found)} false claims, {changed}: {ended}."
     return markdown(columns, rows) + "\n\n" + words
 
 
