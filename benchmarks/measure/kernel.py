@@ -24,6 +24,7 @@ from onelayer.deployment.export.coq import source
 from onelayer.deployment.export.coq.run import CoqAnswer, run
 from onelayer.deployment.export.coq.text import layer
 from onelayer.deployment.export.subject import Subject, subject_of
+from onelayer.model.transformer import SingleLayerTransformer
 from page import markdown, options, page_of, placed
 
 LIMIT = 600.0  # seconds that coqc may take
@@ -87,7 +88,7 @@ class Doubter:
         self.y = np.asarray(truth(self.x)).reshape(len(self.x), -1)
         self.tolerance = a.certificate.tolerance
 
-    def error(self, model: torch.nn.Module) -> float:
+    def error(self, model: SingleLayerTransformer) -> float:
         found = replace(self.subject.approximation, model=model)(self.x)
         return float(np.abs(np.asarray(found).reshape(self.y.shape) - self.y).max())
 
@@ -107,7 +108,7 @@ class Doubter:
         place = int(generator.choice(entries.nonzero().flatten().numpy()))
         sign = generator.choice([-1.0, 1.0])
 
-        def changed(by: float) -> torch.nn.Module:
+        def changed(by: float) -> SingleLayerTransformer:
             other = copy.deepcopy(model)
             with torch.no_grad():
                 dict(other.named_parameters())[name].view(-1)[place] *= 1 + sign * by
@@ -125,7 +126,7 @@ class Doubter:
             return None
         return self._text(other), margin, f"{name}, relative change {10**high:.1g}"
 
-    def _text(self, model: torch.nn.Module) -> str:
+    def _text(self, model: SingleLayerTransformer) -> str:
         """The proof made anew, or the old one about the new weights."""
         subject, other = self.subject, replace(self.subject, model=model)
         try:
