@@ -99,7 +99,7 @@ def test_the_file_holds_the_weights_and_the_claim(sine):
 @pytest.mark.parametrize(
     ("formula", "domain", "found"),
     [
-        ("sin(x1*x2)", "0:1", "mixed"),
+        ("x1*x2*x3", "0:1", "3 variables that are mixed"),
         ("sin(x) + abs(x - 1)", "0:2", "kinks beside"),
         ("erf(x)", "0:1", "erf"),
         ("where(x < 0.5, 0, x)", "0:1", "found"),
@@ -144,6 +144,34 @@ def test_a_layer_that_misses_its_tolerance_is_refused(sine):
         coq.source(replace(sine, model=other))
 
 
+@pytest.fixture(scope="module")
+def product():
+    return layer_of("x1*x2", [(0, 1)] * 2, 1e-4)
+
+
+def test_two_variables_are_cut_into_slices_and_more_groups_stay_apart(product):
+    text = coq.source(product)
+    assert "Rabs (run W [x1; x2] - f x1 x2) <= (1 / 10000)." in text
+    assert "let found := reify t" in text
+    text = coq.source(layer_of("x1*x2 + sin(x3)", [(0, 1)] * 3, 1e-2))
+    assert "Definition f1 (x1 x2 : R) : R := (x1 * x2)." in text
+    assert "Definition f2 (x3 : R) : R := (sin (x3))." in text
+    assert text.count("let found := reify t") == 1
+
+
+@pytest.mark.parametrize(("formula", "order"), [("x1*sin(3*x2)", "[x2; x1]"), ("sin(3*x1)*x2", "[x1; x2]")])
+def test_slices_lie_along_the_input_in_which_less_happens(formula, order):
+    assert f"let found := reify t {order}" in coq.source(layer_of(formula, [(0, 1)] * 2, 1e-2))
+
+
+def test_what_points_refute_is_refused_unless_it_is_meant(product):
+    less = replace(product.approximation.certificate, tolerance=product.approximation.certificate.observed * 0.9)
+    false = replace(product, approximation=replace(product.approximation, certificate=less))
+    with pytest.raises(InputError, match="nothing to prove"):
+        coq.source(false)
+    assert "Theorem certified" in coq.source(false, anyway=True)
+
+
 class TestWithCoq:
     pytestmark = proves
 
@@ -155,6 +183,9 @@ class TestWithCoq:
             ("sin(x1)+sin(x2)", "0:2*pi", 1e-6),
             ("abs(x1-x2)", "0:1", 1e-3),
             ("max(x1,x2,x3)", "0:1", 1e-3),
+            ("x1*x2", "0:1", 1e-4),
+            ("sin(x1*x2)", "0:1", 1e-2),
+            ("x1*x2 + sin(x3)", "0:1", 1e-3),
         ],
     )
     def test_it_accepts(self, formula, domain, eps, tmp_path):
@@ -190,3 +221,20 @@ class TestWithCoq:
         found = run(text.replace("(1 / 10000)", f"({below.numerator} / {below.denominator})"), 300.0)
         assert found.accepted is False
         assert "close_1" in found.reason
+
+    @pytest.mark.parametrize("share", [0.99, 0.8])
+    def test_it_rejects_a_product_with_a_larger_error(self, product, share):
+        a = product.approximation
+        less = replace(a.certificate, tolerance=a.certificate.observed * share)
+        found = run(coq.source(replace(product, approximation=replace(a, certificate=less)), anyway=True), 300.0)
+        assert found.accepted is False
+        assert "covered_1" in found.reason
+
+    def test_it_rejects_an_expression_that_is_not_smooth(self, product):
+        """The square root of x1, which is 0 at 0, has no second derivative there."""
+        text = coq.source(product)
+        wrong = text.replace(
+            "Definition f1 (x1 x2 : R) : R := (x1 * x2).", "Definition f1 (x1 x2 : R) : R := (sqrt x1)."
+        )
+        assert wrong != text
+        assert run(wrong, 300.0).accepted is False

@@ -1,31 +1,28 @@
 """Coq: one file that states and proves |T(x) − f(x)| ≤ ε on the domain, about the stored weights as exact numbers.
 
 The file contains the definition of the layer, so that it needs Coq and CoqInterval alone. T is the real function of the weights:
-rounding is not covered. Covered are gates in one input and sums of such, and
+rounding is not covered. Covered are gates in one input or in two and sums of such, and
 sums of max-heads; anything else is refused in one line.
 """
 
 from fractions import Fraction
 
-import numpy as np
-
 from ....common.errors import InputError
 from ....common.numbers import exact as exact_text
-from ....formula.additive import additive_terms, parts_of
-from ....formula.tree import Call, Number, Sum, postorder, variables
 from ..subject import Bound, Made, Subject
-from .exact import Exact, Polynomial, constant, exact_of
-from .heads import Kept, kept_of
+from .calculus import CALCULUS
+from .exact import exact_of
+from .heads import kept_of
 from .max_heads import SOFTMAX, kink_ending, kinks_only
+from .mixed import IMPORTS, SLICES
+from .parts import OTHER, parts
 from .prelude import PRELUDE
-from .proof import POINTS, CoqClaim, Part, ending, observed, opening, shares
+from .proof import CoqClaim, ending, opening
 from .run import NAME, run
 from .text import layer
 
 MOST_HEADS = 64
-KINKS = ("abs", "max", "min")
 SECONDS = 300.0  # that coqc may take before a file is written
-OTHER = "export it as onnx, torch or c"
 
 
 def make(subject: Subject) -> Made:
@@ -46,8 +43,8 @@ def make(subject: Subject) -> Made:
     return Made(files, None, bound, (f"coqc took {done.seconds:.0f} s; rounding of the deployed layer is not covered",))
 
 
-def source(subject: Subject) -> str:
-    """The text of the file."""
+def source(subject: Subject, anyway: bool = False) -> str:
+    """The text of the file. `anyway`: even where some points show that the claim is false, to see Coq reject it."""
     _require_covered(subject)
     a, model = subject.approximation, subject.model
     assert a.target is not None
@@ -63,8 +60,10 @@ def source(subject: Subject) -> str:
     tolerance = Fraction(repr(a.certificate.tolerance))
     claim = CoqClaim(exact, kept, a.target.formula.outputs[0], tolerance, lower, upper)
     kinks = kinks_only(claim)
-    proof = kink_ending(claim) if kinks else ending(claim, _parts(subject, exact, kept, tolerance))
-    prelude = PRELUDE + SOFTMAX if kinks else PRELUDE
+    own = [] if kinks else parts(subject, exact, kept, tolerance, anyway)
+    proof = kink_ending(claim) if kinks else ending(claim, own)
+    pairs = any(len(part.coordinates) > 1 for part in own)
+    prelude = PRELUDE + SOFTMAX if kinks else IMPORTS + PRELUDE + CALCULUS + SLICES if pairs else PRELUDE
     weights = "\n(** ** The weights, as exact numbers *)\n\n" + layer(model, subject.places[0])
     return _header(subject) + prelude + weights + opening(claim, shift, scale) + proof
 
@@ -94,53 +93,6 @@ def _require_covered(subject: Subject) -> None:
         raise InputError(
             "one output, a formula on a box, scalar tokens and narrow heads, for a proof in Coq", found, OTHER
         )
-
-
-def _parts(subject: Subject, exact: Exact, kept: list[Kept], tolerance: Fraction) -> list[Part]:
-    """One part per input; refused where a head or a term of the formula mixes inputs."""
-    a, D = subject.approximation, exact.dimension
-    assert a.target is not None
-    assert a.target.formula is not None
-    formula = a.target.formula
-    mixed = [one for one in kept if len(one.variables) > 1]
-    if mixed or any(len(variables(term)) > 1 for term in additive_terms(formula.outputs[0])):
-        raise InputError(
-            "functions of one variable and sums of such, for a proof in Coq", "variables that are mixed", OTHER
-        )
-    if any(isinstance(tree, Call) and tree.name in KINKS for tree in postorder(formula.outputs)):
-        raise InputError("kinks alone or none, for a proof in Coq", "kinks beside smooth terms", OTHER)
-    groups: list[tuple[int, ...]] = [(j,) for j in range(D)]
-    found: list[tuple[Polynomial, list[tuple[int, Fraction]]]] = []
-    for j in range(D):
-        linear = {m: c for m, c in exact.output.items() if (m and all(i == j for i in m)) or (j == 0 and m == ())}
-        owned = [h for h, one in enumerate(kept) if one.variables == {j} or (j == 0 and not one.variables)]
-        found.append((Polynomial(linear), [(h, exact.output.get((D + h,), Fraction(0))) for h in owned]))
-    formulas = parts_of(formula, groups)
-    errors = []
-    for j, (own, (smooth, heads)) in enumerate(zip(formulas, found, strict=True)):
-        x = np.linspace(a.domain.lower[j], a.domain.upper[j], POINTS)
-        u = (x - float(subject.model.shift.flatten()[j])) * float(subject.model.scale.flatten()[j])
-        errors.append(observed(own, smooth, [(kept[h], c) for h, c in heads], x, u))
-    terms = additive_terms(formula.outputs[0])
-    divided = shares(errors, tolerance)
-    parts = []
-    for j, ((smooth, heads), (middle, share)) in enumerate(zip(found, divided, strict=True)):
-        mine = [t for t in terms if variables(t) == (j + 1,) or (j == 0 and not variables(t))]
-        target = mine[0] if len(mine) == 1 else Sum((*mine,)) if mine else Number(Fraction(0))
-        if share <= 0:
-            asked = f"an error within {exact_text(float(tolerance))} at all points"
-            raise InputError(asked, "a larger one: there is nothing to prove", "build with more heads")
-        parts.append(
-            Part(j, heads, smooth - constant(middle), target, share)
-            if D > 1
-            else Part(j, heads, smooth, target, tolerance_of(tolerance))
-        )
-    return parts
-
-
-def tolerance_of(tolerance: Fraction) -> Fraction:
-    """What is proved of the closed form: the tolerance, less what tokens of nearly no weight may cost."""
-    return tolerance * (1 - Fraction(1, 10**9))
 
 
 def _header(subject: Subject) -> str:

@@ -1,6 +1,6 @@
 """The beginning of every file: the layer as a definition, and the lemmas that its proof uses."""
 
-PRELUDE = r"""From Coq Require Import Reals List Lra.
+PRELUDE = r"""From Coq Require Import Reals List Lra Lia ZArith.
 From Interval Require Import Tactic.
 Import ListNotations.
 Open Scope R_scope.

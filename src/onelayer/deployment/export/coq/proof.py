@@ -4,48 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from ....formula import Formula, evaluate
 from ....formula.tree import Node
 from .exact import Exact, Polynomial, Range
 from .formula import is_trigonometric, number, printed
 from .heads import Kept, lemma
+from .mixed import sliced
+from .parts import Part, definitions
 from .text import polynomial
 
 NEXT = "\n    | "
 FINE = Fraction(1, 10**7)  # below this Taylor models of a higher degree are tried first
-POINTS = 2001  # at which the error of a part is looked at, to divide the tolerance
-
-
-@dataclass(frozen=True)
-class Part:
-    """What depends on one input: heads with their factors, a linear term, terms of the formula, and a share of the tolerance."""
-
-    coordinate: int
-    heads: list[tuple[int, Fraction]]
-    smooth: Polynomial
-    target: Node
-    share: Fraction
-
-
-def shares(errors: Sequence[np.ndarray], tolerance: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """(middle, share) of every part: half its observed range, and an equal part of what remains."""
-    found = [((e.max() + e.min()) / 2, (e.max() - e.min()) / 2) for e in errors]
-    off = abs(sum(middle for middle, _ in found))
-    spare = (float(tolerance) * (1 - 1e-9) - off - sum(half for _, half in found)) / len(found)
-    return [(Fraction(middle), Fraction(half + spare)) for middle, half in found]
-
-
-def values(kept: Kept, u: np.ndarray, coordinate: int) -> np.ndarray:
-    """The closed form of a head at points of one normalised input."""
-
-    def at(p: Polynomial) -> np.ndarray:
-        return sum((float(c) * u ** len(m) for m, c in p.items()), np.zeros_like(u))
-
-    weights = [np.exp(at(kept.score(t))) for t in kept.others]
-    top = sum((w * at(kept.value(t)) for w, t in zip(weights, kept.others, strict=True)), np.zeros_like(u))
-    return at(kept.head.values[kept.base]) + top / (1 + sum(weights, np.zeros_like(u)))
 
 
 def box_text(lower: Sequence[Fraction], upper: Sequence[Fraction]) -> str:
@@ -61,11 +29,9 @@ def enlarged(low: Fraction, high: Fraction, wide: bool) -> Range:
     return (low - step if low else low), high + step
 
 
-def enclosure(number_: int, part: Part, side: Range, units: str) -> str:
-    """One part and its bound, by interval arithmetic with Taylor models."""
-    j = part.coordinate + 1
-    x = f"x{j}"
-    terms = [polynomial(part.smooth), *(f"{number(c)} * g{h + 1} {x}" for h, c in part.heads)]
+def enclosure(number_: int, part: Part, kept: Sequence[Kept], side: Range, units: str) -> str:
+    """One part of one input and its bound, by interval arithmetic with Taylor models."""
+    x = part.xs
     gs = ", ".join(
         [f"part{number_}", f"f{number_}", *(f"g{h + 1}" for h, _ in part.heads), units, "tanh", "sinh", "cosh"]
     )
@@ -73,8 +39,7 @@ def enclosure(number_: int, part: Part, side: Range, units: str) -> str:
     degrees = [10, 15] if part.share > FINE else [15]
     ways = [f"i_degree {degree}" for degree in degrees] + ["i_degree 15, i_prec 80"]
     tries = [f"interval with (i_bisect {x}, i_taylor {x}, {way})" for way in ways]
-    return f"""Definition part{number_} ({x} : R) : R := {" + ".join(terms)}.
-Definition f{number_} ({x} : R) : R := {printed(part.target)}.
+    return f"""{definitions(number_, part, kept)}
 Lemma close_{number_} {x} : {number(low)} <= {x} <= {number(high)} ->
   Rabs (part{number_} {x} - f{number_} {x}) <= {number(part.share)}.
 Proof.
@@ -153,31 +118,25 @@ Proof. exact (behind_W {xs} {" ".join(applied)}). Qed.
 
 def ending(claim: CoqClaim, parts: list[Part]) -> str:
     """The theorem of an additive layer, from an enclosure of every part."""
-    lines = ["(** ** The parts, each of one input *)\n"]
+    lines = ["(** ** The parts, each of one input or of two *)\n"]
     for i, part in enumerate(parts):
-        j = part.coordinate
-        side = enlarged(claim.lower[j], claim.upper[j], is_trigonometric(part.target))
-        lines.append(enclosure(i + 1, part, side, f"u{j + 1}"))
-    split = " + ".join(f"f{i + 1} x{part.coordinate + 1}" for i, part in enumerate(parts))
+        wide = is_trigonometric(part.target)
+        sides = [enlarged(claim.lower[j], claim.upper[j], wide) for j in part.coordinates]
+        if len(sides) == 1:
+            lines.append(enclosure(i + 1, part, claim.kept, sides[0], f"u{part.coordinates[0] + 1}"))
+        else:
+            lines.append(sliced(i + 1, part, claim.kept, sides))
+    split = " + ".join(f"f{i + 1} {part.xs}" for i, part in enumerate(parts))
     fs = ", ".join(["f", *(f"f{i + 1}" for i in range(len(parts)))])
     lines.append(f"""Lemma split {claim.xs} : f {claim.xs} = {split}.
 Proof. unfold {fs}. first [reflexivity | lra | field | ring]. Qed.
 
 {claim.statement}
 Proof.
-  intros. rewrite reduced, split.""")
+  intros. rewrite reduced, (split {claim.xs}).""")
     lines += claim.heads_known
     for i, part in enumerate(parts):
-        known = f"between _ _ (close_{i + 1} x{part.coordinate + 1} ltac:(lra))"
+        known = f"between _ _ (close_{i + 1} {part.xs}{' ltac:(lra)' * len(part.coordinates)})"
         lines.append(f"  pose proof ({known}). unfold part{i + 1} in *.")
     lines.append("  apply Rabs_le. lra.\nQed.")
     return "\n".join(lines) + "\n"
-
-
-def observed(
-    formula: Formula, smooth: Polynomial, heads: list[tuple[Kept, Fraction]], x: np.ndarray, u: np.ndarray
-) -> np.ndarray:
-    """T − f of one part at points x of its input."""
-    found = sum((float(c) * u ** len(m) for m, c in smooth.items()), np.zeros_like(u))
-    found = found + sum((float(c) * values(one, u, 0) for one, c in heads), np.zeros_like(u))
-    return found - evaluate(formula, x[:, None]).reshape(-1)

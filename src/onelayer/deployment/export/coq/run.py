@@ -58,7 +58,7 @@ def run(text: str, seconds: float, assumptions: bool = True) -> CoqAnswer:
         said = " ".join(done.stderr.split())
         if NO_INTERVAL in said:
             return CoqAnswer(None, took, "Coq has no CoqInterval here")
-        where = re.search(r"line (\d+)", said)
+        where = re.search(r"line (\d+), characters [\d-]+: Error", said)
         return CoqAnswer(False, took, f"coqc stops at {_lemma(text, int(where[1])) if where else 'the file'}")
     listed = re.findall(r"^(\S+)(?= :|$)", done.stdout, flags=re.MULTILINE)
     axioms = tuple(name for name in listed if name != "Axioms:")
