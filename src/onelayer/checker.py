@@ -2960,19 +2960,25 @@ class Rounded:
             self.columns[name] = list(zip(table, map(exact, b), rough, strict=True))
         found = []
         for j in range(len(self.columns[name])) if some is None else some:
-            table, bias_j, rough = self.columns[name][j]
-            terms = [(k, x[m]) for m, k in table]
-            low = sum((min(k * v[0], k * v[1]) for k, v in terms), bias_j)
-            high = sum((max(k * v[0], k * v[1]) for k, v in terms), bias_j)
-            off = sum((abs(k) * v[2] for k, v in terms), ZERO)
-            sizes = sum((abs(k) * (max(abs(v[0]), abs(v[1])) + v[2]) for k, v in terms), abs(bias_j))
+            table, start, rough = self.columns[name][j]
+            low = high = start
+            off, sizes, summands = ZERO, abs(start), int(bool(start))
+            for m, k in table:
+                a, b, e = x[m]
+                if a is b and not a and not e:
+                    continue  # adding 0 is exact
+                p = k * a
+                q = p if a is b else k * b
+                low, high = (low + p, high + q) if p <= q else (low + q, high + p)
+                sizes, summands = sizes + max(abs(p), abs(q)), summands + 1
+                if e:
+                    off, sizes = off + abs(k) * e, sizes + abs(k) * e
             need(sizes * sizes * self.tiny < 1, "numbers may overflow", UNCHECKED)
-            summands = len(terms) + bool(bias_j)
             if summands == 2 and not rough:
                 off += self.u * (max(abs(low), abs(high)) + off)
             elif summands:
                 off += self.gamma(summands - 1 + rough) * sizes + rough * summands * self.tiny
-            found.append((low, high, off))
+            found.append((low, low if low == high else high, off))
         return found
 
 
@@ -2985,24 +2991,32 @@ class Levels(Rounded):
     With `numbers`, inputs are numbers in place of unit vectors, and no part of queries and keys (`copied`).
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False) -> None:
+    def __init__(
+        self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False, residual: bool = False
+    ) -> None:
         super().__init__(w, u)
         self.c, self.n, M = c, c["tokens"], c["d_model"]
-        one = not c["residual"] and not c["projection_bias"] and c["activation"] == "relu"
+        one = c["residual"] == residual and not c["projection_bias"] and c["activation"] == "relu"
         plain = not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
         need(one and plain and c["readout"] != "mean", "the layer is no program on whole numbers", UNCHECKED)
-        names = ("W_E", "b_E", "P", "S", "W_Q", "W_K", "W_V")
-        whole = {k: flattened(w[k]) for k in names if k in w and not (numbers and k in ("W_E", "W_V"))}
-        need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
-        words, placed, special = [[0.0] * M] if numbers else w["W_E"], w.get("P", [[0.0] * M] * self.n), w.get("S", [])
-        codes = [list(map(operator.add, w["b_E"], row)) for row in placed]
-        parts = [*words, [0.0] * M], [w["b_E"]], placed, [*special, [0.0] * M]
-        wide = [sum(max(abs(int(row[m])) for row in rows) for rows in parts) for m in range(M)]
         kinds = "QK" if numbers else "QKV"
+        heard = [
+            any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)
+        ]  # all else is nothing to the heads
+        words, placed, special, (shared,) = (
+            [[v if on else 0.0 for v, on in zip(row, heard, strict=True)] for row in rows]
+            for rows in ([] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]])
+        )
+        whole = {k: flattened(w[f"W_{k}"]) for k in kinds} | {"": flattened([words, placed, special, shared])}
+        need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
+        words, placed = words or [[0.0] * M], placed or [[0.0] * M] * self.n
+        codes = [list(map(operator.add, shared, row)) for row in placed]
+        parts = [*words, [0.0] * M], [shared], placed, [*special, [0.0] * M]
+        wide = [sum(max(abs(int(row[m])) for row in rows) for rows in parts) for m in range(M)]
         self.rows = {k: [[[project(row, W) for row in rows] for rows in (words, codes, special)] for W in w[f"W_{k}"]]
                      for k in kinds}  # fmt: skip
         self.known = dict[Any, Any]()
-        unit, most = min((int(v) & -int(v) for v in whole["W_K"] if v), default=1), int(1 / u)
+        unit, most = min((int(v) & -int(v) for v in whole["K"] if v), default=1), int(1 / u)
         for h in range(c["heads"]):
             query, key, *own = (project(wide, [list(map(abs, row)) for row in w[f"W_{k}"][h]]) for k in kinds)
             score = sum(map(operator.mul, query, key))
@@ -3077,7 +3091,10 @@ class Levels(Rounded):
     def behind(self, units: list[Any], idle: list[bool]) -> list[Any]:
         """(low, high, error) of every output; what units see, and which are 0 all the time."""
         pairs = zip(units, idle, strict=True)
-        z = [(ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO), e) for (a, b, e), dead in pairs]
+        z = [
+            (ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO) if b is not a else max(a, ZERO), e)
+            for (a, b, e), dead in pairs
+        ]
         return self.linear(self.linear(z, "W_2", "b_2"), "W_R", "b_R")
 
     def knots(self, a: int, some: Sequence[int] | None = None) -> list[Any]:
@@ -3413,8 +3430,7 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
 def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
     """(outputs, answer) for every count: one head, in which equal tokens and special tokens share the weight."""
     need(levels.c["heads"] == 1, "more heads than one count", UNCHECKED)
-    lengths = range(1 if about.lengths else about.n, about.n + 1)
-    bits = about.whole
+    lengths, bits, seen = range(1 if about.lengths else about.n, about.n + 1), about.whole, set[Any]()
     for t in [-1] if bits else range(about.tokens):
         tick([])
         asks = {levels.query(0, t, i) for i in range(1 if bits else about.n)}
@@ -3433,12 +3449,16 @@ def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iter
                 columns = list(zip(*(v for _, v in leaders), strict=True))
                 sums, sizes = ([sum(c * size(v) for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
                                for size in (int, abs))  # fmt: skip
-                head = [(v - e, v + e) for v, e in levels.averaged(0, k + len(others), sums, sizes)]
+                case = (k + len(others), *sums, *sizes, right)
+                if case in seen:
+                    continue
+                seen.add(case)
+                head = [(v - e, v + e) for v, e in levels.averaged(0, case[0], sums, sizes)]
                 if about.name != "majority":
                     yield levels.answers(head), (right,)
                 elif len(head) == 1:
                     ends.setdefault(right, []).append(head[0])
-            need(about.name != "majority" or len(ends) > 0, "a head of one column is needed", UNCHECKED)
+            need(about.name != "majority" or ends, "a head of one column is needed", UNCHECKED)
             for right, some in ends.items():
                 yield levels.answers([(min(a for a, _ in some), max(b for _, b in some))]), (right,)
 
@@ -3527,50 +3547,186 @@ CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induct
 def sequences(
     target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Callable[[Box], None]
 ) -> Verdict:
-    """The verdict on a layer for sequences of any length: an entry of the gallery, for all n up to the longest."""
+    """The verdict on a layer for sequences of any length up to the longest: an entry of the gallery, or a language model."""
     about, tensors, u = weights
-    N, ends, tokens = target.get("longest"), target.get("ends"), target.get("vocabulary")
-    whole = type(N) is int and N >= 1 and {*target} == {*TASK, "schema"} and target["words"] == []
+    N, ends, tokens, kind = (target.get(k) for k in ("longest", "ends", "vocabulary", "kind"))
+    whole = type(N) is int and N >= 1 and {*target} == {*TASK, "schema"} and type(target["outputs"]) is int
     good = whole and isinstance(ends, list) and len(ends) == 2 and all(type(v) in (int, float) for v in ends)
-    need(good and ends[0] < ends[1] and target["answer"] in ("position", "whole"), "the task is malformed")
-    low, high = map(float, ends)
-    need(max(abs(low), abs(high)) < INF and type(target["outputs"]) is int, "the task is malformed")
-    out = f"{tokens:,}" if type(tokens) is int else ""
-    text = [f"{v!r}".removesuffix(".0") for v in (low, high)]
-    said = f"all n ≤ {N:,} and all " + (
-        f"sequences of n tokens out of {out}" if out else f"x in [{text[0]}, {text[1]}]^n"
-    )
+    good = good and ends[0] < ends[1] and max(map(abs, ends)) < INF and target["answer"] in ("position", "whole")
+    need(good and (tokens is None or (type(tokens) is int and ends == [0, tokens - 1])), "the task is malformed")
+    sides = ", ".join(f"{float(v)!r}".removesuffix(".0") for v in ends)
+    said = f"x in [{sides}]^n" if tokens is None else f"sequences of n tokens out of {tokens:,}"
+    said = f"all n ≤ {N:,} and all {said}"
     need(record.get("domain") == said, "target and certificate speak of different sequences")
-    need((tokens is None) != bool(out), "the task is malformed")
+    need(kind in ("gallery", "language"), f"a task of the kind {str(kind)[:20]!r} is not checked", UNCHECKED)
     outs = target["outputs"] * (N if target["answer"] == "position" else 1)
     c, w, places = read_config(about, tensors, N * (tokens or 1), outs, lengths=True)
-    need(c["tokens"] == N, "the layer has another number of tokens")
-    name, sizes = str(target["entry"]), (N, (low, high))
-    fits = c["causal"] == (name in CAUSAL) and (c["readout"] == "position") == (target["answer"] == "position")
+    need(c["tokens"] == N and (target["words"] == [] or kind == "language"), "the layer has another number of tokens")
+    name, text, assumed = str(target["entry"]), kind == "language", ", if exp(0) = 1 and exp(s) = 0 for s ≤ −800"
+    fits = c["causal"] == (text or name in CAUSAL) and (c["readout"] == "position") == (target["answer"] == "position")
     try:
         need(fits, "the layer has another mask, or is read at other places", UNCHECKED)
-        if tokens is not None:
+        if text:
+            with ctx.workprec(WORKING):
+                proved = language(c, w, u, target, bound, tick)
+        elif tokens is not None:
             proved = program(Levels(c, w, u), places, read_program(target, record, N, True), bound, tick)
         else:
-            read_numbers(target, sizes)
+            read_numbers(target)
             proved = numbered(c, w, u, places, target, tick)
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
     except Verdict as found:
-        if found.verdict == UNCHECKED:
+        if found.verdict == UNCHECKED and not text:
             seen_to_be_wrong(c, w, u, target, record, bound)
         raise
-    assumed = ", if exp(0) = 1 and exp(s) = 0 for s ≤ −800" if name == "shift" else ""
-    return Verdict("VALID", f"|T − f| ≤ {bound!r} for {said}{assumed}", None, min(bound, up(arb(proved))))
+    claimed = f"total variation ≤ {bound!r} from the counts" if text else f"|T − f| ≤ {bound!r}"
+    said = f"{claimed} for {said}{assumed if text or name == 'shift' else ''}"
+    return Verdict("VALID", said, None, min(bound, up(arb(proved))))
 
 
-def read_numbers(target: dict[str, Any], sizes: tuple[int, tuple[float, float]]) -> None:
+def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, int]]:
+    """What followed which context of up to order − 1 tokens, and how often: "a b" → "c:3 d:1"."""
+    own, V, words = target["parameters"], target["vocabulary"], target["words"]
+    need(isinstance(own, dict) and "followers" in own, "the counts are not stored", UNCHECKED)
+    plain = own.get("order") in (2, 3) and isinstance(own.get("followers"), dict)
+    plain = plain and {*own} == {"order", "tokens", "counts", "followers"} and type(V) is int and V >= 2
+    plain = (
+        plain and isinstance(words, list) and len(words) == V and target["entry"] == "" and target["decoding"] is None
+    )
+    need(plain and target["answer"] == "position" and target["outputs"] == V, "the task is malformed")
+    found = dict[tuple[int, ...], dict[int, int]]()
+    for context, text in own["followers"].items():
+        good = re.fullmatch(r"(\d{1,9}( \d{1,9})*)?", context, re.ASCII) and isinstance(text, str)
+        need(good and re.fullmatch(r"\d{1,9}:\d{1,18}( \d{1,9}:\d{1,18})*", text, re.ASCII), "the counts are malformed")
+        pairs = [tuple(map(int, part.split(":"))) for part in text.split(" ")]
+        key, row = tuple(map(int, context.split())), dict(pairs)
+        fits = len(key) < own["order"] and max((*key, *row)) < V and min(row.values()) > 0 and len(row) == len(pairs)
+        need(fits and key not in found, "the counts are malformed")
+        found[key] = row
+    need(() in found, "there are no counts")
+    return found
+
+
+def language(
+    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], bound: float, tick: Callable[[Box], None]
+) -> Any:
+    """A proved bound on the total variation of the next token's distribution from that of the counts, for every context.
+
+    The head reads the token before, at the first position a special token, with weight 1 to the last bit. So the stream at a
+    position is known from its token b and the one before, a; units see whole numbers of it, and at most one is not 0 but 1.
+    What is read out, one float addition for each coordinate, follows: one case for each b, each unit and each context (a, b)
+    that was counted. In each, ½Σ|p − q| is computed in balls, q the softmax of the logits. Logits off by δ, and exponents off
+    by h = uD + 4u where logits are D apart, move log q within ± that: by (δ + h)/2 in total variation (tanh(ρ/4) if logarithms
+    of factors lie ρ apart); the sum of V exponentials and the quotient by half of γ_(V+3).
+    """
+    followers, V, N = read_followers(target), target["vocabulary"], c["tokens"]
+    levels, M, none = Levels(c, w, u, residual=True), c["d_model"], "the layer is no n-gram model"
+    words, codes, special = levels.rows["V"][0]
+    plain = c["heads"] == 1 and (c["features_in"], c["features_out"]) == (V, V) and not any(map(any, codes))
+    need(plain and "P" in w and all(v.is_integer() for v in flattened(w["W_O"])), none, UNCHECKED)
+    firsts = list[int]()
+    for i in range(N):
+        tick([])
+        asks = {levels.query(0, t, i) for t in range(V)}
+        for q in asks:
+            found = {j for j, _ in levels.reads(0, q, [(0, i + 1, range(V), True)], 800)}
+            need(
+                len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0),
+                "not the token before is read",
+                UNCHECKED,
+            )
+            firsts += found if not i else ()
+    need(len({*firsts}) == 1, none, UNCHECKED)
+    placed = [any(row[m] for row in w["P"]) for m in range(M)]
+    written = [any(row[m] for row in w["W_O"]) for m in range(M)]
+    embedded = [any(row[m] for row in w["W_E"]) for m in range(M)]
+    for m in range(M):
+        used = any(w["W_1"][m]) or any(w["W_R"][m])
+        alone = placed[m] + written[m] + embedded[m] + bool(w["b_E"][m]) <= 1
+        need(not used or (alone and not placed[m]), "sums that may be rounded, or depend on positions", UNCHECKED)
+    passed = [
+        project(list(map(float, row)), w["W_O"]) for row in (*words, special[-1 - firsts[0]])
+    ]  # the last: at the start
+    seen = [m for m in range(M) if any(w["W_1"][m])]
+    whole = [[v for m in seen for v in rows(m)] for rows in (lambda m: w["W_1"][m], lambda m: [r[m] for r in w["W_E"]])]
+    whole += [[w["b_E"][m] for m in seen], w["b_1"]]
+    need(all(v.is_integer() and abs(v) < 2**16 for row in whole for v in row), none, UNCHECKED)
+    need(max(map(abs, flattened(passed))) < 2**16 and len(seen) < 2**6 and not any(w["b_2"]), none, UNCHECKED)
+    wide = max(map(abs, (1, *flattened(passed), *(v for m in seen for row in (*w["W_E"], w["b_E"]) for v in [row[m]]))))
+    fires = dict[tuple[int, int], int]()  # (a, b) → the unit that is 1; a = V: nothing before
+    for j, bias in enumerate(w["b_1"]):
+        tick([])
+        if any(w["W_2"][j]):
+            column = [(m, int(w["W_1"][m][j])) for m in seen if w["W_1"][m][j]]
+            need((sum(abs(k) for _, k in column) * 2 * wide + abs(bias)) <= int(1 / u), none, UNCHECKED)
+            before = [sum(k * row[m] for m, k in column) for row in passed]
+            here = [sum(k * int(row[m] + w["b_E"][m]) for m, k in column) + int(bias) for row in w["W_E"]]
+            most = max(before)
+            for b in (b for b, v in enumerate(here) if v + most > 0):
+                for a in (a for a, v in enumerate(before) if v + here[b] > 0):
+                    need(before[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
+                    fires[a, b] = j
+    width, read = 8 if u < fmpq(1, 2**30) else 4, [m for m in range(M) if any(w["W_R"][m])]
+    need(not any(written[m] for m in read), "the head writes what is read out", UNCHECKED)
+    columns = list(zip(*(w["W_R"][m] for m in read), strict=True))
+    terms = [(sum(map(bool, row)), not all(binary(exact(v)) for v in row if v)) for row in columns]
+    R, sizes = (arb_mat([balls(list(map(size, w["W_R"][m]))) for m in read]) for size in (float, abs))
+    contexts = {
+        *fires,
+        *((V, b) for b in range(V)),
+        *((-1, b) for b in range(V)),
+        *(k for k in followers if len(k) == 2),
+    }
+    worst, done = arb(0), set[Any]()
+    for a, b in sorted(contexts):
+        p = followers.get((a, b)) or followers.get((b,)) or followers[()]
+        case = (b, fires.get((a, b)), tuple(sorted(p.items())))
+        if case in done or (a == -1 and all((k, b) in fires or (k, b) in followers for k in range(V))):
+            continue
+        done.add(case)
+        tick([])
+        h = [w["W_E"][b][m] + w["b_E"][m] for m in read]
+        if case[1] is not None:
+            h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zip(h, read, strict=True)]
+        found = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
+        said = f"the total variation is above {bound!r} after {([a] if 0 <= a < V else []) + [b]}"
+        need(not found[0] > bound, said)
+        worst = worst.max(found[1])
+    return middle(worst.upper())
+
+
+def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, int]) -> tuple[Any, Any]:
+    """Balls below and above the total variation of softmax(h·R + b) as it is computed, and p, in counts."""
+    (R, sizes, terms, biases), u, V = reading, levels.u, len(reading[2])
+    used, signs = sum(map(bool, h)), {*map(abs, h)} <= {0.0, 1.0}  # products with 1 are exact
+    products, large = (
+        (arb_mat([row]) * W).tolist()[0] for row, W in ((balls(h), R), (balls(list(map(abs, h))), sizes))
+    )
+    logits, delta = list[Any](), arb(0)
+    for v, size, (many, rough), bias in zip(products, large, terms, biases, strict=True):
+        steps = max(min(many, used) + (not bias.is_zero()) - 1, 0) + (rough and not signs)
+        delta = delta.max(
+            arb(levels.gamma(steps)) * (size + abs(bias)) + arb((rough and not signs) * many * levels.tiny)
+        )
+        logits.append(v + bias)
+        need(size + abs(bias) < 2.0**60, "numbers may overflow", UNCHECKED)
+    top, total = reduce(arb.max, logits), sum(p.values())
+    e = [(v - top).exp() for v in logits]
+    norm = sum(e, arb(0))
+    apart = sum((abs(v / norm - arb(p.get(k, 0)) / total) for k, v in enumerate(e)), arb(0)) / 2
+    step = arb(u) * (top - reduce(arb.min, logits) + 2 * delta + 5)
+    off = ((delta + step) / 2 + arb(levels.gamma(V + 3) / 2 + 4 * V * levels.tiny)) * arb(1.001)
+    return apart - off, apart + off
+
+
+def read_numbers(target: dict[str, Any]) -> None:
     """Refuse an entry on numbers whose parameters, answers and decoding do not fit each other."""
     name, own, by_name = str(target["entry"]), target["parameters"], {"shift": "by", "sort": "tolerance"}
     one = name in ("mean", "maximum", "minimum")
     known = one or name in ("running_mean", "running_max", *by_name)
     need(known, "the entry is not known here", UNCHECKED)
     fits = isinstance(own, dict) and {*own} == {"longest", *([by_name[name]] if name in by_name else [])}
-    fits = fits and own["longest"] == sizes[0] and target["outputs"] == 1 and target["decoding"] is None
+    fits = fits and own["longest"] == target["longest"] and target["outputs"] == 1 and target["decoding"] is None
     fits = fits and (name != "shift" or type(own["by"]) is int)
     need(fits and (target["answer"] == "whole") == one, "entry, parameters and answers do not fit each other")
 
@@ -3623,7 +3779,7 @@ def smooth_bound(levels: Rounded, m: int, n: int, slope: Any, reach: Any) -> Any
 
     Exactly it is short by W((n − 1)/e)/β at most. Exponents, differences to the largest, are off by u of at most 745.2, or
     104 in float32 (what lies further below vanishes), exp by 4u: weights are right up to factors e^(±2H), and so is what each
-    number takes off, which has one sign. Normaliser, division, products and their sum are 2m + 3 roundings of numbers of size `reach`.
+    number takes off, which has one sign. Normaliser, division, products and their sum are 2m + 3 roundings.
     Numbers that vanish do not count among the m: adding t changes a sum by at most 3t, rounding included.
     """
     u, tiny = levels.u, levels.tiny
@@ -3785,6 +3941,7 @@ def number_right(target: dict[str, Any], x: list[float]) -> tuple[Any, ...]:
 
 
 NORM = "maximum absolute difference over all output entries"
+VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
 
 
 def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
@@ -3961,13 +4118,9 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
     need(implied != "UNDECIDED", "nothing is claimed (UNDECIDED)", UNCHECKED)
-    unknown = {
-        "data": "data that are",
-        "samples": "samples that are",
-        "language": "a language model, whose counts are",
-    }
+    unknown = {"data": "data that are", "samples": "samples that are"}
     kind, given = unknown.get(str(target.get("kind")), "a callable that is"), data is not None
-    entry = target.get("kind") == "gallery" and target.get("formula") is None
+    entry = (target.get("kind") == "gallery" or "longest" in target) and target.get("formula") is None
     known = entry or target.get("formula") is not None or (given and target.get("kind") == "samples")
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
@@ -3980,7 +4133,8 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         with ctx.workprec(WORKING):
             return memorised(record, target, (about, tensors, width), data, tick)
     need(not given, "there is a formula: no data are needed", UNCHECKED)
-    need(record.get("norm") == NORM, "the error is claimed in another norm", UNCHECKED)
+    norm = VARIATION if entry and target.get("kind") == "language" else NORM
+    need(record.get("norm") == norm, "the error is claimed in another norm", UNCHECKED)
     relative, u = read_relative(record, tolerance, entry), fmpq(1, 2 ** (53 if width == 8 else 24))
     plain = relative is None and witness is None and margin == 0 and target.get("within") is None
     need(not entry or plain, "more or less is claimed than the error of an entry everywhere", UNCHECKED)
