@@ -3097,14 +3097,15 @@ class Levels(Rounded):
         ]
         return self.linear(self.linear(z, "W_2", "b_2"), "W_R", "b_R")
 
-    def knots(self, a: int, some: Sequence[int] | None = None) -> list[Any]:
-        """Where units switch, as functions of column a of the heads alone."""
+    def knots(self, a: int, low: Any, high: Any, some: Sequence[int] | None = None) -> list[Any]:
+        """Where units switch between two values of column a of the heads, all others being 0."""
         if ("knots", a) not in self.known:
-            line = [(fmpq(k == a),) * 2 for k in range(len(self.w["W_O"]))]
-            b = self.w["b_1"]
-            steep = zip(self.hidden(line, some), [exact(b[j]) for j in (some or range(len(b)))], strict=True)
-            self.known["knots", a] = [-b / (k[0] - b) for k, b in steep if k[0] != b]
-        return list(self.known["knots", a])
+            line, b = [(fmpq(k == a),) * 2 for k in range(len(self.w["W_O"]))], self.w["b_1"]
+            chosen = range(len(b)) if some is None else some
+            steep = zip(self.hidden(line, chosen), [exact(b[j]) for j in chosen], strict=True)
+            self.known["knots", a] = sorted({-b / (k[0] - b) for k, b in steep if k[0] != b})
+        found = self.known["knots", a]
+        return list(found[bisect_right(found, low) : bisect_left(found, high)])
 
     def answers(self, head: list[tuple[Any, Any]]) -> list[Any]:
         """(low, high, error) of every output where the heads' columns are between these ends.
@@ -3112,12 +3113,10 @@ class Levels(Rounded):
         One column is followed exactly: between knots of the units the network is affine in it, and what rounding adds is
         convex, so that both are extreme at the ends and at knots. Several are enclosed one by one.
         """
-        points = [head]
-        if len(head) == 1:
-            inside = [v for v in self.knots(0) if head[0][0] < v < head[0][1]]
-            points = [[(v, v)] for v in (*head[0], *inside)]
-        idle = [b + e <= 0 for _, b, e in self.hidden(head)]
-        rows = [self.behind(self.hidden(point), idle) for point in points]
+        ends, more = ([[(v, v)] for v in head[0]], self.knots(0, *head[0])) if len(head) == 1 else ([head], [])
+        seen = [self.hidden(point) for point in (*ends, *([(v, v)] for v in more))]
+        idle = [all(b + e <= 0 for _, b, e in units) for units in zip(*seen[: len(ends)], strict=True)]
+        rows = [self.behind(units, idle) for units in seen]
         return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zip(*rows, strict=True)]
 
     def lane(self, a: int, low: Any, high: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
@@ -3140,17 +3139,15 @@ class Levels(Rounded):
             self.known["lanes",] = units, height
         units, height = self.known["lanes",]
         some, zeros = units[a], [(ZERO, ZERO)] * len(w["W_O"])
-
-        def seen_at(v: Any) -> list[Any]:
-            return self.hidden([*zeros[:a], (v, v), *zeros[a + 1 :]], some)
-
-        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zip(seen_at(low), seen_at(high), strict=True)]
-        for v in (low, high, *(k for k in self.knots(a, some) if low < k < high)):
-            rows = zip((abs(height[j]) for j in some), seen_at(v), idle, strict=True)
-            parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in rows if not dead]
-            value = sum((height[j] * max(b, ZERO) for j, (_, b, _) in zip(some, seen_at(v), strict=True)), ZERO)
-            off = sum((k * e for k, _, e in parts), ZERO)
-            yield v, value, off, sum((k * b for k, b, _ in parts), off)
+        points = [low, high, *self.knots(a, low, high, some)]
+        seen = [self.hidden([*zeros[:a], (v, v), *zeros[a + 1 :]], some) for v in points]
+        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zip(*seen[:2], strict=True)]
+        for v, row in zip(points, seen, strict=True):
+            units = zip((height[j] for j in some), row, idle, strict=True)
+            parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in units if not dead]
+            off = sum((abs(k) * e for k, _, e in parts), ZERO)
+            value = sum((k * b for k, b, _ in parts), ZERO)
+            yield v, value, off, sum((abs(k) * b for k, b, _ in parts), off)
 
     def summed(self) -> Any:
         """What the sum of all units costs, per unit of its size."""
@@ -3900,44 +3897,46 @@ def members_of(
 def seen_to_be_wrong(
     c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float
 ) -> None:
-    """Refute a claim about sequences, if it fails at one of some short ones: T at the end of each, step by step.
+    """Refute a claim about sequences, if it fails at one of some short ones, where T is evaluated step by step.
 
     At the last position, which sees all others, a causal layer is like any other.
     """
-    N, tokens, draw = target["longest"], target["vocabulary"], 1
+    N, tokens, draw, positions = target["longest"], target["vocabulary"], 1, c["readout"] == "position"
     about = None if tokens is None else read_program(target, record, N, True)
-    low, high = target["ends"]
+    (low, high), width = target["ends"], 8 if u < fmpq(1, 2**30) else 4
     for n in [n for n in (1, 2, 3, 4, 5, 6, 2, 3, 4, 5) if n <= N]:
         x = list[Any]()
         for _ in range(n):
-            draw = draw * 1103515245 % 2**31 + 12345
+            draw = (draw * 1103515245 + 12345) % 2**31
             share = draw // 2**8 % 1024
-            x.append(share % tokens if tokens else rounded(low + (high - low) * share / 1024, 8 if u < 1e-10 else 4))
+            x.append(share % tokens if tokens else rounded(low + (high - low) * share / 1024, width))
         if tokens is None and not all(low <= v <= high for v in x):
             continue
-        right = about.right(x, n - 1) if about else number_right(target, x)
+        places = [0] if not positions else [n - 1] if c["causal"] else list(range(n))
+        right = [v for i in places for v in (about.right(x, i) if about else [number_right(target, x, i)])]
         short = {k: w[k][:n] for k in ("shift", "scale", "P") if k in w}
-        place = n - 1 if c["readout"] == "position" else 0
         given = [float(v == t) for v in x for t in range(tokens)] if tokens else x
         with ctx.workprec(WORKING):
-            layer = Dense(c | {"tokens": n}, w | short, [place], u)
+            layer = Dense(c | {"tokens": n}, w | short, places, u)
             T, off = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
             far = any(abs(t[0] - arb(y)) - e > bound for t, e, y in zip(T, off, right, strict=True))
-        said = f"|T − f| is above the claimed {bound!r} at the sequence {x}"
-        need(not far, said)
+        need(not far, f"|T − f| is above the claimed {bound!r} at the sequence {x}")
 
 
-def number_right(target: dict[str, Any], x: list[float]) -> tuple[Any, ...]:
-    """What an entry on numbers says at the last position of a sequence."""
+def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
+    """What an entry on numbers says at position i of a sequence."""
+    seen = x[: i + 1] if target["answer"] == "position" else x
     match target["entry"]:
         case "mean" | "running_mean":
-            return (sum(map(exact, x), ZERO) / len(x),)
-        case "maximum" | "running_max" | "sort":
-            return (exact(max(x)),)
+            return sum(map(exact, seen), ZERO) / len(seen)
+        case "maximum" | "running_max":
+            return exact(max(seen))
         case "minimum":
-            return (exact(min(x)),)
-    source = len(x) - 1 - target["parameters"]["by"]
-    return (exact(x[source]) if 0 <= source < len(x) else ZERO,)
+            return exact(min(seen))
+        case "sort":
+            return exact(sorted(x)[i])
+    source = i - target["parameters"]["by"]
+    return exact(x[source]) if 0 <= source < len(x) else ZERO
 
 
 NORM = "maximum absolute difference over all output entries"
