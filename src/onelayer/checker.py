@@ -2930,16 +2930,23 @@ def project(row: Sequence[float], W: Any) -> list[int]:
     return found
 
 
+def above(q: Any) -> Any:
+    """The next multiple of 2^−250: sums of such numbers stay short."""
+    return fmpq((q * 2**250).ceil(), 2**250)
+
+
 class Rounded:
     """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
 
     def __init__(self, w: dict[str, Any], u: Any) -> None:
-        self.w, self.u, self.columns = w, u, dict[str, Any]()
+        self.w, self.u, self.columns, self.gammas = w, u, dict[str, Any](), dict[int, Any]()
         self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
 
     def gamma(self, steps: int) -> Any:
         """γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1: what k roundings in a row can do; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
-        return steps * self.u / (1 - steps * self.u)
+        if steps not in self.gammas:
+            self.gammas[steps] = above(steps * self.u / (1 - steps * self.u))
+        return self.gammas[steps]
 
     def spread(self, m: int) -> Any:
         """η: weights of tokens that lead are (1 + η)/k, among m tokens.
@@ -2948,8 +2955,8 @@ class Rounded:
         γ_m, a reciprocal and a product by two roundings more.
         """
         u, kappa = self.u, 4 * self.u
-        above = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - self.gamma(m))) - 1
-        return max(above, 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + self.gamma(m))))
+        more = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - self.gamma(m))) - 1
+        return above(max(more, 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + self.gamma(m)))))
 
     def linear(self, x: Sequence[Any], name: str, bias: str = "", some: Sequence[int] | None = None) -> list[Any]:
         """(low, high, error) of x·W + b from those of x, of all columns or of some; sums in any order."""
@@ -3450,7 +3457,7 @@ def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iter
                 if case in seen:
                     continue
                 seen.add(case)
-                head = [(v - e, v + e) for v, e in levels.averaged(0, case[0], sums, sizes)]
+                head = [(-above(e - v), above(v + e)) for v, e in levels.averaged(0, case[0], sums, sizes)]
                 if about.name != "majority":
                     yield levels.answers(head), (right,)
                 elif len(head) == 1:
@@ -3507,7 +3514,10 @@ def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> An
                 ((v, e),) = levels.averaged(h, count + len(others), sums, large)
                 y = count * (1 - 2 * h)
                 rows.append(
-                    max(abs(T - y) + off + levels.summed() * size for _, T, off, size in levels.lane(h, v - e, v + e))
+                    max(
+                        abs(T - y) + off + levels.summed() * size
+                        for _, T, off, size in levels.lane(h, -above(e - v), above(v + e))
+                    )
                 )
             lanes.append(rows)
         else:
