@@ -14,7 +14,8 @@ Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) o
 along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
 that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
-are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`).
+are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`). Programs on tokens
+(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case.
 """
 
 import ast
@@ -3631,11 +3632,14 @@ def language(
     words, codes, special = levels.rows["V"][0]
     plain = c["heads"] == 1 and (c["features_in"], c["features_out"]) == (V, V) and not any(map(any, codes))
     need(plain and "P" in w and all(v.is_integer() for v in flattened(w["W_O"])), none, UNCHECKED)
-    firsts = list[int]()
+    firsts, askers = list[int](), {tuple(row): t for t, row in enumerate(levels.rows["Q"][0][0])}.values()
+    sums = project(
+        [max(map(abs, a)) for a in zip(*words, *special, strict=True)], [list(map(abs, r)) for r in w["W_O"]]
+    )
+    need(max(sums) <= int(1 / u), none, UNCHECKED)
     for i in range(N):
         tick([])
-        asks = {levels.query(0, t, i) for t in range(V)}
-        for q in asks:
+        for q in (levels.query(0, t, i) for t in askers):
             found = {j for j, _ in levels.reads(0, q, [(0, i + 1, range(V), True)], 800)}
             need(
                 len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0),
