@@ -38,7 +38,7 @@ from fractions import Fraction
 from functools import cache, partial, reduce
 from itertools import accumulate, combinations, count, pairwise, permutations, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
 from flint import acb, arb, arb_mat, arb_series, ctx, fmpq, fmpq_mat
@@ -3138,7 +3138,7 @@ class Levels(Rounded):
             seen = [[m for m, v in enumerate(row) if v] for row in w["W_O"]]
             ways = [{k for k, ms in enumerate(seen) for m in ms if w["W_1"][m][j]} for j in range(len(w["b_1"]))]
             sole = self.c["d_v"] == self.c["features_out"] == len(out) == 1 and w["W_R"][out[0]][0] == 1
-            sole &= not w["b_R"][0] and not w["b_2"][out[0]] and all(len(way) <= 1 for way in ways)
+            sole = sole and not w["b_R"][0] and not w["b_2"][out[0]] and all(len(way) <= 1 for way in ways)
             need(sole, "the network is no sum over the heads", UNCHECKED)
             height = [exact(row[out[0]]) for row in w["W_2"]]
             units = [[j for j, way in enumerate(ways) if way == {k} and height[j]] for k in range(self.c["heads"])]
@@ -3151,8 +3151,8 @@ class Levels(Rounded):
         seen = [self.hidden([*zeros[:a], (v, v), *zeros[a + 1 :]], some) for v in points]
         idle = [all(b + e <= 0 for _, b, e in pair) for pair in zip(*seen[:2], strict=True)]
         for v, row in zip(points, seen, strict=True):
-            units = zip((height[j] for j in some), row, idle, strict=True)
-            parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in units if not dead]
+            held = zip((height[j] for j in some), row, idle, strict=True)
+            parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in held if not dead]
             off = sum((abs(k) * e for k, _, e in parts), ZERO)
             value = sum((k * b for k, b, _ in parts), ZERO)
             yield v, value, off, sum((abs(k) * b for k, b, _ in parts), off)
@@ -3406,14 +3406,19 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
         asks = [levels.query(h, t, i or 0) for h in heads]
         for ranges, right in about.cases(t, i):
             tick([])
-            total, live = (0,) * c["d_model"], dict[int, dict[int, tuple[int, ...]]]()
+            total, live = (0,) * c["d_model"], dict[Any, dict[Any, tuple[int, ...]]]()
+
+            def held_by(j: int, ranges: Any = ranges) -> Any:
+                return next(some for a, b, some, _ in ranges if a <= j < b)
+
             for h in heads:
                 found = [(j, v) for j, some in levels.reads(h, asks[h], ranges) for v in (some if j >= 0 else [0])]
                 values = {(j, v): value(h, j, v) for j, v in found}
                 if len({*values.values()}) == 1:
                     total = tuple(map(operator.add, total, values[found[0]]))
                     continue
-                need(len({j for j, _ in found}) == 1, "what a head reads is not decided", UNCHECKED)
+                known = len({j for j, _ in found}) == 1 and sorted(v for _, v in found) == sorted(held_by(found[0][0]))
+                need(known, "what a head reads is not decided", UNCHECKED)
                 own = live.setdefault(found[0][0], {})
                 for (_, v), row in values.items():
                     own[v] = tuple(map(operator.add, own.get(v, (0,) * len(row)), row))
@@ -3421,10 +3426,9 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
                 total = tuple(map(operator.add, total, next(iter(live.pop(j).values()))))
             decides = right if isinstance(right, int) else None
             need({*live} <= {decides}, "the answer depends on tokens that do not matter", UNCHECKED)
-            allowed = [next(some for a, b, some, _ in ranges if a <= decides < b)] if decides is not None else [[None]]
-            for v in allowed[0]:
-                z = tuple(map(operator.add, total, live[decides][v])) if decides in live and v is not None else total
-                answer = right if v is None else about.answer(v)
+            for held in [None] if decides is None else held_by(decides):
+                z = tuple(map(operator.add, total, live[decides][held])) if live else total
+                answer = right if held is None else about.answer(held)
                 if (z, answer) not in seen:
                     seen.add((z, answer))
                     stream = [(fmpq(k), fmpq(k), e) for k, e in zip(z, errors, strict=True)]
@@ -3557,7 +3561,8 @@ def sequences(
 ) -> Verdict:
     """The verdict on a layer for sequences of any length up to the longest: an entry of the gallery, or a language model."""
     about, tensors, u = weights
-    N, ends, tokens, kind = (target.get(k) for k in ("longest", "ends", "vocabulary", "kind"))
+    N: Any = target.get("longest")
+    ends, tokens, kind = cast(list[Any], [target.get(k) for k in ("ends", "vocabulary", "kind")])
     whole = type(N) is int and N >= 1 and {*target} == {*TASK, "schema"} and type(target["outputs"]) is int
     good = whole and isinstance(ends, list) and len(ends) == 2 and all(type(v) in (int, float) for v in ends)
     good = good and ends[0] < ends[1] and max(map(abs, ends)) < INF and target["answer"] in ("position", "whole")
@@ -3606,7 +3611,7 @@ def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, in
     for context, text in own["followers"].items():
         good = re.fullmatch(r"(\d{1,9}( \d{1,9})*)?", context, re.ASCII) and isinstance(text, str)
         need(good and re.fullmatch(r"\d{1,9}:\d{1,18}( \d{1,9}:\d{1,18})*", text, re.ASCII), "the counts are malformed")
-        pairs = [tuple(map(int, part.split(":"))) for part in text.split(" ")]
+        pairs = [(int(a), int(b)) for a, b in (part.split(":") for part in text.split(" "))]
         key, row = tuple(map(int, context.split())), dict(pairs)
         fits = len(key) < own["order"] and max((*key, *row)) < V and min(row.values()) > 0 and len(row) == len(pairs)
         need(fits and key not in found, "the counts are malformed")
@@ -3699,10 +3704,10 @@ def language(
         h = [w["W_E"][b][m] + w["b_E"][m] for m in read]
         if case[1] is not None:
             h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zip(h, read, strict=True)]
-        found = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
+        least, most = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
         said = f"the total variation is above {bound!r} after {([a] if 0 <= a < V else []) + [b]}"
-        need(not found[0] > bound, said)
-        worst = worst.max(found[1])
+        need(not least > bound, said)
+        worst = worst.max(most)
     return middle(worst.upper())
 
 
