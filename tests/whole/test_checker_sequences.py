@@ -81,7 +81,9 @@ def observed(folder, name):
     tokens, rng = layer.description.vocabulary, np.random.default_rng(0)
     if name == "language":
         ngram = NGram.of(TEXT, 3, "characters")
-        for context in itertools.chain(itertools.product(range(tokens)), itertools.product(range(tokens), repeat=2)):
+        longer = [rng.integers(tokens, size=n).tolist() for n in range(3, layer.longest + 1) for _ in range(4)]
+        short = (itertools.product(range(tokens), repeat=n) for n in (1, 2))
+        for context in itertools.chain(*short, longer):
             with np.errstate(all="ignore"):
                 found = np.abs(layer.probabilities(context) - ngram.probabilities(context)).sum() / 2
             worst = max(worst, found if np.isfinite(found) else np.inf)
