@@ -14,7 +14,8 @@ Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) o
 along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
 that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
-are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`).
+are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`). Programs on tokens
+(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case.
 """
 
 import ast
@@ -2863,9 +2864,12 @@ def read_target(
 
 
 def read_config(
-    about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], ins: int, outs: int
+    about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], ins: int, outs: int, lengths: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
-    """(configuration, weights, places), if the tensors have the shapes that the configuration says."""
+    """(configuration, weights, places), if the tensors have the shapes that the configuration says.
+
+    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once.
+    """
     c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
     sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
     special = ["anchor_tokens", "memory_tokens", "output_tokens"]
@@ -2878,7 +2882,10 @@ def read_config(
         f"the configuration has what is unknown here: {', '.join(sorted(map(str, unknown)))[:60]}",
         UNCHECKED,
     )
-    need(not any(map(c.get, MASKS)), "masks cannot be checked", UNCHECKED)
+    masks = [c.get(k, False) for k in MASKS]
+    need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
+    need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
+    c |= dict(zip(MASKS, masks, strict=True))
     for name, wanted in (("norm", "none"), ("attention", "softmax")):
         need(c.get(name) == wanted, f"{name} {str(c.get(name))[:20]!r}: only {wanted!r} can be checked", UNCHECKED)
     known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")
@@ -2892,7 +2899,7 @@ def read_config(
     shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
     wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
     need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
-    places: Any = facts.get("places")
+    places: Any = list(range(n if c["readout"] == "position" else 1)) if lengths else facts.get("places")
     most = {"output": c["output_tokens"], "mean": 1}.get(c["readout"], n)
     good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
     need(good and len(places) * m == outs and n * d == ins, "model, domain and formula have different shapes")
@@ -2924,8 +2931,67 @@ def project(row: Sequence[float], W: Any) -> list[int]:
     return found
 
 
-class Levels:
-    """A layer with one head over tokens of whole numbers, no residual: scores without rounding, of which the best ones count.
+def above(q: Any) -> Any:
+    """The next multiple of 2^−250: sums of such numbers stay short."""
+    return fmpq((q * 2**250).ceil(), 2**250)
+
+
+class Rounded:
+    """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
+
+    def __init__(self, w: dict[str, Any], u: Any) -> None:
+        self.w, self.u, self.columns, self.gammas = w, u, dict[str, Any](), dict[int, Any]()
+        self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
+
+    def gamma(self, steps: int) -> Any:
+        """γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1: what k roundings in a row can do; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
+        if steps not in self.gammas:
+            self.gammas[steps] = above(steps * self.u / (1 - steps * self.u))
+        return self.gammas[steps]
+
+    def spread(self, m: int) -> Any:
+        """η: weights of tokens that lead are (1 + η)/k, among m tokens.
+
+        Exponentials of the k are 1 ± κ, κ = 4u, those of others together less than u. A sum of m positive numbers is off by
+        γ_m, a reciprocal and a product by two roundings more.
+        """
+        u, kappa = self.u, 4 * self.u
+        more = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - self.gamma(m))) - 1
+        return above(max(more, 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + self.gamma(m)))))
+
+    def linear(self, x: Sequence[Any], name: str, bias: str = "", some: Sequence[int] | None = None) -> list[Any]:
+        """(low, high, error) of x·W + b from those of x, of all columns or of some; sums in any order."""
+        if name not in self.columns:
+            W, b = self.w[name], self.w[bias] if bias else [0.0] * len(self.w[name][0])
+            table = [[(m, exact(row[j])) for m, row in enumerate(W) if row[j]] for j in range(len(b))]
+            rough = [not all(binary(k) for _, k in terms) for terms in table]
+            self.columns[name] = list(zip(table, map(exact, b), rough, strict=True))
+        found = []
+        for j in range(len(self.columns[name])) if some is None else some:
+            table, start, rough = self.columns[name][j]
+            low = high = start
+            off, sizes, summands = ZERO, abs(start), int(bool(start))
+            for m, k in table:
+                a, b, e = x[m]
+                if a is b and not a and not e:
+                    continue  # adding 0 is exact
+                p = k * a
+                q = p if a is b else k * b
+                low, high = (low + p, high + q) if p <= q else (low + q, high + p)
+                sizes, summands = sizes + max(abs(p), abs(q)), summands + 1
+                if e:
+                    off, sizes = off + abs(k) * e, sizes + abs(k) * e
+            need(sizes * sizes * self.tiny < 1, "numbers may overflow", UNCHECKED)
+            if summands == 2 and not rough:
+                off += self.u * (max(abs(low), abs(high)) + off)
+            elif summands:
+                off += self.gamma(summands - 1 + rough) * sizes + rough * summands * self.tiny
+            found.append((low, low if low == high else high, off))
+        return found
+
+
+class Levels(Rounded):
+    """Heads over tokens of whole numbers, no residual: scores without rounding, of which the best ones count.
 
     The stream of token t at position j is W_E[t] + b_E + P[j], so the score of (t', j) for a query (t, i) is the sum of
     four tables, A[t, t'] + B[t, j] + C[i, t'] + D[i, j], that of a special token a sum of two. All is whole, keys are
@@ -2933,65 +2999,90 @@ class Levels:
     With `numbers`, inputs are numbers in place of unit vectors, and no part of queries and keys (`copied`).
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False) -> None:
-        self.c, self.w, self.u, self.n, M = c, w, u, c["tokens"], c["d_model"]
-        self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
-        one = c["heads"] == 1 and not c["residual"] and not c["projection_bias"] and c["activation"] == "relu"
+    def __init__(
+        self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False, residual: bool = False
+    ) -> None:
+        super().__init__(w, u)
+        self.c, self.n, M = c, c["tokens"], c["d_model"]
+        one = c["residual"] == residual and not c["projection_bias"] and c["activation"] == "relu"
         plain = not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
-        need(one and plain and c["readout"] != "mean", "the layer is no program of one head", UNCHECKED)
-        names = ("W_E", "b_E", "P", "S", "W_Q", "W_K", "W_V")
-        whole = {k: flattened(w[k]) for k in names if k in w and not (numbers and k in ("W_E", "W_V"))}
+        need(one and plain and c["readout"] != "mean", "the layer is no program on whole numbers", UNCHECKED)
+        kinds = "QK" if numbers else "QKV"
+        heard = [
+            any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)
+        ]  # all else is nothing to the heads
+        words, placed, special, (shared,) = (
+            [[v if on else 0.0 for v, on in zip(row, heard, strict=True)] for row in rows]
+            for rows in ([] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]])
+        )
+        whole = {k: flattened(w[f"W_{k}"]) for k in kinds} | {"": flattened([words, placed, special, shared])}
         need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
-        words, placed, special = [[0.0] * M] if numbers else w["W_E"], w.get("P", [[0.0] * M] * self.n), w.get("S", [])
-        codes = [list(map(operator.add, w["b_E"], row)) for row in placed]
-        parts = [*words, [0.0] * M], [w["b_E"]], placed, [*special, [0.0] * M]
+        words, placed = words or [[0.0] * M], placed or [[0.0] * M] * self.n
+        codes = [list(map(operator.add, shared, row)) for row in placed]
+        parts = [*words, [0.0] * M], [shared], placed, [*special, [0.0] * M]
         wide = [sum(max(abs(int(row[m])) for row in rows) for rows in parts) for m in range(M)]
-        kinds = ("W_Q", "W_K", "W_V")[: 2 if numbers else 3]
-        self.rows = {k: [[project(row, w[k][0]) for row in rows] for rows in (words, codes, special)] for k in kinds}
-        query, key, *own = (project(wide, [list(map(abs, row)) for row in w[k][0]]) for k in kinds)
-        unit, most = min((int(v) & -int(v) for v in whole["W_K"] if v), default=1), int(1 / u)
-        score = sum(map(operator.mul, query, key))
-        fits = max(*wide, *query, *flattened(own)) <= most and max(*key, score) <= most * unit
+        self.rows = {k: [[[project(row, W) for row in rows] for rows in (words, codes, special)] for W in w[f"W_{k}"]]
+                     for k in kinds}  # fmt: skip
+        self.known = dict[Any, Any]()
+        unit, most = min((int(v) & -int(v) for v in whole["K"] if v), default=1), int(1 / u)
+        for h in range(c["heads"]):
+            query, key, *own = (project(wide, [list(map(abs, row)) for row in w[f"W_{k}"][h]]) for k in kinds)
+            score = sum(map(operator.mul, query, key))
+            fits = max(*wide, *query, *flattened(own)) <= most and max(*key, score) <= most * unit
+            need(fits, "scores may be rounded", UNCHECKED)
         self.root = math.isqrt(c["d_k"])
-        need(fits and self.root**2 == c["d_k"] and binary(fmpq(self.root)), "scores may be rounded", UNCHECKED)
+        need(self.root**2 == c["d_k"] and binary(fmpq(self.root)), "scores may be rounded", UNCHECKED)
 
-    def walk(self, q: list[int], allowed: list[set[int]], gap: int) -> Iterator[tuple[list[Any], list[int]]]:
-        """The sets of keys that can lead for a query, best first: (tokens (t', j), special tokens), equal in score.
+    def query(self, h: int, t: int, i: int) -> tuple[int, ...]:
+        """What token t at position i asks; t = −1: the output token."""
+        words, codes, special = self.rows["Q"][h]
+        return tuple(special[-self.c["output_tokens"]] if t < 0 else map(operator.add, words[t], codes[i]))
 
-        allowed[j]: tokens that position j can hold; those of higher levels are taken out, since the level does not lead
-        otherwise. All others that can be present lie `gap` below. It ends with a level of which a member is always present.
+    def scores(self, h: int, q: tuple[int, ...]) -> Any:
+        """What a query gives to words, to positions, which are added, and to special tokens."""
+        if (h, q) not in self.known:
+            used = [(i, v) for i, v in enumerate(q) if v]
+            self.known[h, q] = [[sum(v * k[i] for i, v in used) for k in keys] for keys in self.rows["K"][h]]
+        return self.known[h, q]
+
+    def reads(self, h: int, q: tuple[int, ...], ranges: Any, gap: int = MASKED) -> list[tuple[int, list[int]]]:
+        """Where all the weight may be: (position, tokens that it holds then), (−1 − k, []) for special token k.
+
+        ranges: (first, end, tokens that these positions can hold, whether they are there). Something sure has a score of
+        `floor` or more, so what lies `gap` below that has no weight. Of all else, any two at different places lie `gap` apart.
         """
-        words, codes, special = ([sum(map(operator.mul, q, k)) for k in keys] for keys in self.rows["W_K"])
-        levels = dict[int, tuple[list[Any], list[int]]]()
-        for j, t in ((j, t) for j, some in enumerate(allowed) for t in some):
-            levels.setdefault(words[t] + codes[j], ([], []))[0].append((t, j))
-        for k, score in enumerate(special):
-            levels.setdefault(score, ([], []))[1].append(k)
-        ordered = sorted(levels, reverse=True)
-        for score, lower in zip(ordered, [*ordered[1:], None], strict=True):
-            far = lower is None or score - lower >= gap * self.root
-            need(far, "scores that are neither equal nor far apart", UNCHECKED)
-            yield levels[score]
-            for t, j in levels[score][0]:
-                allowed[j].discard(t)
-            if levels[score][1] or not all(allowed):
-                return
+        words, codes, special = self.scores(h, q)
+        far, parts, sure = gap * self.root, list[Any](), list(special)
+        for a, b, some, there in ranges:
+            if a < b and some:
+                levels, top = dict[int, list[int]](), max(codes[a:b])
+                for t in some:
+                    levels.setdefault(words[t], []).append(t)
+                parts.append((a, b, levels, top + max(levels)))
+                sure += [top + min(levels)] if there else []
+        need(sure, "no token is sure to be there", UNCHECKED)
+        least = max(sure) - far
+        found = [(s, -1 - k, list[int]()) for k, s in enumerate(special)]
+        for a, b, levels, top in parts:
+            if top > least:
+                found += [(codes[j] + s, j, some) for j in range(a, b) for s, some in levels.items()]
+        found = sorted((one for one in found if one[0] > least), key=operator.itemgetter(0, 1))
+        for n, (score, j, _) in enumerate(found):
+            for other, k, _ in found[n + 1 :]:
+                if other - score >= far:
+                    break
+                need(k == j, "more than one token may lead", UNCHECKED)
+        return [(j, some) for _, j, some in found]
 
-    def gamma(self, steps: int) -> Any:
-        """γ_k = ku/(1 − ku) ≥ (1 + u)^k − 1: what k roundings in a row can do; γ_j + γ_k + γ_jγ_k ≤ γ_(j+k)."""
-        return steps * self.u / (1 - steps * self.u)
+    def averaged(self, h: int, k: int, sums: Sequence[int], sizes: Sequence[int]) -> list[tuple[Any, Any]]:
+        """(mean, error) of every column of head h where k tokens lead whose values have these sums, and sums of sizes.
 
-    def averaged(self, k: int, sums: list[int], sizes: list[int]) -> list[tuple[Any, Any]]:
-        """(mean, error) of every column where k tokens lead whose values have these sums, and sums of sizes.
-
-        Exponentials of the k are 1 ± κ, κ = 4u, those of others together less than u. A sum of m positive numbers is off by
-        γ_m, a reciprocal and a product by two roundings more: weights are (1 + η)/k. Products and their sum add γ_(m+1),
-        unless a special token alone has a value, a power of two. Others have weights ≤ 4·tiny, tiny the least normal number.
+        Products and their sum add γ_(m+1) to weights, unless a special token alone has a value, a power of two. Others have
+        weights ≤ 4·tiny, tiny the least normal number.
         """
-        V, u, kappa = self.rows["W_V"], self.u, 4 * self.u
+        V = self.rows["V"][h]
         m, found = self.n + len(V[2]), list[tuple[Any, Any]]()
-        above = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - self.gamma(m))) - 1
-        eta = max(above, 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + self.gamma(m))))
+        eta = self.spread(m)
         for a, (total, large) in enumerate(zip(sums, sizes, strict=True)):
             special = [row[a] for row in V[2] if row[a]]
             alone = not any(row[a] for row in V[0] + V[1]) and len(special) == 1 and binary(fmpq(special[0]))
@@ -3001,63 +3092,89 @@ class Levels:
             found.append((fmpq(total, k), off * fmpq(large, k) + masked))
         return found
 
-    def linear(self, x: list[Any], W: Any, b: Any) -> list[Any]:
-        """(low, high, error) of every x·W + b from those of x; sums in any order."""
-        found = []
-        for j, bias in enumerate(map(exact, b)):
-            terms = [(exact(row[j]), v) for row, v in zip(W, x, strict=True) if row[j]]
-            low = sum((min(k * v[0], k * v[1]) for k, v in terms), bias)
-            high = sum((max(k * v[0], k * v[1]) for k, v in terms), bias)
-            off, rough = sum((abs(k) * v[2] for k, v in terms), ZERO), not all(binary(k) for k, _ in terms)
-            sizes = sum((abs(k) * (max(abs(v[0]), abs(v[1])) + v[2]) for k, v in terms), abs(bias))
-            need(sizes * sizes * self.tiny < 1, "numbers may overflow", UNCHECKED)
-            summands = len(terms) + bool(bias)
-            if summands == 2 and not rough:
-                off += self.u * (max(abs(low), abs(high)) + off)
-            elif summands:
-                off += self.gamma(summands - 1 + rough) * sizes + rough * summands * self.tiny
-            found.append((low, high, off))
-        return found
+    def hidden(self, head: Sequence[tuple[Any, Any]], some: Sequence[int] | None = None) -> list[Any]:
+        """(low, high, error) of what units see, for columns of the heads between these ends."""
+        return self.linear(self.linear([(a, b, ZERO) for a, b in head], "W_O"), "W_1", "b_1", some)
 
-    def hidden(self, ends: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """(low, high, error) of what every unit sees, for columns of the head between these ends."""
-        x = self.linear([(a, b, ZERO) for a, b in ends], self.w["W_O"], [0.0] * self.c["d_model"])
-        return self.linear(x, self.w["W_1"], self.w["b_1"])
+    def behind(self, units: list[Any], idle: list[bool]) -> list[Any]:
+        """(low, high, error) of every output; what units see, and which are 0 all the time."""
+        pairs = zip(units, idle, strict=True)
+        z = [
+            (ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO) if b is not a else max(a, ZERO), e)
+            for (a, b, e), dead in pairs
+        ]
+        return self.linear(self.linear(z, "W_2", "b_2"), "W_R", "b_R")
+
+    def knots(self, a: int, low: Any, high: Any, some: Sequence[int] | None = None) -> list[Any]:
+        """Where units switch between two values of column a of the heads, all others being 0."""
+        if ("knots", a) not in self.known:
+            line, b = [(fmpq(k == a),) * 2 for k in range(len(self.w["W_O"]))], self.w["b_1"]
+            chosen = range(len(b)) if some is None else some
+            steep = zip(self.hidden(line, chosen), [exact(b[j]) for j in chosen], strict=True)
+            self.known["knots", a] = sorted({-b / (k[0] - b) for k, b in steep if k[0] != b})
+        found = self.known["knots", a]
+        return list(found[bisect_right(found, low) : bisect_left(found, high)])
 
     def answers(self, head: list[tuple[Any, Any]]) -> list[Any]:
-        """(low, high, error) of every output where the head's columns are (mean, error).
+        """(low, high, error) of every output where the heads' columns are between these ends.
 
         One column is followed exactly: between knots of the units the network is affine in it, and what rounding adds is
         convex, so that both are extreme at the ends and at knots. Several are enclosed one by one.
         """
-        w, ends = self.w, [(h - e, h + e) for h, e in head]
-        if len(ends) == 1:
-            steep = zip(self.hidden([(fmpq(1),) * 2]), map(exact, w["b_1"]), strict=True)
-            knots = [-b / (k[0] - b) for k, b in steep if k[0] != b]
-            points = [[(v, v)] for v in (*ends[0], *(v for v in knots if ends[0][0] < v < ends[0][1]))]
-        else:
-            points = [ends]
-        idle, rows = [b + e <= 0 for _, b, e in self.hidden(ends)], list[Any]()  # units that are 0 all the time
-        for point in points:
-            units = zip(idle, self.hidden(point), strict=True)
-            z = [(ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO), e) for dead, (a, b, e) in units]
-            rows.append(self.linear(self.linear(z, w["W_2"], w["b_2"]), w["W_R"], w["b_R"]))
+        ends, more = ([[(v, v)] for v in head[0]], self.knots(0, *head[0])) if len(head) == 1 else ([head], [])
+        seen = [self.hidden(point) for point in (*ends, *([(v, v)] for v in more))]
+        idle = [all(b + e <= 0 for _, b, e in units) for units in zip(*seen[: len(ends)], strict=True)]
+        rows = [self.behind(units, idle) for units in seen]
         return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zip(*rows, strict=True)]
 
+    def lane(self, a: int, low: Any, high: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """(point, value, error, size) of what the units of column a add up to, at ends and knots.
 
-def copied(levels: Levels, places: list[int], f: list[Node]) -> Verdict:
-    """VALID if T is f to the last bit, f being numbers that are moved, if exp(0) = 1 and exp(s) = 0 for s ≤ −800.
+        It is for heads of one column each, whose units see no other, and for one output that is nothing but their sum.
+        """
+        w = self.w
+        if ("lanes",) not in self.known:
+            out = [m for m, row in enumerate(w["W_R"]) if row[0]]
+            seen = [[m for m, v in enumerate(row) if v] for row in w["W_O"]]
+            ways = [{k for k, ms in enumerate(seen) for m in ms if w["W_1"][m][j]} for j in range(len(w["b_1"]))]
+            sole = self.c["d_v"] == self.c["features_out"] == len(out) == 1 and w["W_R"][out[0]][0] == 1
+            sole = sole and not w["b_R"][0] and not w["b_2"][out[0]] and all(len(way) <= 1 for way in ways)
+            need(sole, "the network is no sum over the heads", UNCHECKED)
+            height = [exact(row[out[0]]) for row in w["W_2"]]
+            units = [[j for j, way in enumerate(ways) if way == {k} and height[j]] for k in range(self.c["heads"])]
+            idle = [j for j, way in enumerate(ways) if not way and height[j] and w["b_1"][j] > 0]
+            need(not idle, "a unit is constant", UNCHECKED)
+            self.known["lanes",] = units, height
+        units, height = self.known["lanes",]
+        some, zeros = units[a], [(ZERO, ZERO)] * len(w["W_O"])
+        points = [low, high, *self.knots(a, low, high, some)]
+        at_points = [self.hidden([*zeros[:a], (v, v), *zeros[a + 1 :]], some) for v in points]
+        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zip(*at_points[:2], strict=True)]
+        for v, row in zip(points, at_points, strict=True):
+            held = zip((height[j] for j in some), row, idle, strict=True)
+            parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in held if not dead]
+            off = sum((abs(k) * e for k, _, e in parts), ZERO)
+            value = sum((k * b for k, b, _ in parts), ZERO)
+            yield v, value, off, sum((abs(k) * b for k, b, _ in parts), off)
 
-    A number enters one coordinate X of the stream as it is, and no code, bias, query or key touches X. One token leads and
-    so has weight 1, exactly; behind it every sum has one summand that is not 0, times 1, so that nothing is rounded: value,
-    W^O, relu(z) − relu(−z), read-out. All weights there are 0 or ±1, so that nothing overflows.
+    def summed(self) -> Any:
+        """What the sum of all units costs, per unit of its size."""
+        rough = not all(map(binary, filter(None, self.known["lanes",][1])))
+        return self.gamma(sum(map(len, self.known["lanes",][0])) + rough) + self.tiny
+
+
+def carried(levels: Levels) -> int:
+    """The coordinate of the stream that a number enters as it is, where T is the head's average of that, to the last bit.
+
+    Behind the head every sum has one summand that is not 0, times 1, so that nothing is rounded: value, W^O, relu(z) −
+    relu(−z), read-out. All weights there are 0 or ±1, so that nothing overflows.
     """
-    c, w, n = levels.c, levels.w, levels.n
-    names, need_plain = ("W_E", "W_V", "W_O", "W_1", "W_2", "W_R"), "the layer does not copy numbers"
-    plain = c["features_in"] == c["features_out"] == 1 and c["readout"] == "position" and places == list(range(n))
+    c, w = levels.c, levels.w
+    names, need_plain = ("W_E", "W_V", "W_O", "W_1", "W_2", "W_R"), "the layer does not pass numbers on"
+    plain = c["features_in"] == c["features_out"] == c["heads"] == 1
     small = c["d_v"] * c["d_model"] * c["ffn_width"] < 10**6
     plain &= {*flattened([w[k] for k in names])} <= {0.0, 1.0, -1.0} and small
-    need(plain and not any(flattened([w[k] for k in ("b_E", "b_1", "b_2", "b_R")])), need_plain, UNCHECKED)
+    need(plain and not any(flattened([w[k] for k in ("b_1", "b_2", "b_R")])), need_plain, UNCHECKED)
 
     def sole(rows: Any, j: int, one: float = 1.0) -> int:
         """The row of the one number in a column that is not 0."""
@@ -3070,106 +3187,795 @@ def copied(levels: Levels, places: list[int], f: list[Node]) -> Verdict:
     pair = sorted((row[out], j) for j, row in enumerate(w["W_2"]) if row[out])
     need(len(ins) == 1 and [v for v, _ in pair] == [-1.0, 1.0] and w["W_E"][0][ins[0]] == 1, need_plain, UNCHECKED)
     seen, same = sole(w["W_1"], pair[1][1]), sole(w["W_1"], pair[0][1], -1.0)
-    touched_by = [w["W_Q"][0][ins[0]], w["W_K"][0][ins[0]], [row[ins[0]] for row in (*w.get("P", []), *w.get("S", []))]]
+    touched_by = [[row[ins[0]] for row in (*w.get("P", []), *w.get("S", []))], w["b_E"][ins[0]]]
     alone = seen == same and sole(w["W_V"][0], sole(w["W_O"], seen)) == ins[0] and not any(flattened(touched_by))
     need(alone, need_plain, UNCHECKED)
-    for i, node in enumerate(f):
-        tokens, special = next(levels.walk(levels.rows["W_Q"][1][i], [{0} for _ in range(n)], 800))
-        need(len(tokens) + len(special) == 1, need_plain, UNCHECKED)
-        found = ("var", (), tokens[0][1]) if tokens else ("num", (), ZERO)
-        need(node == found, f"output {i + 1} is another number than the entry says")
-    return Verdict("VALID", "T = f exactly, if exp(0) = 1 and exp(s) = 0 for s ≤ −800")
+    return ins[0]
 
 
-def read_program(target: dict[str, Any], record: dict[str, Any], n: int) -> tuple[str, int, int]:
-    """(name, vocabulary, numbers per place) of a program on tokens; entry, parameters, shapes and domain must fit."""
+def copied(levels: Levels, places: list[int], sources: Sequence[int | None], lengths: bool = False) -> Verdict:
+    """VALID if T is numbers that are moved, to the last bit, if exp(0) = 1 and exp(s) = 0 for s ≤ −800.
+
+    sources: the position that each position reads, None for 0, with `lengths` also where the source is past the end. One
+    token leads and so has weight 1, exactly; no code, bias, query or key touches the number (`carried`).
+    """
+    n, none = levels.n, "the layer does not copy numbers"
+    X = carried(levels)
+    touched_by = [levels.w["W_Q"][0][X], levels.w["W_K"][0][X]]
+    plain = levels.c["readout"] == "position" and places == list(range(n)) and not any(flattened(touched_by))
+    need(plain, none, UNCHECKED)
+    for i, j in enumerate(sources):
+        q, there = levels.query(0, 0, i), j is not None and j < n
+        cases = [([(0, n, [0], True)], there)]
+        if lengths:
+            cases = [([(0, max(i, j or 0) + 1, [0], True), (max(i, j or 0) + 1, n, [0], False)], True)] if there else []
+            if not there or (j or 0) > i:
+                cases += [([(0, i + 1, [0], True), (i + 1, j if there else n, [0], False)], False)]
+        for ranges, present in cases:
+            found = levels.reads(0, q, ranges, 800)
+            need(len(found) == 1, none, UNCHECKED)
+            right = found[0][0] == j if present else found[0][0] < 0
+            need(right, f"output {i + 1} is another number than the entry says")
+    return Verdict("VALID", "T = f exactly, if exp(0) = 1 and exp(s) = 0 for s ≤ −800", None, 0.0)
+
+
+class Program(NamedTuple):
+    """An entry on tokens: numbers per answer, tokens, the longest sequence; with `lengths` all shorter ones too."""
+
+    name: str
+    own: dict[str, int]
+    width: int
+    tokens: int
+    n: int
+    lengths: bool
+
+    @property
+    def whole(self) -> bool:
+        return self.name in ("parity", "majority")
+
+    def key(self, t: int) -> int:
+        """What matters of a token where one is asked about."""
+        if self.name == "look_up":
+            many = self.own["keys"] * self.own["values"]
+            return t // self.own["values"] if t < many else t - many
+        return t if self.name in ("histogram", "first_occurrence", "induction", "composition") else 0
+
+    def answer(self, token: int | None) -> tuple[int, ...]:
+        """The unit vector of the token that is read; None is "none"."""
+        many = self.own.get("values", self.own.get("vocabulary", self.width))
+        k = self.width - 1 if token is None else token % many
+        return tuple(int(i == k) for i in range(self.width))
+
+    def cases(self, t: int, i: int | None) -> Iterator[tuple[Any, Any]]:
+        """All that sequences can be like for token t at position i, or at any: (ranges, the answer or where it is read).
+
+        Ranges are as in `Levels.reads`; what a case leaves out of what is known makes it larger, not wrong.
+        """
+        n, every, same = self.n, range(self.tokens), [v for v in range(self.tokens) if self.key(v) == self.key(t)]
+        others, last, later = [v for v in every if v not in same], n - 1 if i is None else i, not self.lengths
+        none = self.answer(None)
+        match self.name:
+            case "first_occurrence":
+                for p in range(last + 1):
+                    yield [(0, p, others, True), (p, p + 1, same, True), (p + 1, n, every, later)], (p,)
+            case "copy_where":
+                V = self.own["vocabulary"]
+                for p in range(n):
+                    yield [(0, p, every[:V], True), (p, p + 1, every[V:], True), (p + 1, n, every, later)], p
+                yield [(0, n, every[:V], later)], none
+            case "look_up":
+                many = self.own["keys"] * self.own["values"]
+                writes, rest = [v for v in same if v < many], [v for v in every if v >= many or v not in same]
+                for p in range(last + 1):
+                    yield [(0, p, every, True), (p, p + 1, writes, True), (p + 1, last + 1, rest, False)], p
+                yield [(0, last + 1, rest, False)], none
+            case "reverse" if i is not None:
+                for m in range(i + 1 if self.lengths else n, n + 1):
+                    yield [(0, m, every, True)], m - 1 - i
+            case "induction" if i is not None:
+                here = [(i, i + 1, [t], True)]
+                for p in range(i):
+                    yield [(0, p, every, True), (p, p + 1, [t], True), (p + 1, i, others, True), *here], p + 1
+                yield [(0, i, others, True), *here], none
+            case "composition":
+                m, most = self.own["vocabulary"], min(n, 2 * self.own["vocabulary"])
+                for length, y in product(range(1, most + 1), range(m)):
+                    more = [(most, n, every, False)] if length == most else []
+                    if t < length:
+                        given = [(0, t, every, True), (t, t + 1, [y], True), (t + 1, length, every, True), *more]
+                        yield given, m + y if m + y < length else none
+                    elif y == 0:
+                        yield [(0, length, every, True), *more], none
+
+    def right(self, x: Sequence[int], i: int) -> tuple[Any, ...]:
+        """The answer at position i of a sequence, by its definition."""
+        t, V = x[i], self.own.get("vocabulary", 0)
+        match self.name:
+            case "histogram":
+                return (x.count(t),)
+            case "first_occurrence":
+                return (x.index(t),)
+            case "parity":
+                return (sum(x) % 2,)
+            case "majority":
+                return (int(2 * sum(x) > len(x)),)
+            case "copy_where":
+                return self.answer(next((v for v in x if v >= V), None))
+            case "look_up":
+                many = self.own["keys"] * self.own["values"]
+                return self.answer(next((v for v in x[i::-1] if v < many and self.key(v) == self.key(t)), None))
+            case "reverse":
+                return self.answer(x[len(x) - 1 - i])
+            case "induction":
+                return self.answer(next((x[j + 1] for j in range(i - 1, -1, -1) if x[j] == t), None))
+            case "composition":
+                y = x[t] + V if t < len(x) else len(x)
+                return self.answer(x[y] if y < len(x) else None)
+        depths = list(accumulate(1 - 2 * v for v in x[: i + 1]))
+        if self.name == "depth":
+            return (depths[i],)
+        parts = [fmpq(depths[min(p, i)], min(p, i) + 1) for p in range(self.n)]
+        return (self.scale * (sum(max(-v, ZERO) for v in parts) + max(parts[-1], ZERO)),)
+
+    @property
+    def scale(self) -> int:
+        """Of `balanced`, whose numbers are 0 or from 1 on: the least power of two that is n or more."""
+        return 1 << (self.n - 1).bit_length()
+
+
+def read_program(target: dict[str, Any], record: dict[str, Any], n: int, lengths: bool = False) -> Program:
+    """The program on tokens of a folder; entry, parameters, shapes and domain must fit."""
     name, given = str(target.get("entry")), target.get("parameters")
     own = dict(given) if isinstance(given, dict) else {}
-    bits = name in ("parity", "majority")
-    known = bits or name in ("histogram", "first_occurrence", "copy_where", "reverse")
+    bits = name in ("parity", "majority", "depth", "balanced")
+    several = ("depth", "balanced", "look_up", "induction", "composition") if lengths else ("parity",)
+    known = name in ("majority", "histogram", "first_occurrence", "copy_where", "reverse", *several)
     need(known, "the entry is not known here", UNCHECKED)
-    V: Any = own.get("vocabulary", 2 if bits else None)
-    fits = set(own) == {"n"} | (set() if bits else {"vocabulary"}) and own["n"] == n and type(V) is int and V >= 2
+    names = () if bits else ("keys", "values") if name == "look_up" else ("vocabulary",)
+    whole = all(type(own.get(k)) is int and own[k] >= 1 + (k == "vocabulary") for k in names)
+    fits = {*own} == {"longest" if lengths else "n", *names} and own.pop("longest" if lengths else "n") == n and whole
     need(fits, "the parameters do not fit the entry")
-    tokens, width = 2 * V if name == "copy_where" else V, {"copy_where": V + 1, "reverse": V}.get(name, 1)
-    shape = [1] if bits else [n, width] if name in ("copy_where", "reverse") else [n]
-    kind = "round" if len(shape) == 1 else "largest"
-    fits = target.get("vocabulary") == tokens and target.get("output_shape") == shape and target.get("shape") == [n, 1]
-    fits &= target.get("lower") == [0] * n and target.get("upper") == [tokens - 1] * n and target.get("within") is None
-    fits &= target.get("decoding") == {"kind": kind, "labels": []}
-    fits &= target.get("ends") == [["0", str(tokens - 1)]] * n
-    fits &= record.get("domain") == f"all sequences of {n} tokens out of {tokens}"
+    V = own.get("vocabulary", 2)
+    tokens = {"copy_where": 2 * V, "look_up": (own.get("values", 0) + 1) * own.get("keys", 0)}.get(name, V)
+    width = {"reverse": V, "look_up": own.get("values", 0) + 1}.get(name, V + 1)
+    width = width if name in ("copy_where", "reverse", "look_up", "induction", "composition") else 1
+    kind = "largest" if width > 1 or name == "look_up" else "zero" if name == "balanced" else "round"
+    found = Program(name, own, width, tokens, n, lengths)
+    fits = target.get("vocabulary") == tokens and target.get("decoding") == {"kind": kind, "labels": []}
+    if lengths:
+        fits &= (target["answer"] == "whole") == found.whole and target["outputs"] == width
+        fits &= target["ends"] == [0, tokens - 1]
+    else:
+        shape = [1] if found.whole else [n, width] if kind == "largest" else [n]
+        fits &= target.get("output_shape") == shape and target.get("shape") == [n, 1] and target.get("within") is None
+        fits &= target.get("lower") == [0] * n and target.get("upper") == [tokens - 1] * n
+        fits &= target.get("ends") == [["0", str(tokens - 1)]] * n
+        fits &= record.get("domain") == f"all sequences of {n} tokens out of {tokens}"
     need(fits, "entry, shapes, domain and decoding do not fit each other")
-    return name, V, width
+    return found
 
 
-def program(levels: Levels, places: list[int], about: Any, bound: float, tick: Callable[[Box], None]) -> Any:
-    """A proved bound ≤ `bound` on |T − answer| for all sequences of tokens.
-
-    For every query, each set of keys that can lead decides the head's output: one key, whose value is copied, or all keys of
-    the same kind, of which a count is left. The answer is then known too, and the network is evaluated around that output.
-    """
-    (name, V, width), n, proved, seen = about, levels.n, ZERO, set[Any]()
-    words, codes, special = levels.rows["W_V"]
-    tokens, counted = len(levels.rows["W_Q"][0]), name in ("histogram", "parity", "majority")
-    bits = name in ("parity", "majority")
-    asked = places == ([0] if bits else list(range(n))) and levels.c["readout"] == ("output" if bits else "position")
-    shaped = (levels.c["features_in"], levels.c["features_out"]) == (tokens, width)
+def program(levels: Levels, places: list[int], about: Program, bound: float, tick: Callable[[Box], None]) -> Any:
+    """A proved bound ≤ `bound` on |T − answer| for all sequences of tokens."""
+    n, c = levels.n, levels.c
+    asked = places == ([0] if about.whole else list(range(n)))
+    shaped = (c["features_in"], c["features_out"]) == (about.tokens, about.width)
+    asked &= c["readout"] == ("output" if about.whole else "position")
     need(asked and shaped, "the layer has other tokens, or is read at other places", UNCHECKED)
-
-    def unit(k: int) -> tuple[int, ...]:
-        return tuple(int(i == k) for i in range(width))
-
-    def value(t: int, j: int) -> list[int]:
-        return list(map(operator.add, words[t], codes[j]))
-
-    def cases(t: int, i: int, some: list[Any], anchors: list[int], allowed: list[set[int]]) -> Iterator[Any]:
-        """(tokens that lead, their values, the answer)."""
-        others = [special[k] for k in anchors]
-        if counted:
-            kinds = [0, 1] if bits else [t]
-            same = sorted(some) == [(v, j) for v in kinds for j in range(n)]
-            same &= all(value(v, j) == value(v, 0) for v in kinds for j in range(n))
-            need(same, "tokens lead that are not counted, or not alike", UNCHECKED)
-            for c in range(not bits, n + 1):
-                rest = [(n - c, value(0, 0))] if bits else []
-                right = c if not bits else c % 2 if name == "parity" else int(2 * c > n)
-                yield [(c, value(kinds[-1], 0)), *rest, *((1, v) for v in others)], (right,)
-            return
-        need(len(others) + len({j for _, j in some}) == 1, "more than one token may lead", UNCHECKED)
-        marked = next((j for j, own in enumerate(allowed) if any(v >= V for v in own)), n)
-        for v, j in some:
-            early = any(t in own for own in allowed[:j])
-            fits = v == t and not early if name == "first_occurrence" else v >= V and marked == j
-            need(j == n - 1 - i if name == "reverse" else fits, "a token leads that is not asked for", UNCHECKED)
-            yield [(1, value(v, j))], (j,) if name == "first_occurrence" else unit(v % V)
-        if others:
-            need(name == "copy_where" and marked == n, "a special token leads", UNCHECKED)
-            yield [(1, others[0])], unit(V)
-
-    for t, i in [(-1, -1)] if bits else product(range(tokens), range(n)):
-        tick([])
-        allowed = [{t} if j == i else set(range(tokens)) for j in range(n)]
-        Q = levels.rows["W_Q"]
-        q = Q[2][-levels.c["output_tokens"]] if bits else list(map(operator.add, Q[0][t], Q[1][i]))
-        for some, anchors in levels.walk(q, allowed, MASKED):
-            for leaders, right in cases(t, i, some, anchors, allowed):
-                columns = list(zip(*(v for _, v in leaders), strict=True))
-                sums = [sum(c * v for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
-                sizes = [sum(c * abs(v) for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
-                case = (sum(c for c, _ in leaders), tuple(sums), tuple(sizes), right)
-                if case in seen:
-                    continue
-                seen.add(case)
-                found = levels.answers(levels.averaged(case[0], sums, sizes))
-                for (low, high, off), y in zip(found, right, strict=True):
-                    wrong = max(low - y, y - high) - off > exact(bound)
-                    need(not wrong, f"an answer is {y}, and the layer is further from it than {bound!r}")
-                    proved = max(proved, max(high - y, y - low) + off)
+    if about.name in ("depth", "balanced"):
+        return bracketed(levels, about, tick)
+    how = counted if about.name in ("histogram", "parity", "majority") else looked_up
+    proved, sure = ZERO, about.name != "composition"  # whose cases may be those of no sequence
+    for found, right in how(levels, about, tick):
+        for (low, high, off), y in zip(found, right, strict=True):
+            wrong = max(low - y, y - high) - off > exact(bound)
+            said = f"an answer is {y}, and the layer is further from it than {bound!r}"
+            need(not wrong, said, "INVALID" if sure else UNCHECKED)
+            proved = max(proved, max(high - y, y - low) + off)
     return proved
 
 
+def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
+    """(outputs, answer) of all that heads which read one token each can add up to.
+
+    In every case of `Program.cases` each head reads one position, or tokens that have the same value. Values are passed on as
+    whole numbers, so their sum is known, up to positions of which it does not depend on the token, and one that decides the
+    answer; and up to rounding, which is bounded for the largest values of the heads.
+    """
+    c, w, V, seen = levels.c, levels.w, levels.rows["V"], set[Any]()
+    heads, d_v = range(c["heads"]), c["d_v"]
+    need(all(v.is_integer() for v in flattened(w["W_O"])), "values are not added up as whole numbers", UNCHECKED)
+    written = [[[project(list(map(float, row)), w["W_O"][h * d_v : (h + 1) * d_v]) for row in rows] for rows in V[h]]
+               for h in heads]  # fmt: skip
+    tops = [[[max((abs(row[a]) for row in rows), default=0) for rows in V[h]] for a in range(d_v)] for h in heads]
+    most = [[max(word + code, special) for word, code, special in rows] for rows in tops]
+    columns = [(fmpq(-v), fmpq(v), e) for h in heads
+               for v, (_, e) in zip(most[h], levels.averaged(h, 1, most[h], most[h]), strict=True)]  # fmt: skip
+    errors = [off for _, _, off in levels.linear(columns, "W_O")]
+
+    def value(h: int, j: int, t: int) -> tuple[int, ...]:
+        words, codes, special = written[h]
+        return tuple(special[-1 - j]) if j < 0 else tuple(map(operator.add, words[t], codes[j]))
+
+    fixed = all(row == rows[0] for rows in (q[1] for q in levels.rows["Q"]) for row in rows)
+    places = [None] if fixed and about.name not in ("reverse", "induction") else range(levels.n)
+    groups = dict[Any, int]()
+    for t in range(about.tokens):
+        groups.setdefault((about.key(t), *(tuple(levels.rows["Q"][h][0][t]) for h in heads)), t)
+    for t, i in product(groups.values(), places):
+        asks = [levels.query(h, t, i or 0) for h in heads]
+        for ranges, right in about.cases(t, i):
+            tick([])
+            total, live = (0,) * c["d_model"], dict[Any, dict[Any, tuple[int, ...]]]()
+
+            def held_by(j: int, ranges: Any = ranges) -> Any:
+                return next(some for a, b, some, _ in ranges if a <= j < b)
+
+            for h in heads:
+                found = [(j, v) for j, some in levels.reads(h, asks[h], ranges) for v in (some if j >= 0 else [0])]
+                values = {(j, v): value(h, j, v) for j, v in found}
+                if len({*values.values()}) == 1:
+                    total = tuple(map(operator.add, total, values[found[0]]))
+                    continue
+                known = len({j for j, _ in found}) == 1 and sorted(v for _, v in found) == sorted(held_by(found[0][0]))
+                need(known, "what a head reads is not decided", UNCHECKED)
+                own = live.setdefault(found[0][0], {})
+                for (_, v), row in values.items():
+                    own[v] = tuple(map(operator.add, own.get(v, (0,) * len(row)), row))
+            for j in [j for j, rows in live.items() if len({*rows.values()}) == 1]:
+                total = tuple(map(operator.add, total, next(iter(live.pop(j).values()))))
+            decides = right if isinstance(right, int) else None
+            need({*live} <= {decides}, "the answer depends on tokens that do not matter", UNCHECKED)
+            for held in [None] if decides is None else held_by(decides):
+                z = tuple(map(operator.add, total, live[decides][held])) if live else total
+                answer = right if held is None else about.answer(held)
+                if (z, answer) not in seen:
+                    seen.add((z, answer))
+                    stream = [(fmpq(k), fmpq(k), e) for k, e in zip(z, errors, strict=True)]
+                    units = levels.linear(stream, "W_1", "b_1")
+                    yield levels.behind(units, [b + e <= 0 for _, b, e in units]), answer
+
+
+def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
+    """(outputs, answer) for every count: one head, in which equal tokens and special tokens share the weight."""
+    need(levels.c["heads"] == 1, "more heads than one count", UNCHECKED)
+    lengths, bits, seen = range(1 if about.lengths else about.n, about.n + 1), about.whole, set[Any]()
+    for t in [-1] if bits else range(about.tokens):
+        tick([])
+        asks = {levels.query(0, t, i) for i in range(1 if bits else about.n)}
+        for q in asks:
+            kinds, others = level(levels, 0, q, about.n)
+            need(kinds == ([0, 1] if bits else [t]), "tokens lead that are not counted", UNCHECKED)
+            values, ends = [value_of(levels, 0, k) for k in kinds], dict[int, list[Any]]()
+            if about.name == "histogram":
+                counts = [(c, [c], c) for c in range(1, about.n + 1)]
+            elif about.name == "parity":
+                counts = [(n, [n - c, c], c % 2) for n in lengths for c in range(n + 1)]
+            else:  # a mean rises or falls with the number of ones, and all means of one answer lie between the ends
+                counts = [(n, [n - c, c], int(2 * c > n)) for n in lengths for c in {0, n // 2, n // 2 + 1, n}]
+            for k, own, right in counts:
+                leaders = [*zip(own, values, strict=True), *((1, v) for v in others)]
+                columns = list(zip(*(v for _, v in leaders), strict=True))
+                sums, sizes = ([sum(c * size(v) for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
+                               for size in (int, abs))  # fmt: skip
+                case = (k + len(others), *sums, *sizes, right)
+                if case in seen:
+                    continue
+                seen.add(case)
+                head = [(-above(e - v), above(v + e)) for v, e in levels.averaged(0, case[0], sums, sizes)]
+                if about.name != "majority":
+                    yield levels.answers(head), (right,)
+                elif len(head) == 1:
+                    ends.setdefault(right, []).append(head[0])
+            need(about.name != "majority" or ends, "a head of one column is needed", UNCHECKED)
+            for right, some in ends.items():
+                yield levels.answers([(min(a for a, _ in some), max(b for _, b in some))]), (right,)
+
+
+def level(levels: Levels, h: int, q: tuple[int, ...], end: int) -> tuple[list[int], list[list[int]]]:
+    """The tokens that lead wherever they are among the first positions, and the values of special tokens that do.
+
+    All others, and all later positions, lie 745 below.
+    """
+    words, codes, special = levels.scores(h, q)
+    far, tops = MASKED * levels.root, [w + codes[0] for w in words]
+    top = max(*tops, *special)
+    alike = len({*codes[:end]}) == 1 and all(v == top or v <= top - far for v in (*tops, *special))
+    alike &= all(max(words) + v <= top - far for v in codes[end:])
+    need(alike, "scores that are neither equal nor far apart", UNCHECKED)
+    leading = [levels.rows["V"][h][2][k] for k, v in enumerate(special) if v == top]
+    return [t for t, v in enumerate(tops) if v == top], leading
+
+
+def value_of(levels: Levels, h: int, t: int) -> list[int]:
+    """The value of a token, the same at all positions."""
+    words, codes, _ = levels.rows["V"][h]
+    need(all(row == codes[0] for row in codes), "values depend on positions", UNCHECKED)
+    return list(map(operator.add, words[t], codes[0]))
+
+
+def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Any:
+    """A proved bound for `depth` and `balanced`, causal layers in which every head counts by itself.
+
+    T is a sum over the heads (`Levels.lane`) and so is f; what they are apart, and what rounding adds, is added up too. Depth:
+    over all o and c with o + c ≤ n. Balanced: head p is the mean of the first p + 1 tokens, or of all that there are.
+    """
+    n, heads, deep = about.n, levels.c["heads"], about.name == "depth"
+    asks = [{levels.query(h, t, i) for t in (0, 1) for i in range(n)} for h in range(heads)]
+    plain = heads == (2 if deep else n) and levels.c["d_v"] == 1 and all(len(q) == 1 for q in asks)
+    need(plain, "heads of another kind", UNCHECKED)
+    lanes = list[list[Any]]()
+    for h, (q,) in enumerate(map(tuple, asks)):
+        tick([])
+        kinds, others = level(levels, h, q, n if deep else h + 1)
+        values = [value_of(levels, h, t) for t in (0, 1)]
+        if deep:
+            good = kinds == [h] and others
+            need(good, "tokens lead that are not counted", UNCHECKED)
+            rows = list[Any]()
+            for count in range(n + 1):
+                sums = [count * v + sum(o[0] for o in others) for v in values[h]]
+                large = [count * abs(v) + sum(abs(o[0]) for o in others) for v in values[h]]
+                ((v, e),) = levels.averaged(h, count + len(others), sums, large)
+                y = count * (1 - 2 * h)
+                rows.append(
+                    max(
+                        abs(T - y) + off + levels.summed() * size
+                        for _, T, off, size in levels.lane(h, -above(e - v), above(v + e))
+                    )
+                )
+            lanes.append(rows)
+        else:
+            need(kinds == [0, 1] and not others and values == [[1], [-1]], "heads of another kind", UNCHECKED)
+            ((_, e),) = levels.averaged(h, 1, [1], [1])
+            M, last = about.scale, h == n - 1
+            rows = []
+            for v, T, off, size in [*levels.lane(h, -1 - e, ZERO), *levels.lane(h, ZERO, 1 + e)]:
+                y = M * (max(-v, ZERO) + (max(v, ZERO) if last else 0))
+                rows.append(abs(T - y) + off + levels.summed() * size)
+            lanes.append([max(rows) + M * e])
+    if not deep:
+        return sum((row[0] for row in lanes), ZERO)
+    most = list(accumulate(lanes[1], max))  # over all c ≤ k, at k
+    return max(a + most[n - o] for o, a in enumerate(lanes[0]))
+
+
+TASK = {
+    "kind",
+    "text",
+    "longest",
+    "ends",
+    "answer",
+    "outputs",
+    "vocabulary",
+    "decoding",
+    "entry",
+    "parameters",
+    "words",
+}
+CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induction")
+
+
+def sequences(
+    target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Callable[[Box], None]
+) -> Verdict:
+    """The verdict on a layer for sequences of any length up to the longest: an entry of the gallery, or a language model."""
+    about, tensors, u = weights
+    given: list[Any] = [target.get(k) for k in ("longest", "ends", "vocabulary", "kind")]
+    N, ends, tokens, kind = given
+    whole = type(N) is int and N >= 1 and {*target} == {*TASK, "schema"} and type(target["outputs"]) is int
+    good = whole and isinstance(ends, list) and len(ends) == 2 and all(type(v) in (int, float) for v in ends)
+    good = good and ends[0] < ends[1] and max(map(abs, ends)) < INF and target["answer"] in ("position", "whole")
+    need(good and (tokens is None or (type(tokens) is int and ends == [0, tokens - 1])), "the task is malformed")
+    sides = ", ".join(f"{float(v)!r}".removesuffix(".0") for v in ends)
+    said = f"x in [{sides}]^n" if tokens is None else f"sequences of n tokens out of {tokens:,}"
+    said = f"all n ≤ {N:,} and all {said}"
+    need(record.get("domain") == said, "target and certificate speak of different sequences")
+    need(kind in ("gallery", "language"), f"a task of the kind {str(kind)[:20]!r} is not checked", UNCHECKED)
+    outs = target["outputs"] * (N if target["answer"] == "position" else 1)
+    c, w, places = read_config(about, tensors, N * (tokens or 1), outs, lengths=True)
+    need(c["tokens"] == N and (target["words"] == [] or kind == "language"), "the layer has another number of tokens")
+    name, text, assumed = str(target["entry"]), kind == "language", ", if exp(0) = 1 and exp(s) = 0 for s ≤ −800"
+    fits = c["causal"] == (text or name in CAUSAL) and (c["readout"] == "position") == (target["answer"] == "position")
+    try:
+        need(fits, "the layer has another mask, or is read at other places", UNCHECKED)
+        if text:
+            with ctx.workprec(WORKING):
+                proved = language(c, w, u, target, bound, tick)
+        elif tokens is not None:
+            proved = program(Levels(c, w, u), places, read_program(target, record, N, True), bound, tick)
+        else:
+            read_numbers(target)
+            proved = numbered(c, w, u, places, target, tick)
+        need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
+    except Verdict as found:
+        if found.verdict == UNCHECKED:
+            seen_to_be_wrong(c, w, u, target, record, bound)
+        raise
+    claimed = f"total variation ≤ {bound!r} from the counts" if text else f"|T − f| ≤ {bound!r}"
+    said = f"{claimed} for {said}{assumed if text or name == 'shift' else ''}"
+    return Verdict("VALID", said, None, min(bound, up(arb(proved))))
+
+
+def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, int]]:
+    """What followed which context of up to order − 1 tokens, and how often: "a b" → "c:3 d:1"."""
+    own, V, words = target["parameters"], target["vocabulary"], target["words"]
+    need(isinstance(own, dict) and "followers" in own, "the counts are not stored", UNCHECKED)
+    plain = own.get("order") in (2, 3) and isinstance(own.get("followers"), dict)
+    plain = plain and {*own} == {"order", "tokens", "counts", "followers"} and type(V) is int and V >= 2
+    plain = (
+        plain and isinstance(words, list) and len(words) == V and target["entry"] == "" and target["decoding"] is None
+    )
+    need(plain and target["answer"] == "position" and target["outputs"] == V, "the task is malformed")
+    found = dict[tuple[int, ...], dict[int, int]]()
+    for context, text in own["followers"].items():
+        good = re.fullmatch(r"(\d{1,9}( \d{1,9})*)?", context, re.ASCII) and isinstance(text, str)
+        need(good and re.fullmatch(r"\d{1,9}:\d{1,18}( \d{1,9}:\d{1,18})*", text, re.ASCII), "the counts are malformed")
+        pairs = [(int(a), int(b)) for a, b in (part.split(":") for part in text.split(" "))]
+        key, row = tuple(map(int, context.split())), dict(pairs)
+        fits = len(key) < own["order"] and max((*key, *row)) < V and min(row.values()) > 0 and len(row) == len(pairs)
+        need(fits and key not in found, "the counts are malformed")
+        found[key] = row
+    need(() in found, "there are no counts")
+    return found
+
+
+def language(
+    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], bound: float, tick: Callable[[Box], None]
+) -> Any:
+    """A proved bound on the total variation of the next token's distribution from that of the counts, for every context.
+
+    The head reads the token before, at the first position a special token, with weight 1 to the last bit. So the stream at a
+    position is known from its token b and the one before, a; units see whole numbers of it, and at most one is not 0 but 1.
+    What is read out, one float addition for each coordinate, follows: one case for each b, each unit and each context (a, b)
+    that was counted. In each, ½Σ|p − q| is computed in balls, q the softmax of the logits. Logits off by δ, and exponents off
+    by h = uD + 4u where logits are D apart, move log q within ± that: by (δ + h)/2 in total variation (tanh(ρ/4) if logarithms
+    of factors lie ρ apart); the sum of V exponentials and the quotient by half of γ_(V+3).
+    """
+    followers, V, N = read_followers(target), target["vocabulary"], c["tokens"]
+    levels, M, none = Levels(c, w, u, residual=True), c["d_model"], "the layer is no n-gram model"
+    words, codes, special = levels.rows["V"][0]
+    plain = c["heads"] == 1 and (c["features_in"], c["features_out"]) == (V, V) and not any(map(any, codes))
+    need(plain and "P" in w and all(v.is_integer() for v in flattened(w["W_O"])), none, UNCHECKED)
+    firsts, askers = list[int](), {tuple(row): t for t, row in enumerate(levels.rows["Q"][0][0])}.values()
+    sums = project(
+        [max(map(abs, a)) for a in zip(*words, *special, strict=True)], [list(map(abs, r)) for r in w["W_O"]]
+    )
+    need(max(sums) <= int(1 / u), none, UNCHECKED)
+    for i in range(N):
+        tick([])
+        for q in (levels.query(0, t, i) for t in askers):
+            found = {j for j, _ in levels.reads(0, q, [(0, i + 1, range(V), True)], 800)}
+            need(
+                len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0),
+                "not the token before is read",
+                UNCHECKED,
+            )
+            firsts += found if not i else ()
+    need(len({*firsts}) == 1, none, UNCHECKED)
+    placed = [any(row[m] for row in w["P"]) for m in range(M)]
+    written = [any(row[m] for row in w["W_O"]) for m in range(M)]
+    embedded = [any(row[m] for row in w["W_E"]) for m in range(M)]
+    for m in range(M):
+        used = any(w["W_1"][m]) or any(w["W_R"][m])
+        alone = placed[m] + written[m] + embedded[m] + bool(w["b_E"][m]) <= 1
+        need(not used or (alone and not placed[m]), "sums that may be rounded, or depend on positions", UNCHECKED)
+    passed = [
+        project(list(map(float, row)), w["W_O"]) for row in (*words, special[-1 - firsts[0]])
+    ]  # the last: at the start
+    seen = [m for m in range(M) if any(w["W_1"][m])]
+    whole = [[v for m in seen for v in rows(m)] for rows in (lambda m: w["W_1"][m], lambda m: [r[m] for r in w["W_E"]])]
+    whole += [[w["b_E"][m] for m in seen], w["b_1"]]
+    need(all(v.is_integer() and abs(v) < 2**16 for row in whole for v in row), none, UNCHECKED)
+    need(max(map(abs, flattened(passed))) < 2**16 and len(seen) < 2**6 and not any(w["b_2"]), none, UNCHECKED)
+    wide = max(map(abs, (1, *flattened(passed), *(v for m in seen for row in (*w["W_E"], w["b_E"]) for v in [row[m]]))))
+    fires = dict[tuple[int, int], int]()  # (a, b) → the unit that is 1; a = V: nothing before
+    for j, bias in enumerate(w["b_1"]):
+        tick([])
+        if any(w["W_2"][j]):
+            column = [(m, int(w["W_1"][m][j])) for m in seen if w["W_1"][m][j]]
+            need((sum(abs(k) for _, k in column) * 2 * wide + abs(bias)) <= int(1 / u), none, UNCHECKED)
+            before = [sum(k * row[m] for m, k in column) for row in passed]
+            here = [sum(k * int(row[m] + w["b_E"][m]) for m, k in column) + int(bias) for row in w["W_E"]]
+            most = max(before)
+            for b in (b for b, v in enumerate(here) if v + most > 0):
+                for a in (a for a, v in enumerate(before) if v + here[b] > 0):
+                    need(before[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
+                    fires[a, b] = j
+    width, read = 8 if u < fmpq(1, 2**30) else 4, [m for m in range(M) if any(w["W_R"][m])]
+    need(not any(written[m] for m in read), "the head writes what is read out", UNCHECKED)
+    columns = list(zip(*(w["W_R"][m] for m in read), strict=True))
+    terms = [(sum(map(bool, row)), not all(binary(exact(v)) for v in row if v)) for row in columns]
+    R, sizes = (arb_mat([balls(list(map(size, w["W_R"][m]))) for m in read]) for size in (float, abs))
+    contexts = {
+        *fires,
+        *((V, b) for b in range(V)),
+        *((-1, b) for b in range(V)),
+        *(k for k in followers if len(k) == 2),
+    }
+    worst, done = arb(0), set[Any]()
+    for a, b in sorted(contexts):
+        p = followers.get((a, b)) or followers.get((b,)) or followers[()]
+        case = (b, fires.get((a, b)), tuple(sorted(p.items())))
+        if case in done or (a == -1 and all((k, b) in fires or (k, b) in followers for k in range(V))):
+            continue
+        done.add(case)
+        tick([])
+        h = [w["W_E"][b][m] + w["b_E"][m] for m in read]
+        if case[1] is not None:
+            h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zip(h, read, strict=True)]
+        least, most = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
+        said = f"the total variation is above {bound!r} after {([a] if 0 <= a < V else []) + [b]}"
+        need(not least > bound, said)
+        worst = worst.max(most)
+    return middle(worst.upper())
+
+
+def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, int]) -> tuple[Any, Any]:
+    """Balls below and above the total variation of softmax(h·R + b) as it is computed, and p, in counts."""
+    (R, sizes, terms, biases), u, V = reading, levels.u, len(reading[2])
+    used, signs = sum(map(bool, h)), {*map(abs, h)} <= {0.0, 1.0}  # products with 1 are exact
+    products, large = (
+        (arb_mat([row]) * W).tolist()[0] for row, W in ((balls(h), R), (balls(list(map(abs, h))), sizes))
+    )
+    logits, delta = list[Any](), arb(0)
+    for v, size, (many, rough), bias in zip(products, large, terms, biases, strict=True):
+        steps = max(min(many, used) + (not bias.is_zero()) - 1, 0) + (rough and not signs)
+        delta = delta.max(
+            arb(levels.gamma(steps)) * (size + abs(bias)) + arb((rough and not signs) * many * levels.tiny)
+        )
+        logits.append(v + bias)
+        need(size + abs(bias) < 2.0**60, "numbers may overflow", UNCHECKED)
+    top, total = reduce(arb.max, logits), sum(p.values())
+    e = [(v - top).exp() for v in logits]
+    norm = sum(e, arb(0))
+    apart = sum((abs(v / norm - arb(p.get(k, 0)) / total) for k, v in enumerate(e)), arb(0)) / 2
+    step = arb(u) * (top - reduce(arb.min, logits) + 2 * delta + 5)
+    off = ((delta + step) / 2 + arb(levels.gamma(V + 3) / 2 + 4 * V * levels.tiny)) * arb(1.001)
+    return apart - off, apart + off
+
+
+def read_numbers(target: dict[str, Any]) -> None:
+    """Refuse an entry on numbers whose parameters, answers and decoding do not fit each other."""
+    name, own, by_name = str(target["entry"]), target["parameters"], {"shift": "by", "sort": "tolerance"}
+    one = name in ("mean", "maximum", "minimum")
+    known = one or name in ("running_mean", "running_max", *by_name)
+    need(known, "the entry is not known here", UNCHECKED)
+    fits = isinstance(own, dict) and {*own} == {"longest", *([by_name[name]] if name in by_name else [])}
+    fits = fits and own["longest"] == target["longest"] and target["outputs"] == 1 and target["decoding"] is None
+    fits = fits and (name != "shift" or type(own["by"]) is int)
+    need(fits and (target["answer"] == "whole") == one, "entry, parameters and answers do not fit each other")
+
+
+def numbered(
+    c: dict[str, Any], w: dict[str, Any], u: Any, places: list[int], target: dict[str, Any], tick: Callable[[Box], None]
+) -> Any:
+    """A proved bound on |T − f| for an entry on numbers, all lengths up to the longest.
+
+    Scores are constant, or a power of two times the number: they are exact. Special tokens lie 745 below.
+    """
+    name, N, (low, high) = target["entry"], target["longest"], map(exact, target["ends"])
+    if name == "sort":
+        return sorted_bound(c, w, u, (N, low, high), tick)
+    levels = Levels(c, w, u, numbers=True)
+    if name == "shift":
+        by = target["parameters"]["by"]
+        copied(levels, places, [i - by if 0 <= i - by < N else None for i in range(N)], lengths=True)
+        return ZERO
+    X, reach = carried(levels), max(abs(low), abs(high))
+    need("P" not in w and not any(w["W_Q"][0][X]), "positions or numbers matter to queries", UNCHECKED)
+    q = levels.query(0, -1 if c["readout"] == "output" else 0, 0)
+    slope = sloped(levels, q, w["W_K"][0][X], reach)
+    rises = {"mean": 0, "running_mean": 0, "minimum": -1}.get(name, 1)
+    need((slope > 0) - (slope < 0) == rises, "the head does not prefer the numbers that it should", UNCHECKED)
+    m = N + len(w.get("S", []))
+    return smooth_bound(levels, m, N, abs(slope), reach)
+
+
+def sloped(levels: Levels, q: tuple[int, ...], row: Sequence[float], reach: Any) -> Any:
+    """β, where the score of a number x is βx exactly (or constant, β = 0), and those of special tokens lie 745 below."""
+    _, codes, special = levels.scores(0, q)
+    used = [d for d, (v, k) in enumerate(zip(q, row, strict=True)) if v and k]
+    slope, near = ZERO, fmpq(codes[0])
+    if used:
+        constant = levels.rows["K"][0][1][0]
+        alone = len(used) == 1 and not any(v and k for v, k in zip(q, constant, strict=True)) and not constant[used[0]]
+        exact_ones = [fmpq(q[used[0]]), exact(row[used[0]])]
+        need(alone and all(map(binary, exact_ones)), "scores may be rounded", UNCHECKED)
+        slope = exact_ones[0] * exact_ones[1]
+        near = -abs(slope) * reach
+    far = all(v <= near - MASKED * levels.root for v in special)
+    need(far, "special tokens may have weight", UNCHECKED)
+    need(abs(slope) * 16 * reach * levels.tiny < 1 and 16 * reach * levels.tiny < 1, "numbers may overflow", UNCHECKED)
+    return slope / levels.root
+
+
+def smooth_bound(levels: Rounded, m: int, n: int, slope: Any, reach: Any) -> Any:
+    """How far the average of up to n of m numbers x with scores ±βx can be from the largest or smallest, or the mean (β = 0).
+
+    Exactly it is short by W((n − 1)/e)/β at most. Exponents, differences to the largest, are off by u of at most 745.2, or
+    104 in float32 (what lies further below vanishes), exp by 4u: weights are right up to factors e^(±2H), and so is what each
+    number takes off, which has one sign. Normaliser, division, products and their sum are 2m + 3 roundings.
+    Numbers that vanish do not count among the m: adding t changes a sum by at most 3t, rounding included.
+    """
+    u, tiny = levels.u, levels.tiny
+    lost = 16 * m * tiny * max(reach, fmpq(1))
+    if not slope:
+        return ((1 + levels.spread(m)) * (1 + levels.gamma(m + 1)) - 1) * reach + lost
+    rest = levels.gamma(2 * m + 3) * reach + lost
+    gap = min(fmpq(7452, 10) if u < fmpq(1, 2**30) else fmpq(104), 2 * slope * reach)
+    H = (gap * u + 4 * u) * fmpq(1001, 1000)
+    with ctx.workprec(READING):
+        short = (arb(n - 1) / arb.const_e()).lambertw() * (2 * arb(H)).exp() / arb(slope)
+        return middle(short.upper()) + rest
+
+
+def sorted_bound(
+    c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any], tick: Callable[[Box], None]
+) -> Any:
+    """A proved bound on |T − sorted x| for up to N numbers: a smooth minimum for every set of positions and the anchor.
+
+    Pad a sequence of n numbers with the anchor's, which is not smaller than any. By the maximum–minimums identity its k-th
+    smallest is Σ_S c_S min_S, c_S = (−1)^(|S|−r) C(|S|−1, r−1), r = N − k + 1, over sets of r or more positions; W^O is
+    compared with that number by number. So the network sees ranks, codes and x, all between known ends, each off by a known
+    error. Units of proved sign make it linear at each position, where it must be the rank that is asked for.
+    """
+    N, low, high = about
+    net, M, heads = Rounded(w, u), c["d_model"], range(c["heads"])
+    plain = c["residual"] and not c["projection_bias"] and c["activation"] == "relu" and c["readout"] == "position"
+    plain &= c["features_in"] == c["features_out"] == c["d_v"] == len(w.get("S", [])) == 1 and "P" in w and N <= 8
+    plain &= not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
+    ins, whole = [m for m, v in enumerate(w["W_E"][0]) if v], [*w["b_E"], *flattened(w["P"])]
+    need(plain and len(ins) == 1 and w["W_E"][0][ins[0]] == 1, "the layer does not sort like the gallery's", UNCHECKED)
+    X, codes = ins[0], [list(map(operator.add, w["b_E"], row)) for row in w["P"]]
+    top, anchor = exact(w["S"][0][X]), [0.0 if m == X else v for m, v in enumerate(w["S"][0])]
+    good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor)) and not any(row[X] for row in codes)
+    good &= top >= high and all([m for m, row in enumerate(w["W_V"][h]) if row[0]] == [X] for h in heads)
+    need(good and all(w["W_V"][h][X][0] == 1 for h in heads), "values are not the numbers themselves", UNCHECKED)
+    reach, errors, sets = max(abs(low), abs(top)), list[Any](), list[frozenset[int]]()
+    for h in heads:
+        tick([])
+        slope, members = members_of(w, h, codes, anchor, X, (reach, top - low), c["d_k"])
+        k = len(members) + 1
+        short = smooth_bound(net, k, k, slope, reach)
+        errors.append(short + 16 * (N + 1) * net.tiny * max(reach, fmpq(1)))
+        sets.append(members)
+    ranks, E = dict[int, int](), dict[int, Any]()
+    for m in range(M):
+        rows = [(exact(w["W_O"][h][m]), h) for h in heads if w["W_O"][h][m]]
+        if rows:
+            found = dict[frozenset[int], Any]()
+            for v, h in rows:
+                found[sets[h]] = found.get(sets[h], ZERO) + v
+            fits = [r for r in range(1, N + 1) if all(
+                found.get(frozenset(S), ZERO) == (-1) ** (size - r) * math.comb(size - 1, r - 1)
+                for size in range(r, N + 1) for S in combinations(range(N), size))
+                and all(len(S) >= r or not v for S, v in found.items())]  # fmt: skip
+            own = any(row[m] for row in codes) or m == X
+            need(len(fits) == 1 and not own, "heads do not add up to a rank", UNCHECKED)
+            ranks[m] = N - fits[0]
+            size = sum((abs(v) * (reach + errors[h]) for v, h in rows), ZERO)
+            rough = not all(binary(v) for v, _ in rows)
+            E[m] = sum(
+                (abs(v) * errors[h] for v, h in rows), net.gamma(len(rows) - 1 + rough) * size + len(rows) * net.tiny
+            )
+    proved = ZERO
+    for i in range(N):
+        stream = [(low, top, E[m]) if m in ranks else (low, high, ZERO) if m == X else (exact(codes[i][m]),) * 2 + (ZERO,)
+                  for m in range(M)]  # fmt: skip
+        units = net.linear(stream, "W_1", "b_1")
+        live = [b + e > 0 for _, b, e in units]
+        need(all(a >= 0 or not on for (a, _, _), on in zip(units, live, strict=True)), "a unit may switch", UNCHECKED)
+        z = [v if on else (ZERO,) * 3 for v, on in zip(units, live, strict=True)]
+        more = net.linear(z, "W_2", "b_2")
+        after = list[Any]()
+        for (a, b, e), (p, q, f) in zip(stream, more, strict=True):
+            step = u * (max(abs(a), abs(b)) + max(abs(p), abs(q)) + e + f) if (a or b) and (p or q) else 0
+            after.append((a + p, b + q, e + f + step))
+        ((_, _, off),) = net.linear(after, "W_R", "b_R")
+        W_1, worth = matrix(w["W_1"]), matrix(w["W_2"]) * matrix(w["W_R"])
+        worth = matrix([[worth[j, 0] if on else 0] for j, on in enumerate(live)])
+        gain, biases = matrix(w["W_R"]) + W_1 * worth, [w["b_1"], w["b_2"], w["b_R"]]
+        constant = (
+            (matrix([biases[0]]) * worth)[0, 0] + (matrix([biases[1]]) * matrix(w["W_R"]))[0, 0] + exact(biases[2][0])
+        )
+        constant += sum((exact(codes[i][m]) * gain[m, 0] for m in range(M) if m not in ranks and m != X), ZERO)
+        shares = [sum((gain[m, 0] for m, k in ranks.items() if k == rank), ZERO) for rank in range(N)]
+        right = shares == [fmpq(k == i) for k in range(N)] and not gain[X, 0]
+        need(right, f"position {i + 1} has another rank", UNCHECKED)
+        proved = max(proved, off + abs(constant))
+    return proved
+
+
+def members_of(
+    w: dict[str, Any], h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
+) -> tuple[Any, frozenset[int]]:
+    """(β, the positions that head h sees), if their scores and the anchor's are −βx exactly; others lie 745 below that."""
+    root, none = math.isqrt(d_k), "scores may be rounded"
+    need(root**2 == d_k and binary(fmpq(root)) and not any(w["W_Q"][h][X]), none, UNCHECKED)
+    asks = {tuple(project(row, w["W_Q"][h])) for row in codes}
+    need(all(v.is_integer() for v in flattened(w["W_Q"][h])) and len(asks) == 1, none, UNCHECKED)
+    q = next(iter(asks))
+    used = [d for d, v in enumerate(q) if v]
+    need(len(used) == 1 and binary(fmpq(q[used[0]])) and w["W_K"][h][X][used[0]], none, UNCHECKED)
+    ask, keys = fmpq(q[used[0]]) / root, [exact(row[used[0]]) for row in w["W_K"][h]]
+    slope = ask * keys[X]
+    need(binary(slope) and slope < 0, none, UNCHECKED)
+    parts = [[ask * k * exact(v) for k, v in zip(keys, row, strict=True) if k and v] for row in (anchor, *codes)]
+    need(not parts[0], "the anchor has another score", UNCHECKED)
+    hidden = [sum(part, ZERO) + sum(map(abs, part), -slope * sizes[0]) * fmpq(1, 2**10) for part in parts[1:]]
+    far = [v - slope * sizes[1] <= -MASKED for v in hidden]
+    need(
+        all(away or not part for away, part in zip(far, parts[1:], strict=True)),
+        "a position may have weight",
+        UNCHECKED,
+    )
+    return -slope, frozenset(j for j, part in enumerate(parts[1:]) if not part)
+
+
+def seen_to_be_wrong(
+    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float
+) -> None:
+    """Refute a claim about sequences, if it fails at one of some short ones, where T is evaluated step by step.
+
+    At the last position, which sees all others, a causal layer is like any other.
+    """
+    N, tokens, draw, positions = target["longest"], target["vocabulary"], 1, c["readout"] == "position"
+    text = target["kind"] == "language"
+    followers = read_followers(target) if text else {}
+    about = None if tokens is None or text else read_program(target, record, N, True)
+    (low, high), width = target["ends"], 8 if u < fmpq(1, 2**30) else 4
+    for n in [n for n in (1, 2, 3, 4, 5, 6, 2, 3, 4, 5) if n <= N]:
+        x = list[Any]()
+        for _ in range(n):
+            draw = (draw * 1103515245 + 12345) % 2**31
+            share = draw // 2**8 % 1024
+            x.append(share % tokens if tokens else rounded(low + (high - low) * share / 1024, width))
+        if tokens is None and not all(low <= v <= high for v in x):
+            continue
+        places = [0] if not positions else [n - 1] if c["causal"] else list(range(n))
+        short = {k: w[k][:n] for k in ("shift", "scale", "P") if k in w}
+        given = [float(v == t) for v in x for t in range(tokens)] if tokens else x
+        with ctx.workprec(WORKING):
+            layer = Dense(c | {"tokens": n}, w | short, places, u)
+            T, off = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
+            far = list[Any]()
+            for i, at in zip(places, range(0, len(T), target["outputs"]), strict=True):
+                rows = list(zip(T[at : at + target["outputs"]], off[at:], strict=False))
+                if text:
+                    known = (
+                        followers.get(tuple(x[max(i - k, 0) : i + 1]))
+                        for k in (1, 0)
+                        if k < target["parameters"]["order"] - 1
+                    )
+                    p, e = next(filter(None, known), followers[()]), [t[0].exp() for t, _ in rows]
+                    total, count = sum(e, arb(0)), sum(p.values())
+                    apart = sum((abs(v / total - arb(p.get(k, 0)) / count) for k, v in enumerate(e)), arb(0)) / 2
+                    far.append(apart - reduce(arb.max, [v for _, v in rows]) - arb(u) * (tokens + 4000))
+                else:
+                    right = about.right(x, i) if about else [number_right(target, x, i)]
+                    far += [abs(t[0] - arb(y)) - v for (t, v), y in zip(rows, right, strict=True)]
+        need(not any(v > bound for v in far), f"the error is above the claimed {bound!r} at the sequence {x}")
+
+
+def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
+    """What an entry on numbers says at position i of a sequence."""
+    seen = x[: i + 1] if target["answer"] == "position" else x
+    match target["entry"]:
+        case "mean" | "running_mean":
+            return sum(map(exact, seen), ZERO) / len(seen)
+        case "maximum" | "running_max":
+            return exact(max(seen))
+        case "minimum":
+            return exact(min(seen))
+        case "sort":
+            return exact(sorted(x)[i])
+    source = i - target["parameters"]["by"]
+    return exact(x[source]) if 0 <= source < len(x) else ZERO
+
+
 NORM = "maximum absolute difference over all output entries"
+VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
 
 
 def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
@@ -3346,13 +4152,9 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     implied, claimed = implied if witness is None else "REFUTED", str(record.get("verdict"))[:20]
     need(claimed == implied, f"the numbers imply {implied}, the record says {claimed}")
     need(implied != "UNDECIDED", "nothing is claimed (UNDECIDED)", UNCHECKED)
-    unknown = {
-        "data": "data that are",
-        "samples": "samples that are",
-        "language": "a language model, whose counts are",
-    }
+    unknown = {"data": "data that are", "samples": "samples that are"}
     kind, given = unknown.get(str(target.get("kind")), "a callable that is"), data is not None
-    entry = target.get("kind") == "gallery" and target.get("formula") is None
+    entry = (target.get("kind") == "gallery" or "longest" in target) and target.get("formula") is None
     known = entry or target.get("formula") is not None or (given and target.get("kind") == "samples")
     how = "; pass the data (--data FILE)" if target.get("kind") == "samples" else ""
     need(known, f"the target is {kind} not stored{how}", UNCHECKED)
@@ -3365,10 +4167,14 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         with ctx.workprec(WORKING):
             return memorised(record, target, (about, tensors, width), data, tick)
     need(not given, "there is a formula: no data are needed", UNCHECKED)
-    need(record.get("norm") == NORM, "the error is claimed in another norm", UNCHECKED)
+    norm = VARIATION if entry and target.get("kind") == "language" else NORM
+    need(record.get("norm") == norm, "the error is claimed in another norm", UNCHECKED)
     relative, u = read_relative(record, tolerance, entry), fmpq(1, 2 ** (53 if width == 8 else 24))
     plain = relative is None and witness is None and margin == 0 and target.get("within") is None
     need(not entry or plain, "more or less is claimed than the error of an entry everywhere", UNCHECKED)
+    if entry and "longest" in target:
+        need(lower == 0, "a lower bound without a formula is not checked", UNCHECKED)
+        return sequences(target, record, (about, tensors, u), bound, tick)
     if entry and target.get("vocabulary") is not None:
         n = len(target["names"]) if isinstance(target.get("names"), list) else 0
         what = read_program(target, record, n)
@@ -3389,7 +4195,10 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 bounded_below(f, domain, relative[1], tick)
         if entry and bound == 0:
             config = read_config(about, tensors, len(domain.box), len(f))
-            return replace(copied(Levels(*config[:2], u, numbers=True), config[2], f), bound=0.0)
+            moved = all(node[0] == "var" or node == ("num", (), ZERO) for node in f)
+            need(moved, "the layer does not copy numbers", UNCHECKED)
+            sources = [node[2] if node[0] == "var" else None for node in f]
+            return copied(Levels(*config[:2], u, numbers=True), config[2], sources)
         layer = read_layer(about, tensors, domain.box, len(f), u)
         if lower > 0:
             step_by_step = partial(read_layer, about, tensors, domain.box, len(f), u, general=True)

@@ -91,6 +91,15 @@ class NGram:
         counts = sorted((context, sorted(found.items())) for context, found in self.followers.items() if found)
         return hashlib.sha256(json.dumps([self.order, self.words, counts]).encode()).hexdigest()
 
+    @property
+    def written(self) -> dict[str, str]:
+        """The counts as a folder keeps them, "a b" → "c:3 d:1" in numbers of tokens: what followed, and how often."""
+        return {
+            " ".join(map(str, context)): " ".join(f"{token}:{count}" for token, count in sorted(found.items()))
+            for context, found in sorted(self.followers.items())
+            if found
+        }
+
     def __str__(self) -> str:
         name = {2: "bigram", 3: "trigram"}[self.order]
         seen = sum(1 for context in self.followers if len(context) == self.order - 1)

@@ -71,7 +71,7 @@ def language(
         answer="position",
         outputs=V,
         vocabulary=V,
-        parameters={"order": order, "tokens": tokens, "counts": ngram.digest},
+        parameters={"order": order, "tokens": tokens, "counts": ngram.digest, "followers": ngram.written},
         words=ngram.words,
     )
     facts = Facts(
