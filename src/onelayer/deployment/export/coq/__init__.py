@@ -1,8 +1,8 @@
 """Coq: one file that states and proves |T(x) − f(x)| ≤ ε on the domain, about the stored weights as exact numbers.
 
 The file contains the definition of the layer, so that it needs Coq and CoqInterval alone. T is the real function of the weights:
-rounding is not covered. Covered are gates in one input and sums of such, and
-sums of max-heads; anything else is refused in one line.
+rounding is not covered. Covered are gates in one input and sums of such,
+sums of max-heads, sorting, counting and stored samples (`described`); anything else is refused in one line.
 """
 
 from fractions import Fraction
@@ -14,12 +14,14 @@ from ....common.numbers import exact as exact_text
 from ....formula.additive import additive_terms, parts_of
 from ....formula.tree import Call, Number, Sum, postorder, variables
 from ..subject import Bound, Made, Subject
+from .described import described
 from .exact import Exact, Polynomial, constant, exact_of
 from .heads import Kept, kept_of
 from .max_heads import SOFTMAX, kink_ending, kinks_only
 from .prelude import PRELUDE
 from .proof import POINTS, CoqClaim, Part, ending, observed, opening, shares
 from .run import NAME, run
+from .samples import Pair
 from .text import layer
 
 MOST_HEADS = 64
@@ -28,9 +30,9 @@ SECONDS = 300.0  # that coqc may take before a file is written
 OTHER = "export it as onnx, torch or c"
 
 
-def make(subject: Subject) -> Made:
+def make(subject: Subject, data: Pair | None = None) -> Made:
     """The file, compiled before it is written if Coq is here; one that Coq does not accept is refused."""
-    text = source(subject)
+    text = source(subject, data)
     tolerance = subject.approximation.certificate.tolerance
     done = run(text, SECONDS, assumptions=False)
     if done.accepted is False:
@@ -46,8 +48,11 @@ def make(subject: Subject) -> Made:
     return Made(files, None, bound, (f"coqc took {done.seconds:.0f} s; rounding of the deployed layer is not covered",))
 
 
-def source(subject: Subject) -> str:
-    """The text of the file."""
+def source(subject: Subject, data: Pair | None = None) -> str:
+    """The text of the file; `data` are stored samples, which a folder does not hold."""
+    other = described(subject, data)
+    if other is not None:
+        return _header(subject, other[0]) + other[1]
     _require_covered(subject)
     a, model = subject.approximation, subject.model
     assert a.target is not None
@@ -143,20 +148,23 @@ def tolerance_of(tolerance: Fraction) -> Fraction:
     return tolerance * (1 - Fraction(1, 10**9))
 
 
-def _header(subject: Subject) -> str:
+def _header(subject: Subject, claim: str | None = None) -> str:
     about = subject.about()
     plain = {name: " ".join(about[name].split()).encode("ascii", "backslashreplace").decode() for name in about}
     kept = ("producer", "target", "domain", "tolerance")
     lines = "\n".join(f"    {name:<10} {plain[name].replace('*)', '* )').replace('(*', '( *')}" for name in kept)
-    return HEADER.format(lines=lines)
+    return HEADER.format(lines=lines, claim=claim or CLAIM)
 
 
+CLAIM = (
+    "The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the box\n"
+    "    whose ends are floats around the given ones."
+)
 HEADER = """(** * A single-layer Transformer and its error bound
 
 {lines}
 
-    The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the box
-    whose ends are floats around the given ones. Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and
-    CoqInterval compile the file: coqc onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real
+    {claim}
+    Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and CoqInterval compile the file: coqc onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real
     numbers, and its machine integers and floats, which compute as IEEE 754 says. *)
 """

@@ -44,15 +44,16 @@ Definition averageN (b : list bool) (v : list num) : num * num :=
   (d, addN (absN (addN M (oppN (mulN (natN (count b)) d))))
         (mulN eta (addN (sumN (map absN v)) (mulN (natN (length v)) (absN d))))).
 Definition largestN (s : list num) : num := fold_right (fun a m => if leN m a then a else m) (hd zero s) s.
-Definition headN (L : layer num) (root : num) (t : list (list num)) (ask : list num)
-  (h : list (list num) * list (list num) * list (list num)) : bool * list (num * num) :=
-  let '(wq, wk, wv) := h in
-  let q := vmN ask wq (d_k L) in
-  let s := map (fun r => dotN q (vmN r wk (d_k L))) t in
-  let m := largestN s in let b := map (fun a => eqN a m) s in
-  let gap := mulN (100, 0)%Z root in
-  (forallb (fun a => orb (eqN a m) (leN (addN a gap) m)) s && negb (Nat.eqb (count b) 0),
-   map (fun c => averageN b (map (fun r => nth c (vmN r wv (d_v L)) zero) t)) (seq 0 (d_v L))).
+Definition triple := (list (list num) * list (list num) * list (list num))%type.
+Definition scoreN (L : layer num) (ask : list num) (h : triple) (r : list num) : num :=
+  dotN (vmN ask (fst (fst h)) (d_k L)) (vmN r (snd (fst h)) (d_k L)).
+Definition most (L : layer num) (ask : list num) (h : triple) (t : list (list num)) : num :=
+  largestN (map (scoreN L ask h) t).
+Definition hardN (root m a : num) : bool := orb (eqN a m) (leN (addN a (mulN (100, 0)%Z root)) m).
+Definition headN (L : layer num) (root : num) (t : list (list num)) (ask : list num) (h : triple) : bool * list (num * num) :=
+  let s := map (scoreN L ask h) t in let m := most L ask h t in let b := map (fun a => eqN a m) s in
+  (forallb (hardN root m) s && negb (Nat.eqb (count b) 0),
+   map (fun c => averageN b (map (fun r => nth c (vmN r (snd h) (d_v L)) zero) t)) (seq 0 (d_v L))).
 Definition sizeN (M : list (list num)) : num := sumN (map (fun r => sumN (map absN r)) M).
 Definition steepN (L : layer num) : num := mulN (mulN (sizeN (W_O L)) (sizeN (W_1 L))) (mulN (sizeN (W_2 L)) (sizeN (W_R L))).
 Fixpoint agree (e tol : num) (a b : list num) : bool :=
@@ -220,30 +221,47 @@ Proof.
 Qed.
 
 Definition close (a : R) (b : num * num) : Prop := Rabs (a - val (fst b)) <= val (snd b).
-Lemma head_close L root t ask h : (root * root = d_k L)%nat -> (0 < root)%nat -> fst (headN L (natN root) t ask h) = true ->
-  Forall2 close (head (real L) (map vals t) (vals ask) (let '(q, k, v) := h in (map vals q, map vals k, map vals v)))
-    (snd (headN L (natN root) t ask h)).
+Definition triple_vals (h : triple) : mat * mat * mat := (map vals (fst (fst h)), map vals (snd (fst h)), map vals (snd h)).
+(* The token r counts as u does: both are at the top, or both are far below it; and they have the same values. *)
+Definition stands (L : layer num) (root : nat) (ask : list num) (h : triple) (m : num) (r : vec) (u : list num) : Prop :=
+  let s := dot (vm (vals ask) (map vals (fst (fst h))) (d_k L)) (vm r (map vals (snd (fst h))) (d_k L)) in
+  (if eqN (scoreN L ask h u) m then s = val m else s <= val m - 100 * INR root) /\
+  vm r (map vals (snd h)) (d_v L) = vals (vmN u (snd h) (d_v L)).
+Lemma score_val L ask h r : val (scoreN L ask h r)
+  = dot (vm (vals ask) (map vals (fst (fst h))) (d_k L)) (vm (vals r) (map vals (snd (fst h))) (d_k L)).
+Proof. unfold scoreN. now rewrite vals_dot, !vals_vm. Qed.
+Lemma hard_val root m a : hardN (natN root) m a = true -> if eqN a m then val a = val m else val a <= val m - 100 * INR root.
 Proof.
-  intros Hr H0. destruct h as [[wq wk] wv]. unfold headN, head. cbn [fst snd d_k d_v real].
-  set (s := map _ t). set (m := largestN s). set (b := map (fun a => eqN a m) s). intros H.
-  apply andb_true_iff in H as [H C]. apply negb_true_iff, Nat.eqb_neq in C.
-  assert (R0 : 0 < INR root) by now apply lt_0_INR.
-  assert (F : follows (val m / INR root) b (map (fun a => val a / INR root) s)).
-  { unfold b. clear C b. clearbody m. clearbody s. rewrite forallb_forall in H. induction s as [|a s' IH]; [exact I|]. cbn [map follows]. split.
-    - specialize (H a (or_introl eq_refl)). destruct (eqN a m) eqn:E; [now rewrite (eq_val _ _ E)|]. cbn [orb] in H.
-      apply le_val in H. rewrite val_add, val_mul, val_nat in H. unfold val in H at 2. cbn [fst snd powerRZ] in H.
-      apply Rmult_le_reg_r with (INR root); [easy|]. unfold Rdiv. rewrite Rmult_minus_distr_r, !Rmult_assoc, !Rinv_l by lra. lra.
-    - apply IH. intros c Hc. apply H. now right. }
-  assert (E : map (fun r => dot (vm (vals ask) (map vals wq) (d_k L)) (vm r (map vals wk) (d_k L)) / sqrt (INR (d_k L))) (map vals t)
-    = map (fun a => val a / INR root) s).
-  { unfold s. rewrite !map_map. apply map_ext. intros r. rewrite <- !vals_vm, <- vals_dot. f_equal.
-    rewrite <- Hr, mult_INR. apply sqrt_square. lra. }
-  rewrite E. clear E. generalize (seq 0 (d_v L)) as cs. induction cs as [|c cs IH]; [constructor|]. cbn [map]. constructor; [|exact IH].
-  unfold close. replace (map (fun r => nth c (vm r (map vals wv) (d_v L)) 0) (map vals t))
-    with (vals (map (fun r => nth c (vmN r wv (d_v L)) zero) t)).
-  - apply hard with (m := val m / INR root); [easy| |easy]. unfold s. now rewrite !map_length.
-  - unfold vals at 1. rewrite !map_map. apply map_ext. intros r. rewrite <- vals_vm. unfold vals.
-    rewrite <- val_zero. symmetry. apply map_nth.
+  unfold hardN. intros H. destruct (eqN a m) eqn:E; [now apply eq_val|]. cbn [orb] in H.
+  apply le_val in H. rewrite val_add, val_mul, val_nat in H. unfold val in H at 2. cbn [fst snd powerRZ] in H. lra.
+Qed.
+Lemma stands_self L root t ask h : fst (headN L (natN root) t ask h) = true ->
+  Forall2 (stands L root ask h (most L ask h t)) (map vals t) t.
+Proof.
+  unfold headN. cbn [fst]. intros H. apply andb_true_iff in H as [H _]. generalize (most L ask h t) as m, H. clear. intros m H.
+  induction t as [|r t IH]; [constructor|]. cbn [map forallb] in *. apply andb_true_iff in H as [H T]. constructor; [|now apply IH].
+  unfold stands. rewrite <- score_val, vals_vm. split; [now apply hard_val|easy].
+Qed.
+Lemma head_close L root t tr ask h : (root * root = d_k L)%nat -> (0 < root)%nat -> fst (headN L (natN root) t ask h) = true ->
+  Forall2 (stands L root ask h (most L ask h t)) tr t ->
+  Forall2 close (head (real L) tr (vals ask) (triple_vals h)) (snd (headN L (natN root) t ask h)).
+Proof.
+  intros Hr H0 H St. unfold headN in *. unfold head, triple_vals. cbn [fst snd d_k d_v real] in *.
+  apply andb_true_iff in H as [_ C]. apply negb_true_iff, Nat.eqb_neq in C. set (m := most L ask h t) in *. clearbody m.
+  set (b := map _ (map _ t)) in *. assert (R0 : 0 < INR root) by now apply lt_0_INR.
+  assert (Q : sqrt (INR (d_k L)) = INR root) by (rewrite <- Hr, mult_INR; apply sqrt_square; lra). rewrite Q.
+  assert (F : follows (val m / INR root) b (map (fun r => dot (vm (vals ask) (map vals (fst (fst h))) (d_k L))
+    (vm r (map vals (snd (fst h))) (d_k L)) / INR root) tr)).
+  { unfold b. clear - St R0. induction St as [|r u tr t [S1 _] _ IH]; [exact I|]. cbn [map follows]. split; [|exact IH].
+    destruct (eqN (scoreN L ask h u) m); [now rewrite S1|]. apply Rmult_le_reg_r with (INR root); [easy|].
+    unfold Rdiv. rewrite Rmult_minus_distr_r, !Rmult_assoc, !Rinv_l by lra. lra. }
+  assert (Len : length t = length tr) by (clear - St; induction St; cbn; lia).
+  generalize (seq 0 (d_v L)) as cs. induction cs as [|c cs IH]; [constructor|]. cbn [map]. constructor; [|exact IH].
+  unfold close. replace (map (fun r => nth c (vm r (map vals (snd h)) (d_v L)) 0) tr)
+    with (vals (map (fun r => nth c (vmN r (snd h) (d_v L)) zero) t)).
+  - apply hard with (m := val m / INR root); [easy| |easy]. now rewrite !map_length.
+  - clear - St. induction St as [|r u tr t [_ S2] _ IH]; [easy|]. cbn [map vals] in *. rewrite <- IH, S2. f_equal.
+    unfold vals. rewrite <- val_zero. symmetry. apply map_nth.
 Qed.
 
 (** ** What stands behind the heads changes little when they do *)
@@ -310,29 +328,39 @@ Proof.
   replace (o - val v) with (o - val u + (val u + - val v)) by ring. eapply Rle_trans; [apply Rabs_triang|]. lra.
 Qed.
 
-Theorem check_sound L tol read x y : check L (steepN L) tol read x y = true ->
-  Forall2 (fun a b => Rabs (a - val b) <= val tol) (run (real L) read (map vals x)) y.
+(* The tokens tr, which count as those of x do. *)
+Theorem check_close L tol read x y tr : let t := tokensN L x in let ask := nth read t [] in
+  check L (steepN L) tol read x y = true ->
+  (forall h, In h (heads L) -> Forall2 (stands L (Nat.sqrt (d_k L)) ask h (most L ask h t)) tr t) ->
+  Forall2 (fun a b => Rabs (a - val b) <= val tol) (behind (real L) (flat_map (head (real L) tr (vals ask)) (heads (real L)))) y.
 Proof.
-  unfold check. set (root := Nat.sqrt _). set (t := tokensN L x). set (found := map _ (heads L)). set (z := flat_map snd found).
-  intros H. apply andb_true_iff in H as [H A]. apply andb_true_iff in H as [H F]. apply andb_true_iff in H as [H1 H2].
+  cbv zeta. unfold check. set (root := Nat.sqrt _). set (t := tokensN L x). set (ask := nth read t []).
+  set (found := map (headN L (natN root) t ask) (heads L)). set (z := flat_map snd found).
+  intros H St. apply andb_true_iff in H as [H A]. apply andb_true_iff in H as [H F]. apply andb_true_iff in H as [H1 H2].
   apply Nat.eqb_eq in H1. apply Nat.ltb_lt in H2.
-  unfold run. cbv zeta. rewrite <- vals_tokens. fold t. set (ask := nth read (map vals t) []).
-  assert (Ask : ask = vals (nth read t [])) by (unfold ask; change (@nil R) with (vals []); apply map_nth).
-  assert (C : Forall2 close (flat_map (head (real L) (map vals t) ask) (heads (real L))) z).
-  { unfold z, found. cbn [heads real]. rewrite Ask. unfold found in F. rewrite forallb_forall in F.
-    assert (G : forall h, In h (heads L) -> fst (headN L (natN root) t (nth read t []) h) = true).
+  assert (C : Forall2 close (flat_map (head (real L) tr (vals ask)) (heads (real L))) z).
+  { unfold z, found in *. cbn [heads real]. rewrite forallb_forall in F.
+    assert (G : forall h, In h (heads L) -> fst (headN L (natN root) t ask h) = true).
     { intros h Hh. apply F. now apply in_map. }
-    clear - G H1 H2. induction (heads L) as [|h hs IH]; [constructor|]. cbn [map flat_map]. apply Forall2_app.
-    - apply head_close; auto. apply G. now left.
-    - apply IH. intros k Hk. apply G. now right. }
+    clear - G St H1 H2. induction (heads L) as [|[[wq wk] wv] hs IH]; [constructor|]. cbn [map flat_map]. apply Forall2_app.
+    - apply (head_close L root t tr ask (wq, wk, wv)); auto; [apply G | apply St]; now left.
+    - apply IH; intros k Hk; [apply St | apply G]; now right. }
   set (e := val (sumN (map snd z))). assert (Pos : Forall (fun c => 0 <= val (snd c)) z).
   { clear - C. induction C as [|a c l m H _ IH]; constructor; [|easy]. unfold close in H.
     pose proof (Rabs_pos (a - val (fst c))). lra. }
-  assert (N : near e (flat_map (head (real L) (map vals t) ask) (heads (real L))) (vals (map fst z)) /\ 0 <= e).
+  assert (N : near e (flat_map (head (real L) tr (vals ask)) (heads (real L))) (vals (map fst z)) /\ 0 <= e).
   { unfold e. clear - C Pos. unfold near. induction C as [|a c l m H _ IH]; cbn [map sumN vals].
     - rewrite val_zero. split; [constructor|lra].
     - inversion Pos; subst. destruct (IH ltac:(easy)) as [N E]. fold vals. rewrite val_add. unfold close in H. split; [|lra].
       constructor; [lra|]. eapply near_more; [|exact N]. lra. }
   destruct N as [N E]. apply (behind_near L e _ _ E) in N. rewrite <- vals_behind in N.
   apply (agree_near _ (mulN (steepN L) (sumN (map snd z))) tol (behindN L (map fst z))); [|exact A]. now rewrite val_mul.
+Qed.
+Theorem check_sound L tol read x y : check L (steepN L) tol read x y = true ->
+  Forall2 (fun a b => Rabs (a - val b) <= val tol) (run (real L) read (map vals x)) y.
+Proof.
+  intros H. unfold run. cbv zeta. rewrite <- vals_tokens.
+  change (@nil R) with (vals []). rewrite map_nth. apply (check_close L tol read x y); [exact H|]. intros h Hh. apply stands_self.
+  unfold check in H. apply andb_true_iff in H as [H _]. apply andb_true_iff in H as [_ F]. rewrite forallb_forall in F.
+  apply F. now apply in_map.
 Qed.

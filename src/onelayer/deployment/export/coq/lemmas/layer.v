@@ -1,4 +1,4 @@
-From Coq Require Import Reals List Bool Lra Lia ZArith.
+From Coq Require Import Reals List Bool Lra Lia ZArith Permutation.
 From Interval Require Import Tactic.
 Import ListNotations.
 Open Scope R_scope.
