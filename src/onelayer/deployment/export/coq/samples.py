@@ -49,8 +49,8 @@ Proof. vm_cast_no_check (eq_refl true). Qed.
 Theorem certified : forall x y, In (x, y) samples ->
   Forall2 (fun a b => Rabs (a - val b) <= {number(tolerance(subject))}) (run (real W) {read} (map vals x)) y.
 Proof.
-  intros x y H. pose proof computed as C. cbv zeta in C. rewrite forallb_forall in C. specialize (C (x, y) H).
-  apply check_sound in C. pose proof tol_small as T. revert C. generalize (run (real W) {read} (map vals x)). intros v C.
+  intros x y H. pose proof computed as C. cbv zeta in C. rewrite forallb_forall in C. specialize (C (x, y) H). cbv beta iota in C.
+  apply check_sound in C. pose proof tol_small as T. generalize dependent (run (real W) {read} (map vals x)). intros v C. clear H.
   induction C; constructor; [lra|easy].
 Qed.
 """
