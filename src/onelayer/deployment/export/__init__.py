@@ -21,6 +21,7 @@ from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_certified
 from . import c, coq, onnx, onnx_lengths, torch
+from .coq.samples import Pair
 from .place import require_place, write
 from .subject import Made, subject_of
 
@@ -89,7 +90,7 @@ def export(
     norm: torch.Norm | None = None,
     points: int = 10_000,
     seed: int = 0,
-    data: coq.Pair | None = None,
+    data: Pair | None = None,
     overwrite: bool = False,
 ) -> Exported:
     """Write a layer, given itself or as a model folder, in another format, after comparing the two at random points.

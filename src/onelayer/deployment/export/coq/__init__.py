@@ -157,14 +157,15 @@ def _header(subject: Subject, claim: str | None = None) -> str:
 
 
 CLAIM = (
-    "The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the box\n"
-    "    whose ends are floats around the given ones."
+    "The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the"
+    " box\n    whose ends are floats around the given ones."
 )
 HEADER = """(** * A single-layer Transformer and its error bound
 
 {lines}
 
     {claim}
-    Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and CoqInterval compile the file: coqc onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real
-    numbers, and its machine integers and floats, which compute as IEEE 754 says. *)
+    Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and CoqInterval compile the file: coqc
+    onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real numbers, and its machine integers
+    and floats, which compute as IEEE 754 says. *)
 """

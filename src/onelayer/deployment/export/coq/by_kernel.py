@@ -26,7 +26,10 @@ class KernelVerdict:
 
 
 def checked(folder: str | Path, seconds: float, data: Pair | None = None) -> KernelVerdict:
-    """The verdict on a model folder, with the samples that it stores; refused where there is no Coq, or where nothing of the kind can be stated."""
+    """The verdict on a model folder, with the samples that it stores.
+
+    Refused where there is no Coq, or where nothing of the kind can be stated.
+    """
     loaded = load_certified(folder)
     if isinstance(loaded, SequenceLayer):
         raise InputError(

@@ -28,7 +28,9 @@ OTHER = "export it as onnx, torch or c"
 
 
 def refused(found: str) -> InputError:
-    return InputError(f"a gallery entry sort, top_k or maximum of up to {MOST} numbers, for a proof in Coq", found, OTHER)
+    return InputError(
+        f"a gallery entry sort, top_k or maximum of up to {MOST} numbers, for a proof in Coq", found, OTHER
+    )
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def _head(it: Ranks, h: int) -> str:
     values = {t: polynomial(one.head.values[t]) for t in order}
     s, v, s0, v0 = (listed([of[t] for t in which]) for which in (one.others, one.dropped) for of in (scores, values))
     base, w = polynomial(one.head.scores[one.base]), values[one.base]
-    in_order = [t for t in _members(one)]
+    in_order = _members(one)
     shifted = listed([scores[t] for t in in_order])
     held, plain = listed([values[t] for t in in_order]), listed([f"u{t + 1} x{t + 1}" for t in in_order])
     all_scores, all_values = (listed([of[t] for t in tokens]) for of in (scores, values))
@@ -221,12 +223,14 @@ Qed.
 Lemma output_{i} {xs} : {it.box} -> Rabs (run (W {i}) {it.inputs} - nth {k} (sort {it.inputs}) 0) <= {number(it.tolerance)}.
 Proof.
   intros. rewrite reduced_{i}. pose proof (signs_{i} {xs}) as E.
-  assert (A : nth {k} (sort {units}) 0 = {number(it.scale)} * nth {k} (sort {it.inputs}) 0 + - ({number(it.shift)} * {number(it.scale)})).
+  assert (A : nth {k} (sort {units}) 0
+    = {number(it.scale)} * nth {k} (sort {it.inputs}) 0 + - ({number(it.shift)} * {number(it.scale)})).
   {{ rewrite <- (affine_nth {number(it.scale)} _ {k} {it.inputs}) by (cbn [length]; lra || lia).
     f_equal. f_equal. unfold {names}. cbn [map]. repeat (apply cons_eq; [lra|]). reflexivity. }}
   pose proof (rank {b} {k} {low} {high} {D - 1 - k} {units} ltac:(lra) eq_refl ltac:(simpl INR; interval with (i_prec 60))
     ltac:(lra) ltac:(simpl INR; interval with (i_prec 60))) as B.
-  rewrite A in B. clear A. change (INR {D - 1 - k}) with (INR (Z.to_nat {D - 1 - k})) in B. rewrite INR_IZR_INZ in B. simpl IZR in B.
+  rewrite A in B. clear A. change (INR {D - 1 - k}) with (INR (Z.to_nat {D - 1 - k})) in B.
+  rewrite INR_IZR_INZ in B. simpl IZR in B.
   set (r := ranked _ _ _) in *. set (y := nth {k} (sort {it.inputs}) 0) in *. clearbody r y.
 {near}
   repeat match goal with _ : context [soft {b} ?l] |- _ => set (soft {b} l) in * end.
@@ -246,7 +250,7 @@ def _theorem(it: Ranks) -> str:
 Theorem certified {it.xs} : {it.box} -> forall i, (i < {m})%nat ->
   Rabs (run (W i) {it.inputs} - nth {rank} (sort {it.inputs}) 0) <= {number(it.tolerance)}.
 Proof.
-  intros. 
+  intros.
 {cases}
   exfalso. lia.
 Qed.

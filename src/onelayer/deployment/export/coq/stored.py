@@ -55,7 +55,9 @@ def weights(subject: Subject) -> str:
     c = subject.model.config
     w: dict[str, Any] = {name: t.detach().double().tolist() for name, t in subject.model.state_dict().items()}
     codes, special = w.get("P", [[0.0] * c.d_model] * c.tokens), w.get("S", [])
-    heads = (f"({rows(q)},\n    {rows(k)},\n    {rows(v)})" for q, k, v in zip(w["W_Q"], w["W_K"], w["W_V"], strict=True))
+    heads = (
+        f"({rows(q)},\n    {rows(k)},\n    {rows(v)})" for q, k, v in zip(w["W_Q"], w["W_K"], w["W_V"], strict=True)
+    )
     return f"""
 (** ** The weights, as exact numbers *)
 
