@@ -2,7 +2,7 @@
 
 The file contains the definition of the layer, so that it needs Coq and CoqInterval alone. T is the real function of the weights:
 rounding is not covered. Covered are gates in one input and sums of such,
-sums of max-heads, sorting, counting and stored samples (`described`); anything else is refused in one line.
+sums of max-heads, sorting, counting and stored samples (`without_formula`); anything else is refused in one line.
 """
 
 from fractions import Fraction
@@ -14,7 +14,6 @@ from ....common.numbers import exact as exact_text
 from ....formula.additive import additive_terms, parts_of
 from ....formula.tree import Call, Number, Sum, postorder, variables
 from ..subject import Bound, Made, Subject
-from .described import described
 from .exact import Exact, Polynomial, constant, exact_of
 from .heads import Kept, kept_of
 from .max_heads import SOFTMAX, kink_ending, kinks_only
@@ -23,6 +22,7 @@ from .proof import POINTS, CoqClaim, Part, ending, observed, opening, shares
 from .run import NAME, run
 from .samples import Pair
 from .text import layer
+from .without_formula import without_formula
 
 MOST_HEADS = 64
 KINKS = ("abs", "max", "min")
@@ -50,7 +50,7 @@ def make(subject: Subject, data: Pair | None = None) -> Made:
 
 def source(subject: Subject, data: Pair | None = None) -> str:
     """The text of the file; `data` are stored samples, which a folder does not hold."""
-    other = described(subject, data)
+    other = without_formula(subject, data)
     if other is not None:
         return _header(subject, other[0]) + other[1]
     _require_covered(subject)

@@ -6,9 +6,9 @@ evaluation for every token and every count proves the claim (`lemmas/tokens.v`).
 
 from ....common.errors import InputError
 from ..subject import Subject
+from .dyadic import OTHER, require_plain, tolerance, weights
 from .formula import number
 from .library import lemmas
-from .stored import OTHER, require_plain, tolerance, weights
 
 ANSWERS = {"majority": "if Nat.ltb {n} (2 * c) then 1%nat else 0%nat", "parity": "if Nat.odd c then 1%nat else 0%nat"}
 ENTRIES = ("histogram", *ANSWERS)

@@ -13,9 +13,9 @@ from jaxtyping import Float
 
 from ....common.errors import InputError
 from ..subject import Subject
+from .dyadic import OTHER, pairs, require_plain, rows, tolerance, weights
 from .formula import number
 from .library import lemmas
-from .stored import OTHER, pairs, require_plain, rows, tolerance, weights
 
 MOST_SAMPLES = 1000
 MOST_ORDERED = 4  # columns of answers that are tried in every order

@@ -12,7 +12,7 @@ SORTED = (
 FINITE = "The theorem [certified], at the end, is about the weights of this layer as exact numbers."
 
 
-def described(subject: Subject, data: Pair | None) -> tuple[str, str] | None:
+def without_formula(subject: Subject, data: Pair | None) -> tuple[str, str] | None:
     """(what the theorem is about, the file but for its header); None for a formula."""
     about = subject.approximation.description
     if data is not None and about.kind != "samples":

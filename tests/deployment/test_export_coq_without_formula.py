@@ -17,10 +17,10 @@ from onelayer.construction.gallery.order import median, sort, top_k
 from onelayer.construction.gallery.tokens import copy_where, histogram, majority, parity
 from onelayer.deployment.export import coq
 from onelayer.deployment.export.coq.by_kernel import checked
+from onelayer.deployment.export.coq.dyadic import below, pair
 from onelayer.deployment.export.coq.run import run
 from onelayer.deployment.export.coq.samples import MOST_SAMPLES
 from onelayer.deployment.export.coq.sorting import _constants, _ranks_of
-from onelayer.deployment.export.coq.stored import below, pair
 from onelayer.deployment.export.subject import subject_of
 
 proves = [pytest.mark.long, pytest.mark.skipif(shutil.which("coqc") is None, reason="no coqc here")]
@@ -147,7 +147,7 @@ def test_samples_from_the_command_line(tmp_path, capsys, as_user, monkeypatch):
     assert "columns a, b" in capsys.readouterr().err
 
 
-class TestDescribedWithCoq:
+class TestWithoutFormula:
     pytestmark = proves
 
     @pytest.mark.parametrize(
