@@ -12,7 +12,7 @@ from .library import lemmas
 
 ANSWERS = {"majority": "if Nat.ltb {n} (2 * c) then 1%nat else 0%nat", "parity": "if Nat.odd c then 1%nat else 0%nat"}
 ENTRIES = ("histogram", *ANSWERS)
-MOST_WORK = 10**6  # tokens looked at in all: counts, vocabulary and length multiplied
+MOST_WORK = 10**8  # products of the embeddings of all tokens, for every token and count: minutes
 
 
 def counting(subject: Subject) -> str:
@@ -24,7 +24,7 @@ def counting(subject: Subject) -> str:
     asked = f"{' or '.join(ENTRIES)} without codes of positions, for a proof in Coq"
     if entry not in ENTRIES or c.code != "none" or c.features_out != 1:
         raise InputError(asked, f"{entry} with code {c.code}", OTHER)
-    if n * (n + V) * V > MOST_WORK:
+    if n * V * (n + V) * V * c.d_model > MOST_WORK:
         raise InputError(asked, f"n = {n} and a vocabulary of {V}", "take a shorter sequence or fewer tokens")
     if entry == "histogram":
         return lemmas("layer", "hard", "tokens", "histogram") + weights(subject) + _histogram(subject, n, V)
