@@ -9,6 +9,7 @@ import typer
 from ...common.checks import require_files, require_seconds
 from ...common.errors import InputError
 from . import options as given
+from .sample_file import samples_beside
 from .show import print_json
 
 
@@ -52,9 +53,7 @@ def _with_coq(folder: Path, data: Path | None, seconds: float, json: bool) -> in
     """VALID (kernel), or NOT PROVED: Coq never refutes."""
     from ...deployment.export.coq.by_kernel import checked
 
-    if data is not None:
-        raise InputError("--coq for a formula", "--data", "leave one of them out")
-    found = checked(folder, seconds)
+    found = checked(folder, seconds, samples_beside(folder, data))
     if json:
         print_json(asdict(found))
     else:

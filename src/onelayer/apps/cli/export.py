@@ -1,12 +1,14 @@
 """`onelayer export`: a layer for other programs."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...common.errors import InputError
 from . import options as given
+from .sample_file import samples_beside
 from .show import print_json
 
 
@@ -33,6 +35,10 @@ def export(
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")
     ] = None,
     points: Annotated[int, typer.Option(help="Random points at which the export is compared with our layer.")] = 10_000,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file that was memorised (coq), which the folder does not hold."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     json: given.Json = False,
 ) -> int:
@@ -46,7 +52,7 @@ def export(
 
     found = ol.export(
         folder, out, to=to.value, dtype=dtype.value if dtype else None, norm=norm.value if norm else None,
-        points=points, overwrite=force,
+        points=points, data=samples_beside(folder, data), overwrite=force,
     )  # fmt: skip
     if json:
         print_json(found.as_json())

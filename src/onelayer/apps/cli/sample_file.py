@@ -54,6 +54,24 @@ def read_sample_file(path: Path, target: str | None) -> Columns:
     return _csv(path, targets)
 
 
+def samples_beside(folder: Path | str, path: Path | None) -> tuple[Any, Any] | None:
+    """Inputs and answers from the CSV file that a folder was memorised from: its variables, and all other columns."""
+    if path is None:
+        return None
+    from ...deployment.folder import load_certified
+
+    loaded = load_certified(folder)
+    names = list(loaded.domain.names) if hasattr(loaded, "domain") else []
+    first = next(cells_of(path), None) if path.is_file() and path.suffix.lower() == ".csv" else None
+    header = [cell.strip() for cell in first[1]] if first is not None else []
+    targets = [name for name in header if name not in names]
+    if not targets or not set(names) <= set(header):
+        asked = f"the CSV file that was memorised, with columns {listed(names)} and answers, for --data"
+        raise InputError(asked, f"{path} without them", "name that file")
+    found = _csv(path, targets)
+    return found.x[:, [(found.names or []).index(name) for name in names]], found.y
+
+
 def target_of_samples(samples: Columns, domain: str | None, about: dict[str, Any]) -> "Target":
     """The target of samples, its variables named as the columns; without a domain on the box around the samples."""
     sides: Any = None if domain is None else read_domain(domain)

@@ -21,6 +21,7 @@ from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_certified
 from . import c, coq, onnx, onnx_lengths, torch
+from .coq.samples import Pair
 from .place import require_place, write
 from .subject import Made, subject_of
 
@@ -89,17 +90,21 @@ def export(
     norm: torch.Norm | None = None,
     points: int = 10_000,
     seed: int = 0,
+    data: Pair | None = None,
     overwrite: bool = False,
 ) -> Exported:
     """Write a layer, given itself or as a model folder, in another format, after comparing the two at random points.
 
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
-    sublayers ("post", the default) or before them ("pre"). An existing `path` is refused; `overwrite=True`
+    sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
+    samples, (X, Y). An existing `path` is refused; `overwrite=True`
     replaces an earlier export. A layer for sequences of any length is written as ONNX alone, with masks.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
         raise InputError("norm, post or pre, for to='torch' alone", f"norm={norm!r}, to={to!r}", "leave `norm` out")
+    if data is not None and to != "coq":
+        raise InputError("data for to='coq' alone", f"to={to!r}", "leave `data` out")
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
     place = require_place(path, FILES[to], overwrite)
@@ -108,7 +113,7 @@ def export(
         return _lengths(loaded, place, to, dtype, seed)
     subject = subject_of(loaded, dtype)
     if to == "coq":
-        made = coq.make(subject)
+        made = coq.make(subject, data)
         write(place, made.files)
         return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
     x = subject.points(points, seed)

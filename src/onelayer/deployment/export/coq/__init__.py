@@ -1,8 +1,8 @@
 """Coq: one file that states and proves |T(x) − f(x)| ≤ ε on the domain, about the stored weights as exact numbers.
 
 The file contains the definition of the layer, so that it needs Coq and CoqInterval alone. T is the real function of the weights:
-rounding is not covered. Covered are gates in one input or in two and sums of such, and
-sums of max-heads; anything else is refused in one line.
+rounding is not covered. Covered are gates in one input or in two and sums of such, sums of max-heads, sorting, counting and
+stored samples (`without_formula`); anything else is refused in one line.
 """
 
 from fractions import Fraction
@@ -19,15 +19,17 @@ from .parts import OTHER, parts
 from .prelude import PRELUDE
 from .proof import CoqClaim, ending, opening
 from .run import NAME, run
+from .samples import Pair
 from .text import layer
+from .without_formula import without_formula
 
 MOST_HEADS = 64
 SECONDS = 300.0  # that coqc may take before a file is written
 
 
-def make(subject: Subject) -> Made:
+def make(subject: Subject, data: Pair | None = None) -> Made:
     """The file, compiled before it is written if Coq is here; one that Coq does not accept is refused."""
-    text = source(subject)
+    text = source(subject, data)
     tolerance = subject.approximation.certificate.tolerance
     done = run(text, SECONDS, assumptions=False)
     if done.accepted is False:
@@ -43,8 +45,14 @@ def make(subject: Subject) -> Made:
     return Made(files, None, bound, (f"coqc took {done.seconds:.0f} s; rounding of the deployed layer is not covered",))
 
 
-def source(subject: Subject, anyway: bool = False) -> str:
-    """The text of the file. `anyway`: even where some points show that the claim is false, to see Coq reject it."""
+def source(subject: Subject, data: Pair | None = None, anyway: bool = False) -> str:
+    """The text of the file; `data` are stored samples, which a folder does not hold.
+
+    `anyway`: even where some points show that the claim is false, to see Coq reject it.
+    """
+    other = without_formula(subject, data)
+    if other is not None:
+        return _header(subject, other[0]) + other[1]
     _require_covered(subject)
     a, model = subject.approximation, subject.model
     assert a.target is not None
@@ -95,20 +103,24 @@ def _require_covered(subject: Subject) -> None:
         )
 
 
-def _header(subject: Subject) -> str:
+def _header(subject: Subject, claim: str | None = None) -> str:
     about = subject.about()
     plain = {name: " ".join(about[name].split()).encode("ascii", "backslashreplace").decode() for name in about}
     kept = ("producer", "target", "domain", "tolerance")
     lines = "\n".join(f"    {name:<10} {plain[name].replace('*)', '* )').replace('(*', '( *')}" for name in kept)
-    return HEADER.format(lines=lines)
+    return HEADER.format(lines=lines, claim=claim or CLAIM)
 
 
+CLAIM = (
+    "The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the"
+    " box\n    whose ends are floats around the given ones."
+)
 HEADER = """(** * A single-layer Transformer and its error bound
 
 {lines}
 
-    The theorem [certified], at the end, is about the weights of this layer as exact numbers and the function f below, on the box
-    whose ends are floats around the given ones. Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and
-    CoqInterval compile the file: coqc onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real
-    numbers, and its machine integers and floats, which compute as IEEE 754 says. *)
+    {claim}
+    Rounding of a deployed layer is not covered: T is its real function. Coq 8.16 and CoqInterval compile the file: coqc
+    onelayer.v. What the theorem assumes (Print Assumptions certified): Coq's classical real numbers, and its machine integers
+    and floats, which compute as IEEE 754 says. *)
 """

@@ -9,6 +9,7 @@ from ...folder import load_certified
 from ..subject import subject_of
 from . import source
 from .run import run
+from .samples import Pair
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,18 @@ class KernelVerdict:
         return f"{self.verdict}: {self.reason}"
 
 
-def checked(folder: str | Path, seconds: float) -> KernelVerdict:
-    """The verdict on a model folder; refused where there is no Coq, or where nothing of the kind can be stated."""
+def checked(folder: str | Path, seconds: float, data: Pair | None = None) -> KernelVerdict:
+    """The verdict on a model folder, with the samples that it stores.
+
+    Refused where there is no Coq, or where nothing of the kind can be stated.
+    """
     loaded = load_certified(folder)
     if isinstance(loaded, SequenceLayer):
         raise InputError(
             "a layer of one length, for a proof in Coq", "one for any length", "use the checker that needs no Coq"
         )
     subject = subject_of(loaded, None)
-    done = run(source(subject), seconds)
+    done = run(source(subject, data), seconds)
     if done.accepted is None:
         change = "install Coq and CoqInterval (Debian: coq, libcoq-interval), or use the checker that needs no Coq"
         raise InputError("Coq with CoqInterval", done.reason, change)

@@ -25,14 +25,18 @@ def _matrix(rows: Sequence[Sequence[float]]) -> str:
     return "[" + ";\n    ".join(_vector(row) for row in rows) + "]"
 
 
-def layer(model: SingleLayerTransformer, place: int) -> str:
-    """The weights of the model, as a record."""
+def layer(model: SingleLayerTransformer, place: int, several: bool = False) -> str:
+    """The weights of the model, as a record; `several`: one for every output, which share all but the read-out."""
     c = model.config
     w = {name: t.detach().double() for name, t in model.state_dict().items()}
     codes = w["P"].tolist() if "P" in w else [[0.0] * c.d_model] * c.tokens
     special = w["S"].tolist() if "S" in w else []
     heads = {name: _matrix(w[name][..., 0].tolist()) for name in ("W_Q", "W_K", "W_V")}
-    return f"""Definition W : layer := {{|
+    read_out, bias, which = _vector(w["W_R"][:, 0].tolist()), number(w["b_R"][0].item()), ""
+    if several:
+        read_out, bias = f"nth i {_matrix(w['W_R'].T.tolist())} []", f"nth i {_vector(w['b_R'].tolist())} 0"
+        which = " (i : nat)"
+    return f"""Definition W{which} : layer := {{|
   d_model := {c.d_model}; d_ff := {c.ffn_width}; residual := {str(c.residual).lower()}; read := {c.read_rows.start + place};
   shift := {_vector(w["shift"].flatten().tolist())}; scale := {_vector(w["scale"].flatten().tolist())};
   W_E := {_vector(w["W_E"][0].tolist())}; b_E := {_vector(w["b_E"].tolist())};
@@ -44,5 +48,5 @@ def layer(model: SingleLayerTransformer, place: int) -> str:
   W_O := {_matrix(w["W_O"].tolist())};
   W_1 := {_matrix(w["W_1"].tolist())}; b_1 := {_vector(w["b_1"].tolist())};
   W_2 := {_matrix(w["W_2"].tolist())}; b_2 := {_vector(w["b_2"].tolist())};
-  W_R := {_vector(w["W_R"][:, 0].tolist())}; b_R := {number(w["b_R"][0].item())} |}}.
+  W_R := {read_out}; b_R := {bias} |}}.
 """
