@@ -1811,27 +1811,23 @@ class Part:
     ) -> Iterator[tuple[Callable[[Any], list[Any]], Any, Any, list[Any]]]:
         """(averages of affine functions on a grid, scores, values, Σ e^(score)) of each head.
 
-        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices.
+        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices: Σ_t A_t(x_1)B_t(x_2, …), and with values
+        Σ_t (v_t0 + v_t1 x_1)A_t·B_t + A_t·(v_t2 x_2 + …)B_t.
         """
         for given, values in self.averages:
             scores = given if tilt is None else [combined(s, -1, tilt) for s in given]
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
             first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
-            rest = arb_mat([outspread(arb(1), axes[1:], operator.mul) for axes in powers])
+            others = [outspread(arb(1), axes[1:], operator.mul) for axes in powers]
+            rest, total = arb_mat(others), list((arb_mat(first).transpose() * arb_mat(others)).entries())
 
-            def summed(factors: Iterable[Any], first: Any = first, rest: Any = rest) -> list[Any]:
-                scaled = [[c * e for e in row] for c, row in zip(factors, first, strict=True)]
-                return list((arb_mat(scaled).transpose() * rest).entries())
-
-            total = summed([1] * len(scores))
-
-            def mean(row: list[Affine], summed: Any = summed, total: Any = total) -> list[Any]:
-                columns = list(zip(*row, strict=True))
-                tops = summed(columns[0])
-                for i, slopes in ((i, c) for i, c in enumerate(columns[1:]) if not all(v.is_zero() for v in c)):
-                    along = widened([i], grid[i], range(len(grid)), grid)
-                    tops = [t + x * more for t, x, more in zip(tops, along, summed(slopes), strict=True)]
-                return list(map(operator.truediv, tops, total))
+            def mean(row: list[Affine], first: Any = first, others: Any = others, rest: Any = rest, total: Any = total) -> list[Any]:
+                left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zip(row, first, strict=True)]
+                right, more = rest, [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
+                if more:
+                    along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
+                    left, right = left + [first[t] for t in more], arb_mat(others + along)
+                return list(map(operator.truediv, (arb_mat(left).transpose() * right).entries(), total))
 
             yield mean, scores, values, total
 
@@ -1913,12 +1909,12 @@ class Part:
                 for s, node, choices in smooth[o]
             ]
             tail, low, high, m = sum(least[o] for least in tails) * UP, INF, -INF, self.level[o]
-            goal = self.goal - up(abs(loose[o] + m)) if m.is_zero() else -INF
+            goals = self.goal - up(-loose[o] - m), self.goal - up(loose[o] + m)
             for branch in product(*columns):
                 values = [sum(v) for v in zip(layer, *branch, strict=True)]
                 if self.cleared:
                     values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
-                low_, high_, falls, rises = self.extremes(values, degrees, effort, (tail, off), goal, weights if self.cleared else [])
+                low_, high_, falls, rises = self.extremes(values, degrees, effort, (tail, off), goals, weights if self.cleared else [])
                 low, high, leaf.seen[o] = min(low, low_), max(high, high_), (up(m + falls), -up(-m - rises))
             leaf.high[o], leaf.low[o] = up(loose[o] + m + high), -up(-loose[o] - m - low)
             leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
@@ -2006,7 +2002,7 @@ class Part:
         degrees: Sequence[int],
         effort: int,
         errors: tuple[float, float] = (0.0, 0.0),
-        goal: float = -INF,
+        goals: tuple[float, float] = (-INF, -INF),
         weights: Sequence[Any] = (),
     ) -> tuple[float, float, float, float]:
         """Bounds on p/q, within the errors of interpolants with values at Π(p_i + 1) points, then: a number it falls to, one it rises to.
@@ -2038,8 +2034,8 @@ class Part:
         if not math.isfinite(sum(P) + sum(Q) + sum(errors_)):
             return nothing
         shape, close = tuple(p + 1 for p in kept), EFFORTS[effort] * self.share / 2
-        high, rises = ceiling(P, Q, shape, (errors_[0], errors_[1]), goal, close)
-        low, falls = ceiling([-v for v in P], Q, shape, (errors_[0], errors_[1]), goal, close)
+        high, rises = ceiling(P, Q, shape, (errors_[0], errors_[1]), goals[1], close)
+        low, falls = ceiling([-v for v in P], Q, shape, (errors_[0], errors_[1]), goals[0], close)
         return -low, high, -falls, rises
 
 
@@ -3670,6 +3666,8 @@ def bounded(
                 for part in parts:
                     claim_exists(domain, part.axes, part.jumps, tick)
                     g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
+                if len(parts) == 1:
+                    parts[0].goal = bound - max(up(abs(v) + r) for row in (g.low, g.high) for v, r in zip(row, g.rounding, strict=True))
                 return search(parts, g, bound, tick), g, parts
         except Verdict as found:
             if reading == 1 or not g.optional or found.verdict != UNCHECKED:
