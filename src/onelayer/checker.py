@@ -1505,56 +1505,97 @@ def lines(sizes: tuple[int, ...], axis: int) -> tuple[list[list[int]], list[int]
     return rows, [places[n] for n in range(len(places))]
 
 
-def halves_of(tensor: list[float], sizes: tuple[int, ...], axis: int) -> Iterator[list[float]]:
+def halves_of(tensor: list[float], sizes: tuple[int, ...], axis: int) -> list[list[float]]:
     """The Bernstein coefficients on the two halves of a box, by means of neighbours (de Casteljau)."""
     places, back = lines(sizes, axis)
     rows = [[tensor[place] for place in row] for row in places] if tensor else []
-    ends = [rows[:1], rows[-1:]]
+    low, high = rows[:1], rows[-1:]
     while len(rows) > 1:
         rows = [[(a + b) / 2 for a, b in zip(p, q, strict=True)] for p, q in pairwise(rows)]
-        ends = [[*ends[0], rows[0]], [rows[-1], *ends[1]]]
-    for side in ends:
-        flat = [v for row in side for v in row]
-        yield [flat[n] for n in back] if flat else flat
+        low.append(rows[0])
+        high.append(rows[-1])
+    flat = [[v for row in side for v in row] for side in (low, high[::-1])]
+    return [[side[n] for n in back] if side else [] for side in flat]
 
 
-def ceiling(P: list[float], Q: list[float], sizes: tuple[int, ...], errors: tuple[float, float], goal: float, close: float) -> tuple[float, float]:
-    """(a bound on p/q from above, a number that it rises to) on a box, for p and q within the errors of Bernstein coefficients.
+class Shape(NamedTuple):
+    """p/q on a box: p within δ of the polynomial with Bernstein coefficients P, q within ε of that with Q. No Q: q = 1.
 
-    Polynomials are means of their coefficients P_k, Q_k, with the same positive weights. So p/q ≤ max (P_k + δ)/(Q_k ∓ ε), with the
-    sign of P_k + δ, if all Q_k > ε, and at a corner the value is that of a coefficient. No Q: q = 1. The worst box is halved, at
-    most CELLS times, until the bound is at most `goal` or `close` to what is attained. Rounding: a computed mean of two numbers
-    lies between them, off by 2^−53 of the larger one, and means of numbers that are off by δ are off by δ. So each halving in
-    a degree below n adds at most n·2^−53 times the largest coefficient.
+    Polynomials are means of their coefficients with the same positive weights b_k(x). So if all Q_k > ε, p/q is at most the
+    largest M of the quotients (P_k + δ)/(Q_k ∓ ε), − where P_k + δ > 0: if M ≥ 0, Σ b_k(P_k + δ) ≤ M Σ b_k(Q_k − ε) ≤ Mq; if
+    M < 0, Σ b_k(P_k + δ) ≤ M Σ b_k(Q_k + ε) ≤ Mq. At a corner one weight is 1: the value is that of a coefficient.
+    Rounding: halving takes means of two neighbours, n times in degree n. A computed mean lies between the two, off by at
+    most 2^−53 of the larger one, and means of numbers that are off by e are off by e. So CELLS halvings one after the other
+    cost at most n·CELLS·2^−53 times the largest coefficient: δ and ε have room for that (`of`).
     """
-    more = max(sizes) * CELLS * 2.0**-52
-    delta, eps = (e + more * max(map(abs, row), default=0.0) + 1e-300 for e, row in zip(errors, (P, Q), strict=True))
-    steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-    corners = outspread(0, [[0, (n - 1) * step] for n, step in zip(sizes, steps, strict=True)], operator.add)
-    heap, seen, serial = list[tuple[float, int, int | None, list[float], list[float]]](), -INF, count()
 
-    def insert(P: list[float], Q: list[float]) -> float:
-        """Add a box with the axis to cut, none if the largest coefficient is at a corner; what is attained."""
-        sure = not Q or min(Q) > 2 * eps
-        rows = [(a + delta) / (b - eps if a + delta > 0 else b + eps) for a, b in zip(P, Q, strict=True)] if Q and sure else P if sure else [-b for b in Q]
-        top, axis, most = max(rows), None, -1.0
-        place = rows.index(top)
-        for i, (n, step) in enumerate(zip(sizes, steps, strict=True)):
-            k = place // step % n
-            bend = k * (n - 1 - k) * abs(rows[place - step] - 2 * top + rows[place + step]) / (n - 1) if 0 < k < n - 1 else -1.0
-            axis, most = (i, bend) if bend > most else (axis, most)
-        heapq.heappush(heap, (-INF if not sure else -top if Q else -top - delta, next(serial), axis, P, Q))
-        low = [P[c] - delta for c in corners]
-        return max(v / (Q[c] + eps if v > 0 else Q[c] - eps) if Q else v for v, c in zip(low, corners, strict=True)) if sure else -INF
+    P: list[float]
+    Q: list[float]
+    sizes: tuple[int, ...]
+    delta: float
+    eps: float
 
-    seen = insert(P, Q)
-    for _ in range(CELLS):
-        if heap[0][2] is None or -heap[0][0] <= max(goal, seen + close):
-            break
-        _, _, axis, P, Q = heapq.heappop(heap)
-        for pair in zip(halves_of(P, sizes, axis), halves_of(Q, sizes, axis), strict=True):
-            seen = max(seen, insert(*pair))
-    return -heap[0][0] + 1e-15 * abs(heap[0][0]), seen - 1e-15 * abs(seen)
+    @classmethod
+    def of(cls, tensors: Sequence[list[float]], sizes: tuple[int, ...], errors: Sequence[float]) -> "Shape | None":
+        """With room for halvings; none if numbers are not finite."""
+        most = [max(map(abs, row), default=0.0) for row in tensors]
+        if not (math.isfinite(sum(map(sum, tensors)) + sum(errors)) and max(most) < 1e150):
+            return None
+        room = [(e + max(sizes) * CELLS * 2.0**-52 * m + 1e-300) * UP for e, m in zip(errors, most, strict=True)]
+        return cls(tensors[0], tensors[1], sizes, *room)
+
+    def quotients(self) -> list[float]:
+        """(P_k + δ)/(Q_k ∓ ε), or nothing."""
+        if not self.Q:
+            return [a + self.delta for a in self.P]
+        if not min(self.Q) > 2 * self.eps:
+            return []
+        tops = [a + self.delta for a in self.P]
+        return [a / (b - self.eps if a > 0 else b + self.eps) for a, b in zip(tops, self.Q, strict=True)]
+
+    def top(self) -> float:
+        """A bound from above."""
+        found = max(self.quotients(), default=INF)
+        return found + 1e-15 * abs(found)
+
+    def minus(self) -> "Shape":
+        return self._replace(P=[-a for a in self.P])
+
+    def halves(self, axis: int) -> list["Shape"]:
+        pairs = zip(*(halves_of(t, self.sizes, axis) for t in (self.P, self.Q)), strict=True)
+        return [self._replace(P=a, Q=b) for a, b in pairs]
+
+    def ceiling(self, goal: float, close: float) -> tuple[float, float]:
+        """(a bound from above, a number that p/q rises to): the worst box is halved until the bound is at most `goal`, `close`
+        to what is attained, or at a corner."""
+        steps = [math.prod(self.sizes[i + 1 :]) for i in range(len(self.sizes))]
+        corners = outspread(0, [[0, (n - 1) * step] for n, step in zip(self.sizes, steps, strict=True)], operator.add)
+        heap, serial = list[tuple[float, int, int, Shape]](), count()
+
+        def insert(shape: Shape) -> float:
+            """Add a box with the axis to cut, −1 if the largest coefficient is at a corner; what is attained."""
+            found = shape.quotients()
+            rows = found or [-b for b in shape.Q]  # cut where Q is least
+            most, axis, bent = max(rows), -1, -1.0
+            place = rows.index(most)
+            for i, (n, step) in enumerate(zip(self.sizes, steps, strict=True)):
+                k = place // step % n
+                if 0 < k < n - 1:  # a coefficient differs from the value nearby by so much, about
+                    bend = k * (n - 1 - k) / (n - 1) * abs(rows[place - step] - 2 * most + rows[place + step])
+                    axis, bent = (i, bend) if bend > bent else (axis, bent)
+            heapq.heappush(heap, (-most if found else -INF, next(serial), axis, shape))
+            low, eps = [shape.P[c] - self.delta for c in corners], self.eps if shape.Q else 0.0
+            under = [shape.Q[c] for c in corners] if shape.Q else [1.0] * len(low)
+            values = [a / (b + eps if a > 0 else b - eps) for a, b in zip(low, under, strict=True)] if found else []
+            return max(values, default=-INF)
+
+        seen = insert(self)
+        for _ in range(CELLS):
+            if heap[0][2] < 0 or -heap[0][0] <= max(goal, seen + close):
+                break
+            _, _, axis, worst = heapq.heappop(heap)
+            seen = max(seen, *map(insert, worst.halves(axis)))
+        return -heap[0][0] + 1e-15 * abs(heap[0][0]), seen - 1e-15 * abs(seen)
 
 
 def climbed(size: Callable[[int], list[float]], start: int, enough: float) -> dict[int, list[float]]:
@@ -1563,7 +1604,8 @@ def climbed(size: Callable[[int], list[float]], start: int, enough: float) -> di
     while True:
         for n in (n for n in (best, best - 1, best + 1) if n not in found and 0 <= n < len(RHOS)):
             found[n] = size(n)
-            need[n] = max(math.log(max(max(found[n]) / enough, 1e-9) / (RHOS[n] - 1)) / math.log(RHOS[n]), 0.0)
+            size_of = max(found[n]) / max(enough, 1e-300)
+            need[n] = max(math.log(max(size_of, 1e-300) / (RHOS[n] - 1)) / math.log(RHOS[n]), 0.0)
             if need[n] == INF:
                 break
         last, best = best, min(need, key=lambda n: (need[n], n))
@@ -1595,6 +1637,7 @@ class Leaf:
     high: list[float]
     seen: list[tuple[float, float]]  # g takes a value ≤ the first and one ≥ the second
     crude: bool = False  # a finer grid would not help
+    shapes: list[Shape | None] = field(default_factory=list)  # of the outputs, less the level of the part
     alive: bool = True
 
 
@@ -1902,7 +1945,7 @@ class Part:
             for (a, b), h, p in zip(box, halves, degrees, strict=True)
         ]
         layers, weights = self.layer_at(grid, tilt)
-        off = sum(least[-1] for least in tails) * UP / self.share if self.cleared else 0.0
+        off = sum(least[-1] for least in tails) * UP / max(self.share, 1e-100) if self.cleared else 0.0
         for o, layer in enumerate(layers):
             columns = [
                 [widened(own, [s * v for v in row], range(D), grid) for own, row in (value_on(node, self.axes, grid, c) for c in choices)]
@@ -1914,10 +1957,12 @@ class Part:
                 values = [sum(v) for v in zip(layer, *branch, strict=True)]
                 if self.cleared:
                     values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
-                low_, high_, falls, rises = self.extremes(values, degrees, effort, (tail, off), goals, weights if self.cleared else [])
-                low, high, leaf.seen[o] = min(low, low_), max(high, high_), (up(m + falls), -up(-m - rises))
+                shape = self.shape((values, weights if self.cleared else []), degrees, effort, (tail, off))
+                found = self.extremes(shape, effort, goals)
+                low, high, leaf.seen[o] = min(low, found[0]), max(high, found[1]), (up(m + found[2]), -up(-m - found[3]))
             leaf.high[o], leaf.low[o] = up(loose[o] + m + high), -up(-loose[o] - m - low)
-            leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
+            crude = math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
+            leaf.crude, leaf.shapes = leaf.crude or crude, [*leaf.shapes, None if crude else shape]
         if leaf.crude:
             leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
         leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
@@ -1952,7 +1997,7 @@ class Part:
         tilted = [combined(s, -1, tilt) for s in scores]
         gaps, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
         rests = [[up(abs(at(line, centre) - m)), *(up(abs(k)) for k in line[1:])] for line, m in zip(self.rest, self.level, strict=True)]
-        found = [[] for _ in [*self.outs, 0]]
+        found, unit = [[] for _ in [*self.outs, 0]], max(self.share, 1e-100)  # of W, so that it may be off by a share of 1
         for i in range(D):
             base = [g + sum(k * r for j, (k, r) in enumerate(zip(row, halves, strict=True)) if j != i) for g, row in zip(gaps, keys, strict=True)]
 
@@ -1965,7 +2010,7 @@ class Part:
                 sides = [*halves[:i], far, *halves[i + 1 :]]
                 sizes = [r[0] + r[i + 1] * far + q[0] + sum(map(operator.mul, q[1:], sides)) for r, q in zip(self.reach, rests, strict=True)]
                 sizes = [v + sum(term(node, choices, scale, i)(n)[0] for scale, node, choices in row) for v, row in zip(sizes, smooth, strict=True)]
-                return [*(v * S * (1 + 1e-9) for v in sizes), S * self.share]
+                return [*(v * S * (1 + 1e-9) for v in sizes), S * unit]
 
             curve = self.curve(i, sized, enough)
             for o, row in enumerate(found):
@@ -1996,46 +2041,40 @@ class Part:
             able = [i for i, n in zip(able, found, strict=True) if n == min(found)]
         return min(able, key=left) if len(able) > 1 else able[0]
 
-    def extremes(
-        self,
-        values: list[Any],
-        degrees: Sequence[int],
-        effort: int,
-        errors: tuple[float, float] = (0.0, 0.0),
-        goals: tuple[float, float] = (-INF, -INF),
-        weights: Sequence[Any] = (),
-    ) -> tuple[float, float, float, float]:
-        """Bounds on p/q, within the errors of interpolants with values at Π(p_i + 1) points, then: a number it falls to, one it rises to.
+    def shape(self, tensors: Sequence[list[Any]], degrees: Sequence[int], effort: int, errors: Sequence[float]) -> Shape | None:
+        """p/q on a box, within the errors of the interpolants with these values at Π(p_i + 1) points; without q: p.
 
         Coefficients of high degrees that add up to little are dropped.
         """
-        share, nothing = EFFORTS[effort] / 4 / len(degrees), (-INF, INF, INF, -INF)
         matrices, sizes = [coefficients(p) for p in degrees], tuple(p + 1 for p in degrees)
-        tensors = [transformed(list(row), matrices) if row else [] for row in (values, weights)]
-        floats, kept = [list(map(float, t)) for t in tensors], [0] * len(degrees)
-        radii = [up(sum(t, arb(0)).rad()) for t in tensors]
-        if not math.isfinite(sum(map(sum, floats)) + sum(radii)):
-            return nothing
-        sums = [[[sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] for row in floats] for i in range(len(degrees))]
-        for i, pair in enumerate(sums):
-            for row, little in zip(pair, (share * self.share, share), strict=True):
-                rest = list(accumulate(reversed(row[1:]), initial=0.0))  # of the highest degree, of the two highest, …
-                kept[i] = max(kept[i], len(row) - sum(size <= little for size in rest))
+        tensors = [transformed(row, matrices) if row else [] for row in tensors]
+        floats, kept, little = [list(map(float, row)) for row in tensors], list[int](), EFFORTS[effort] / 4 / len(degrees)
+        errors = [(e + up(sum(row, arb(0)).rad())) * UP for e, row in zip(errors, tensors, strict=True)]
+        if not math.isfinite(sum(map(sum, floats)) + sum(errors)):
+            return None
+        for i, p in enumerate(degrees):
+            fewer, rests = p, list[list[float]]()
+            for row, least in zip(floats, (little * self.share, little), strict=True):
+                sums = [sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] * (p + 1)
+                rests.append(list(accumulate(reversed(sums[1:]), initial=0.0)))  # of the highest degree, of the two highest, …
+                fewer = min(fewer, sum(size <= least for size in rests[-1]) - 1)
+            errors = [(e + rest[fewer]) * UP for e, rest in zip(errors, rests, strict=True)]
+            kept.append(p - fewer)
         steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
         places = outspread(0, [[k * step for k in range(p + 1)] for p, step in zip(kept, steps, strict=True)], operator.add)
-        found, errors_ = list[list[float]](), list[float]()
-        for n, tensor in enumerate(tensors):
-            balls = transformed([tensor[k] for k in places], [bernstein(p) for p in kept]) if tensor else []
+        matrices, found = [bernstein(p) for p in kept], list[list[float]]()
+        for n, row in enumerate(tensors):
+            balls = transformed([row[k] for k in places], matrices) if row else []
             found.append(list(map(float, balls)))
-            drop = sum(sum(pair[n][p + 1 :]) for p, pair in zip(kept, sums, strict=True)) * UP
-            slack = up(sum(balls, arb(0)).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
-            errors_.append((errors[n] + drop + radii[n] + slack) * UP)
-        P, Q = found
-        if not math.isfinite(sum(P) + sum(Q) + sum(errors_)):
-            return nothing
-        shape, close = tuple(p + 1 for p in kept), EFFORTS[effort] * self.share / 2
-        high, rises = ceiling(P, Q, shape, (errors_[0], errors_[1]), goals[1], close)
-        low, falls = ceiling([-v for v in P], Q, shape, (errors_[0], errors_[1]), goals[0], close)
+            errors[n] += up(sum(balls, arb(0)).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
+        return Shape.of(found, tuple(p + 1 for p in kept), errors)
+
+    def extremes(self, shape: Shape | None, effort: int, goals: tuple[float, float] = (-INF, -INF)) -> tuple[float, float, float, float]:
+        """Bounds on p/q, then: a number it falls to, a number it rises to."""
+        if shape is None:
+            return -INF, INF, INF, -INF
+        close = EFFORTS[effort] * self.share / 2
+        (high, rises), (low, falls) = shape.ceiling(goals[1], close), shape.minus().ceiling(goals[0], close)
         return -low, high, -falls, rises
 
 
@@ -2644,13 +2683,24 @@ class Spread:
         own += [(scale, node) for scale, node in whole.terms if variables(node) & set(part.axes)]
         terms = [("mul", (("num", (), scale), node), None) for scale, node in own]
         g: Node = ("add", (("num", (), whole.line[0] if first else arb(0)), *terms), None)
-        m = max(1, round(count ** (1 / len(part.axes))))
-        sides = [pairwise([a, *(min(a + (b - a) * (k / m), b) for k in range(1, m)), b]) for a, b in part.box]
-        for cell in product(*map(list, sides)):
-            box = part.domain.whole(part.axes, cell, part.domain.box)
-            tick(box)
-            (low, high), leaf = enclosed(g, box), part.enclose(list(cell), 1)
-            yield -up(-low), up(high), min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300)
+        todo: list[tuple[Box, Shape | None, int]] = [(list(part.box), None, count)]
+        while todo:
+            cell, shape, left = todo.pop()
+            box, ends = part.domain.whole(part.axes, cell, part.domain.box), (1e300, 1e300)
+            if shape is None:
+                tick(box)
+                leaf = part.enclose(cell, 1)
+                shape, ends = leaf.shapes[0] if leaf.shapes else None, (min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300))
+            if left > 1:
+                axis = part.axes.index(widest(box, part.domain.box, part.axes))
+                halves: Sequence[Shape | None] = shape.halves(axis) if shape else (None, None)
+                todo += [(half, some, left // 2) for half, some in zip(halved(cell, axis), halves, strict=True)]
+                continue
+            if shape is not None:
+                tops = shape.minus().top() - part.level[0], shape.top() + part.level[0]
+                ends = min(ends[0], up(tops[0])), min(ends[1], up(tops[1]))
+            low, high = enclosed(g, box)
+            yield -up(-low), up(high), *ends
 
     def on(self, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) for g between a and b; (0, 0) if g has no such value."""
