@@ -67,12 +67,12 @@ SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes fo
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
 DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of an interpolant, along one coordinate
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
-EFFORTS = (0.05, 0.006, 0.001)  # what truncation may lose, as a share of the claim, and what bounding the interpolant may
-CELLS = 400  # of a box on which an interpolant is bounded, at most
+EFFORTS = (0.05, 0.006, 0.001)  # truncation/claim
+CELLS = 400  # into which a box is cut to bound an interpolant, at most
 NODES = {1: 33, 2: 900, 3: 4_000, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
 SETS = 300  # of numbers whose maximum counts, in a rank
 BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
-TURNS = 30  # spread of scores from which tokens of little weight are set apart
+TURNS = 8  # spread of scores from which tokens of little weight are set apart
 FADED = (-2.5, -3.5, -5.0, -7.0, -10.0)  # logs of such a weight; the best of them counts
 SPREADS = (0, 512, 2048)  # cells of a part of a lane; 0: one δ for all
 SHARP = 3000  # a head that needs this many boxes is sharp
@@ -1431,11 +1431,13 @@ def settled(node: Node, D: int) -> Node:
         inner = Sum([arb(0)] * (D + 1))
         inner.add(arb(1), operands[0])
         parts = [(k, ("var", (), i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
-        groups = [set(group) for group in grouped(D, [variables(part) for _, part in parts])]
-        groups = [group for group in groups if any(variables(part) <= group for _, part in parts)]
-        if len(groups) > 1 and not inner.kinks:
-            sums = [[("mul", (("num", (), k), settled(part, D)), None) for k, part in parts if variables(part) <= group] for group in groups]
-            return "mul", (("num", (), inner.line[0].exp()), *(("exp", (("add", tuple(row), None),), None) for row in sums)), None
+        rows = [
+            [(k, n) for k, n in parts if variables(n) <= {*own}] for own in grouped(D, [variables(n) for _, n in parts])
+        ]
+        if sum(map(bool, rows)) > 1 and not inner.kinks:
+            sums = [tuple(("mul", (("num", (), k), settled(n, D)), None) for k, n in row) for row in rows if row]
+            exps = [("exp", (("add", row, None),), None) for row in sums]
+            return "mul", (("num", (), inner.line[0].exp()), *exps), None
     return kind, tuple(settled(a, D) for a in operands), extra
 
 
@@ -1465,16 +1467,11 @@ def widened(have: list[int], values: list[Any], want: Sequence[int], grid: list[
 
 
 @cache
-def chebyshev(p: int, N: int) -> Any:
-    """[N, p + 1]: T_0 … T_p at the N Chebyshev points of the first kind."""
-    return arb_mat([[arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * N)) for j in range(p + 1)] for i in range(N)])
-
-
-@cache
 def coefficients(p: int) -> Any:
-    """[p + 1, p + 1]: from values at p + 1 Chebyshev points to the coefficients of T_0 … T_p."""
-    rows = chebyshev(p, p + 1).transpose().tolist()
-    return arb_mat([[v * (2 if j else 1) / (p + 1) for v in row] for j, row in enumerate(rows)])
+    """[p + 1, p + 1]: from values at the p + 1 Chebyshev points of the first kind to the coefficients of T_0 … T_p."""
+    n = p + 1
+    cosines = [[arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * n)) for i in range(n)] for j in range(n)]
+    return arb_mat([[v * (2 if j else 1) / n for v in row] for j, row in enumerate(cosines)])
 
 
 @cache
@@ -1484,7 +1481,8 @@ def bernstein(p: int) -> Any:
     T_k = Σ_j (−1)^(k − j) C(2k, 2j) y^j(1 − y)^(k − j), and this times (y + 1 − y)^(p − k) has degree p.
     """
     C, some = math.comb, range(p + 1)
-    sums = [[sum((-1) ** (k - j) * C(2 * k, 2 * j) * C(p - k, i - j) for j in range(min(i, k) + 1)) for k in some] for i in some]
+    sums = [[sum((-1) ** (k - j) * C(2 * k, 2 * j) * C(p - k, i - j) for j in range(min(i, k) + 1)) for k in some]
+            for i in some]  # fmt: skip
     return arb_mat([[arb(fmpq(v, C(p, i))) for v in row] for i, row in enumerate(sums)])
 
 
@@ -1495,14 +1493,22 @@ def transformed(values: list[Any], matrices: list[Any]) -> list[Any]:
     return values
 
 
+def strides(sizes: Sequence[int]) -> list[int]:
+    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+def places_of(strides: Sequence[int], ranges: Sequence[Iterable[int]]) -> list[int]:
+    """Where the entries of a tensor are whose indices lie in these ranges."""
+    return outspread(0, [[k * step for k in some] for some, step in zip(ranges, strides, strict=True)], operator.add)
+
+
 @cache
 def lines(sizes: tuple[int, ...], axis: int) -> tuple[list[list[int]], list[int]]:
     """Places of a tensor's entries, by their index along an axis; and where each entry is in that order."""
-    steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-    others = [[k * step for k in range(1 if i == axis else n)] for i, (n, step) in enumerate(zip(sizes, steps, strict=True))]
-    rows = [outspread(k * steps[axis], others, operator.add) for k in range(sizes[axis])]
-    places = {place: n for n, place in enumerate(place for row in rows for place in row)}
-    return rows, [places[n] for n in range(len(places))]
+    ranges = [[[k] if i == axis else range(n) for i, n in enumerate(sizes)] for k in range(sizes[axis])]
+    rows = [places_of(strides(sizes), some) for some in ranges]
+    order = {place: n for n, place in enumerate(place for row in rows for place in row)}
+    return rows, [order[n] for n in range(len(order))]
 
 
 def halves_of(tensor: list[float], sizes: tuple[int, ...], axis: int) -> list[list[float]]:
@@ -1546,12 +1552,12 @@ class Shape(NamedTuple):
 
     def quotients(self) -> list[float]:
         """(P_k + δ)/(Q_k ∓ ε), or nothing."""
-        if not self.Q:
-            return [a + self.delta for a in self.P]
-        if not min(self.Q) > 2 * self.eps:
-            return []
-        tops = [a + self.delta for a in self.P]
-        return [a / (b - self.eps if a > 0 else b + self.eps) for a, b in zip(tops, self.Q, strict=True)]
+        tops = [a + self.delta for a in self.P] if min(self.Q, default=INF) > 2 * self.eps else []
+        return (
+            tops
+            if not (tops and self.Q)
+            else [a / (b - self.eps if a > 0 else b + self.eps) for a, b in zip(tops, self.Q, strict=True)]
+        )
 
     def top(self) -> float:
         """A bound from above."""
@@ -1566,11 +1572,12 @@ class Shape(NamedTuple):
         return [self._replace(P=a, Q=b) for a, b in pairs]
 
     def ceiling(self, goal: float, close: float) -> tuple[float, float]:
-        """(a bound from above, a number that p/q rises to): the worst box is halved until the bound is at most `goal`, `close`
-        to what is attained, or at a corner."""
-        steps = [math.prod(self.sizes[i + 1 :]) for i in range(len(self.sizes))]
-        corners = outspread(0, [[0, (n - 1) * step] for n, step in zip(self.sizes, steps, strict=True)], operator.add)
-        heap, serial = list[tuple[float, int, int, Shape]](), count()
+        """(a bound from above, a number that p/q rises to).
+
+        The worst box is halved until the bound is at most `goal`, close to what is attained, or that of a corner.
+        """
+        steps, heap, serial = strides(self.sizes), list[tuple[float, int, int, Shape]](), count()
+        corners = places_of(steps, [(0, n - 1) for n in self.sizes])
 
         def insert(shape: Shape) -> float:
             """Add a box with the axis to cut, −1 if the largest coefficient is at a corner; what is attained."""
@@ -1843,36 +1850,36 @@ class Part:
 
     def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
         """T on a grid, per output; and W of the last head, with scores less `tilt`."""
-        found, total = [line_on(line, grid) for line in self.lines], list[Any]()
+        found, last = [line_on(line, grid) for line in self.lines], list[Any]()
         for mean, _, values, total in self.means(grid, tilt):
-            for o, row in enumerate(values):
-                found[o] = list(map(operator.add, found[o], mean(row)))
-        return found, total
+            found = [list(map(operator.add, have, mean(row))) for have, row in zip(found, values, strict=True)]
+            last = total
+        return found, last
 
     def means(
         self, grid: list[list[Any]], tilt: Affine | None = None
     ) -> Iterator[tuple[Callable[[Any], list[Any]], Any, Any, list[Any]]]:
         """(averages of affine functions on a grid, scores, values, Σ e^(score)) of each head.
 
-        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices: Σ_t A_t(x_1)B_t(x_2, …), and with values
-        Σ_t (v_t0 + v_t1 x_1)A_t·B_t + A_t·(v_t2 x_2 + …)B_t.
+        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices, Σ_t A_t(x_1)B_t(x_2, …). With values
+        it is Σ_t (v_t0 + v_t1 x_1)A_t·B_t + A_t·(v_t2 x_2 + …)B_t.
         """
         for given, values in self.averages:
             scores = given if tilt is None else [combined(s, -1, tilt) for s in given]
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
             first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
             others = [outspread(arb(1), axes[1:], operator.mul) for axes in powers]
-            rest, total = arb_mat(others), list((arb_mat(first).transpose() * arb_mat(others)).entries())
+            own = first, others, list((arb_mat(first).transpose() * arb_mat(others)).entries())
 
-            def mean(row: list[Affine], first: Any = first, others: Any = others, rest: Any = rest, total: Any = total) -> list[Any]:
+            def mean(row: list[Affine], own: Any = own) -> list[Any]:
+                first, others, total = own
                 left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zip(row, first, strict=True)]
-                right, more = rest, [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
-                if more:
-                    along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
-                    left, right = left + [first[t] for t in more], arb_mat(others + along)
-                return list(map(operator.truediv, (arb_mat(left).transpose() * right).entries(), total))
+                more = [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
+                along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
+                tops = arb_mat(left + [first[t] for t in more]).transpose() * arb_mat(others + along)
+                return list(map(operator.truediv, tops.entries(), total))
 
-            yield mean, scores, values, total
+            yield mean, scores, values, own[2]
 
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
@@ -1887,11 +1894,6 @@ class Part:
         z[self.axes[i]] = acb((arb(a) + arb(b)) / 2 + real, across)
         return up(value(node, z, choice).abs_upper())
 
-    def curve(self, key: Any, size: Callable[[int], list[float]], enough: float) -> dict[int, list[float]]:
-        found = climbed(size, self.starts.get(key, len(RHOS) // 2), enough)
-        self.starts[key] = sorted(found)[len(found) // 2]
-        return found
-
     def degrees(self, curves: list[Any], enough: float) -> tuple[list[int], list[list[float]], int | None]:
         """(p_i, the error of interpolation along each axis per output, the axis to cut if the error or the grid is too large).
 
@@ -1901,7 +1903,7 @@ class Part:
         for axis in zip(*curves, strict=True):
             for p in DEGREES:
                 falls = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
-                least = [sum((min([v * falls[n] for n, v in curve.items()]) for curve in output), 0.0) for output in axis]
+                least = [sum(min([v * falls[n] for n, v in curve.items()]) for curve in output) for output in axis]
                 if all(tail <= enough for tail in least):
                     break
             tails, found, ends = [*tails, least], [*found, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
@@ -1925,11 +1927,10 @@ class Part:
         for o, (scale, node) in [(p, term) for p in outs for term in self.terms[p]]:
             choices = choices_of(node, x)
             few = 0 < len(choices) * math.prod(len(c) for _, _, c in smooth[o]) <= BRANCHES
-            analytic = few and all(self.sizes(node, c, x, i) < INF for c in choices for i in range(D))
-            if analytic:
+            if few and all(self.sizes(node, c, x, i) < INF for c in choices for i in range(D)):
                 smooth[o].append((scale, node, choices))
             else:
-                rough[o].append((scale, node))
+                rough[o].append((scale, node))  # not proved analytic
         loose = [self.loose(row, box) for row in rough]
         if any(rough):
             leaf.axis = self.across(rough, box, widths)
@@ -1947,10 +1948,8 @@ class Part:
         layers, weights = self.layer_at(grid, tilt)
         off = sum(least[-1] for least in tails) * UP / max(self.share, 1e-100) if self.cleared else 0.0
         for o, layer in enumerate(layers):
-            columns = [
-                [widened(own, [s * v for v in row], range(D), grid) for own, row in (value_on(node, self.axes, grid, c) for c in choices)]
-                for s, node, choices in smooth[o]
-            ]
+            columns = [[[s * v for v in widened(*value_on(node, self.axes, grid, c), range(D), grid)] for c in choices]
+                       for s, node, choices in smooth[o]]  # fmt: skip
             tail, low, high, m = sum(least[o] for least in tails) * UP, INF, -INF, self.level[o]
             goals = self.goal - up(-loose[o] - m), self.goal - up(loose[o] + m)
             for branch in product(*columns):
@@ -1959,7 +1958,11 @@ class Part:
                     values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
                 shape = self.shape((values, weights if self.cleared else []), degrees, effort, (tail, off))
                 found = self.extremes(shape, effort, goals)
-                low, high, leaf.seen[o] = min(low, found[0]), max(high, found[1]), (up(m + found[2]), -up(-m - found[3]))
+                leaf.seen[o], low, high = (
+                    (up(m + found[2]), -up(-m - found[3])),
+                    min(low, found[0]),
+                    max(high, found[1]),
+                )
             leaf.high[o], leaf.low[o] = up(loose[o] + m + high), -up(-loose[o] - m - low)
             crude = math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
             leaf.crude, leaf.shapes = leaf.crude or crude, [*leaf.shapes, None if crude else shape]
@@ -1969,53 +1972,49 @@ class Part:
         return leaf
 
     def curves(self, x: Sides, halves: list[float], smooth: Any, enough: float) -> tuple[list[Any], Affine | None]:
-        """V by number of ρ, of each summand along each axis, per output, and the tilt of the scores if g is cleared of W."""
-        D, box = len(halves), [x.box[i] for i in self.axes]
+        """V by number of ρ of each summand, per output and axis; cleared: of G, then of W, and the tilt ℓ of the scores."""
+        axes, box = range(len(halves)), [x.box[i] for i in self.axes]
 
-        def term(node: Node, choices: Any, scale: Any, i: int) -> Callable[[int], list[float]]:
-            return lambda n: [up(abs(scale)) * max(self.sizes(node, c, x, i, n) for c in choices)]
+        def of_term(n: int, i: int, scale: Any, node: Node, choices: Any) -> list[float]:
+            return [up(abs(scale)) * max(self.sizes(node, c, x, i, n) for c in choices)]
+
+        def followed(key: Any, size: Callable[[int], list[float]]) -> list[dict[int, float]]:
+            curve = climbed(size, self.starts.get(key, len(RHOS) // 2), enough)
+            self.starts[key] = sorted(curve)[len(curve) // 2]
+            return [{n: row[k] for n, row in curve.items()} for k in range(len(next(iter(curve.values()))))]
 
         if not self.cleared:
-            turning, found = self.turning(box), [[[] for _ in range(D)] for _ in self.outs]
-            for i in range(D):
-                for k, sized in enumerate(self.sizes_of_heads(i, halves, turning)):
-                    curve = self.curve((i, k), sized, enough)
-                    for o in self.outs:
-                        found[o][i].append({n: v[o] for n, v in curve.items()})
-                for o in self.outs:
-                    for k, (scale, node, choices) in enumerate(smooth[o]):
-                        curve = self.curve((i, o, k), term(node, choices, scale, i), enough)
-                        found[o][i].append({n: v[0] for n, v in curve.items()})
-            return found, None
-        centre, (scores, _) = [(arb(a) + arb(b)) / 2 for a, b in box], self.averages[0]
+            turning, found = self.turning(box), list[list[list[dict[int, float]]]]()
+            for i in axes:
+                heads = [followed((i, k), size) for k, size in enumerate(self.sizes_of_heads(i, halves, turning))]
+                terms = [[followed((i, o, k), partial(of_term, i=i, scale=s, node=node, choices=choices))[0]
+                          for k, (s, node, choices) in enumerate(smooth[o])] for o in self.outs]  # fmt: skip
+                found.append([[*(head[o] for head in heads), *terms[o]] for o in self.outs])
+            return [list(output) for output in zip(*found, strict=True)], None
+        scores, centre = self.averages[0][0], [(arb(a) + arb(b)) / 2 for a, b in box]
         here = [float(at(s, centre)) for s in scores]
-        top = max(here)
-        weights = [math.exp(s - top) for s in here]
-        total = math.fsum(weights)
-        tilt = [arb(sum(w * float(s[i + 1]) for w, s in zip(weights, scores, strict=True)) / total) for i in range(D)]
-        tilt = [arb(top + math.log(total)) - at([arb(0), *tilt], centre), *tilt]
+        weights = [math.exp(s - max(here)) for s in here]
+        means = [sum(w * float(s[i + 1]) for w, s in zip(weights, scores, strict=True)) / sum(weights) for i in axes]
+        tilt = [arb(max(here) + math.log(sum(weights))) - at([arb(0), *balls(means)], centre), *balls(means)]
         tilted = [combined(s, -1, tilt) for s in scores]
-        gaps, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
-        rests = [[up(abs(at(line, centre) - m)), *(up(abs(k)) for k in line[1:])] for line, m in zip(self.rest, self.level, strict=True)]
-        found, unit = [[] for _ in [*self.outs, 0]], max(self.share, 1e-100)  # of W, so that it may be off by a share of 1
-        for i in range(D):
-            base = [g + sum(k * r for j, (k, r) in enumerate(zip(row, halves, strict=True)) if j != i) for g, row in zip(gaps, keys, strict=True)]
+        logs, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
+        rests = [
+            combined(line, -1, [m, *[arb(0) for _ in axes]]) for line, m in zip(self.rest, self.level, strict=True)
+        ]
+        lines = [[up(abs(v)) for v in (at(line, centre), *line[1:])] for line in rests]
 
-            def sized(n: int, i: int = i, base: list[float] = base) -> list[float]:
-                far = halves[i] * (RHOS[n] + 1 / RHOS[n]) / 2 * (1 + 1e-9)
-                logs = [b + row[i] * far for b, row in zip(base, keys, strict=True)]
-                if not max(logs) < 600:
-                    return [INF for _ in found]
-                S = sum(math.exp(v + 1e-9 * (1 + abs(v))) for v in logs) * (1 + 1e-9)
-                sides = [*halves[:i], far, *halves[i + 1 :]]
-                sizes = [r[0] + r[i + 1] * far + q[0] + sum(map(operator.mul, q[1:], sides)) for r, q in zip(self.reach, rests, strict=True)]
-                sizes = [v + sum(term(node, choices, scale, i)(n)[0] for scale, node, choices in row) for v, row in zip(sizes, smooth, strict=True)]
-                return [*(v * S * (1 + 1e-9) for v in sizes), S * unit]
+        def of_all(n: int, i: int) -> list[float]:
+            far = halves[i] * (RHOS[n] + 1 / RHOS[n]) / 2 * (1 + 1e-9)
+            sides = [*halves[:i], far, *halves[i + 1 :]]
+            tops = [log + sum(map(operator.mul, row, sides)) for log, row in zip(logs, keys, strict=True)]
+            S = sum(math.exp(t + 1e-9 * (1 + abs(t))) for t in tops) * (1 + 1e-9) if max(tops) < 600 else INF
+            pairs = zip(self.reach, lines, smooth, strict=True) if S < INF else []
+            sizes = [r[0] + r[i + 1] * far + at(line, sides) + sum(of_term(n, i, *term)[0] for term in terms)
+                     for r, line, terms in pairs]  # fmt: skip
+            return [*(v * S * (1 + 1e-9) for v in sizes or [INF for _ in self.outs]), S * max(self.share, 1e-100)]
 
-            curve = self.curve(i, sized, enough)
-            for o, row in enumerate(found):
-                row.append([{n: v[o] for n, v in curve.items()}])
-        return found, tilt
+        rows = [followed(i, partial(of_all, i=i)) for i in axes]
+        return [[[curve] for curve in output] for output in zip(*rows, strict=True)], tilt
 
     def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
         """The axis whose halves, then eighths, let most terms become analytic; then the one whose halves have smaller ranges."""
@@ -2041,35 +2040,34 @@ class Part:
             able = [i for i, n in zip(able, found, strict=True) if n == min(found)]
         return min(able, key=left) if len(able) > 1 else able[0]
 
-    def shape(self, tensors: Sequence[list[Any]], degrees: Sequence[int], effort: int, errors: Sequence[float]) -> Shape | None:
-        """p/q on a box, within the errors of the interpolants with these values at Π(p_i + 1) points; without q: p.
+    def shape(self, rows: Sequence[list[Any]], degrees: list[int], effort: int, off: Sequence[float]) -> Shape | None:
+        """p/q on a box, within errors of the interpolants with these values at Π(p_i + 1) points; no q: p.
 
         Coefficients of high degrees that add up to little are dropped.
         """
-        matrices, sizes = [coefficients(p) for p in degrees], tuple(p + 1 for p in degrees)
-        tensors = [transformed(row, matrices) if row else [] for row in tensors]
-        floats, kept, little = [list(map(float, row)) for row in tensors], list[int](), EFFORTS[effort] / 4 / len(degrees)
-        errors = [(e + up(sum(row, arb(0)).rad())) * UP for e, row in zip(errors, tensors, strict=True)]
+        sizes, little, kept = tuple(p + 1 for p in degrees), EFFORTS[effort] / 4 / len(degrees), list[int]()
+        tensors = [transformed(row, [coefficients(p) for p in degrees]) if row else [] for row in rows]
+        floats = [list(map(float, row)) for row in tensors]
+        errors = [e + up(sum(row, arb(0)).rad()) for e, row in zip(off, tensors, strict=True)]
         if not math.isfinite(sum(map(sum, floats)) + sum(errors)):
             return None
         for i, p in enumerate(degrees):
-            fewer, rests = p, list[list[float]]()
+            rests, fewer = list[list[float]](), p
             for row, least in zip(floats, (little * self.share, little), strict=True):
                 sums = [sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] * (p + 1)
-                rests.append(list(accumulate(reversed(sums[1:]), initial=0.0)))  # of the highest degree, of the two highest, …
+                rests.append(
+                    list(accumulate(reversed(sums[1:]), initial=0.0))
+                )  # of the highest degree, the two highest, …
                 fewer = min(fewer, sum(size <= least for size in rests[-1]) - 1)
-            errors = [(e + rest[fewer]) * UP for e, rest in zip(errors, rests, strict=True)]
-            kept.append(p - fewer)
-        steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-        places = outspread(0, [[k * step for k in range(p + 1)] for p, step in zip(kept, steps, strict=True)], operator.add)
-        matrices, found = [bernstein(p) for p in kept], list[list[float]]()
+            errors, kept = [e + rest[fewer] * UP for e, rest in zip(errors, rests, strict=True)], [*kept, p - fewer]
+        places, found = places_of(strides(sizes), [range(p + 1) for p in kept]), list[list[float]]()
         for n, row in enumerate(tensors):
-            balls = transformed([row[k] for k in places], matrices) if row else []
+            balls = transformed([row[k] for k in places], [bernstein(p) for p in kept]) if row else []
             found.append(list(map(float, balls)))
             errors[n] += up(sum(balls, arb(0)).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
         return Shape.of(found, tuple(p + 1 for p in kept), errors)
 
-    def extremes(self, shape: Shape | None, effort: int, goals: tuple[float, float] = (-INF, -INF)) -> tuple[float, float, float, float]:
+    def extremes(self, shape: Shape | None, effort: int, goals: Sequence[float] = (-INF, -INF)) -> tuple[float, ...]:
         """Bounds on p/q, then: a number it falls to, a number it rises to."""
         if shape is None:
             return -INF, INF, INF, -INF
@@ -2690,7 +2688,7 @@ class Spread:
             if shape is None:
                 tick(box)
                 leaf = part.enclose(cell, 1)
-                shape, ends = leaf.shapes[0] if leaf.shapes else None, (min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300))
+                ends, shape = (min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300)), next(iter(leaf.shapes), None)
             if left > 1:
                 axis = part.axes.index(widest(box, part.domain.box, part.axes))
                 halves: Sequence[Shape | None] = shape.halves(axis) if shape else (None, None)
@@ -3717,7 +3715,8 @@ def bounded(
                     claim_exists(domain, part.axes, part.jumps, tick)
                     g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
                 if len(parts) == 1:
-                    parts[0].goal = bound - max(up(abs(v) + r) for row in (g.low, g.high) for v, r in zip(row, g.rounding, strict=True))
+                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zip(ends, g.rounding, strict=True)]
+                    parts[0].goal = bound - max(map(up, more))
                 return search(parts, g, bound, tick), g, parts
         except Verdict as found:
             if reading == 1 or not g.optional or found.verdict != UNCHECKED:
