@@ -1723,14 +1723,23 @@ class Part:
 
     On a box with half-widths r, g is interpolated at Π(p_i + 1) Chebyshev points. If |g| ≤ V_i with coordinate i on its
     ellipse (half-axes r_i(ρ ± 1/ρ)/2) and the others real, then ‖g − Ig‖ ≤ Σ_i Π_{j<i}Λ_j·4V_i ρ^(−p_i)/(ρ − 1), where
-    Λ_j = 1 + (2/π)ln(p_j + 1). A polynomial is at most Π 1/cos(p_i π/2N_i) times its maximum over ΠN_i Chebyshev points (Ehlich
-    and Zeller). V of f: complex
-    balls. V of T: on the ellipse the scores of a head have imaginary parts within θ = Im x_i·(max k − min k)/2 of their
-    middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)| and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1:
-    |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight on the box are turned so little: with
-    Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η). A term of f that is not proved
-    analytic (√ at 0) is enclosed by its range, and the box is cut where that helps most. Kinks: at every x, g is one of its
-    branches, so each is bounded on the box.
+    Λ_j = 1 + (2/π)ln(p_j + 1); every summand of g may have a ρ of its own (`climbed`). The interpolant is bounded by Bernstein
+    coefficients (`Shape`). V of f: complex balls. V of T: on the ellipse the scores of a head have imaginary parts within
+    θ = Im x_i·(max k − min k)/2 of their middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)|
+    and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1: |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight
+    on the box are turned so little: with Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η).
+
+    A single head is cleared of its denominator, whose zeros keep ellipses small: for any number m and affine ℓ, g = m + G/W,
+
+        W = Σ e^(s_t − ℓ),    G = Σ (v_t + L + F − m)e^(s_t − ℓ),    L the affine part of g, F its terms from f.
+
+    These have no poles but those of F. With a_t the value of s_t − ℓ at the centre and κ_t its slopes, |e^(s_t − ℓ)| is at most
+    e^(a_t + Σ_j |κ_tj| r_j) on the ellipse, r_i there its long half-axis. With S the sum of these, |W| ≤ S and
+    |G| ≤ S·(max|v_t − c| + |c + L − m| + |F|). G and W are interpolated, and their quotient is bounded. ℓ is about the tangent of
+    ln Σ e^(s_t), so W is about 1 or more, and m is about g, so an error of W costs little; no proof depends on that.
+
+    A term of f that is not proved analytic (√ at 0) is enclosed by its range, and the box is cut where that helps most.
+    Kinks: at every x, g is one of its branches, so each is bounded on the box.
     """
 
     order = 1  # of V in Σ|w_t|
@@ -2928,6 +2937,7 @@ def search(
 
     def insert(n: int, leaf: Leaf) -> None:
         tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
+        leaf.shapes.clear()  # they may be large
         for k, heap in enumerate(heaps[n]):
             o = k // 2
             top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
