@@ -1431,9 +1431,8 @@ def settled(node: Node, D: int) -> Node:
         inner = Sum([arb(0)] * (D + 1))
         inner.add(arb(1), operands[0])
         parts = [(k, ("var", (), i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
-        rows = [
-            [(k, n) for k, n in parts if variables(n) <= {*own}] for own in grouped(D, [variables(n) for _, n in parts])
-        ]
+        groups = [set(own) for own in grouped(D, [variables(n) for _, n in parts])]
+        rows = [[(k, n) for k, n in parts if variables(n) <= own] for own in groups]
         if sum(map(bool, rows)) > 1 and not inner.kinks:
             sums = [tuple(("mul", (("num", (), k), settled(n, D)), None) for k, n in row) for row in rows if row]
             exps = [("exp", (("add", row, None),), None) for row in sums]
@@ -1552,12 +1551,9 @@ class Shape(NamedTuple):
 
     def quotients(self) -> list[float]:
         """(P_k + δ)/(Q_k ∓ ε), or nothing."""
-        tops = [a + self.delta for a in self.P] if min(self.Q, default=INF) > 2 * self.eps else []
-        return (
-            tops
-            if not (tops and self.Q)
-            else [a / (b - self.eps if a > 0 else b + self.eps) for a, b in zip(tops, self.Q, strict=True)]
-        )
+        tops, eps = [a + self.delta for a in self.P] if min(self.Q, default=INF) > 2 * self.eps else [], self.eps
+        pairs = zip(tops, self.Q, strict=True) if tops and self.Q else ()
+        return [a / (b - eps if a > 0 else b + eps) for a, b in pairs] if self.Q else tops
 
     def top(self) -> float:
         """A bound from above."""
@@ -1764,7 +1760,7 @@ class Part:
             ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
         ]
         self.cleared = len(self.averages) == self.order == 1
-        self.rest, self.level = [list(line) for line in self.lines], [arb(0) for _ in self.lines]
+        self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
             reach = [[0.0] * (len(axes) + 1) for _ in self.outs]
@@ -1782,6 +1778,7 @@ class Part:
         if self.cleared:
             here = [v.mid() for v in self.at([(arb(a) + arb(b)) / 2 for a, b in self.box])]
             self.level = [v if v.is_finite() else arb(0) for v in here]
+            self.rest = [[line[0] - m, *line[1:]] for line, m in zip(self.rest, self.level, strict=True)]
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
         """What a head's values for output o make of |v_t − c|, per output of g."""
@@ -1831,6 +1828,9 @@ class Part:
             sizes, factor = [r[0] + r[i + 1] * beyond for r in reach], phi(across, beyond) ** self.order
             return [v and v * factor for v in sizes]  # 0 if all tokens have the same value
 
+        def turned(across: float, beyond: float, k: float) -> float:
+            return phi_of(across * k / 2)
+
         def faded(across: float, beyond: float, gaps: list[float], sizes: Any, keys: Any) -> float:
             real, found = [*halves[:i], beyond, *halves[i + 1 :]], list[float]()
             tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
@@ -1843,7 +1843,7 @@ class Part:
             return min(found)
 
         for spread, reach in self.strips.items():
-            yield partial(sized, reach=reach, phi=lambda across, _, k=spread[i]: phi_of(across * k / 2))
+            yield partial(sized, reach=reach, phi=partial(turned, k=spread[i]))
         for (_, _, reach), (gaps, sizes, keys) in zip(self.sharp, turning, strict=True):
             yield partial(sized, reach=reach, phi=partial(faded, gaps=gaps, sizes=sizes, keys=keys))
 
@@ -1967,11 +1967,8 @@ class Part:
                     values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
                 shape = self.shape((values, weights if self.cleared else []), degrees, effort, (tail, off))
                 found = self.extremes(shape, effort, goals)
-                leaf.seen[o], low, high = (
-                    (up(m + found[2]), -up(-m - found[3])),
-                    min(low, found[0]),
-                    max(high, found[1]),
-                )
+                leaf.seen[o] = up(m + found[2]), -up(-m - found[3])
+                low, high = min(low, found[0]), max(high, found[1])
             leaf.high[o], leaf.low[o] = up(loose[o] + m + high), -up(-loose[o] - m - low)
             crude = math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
             leaf.crude, leaf.shapes = leaf.crude or crude, [*leaf.shapes, None if crude else shape]
@@ -2007,10 +2004,7 @@ class Part:
         tilt = [arb(max(here) + math.log(sum(weights))) - at([arb(0), *balls(means)], centre), *balls(means)]
         tilted = [combined(s, -1, tilt) for s in scores]
         logs, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
-        rests = [
-            combined(line, -1, [m, *[arb(0) for _ in axes]]) for line, m in zip(self.rest, self.level, strict=True)
-        ]
-        lines = [[up(abs(v)) for v in (at(line, centre), *line[1:])] for line in rests]
+        lines = [[up(abs(v)) for v in (at(line, centre), *line[1:])] for line in self.rest]
 
         def of_all(n: int, i: int) -> list[float]:
             far = halves[i] * (RHOS[n] + 1 / RHOS[n]) / 2 * (1 + 1e-9)
@@ -2064,9 +2058,7 @@ class Part:
             rests, fewer = list[list[float]](), p
             for row, least in zip(floats, (little * self.share, little), strict=True):
                 sums = [sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] * (p + 1)
-                rests.append(
-                    list(accumulate(reversed(sums[1:]), initial=0.0))
-                )  # of the highest degree, the two highest, …
+                rests.append(list(accumulate(reversed(sums[1:]), initial=0.0)))  # of the highest degree, the two …
                 fewer = min(fewer, sum(size <= least for size in rests[-1]) - 1)
             errors, kept = [e + rest[fewer] * UP for e, rest in zip(errors, rests, strict=True)], [*kept, p - fewer]
         places, found = places_of(strides(sizes), [range(p + 1) for p in kept]), list[list[float]]()
