@@ -41,7 +41,7 @@ def parameters_of(target: Target, family: str, sources: list[GroupSamples], unit
 def most_units(target: Target, family: str, sources: list[GroupSamples], other: Size) -> int:
     """With how many units a layer of this family takes the place of another."""
 
-    def fewer_than(parameters: int | float) -> int:
+    def fewer_than(parameters: float) -> int:
         one, two = (parameters_of(target, family, sources, units) for units in (1, 2))
         return min(max(0, 1 + int((parameters - 1 - one) // (two - one))), MOST_UNITS)
 
