@@ -1759,7 +1759,14 @@ class Part:
         self.averages = [
             ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
         ]
-        self.cleared = len(self.averages) == self.order == 1
+        self.cleared, every = len(self.averages) == self.order == 1, range(len(axes))
+        moving = [
+            [i for i in every if any(not (s[i + 1] - rows[0][i + 1]).is_zero() for s in rows)]
+            for rows, _ in self.averages
+        ]
+        self.owns = [
+            tuple(every) if self.cleared else tuple(own or [0]) for own in moving
+        ]  # coordinates of its weights
         self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
@@ -1858,37 +1865,53 @@ class Part:
         return total
 
     def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
-        """T on a grid, per output; and W of the last head, with scores less `tilt`."""
-        found, last = [line_on(line, grid) for line in self.lines], list[Any]()
-        for mean, _, values, total in self.means(grid, tilt):
-            found = [list(map(operator.add, have, mean(row))) for have, row in zip(found, values, strict=True)]
+        """T on a grid, per output; and W of the last head, with scores less `tilt`.
+
+        Weights that depend on some coordinates alone are averaged on their grid: Σ_t w_t v_t = Σ_t w_t(v_t0 + those slopes) +
+        Σ_j (Σ_t w_t v_tj) x_j over the others. Heads with the same ones are added up there.
+        """
+        D, last, sums = len(grid), list[Any](), dict[tuple[tuple[int, ...], int], list[Any]]()
+        for mean, own, values, total in self.means(grid, self.owns, tilt):
+            for j in (0, *(n + 1 for n in range(D) if n not in own)):
+                rows = [[[v[j], *(v[i + 1] if j == 0 else arb(0) for i in own)] for v in row] for row in values]
+                if j == 0 or not all(v[0].is_zero() for row in rows for v in row):
+                    have, more = sums.get((own, j)), [mean(row) for row in rows]
+                    more = [list(map(operator.add, a, b)) for a, b in zip(have, more, strict=True)] if have else more
+                    sums[own, j] = more
             last = total
+        found = [line_on(line, grid) for line in self.lines]
+        for (own, j), rows in sums.items():
+            rows = [widened(list(own), row, range(D), grid) for row in rows]
+            along = widened([j - 1], grid[j - 1], range(D), grid) if j else []
+            rows = [list(map(operator.mul, row, along)) for row in rows] if j else rows
+            found = [list(map(operator.add, a, b)) for a, b in zip(found, rows, strict=True)]
         return found, last
 
     def means(
-        self, grid: list[list[Any]], tilt: Affine | None = None
-    ) -> Iterator[tuple[Callable[[Any], list[Any]], Any, Any, list[Any]]]:
-        """(averages of affine functions on a grid, scores, values, Σ e^(score)) of each head.
+        self, whole: list[list[Any]], owns: Iterable[tuple[int, ...]], tilt: Affine | None = None
+    ) -> Iterator[tuple[Callable[[Any], list[Any]], tuple[int, ...], Any, list[Any]]]:
+        """(averages of affine functions on the grid of own coordinates, these, values, Σ e^(score)) of each head.
 
         e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices, Σ_t A_t(x_1)B_t(x_2, …). With values
-        it is Σ_t (v_t0 + v_t1 x_1)A_t·B_t + A_t·(v_t2 x_2 + …)B_t.
+        it is Σ_t (v_t0 + v_t1 x_1)A_t·B_t + A_t·(v_t2 x_2 + …)B_t. What all scores have in common cancels in averages.
         """
-        for given, values in self.averages:
-            scores = given if tilt is None else [combined(s, -1, tilt) for s in given]
+        for (given, values), own in zip(self.averages, owns, strict=False):
+            grid, scores = [whole[i] for i in own], given if tilt is None else [combined(s, -1, tilt) for s in given]
+            scores = [[s[0], *(s[i + 1] for i in own)] for s in scores]
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
             first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
             others = [outspread(arb(1), axes[1:], operator.mul) for axes in powers]
-            own = first, others, list((arb_mat(first).transpose() * arb_mat(others)).entries())
+            tables = first, others, list((arb_mat(first).transpose() * arb_mat(others)).entries())
 
-            def mean(row: list[Affine], own: Any = own) -> list[Any]:
-                first, others, total = own
+            def mean(row: list[Affine], grid: Any = grid, tables: Any = tables) -> list[Any]:
+                first, others, total = tables
                 left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zip(row, first, strict=True)]
                 more = [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
                 along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
                 tops = arb_mat(left + [first[t] for t in more]).transpose() * arb_mat(others + along)
                 return list(map(operator.truediv, tops.entries(), total))
 
-            yield mean, scores, values, own[2]
+            yield mean, own, values, tables[2]
 
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
@@ -2114,7 +2137,8 @@ class SlopePart(Part):
 
     def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
         found = [line_on(line, grid) for line in self.lines]
-        for mean, scores, values, _ in self.means(grid):
+        everything = [tuple(range(len(grid)))] * len(self.averages)
+        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
             zeros = [arb(0)] * len(grid)
             keys = [[s[n + 1] - scores[0][n + 1] for s in scores] for n in range(len(grid))]
             middles = [mean([[k, *zeros] for k in row]) for row in keys]

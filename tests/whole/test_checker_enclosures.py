@@ -28,6 +28,9 @@ def head(rng, D, outs, sharp, kind):
         scores[0, 0] += 30 * sharp
     elif kind == "the same token twice":
         scores[1], values[:, 1] = scores[0], -values[:, 0]
+    elif kind == "weights of one coordinate":
+        scores[:, 1 + int(rng.integers(D)) :] = scores[0, -1]
+        scores[:, 1] = scores[:, 0]
     elif kind == "constant values":
         values[:, :, 1:] = 0
     balls = [[arb(float(k)) for k in row] for row in scores]
@@ -40,6 +43,7 @@ KINDS = [
     "almost equal keys",
     "one token leads",
     "the same token twice",
+    "weights of one coordinate",
     "constant values",
 ]
 
