@@ -1603,18 +1603,21 @@ class Shape(NamedTuple):
 
 def climbed(size: Callable[[int], list[float]], start: int, enough: float) -> dict[int, list[float]]:
     """V for some of the ρ, by number: downhill from `start` to where the least degree makes the truncation small enough."""
-    found, need, best = dict[int, list[float]](), dict[int, float](), start
+    found, need, best = dict[int, list[float]](), dict[int, tuple[float, float]](), start
     while True:
         for n in (n for n in (best, best - 1, best + 1) if n not in found and 0 <= n < len(RHOS)):
-            found[n] = size(n)
-            size_of = max(found[n]) / max(enough, 1e-300)
-            need[n] = max(math.log(max(size_of, 1e-300) / (RHOS[n] - 1)) / math.log(RHOS[n]), 0.0)
-            if need[n] == INF:
+            found[n], rho = size(n), RHOS[n]
+            tail = max(found[n]) / max(enough, 1e-300) / (rho - 1)
+            need[n] = (
+                max(math.log(max(tail, 1e-300)) / math.log(rho), 1.0),
+                tail / rho,
+            )  # the degree; if it is 1, the tail
+            if tail == INF:
                 break
         last, best = best, min(need, key=lambda n: (need[n], n))
-        if last == best and (need[best] < INF or best == 0):
+        if last == best and (need[best][1] < INF or best == 0):
             return found
-        best = max(best - 1, 0) if need[best] == INF else best
+        best = max(best - 1, 0) if need[best][1] == INF else best
 
 
 def phi_of(theta: float, eta: float = 0.0) -> float:
