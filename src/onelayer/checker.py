@@ -1938,7 +1938,8 @@ class Part:
         for axis in zip(*curves, strict=True):
             for p in DEGREES:
                 falls = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
-                least = [sum(min([v * falls[n] for n, v in curve.items()]) for curve in output) for output in axis]
+                rows = [[min([v * falls[n] for n, v in curve.items()]) for curve in output] for output in axis]
+                least = [sum(row, 0.0) for row in rows]
                 if all(tail <= enough for tail in least):
                     break
             tails, found, ends = [*tails, least], [*found, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
