@@ -2716,7 +2716,7 @@ class Spread:
             box, ends = part.domain.whole(part.axes, cell, part.domain.box), (1e300, 1e300)
             if shape is None:
                 tick(box)
-                leaf = part.enclose(cell, 1)
+                leaf = part.enclose(cell, len(EFFORTS) - 1)
                 ends, shape = (min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300)), next(iter(leaf.shapes), None)
             if left > 1:
                 axis = part.axes.index(widest(box, part.domain.box, part.axes))
