@@ -68,11 +68,12 @@ SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes fo
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
 DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32)  # of an interpolant, along one coordinate
 RHOS = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 200.0, 1e3, 1e4, 1e6)
-EFFORTS = ((0.05, 4, 10_000), (0.006, 12, 40_000), (0.001, 32, 100_000))  # truncation/claim, points/degree, most points
+EFFORTS = (0.05, 0.006, 0.001)  # truncation/claim
+CELLS = 400  # into which a box is cut to bound an interpolant, at most
 NODES = {1: 33, 2: 900, 3: 4_000, 4: 14_641, 5: 20_000}  # points of a grid, at most, by number of coordinates
 SETS = 300  # of numbers whose maximum counts, in a rank
 BRANCHES, FORMS = 16, 256  # at most on a box; affine functions of a nested maximum
-TURNS = 30  # spread of scores from which tokens of little weight are set apart
+TURNS = 8  # spread of scores from which tokens of little weight are set apart
 FADED = (-2.5, -3.5, -5.0, -7.0, -10.0)  # logs of such a weight; the best of them counts
 SPREADS = (0, 512, 2048)  # cells of a part of a lane; 0: one δ for all
 SHARP = 3000  # a head that needs this many boxes is sharp
@@ -1420,6 +1421,26 @@ def line_on(a: Affine, grid: list[list[Any]]) -> list[Any]:
     return found
 
 
+def settled(node: Node, D: int) -> Node:
+    """The same function, quicker to evaluate: constants are numbers, e^(a + b) = e^a·e^b where a and b share no variable."""
+    if not variables(node):
+        return "num", (), value(node, [])
+    kind, operands, extra = node
+    if kind == "mul" and len(operands) == 2 and operands[0] == operands[1]:
+        kind, operands, extra = "pow", operands[:1], fmpq(2)
+    if kind == "exp":
+        inner = Sum([arb(0)] * (D + 1))
+        inner.add(arb(1), operands[0])
+        parts = [(k, ("var", (), i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
+        groups = [set(own) for own in grouped(D, [variables(n) for _, n in parts])]
+        rows = [[(k, n) for k, n in parts if variables(n) <= own] for own in groups]
+        if sum(map(bool, rows)) > 1 and not inner.kinks:
+            sums = [tuple(("mul", (("num", (), k), settled(n, D)), None) for k, n in row) for row in rows if row]
+            exps = [("exp", (("add", row, None),), None) for row in sums]
+            return "mul", (("num", (), inner.line[0].exp()), *exps), None
+    return kind, tuple(settled(a, D) for a in operands), extra
+
+
 def value_on(
     node: Node, axes: Sequence[int], grid: list[list[Any]], choice: dict[int, int]
 ) -> tuple[list[int], list[Any]]:
@@ -1433,6 +1454,8 @@ def value_on(
     parts = [value_on(a, axes, grid, choice) for a in node[1]]
     own = sorted({n for have, _ in parts for n in have})
     columns = [widened(*part, own, grid) for part in parts]
+    if node[0] in ("add", "mul"):
+        return own, reduce(lambda u, v: list(map(getattr(operator, node[0]), u, v)), columns)
     return own, [applied(node, list(u), False, choice) for u in zip(*columns, strict=True)]
 
 
@@ -1444,16 +1467,23 @@ def widened(have: list[int], values: list[Any], want: Sequence[int], grid: list[
 
 
 @cache
-def chebyshev(p: int, N: int) -> Any:
-    """[N, p + 1]: T_0 … T_p at the N Chebyshev points of the first kind."""
-    return arb_mat([[arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * N)) for j in range(p + 1)] for i in range(N)])
+def coefficients(p: int) -> Any:
+    """[p + 1, p + 1]: from values at the p + 1 Chebyshev points of the first kind to the coefficients of T_0 … T_p."""
+    n = p + 1
+    cosines = [[arb.cos_pi_fmpq(fmpq((2 * i + 1) * j, 2 * n)) for i in range(n)] for j in range(n)]
+    return arb_mat([[v * (2 if j else 1) / n for v in row] for j, row in enumerate(cosines)])
 
 
 @cache
-def coefficients(p: int) -> Any:
-    """[p + 1, p + 1]: from values at p + 1 Chebyshev points to the coefficients of T_0 … T_p."""
-    rows = chebyshev(p, p + 1).transpose().tolist()
-    return arb_mat([[v * (2 if j else 1) / (p + 1) for v in row] for j, row in enumerate(rows)])
+def bernstein(p: int) -> Any:
+    """[p + 1, p + 1]: from the coefficients of T_0 … T_p to those of C(p, i)y^i(1 − y)^(p − i), y = (1 + x)/2.
+
+    T_k = Σ_j (−1)^(k − j) C(2k, 2j) y^j(1 − y)^(k − j), and this times (y + 1 − y)^(p − k) has degree p.
+    """
+    C, some = math.comb, range(p + 1)
+    sums = [[sum((-1) ** (k - j) * C(2 * k, 2 * j) * C(p - k, i - j) for j in range(min(i, k) + 1)) for k in some]
+            for i in some]  # fmt: skip
+    return arb_mat([[arb(fmpq(v, C(p, i))) for v in row] for i, row in enumerate(sums)])
 
 
 def transformed(values: list[Any], matrices: list[Any]) -> list[Any]:
@@ -1461,6 +1491,134 @@ def transformed(values: list[Any], matrices: list[Any]) -> list[Any]:
     for m in matrices:
         values = (m * arb_mat(m.ncols(), len(values) // m.ncols(), values)).transpose().entries()
     return values
+
+
+def strides(sizes: Sequence[int]) -> list[int]:
+    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+def places_of(strides: Sequence[int], ranges: Sequence[Iterable[int]]) -> list[int]:
+    """Where the entries of a tensor are whose indices lie in these ranges."""
+    return outspread(0, [[k * step for k in some] for some, step in zip(ranges, strides, strict=True)], operator.add)
+
+
+@cache
+def lines(sizes: tuple[int, ...], axis: int) -> tuple[list[list[int]], list[int]]:
+    """Places of a tensor's entries, by their index along an axis; and where each entry is in that order."""
+    ranges = [[[k] if i == axis else range(n) for i, n in enumerate(sizes)] for k in range(sizes[axis])]
+    rows = [places_of(strides(sizes), some) for some in ranges]
+    order = {place: n for n, place in enumerate(place for row in rows for place in row)}
+    return rows, [order[n] for n in range(len(order))]
+
+
+def halves_of(tensor: list[float], sizes: tuple[int, ...], axis: int) -> list[list[float]]:
+    """The Bernstein coefficients on the two halves of a box, by means of neighbours (de Casteljau)."""
+    places, back = lines(sizes, axis)
+    rows = [[tensor[place] for place in row] for row in places] if tensor else []
+    low, high = rows[:1], rows[-1:]
+    while len(rows) > 1:
+        rows = [[(a + b) / 2 for a, b in zip(p, q, strict=True)] for p, q in pairwise(rows)]
+        low.append(rows[0])
+        high.append(rows[-1])
+    flat = [[v for row in side for v in row] for side in (low, high[::-1])]
+    return [[side[n] for n in back] if side else [] for side in flat]
+
+
+class Shape(NamedTuple):
+    """p/q on a box: p within δ of the polynomial with Bernstein coefficients P, q within ε of that with Q. No Q: q = 1.
+
+    Polynomials are means of their coefficients with the same positive weights b_k(x). So if all Q_k > ε, p/q is at most the
+    largest M of the quotients (P_k + δ)/(Q_k ∓ ε), − where P_k + δ > 0: if M ≥ 0, Σ b_k(P_k + δ) ≤ M Σ b_k(Q_k − ε) ≤ Mq; if
+    M < 0, Σ b_k(P_k + δ) ≤ M Σ b_k(Q_k + ε) ≤ Mq. At a corner one weight is 1: the value is that of a coefficient.
+    Rounding: halving takes means of two neighbours, n times in degree n. A computed mean lies between the two, off by at
+    most 2^−53 of the larger one, and means of numbers that are off by e are off by e. So CELLS halvings one after the other
+    cost at most n·CELLS·2^−53 times the largest coefficient: δ and ε have room for that (`of`).
+    """
+
+    P: list[float]
+    Q: list[float]
+    sizes: tuple[int, ...]
+    delta: float
+    eps: float
+
+    @classmethod
+    def of(cls, tensors: Sequence[list[float]], sizes: tuple[int, ...], errors: Sequence[float]) -> "Shape | None":
+        """With room for halvings; none if numbers are not finite."""
+        most = [max(map(abs, row), default=0.0) for row in tensors]
+        if not (math.isfinite(sum(map(sum, tensors)) + sum(errors)) and max(most) < 1e150):
+            return None
+        room = [(e + max(sizes) * CELLS * 2.0**-52 * m + 1e-300) * UP for e, m in zip(errors, most, strict=True)]
+        return cls(tensors[0], tensors[1], sizes, *room)
+
+    def quotients(self) -> list[float]:
+        """(P_k + δ)/(Q_k ∓ ε), or nothing."""
+        tops, eps = [a + self.delta for a in self.P] if min(self.Q, default=INF) > 2 * self.eps else [], self.eps
+        pairs = zip(tops, self.Q, strict=True) if tops and self.Q else ()
+        return [a / (b - eps if a > 0 else b + eps) for a, b in pairs] if self.Q else tops
+
+    def top(self) -> float:
+        """A bound from above."""
+        found = max(self.quotients(), default=INF)
+        return found + 1e-15 * abs(found)
+
+    def minus(self) -> "Shape":
+        return self._replace(P=[-a for a in self.P])
+
+    def halves(self, axis: int) -> list["Shape"]:
+        pairs = zip(*(halves_of(t, self.sizes, axis) for t in (self.P, self.Q)), strict=True)
+        return [self._replace(P=a, Q=b) for a, b in pairs]
+
+    def ceiling(self, goal: float, close: float) -> tuple[float, float]:
+        """(a bound from above, a number that p/q rises to).
+
+        The worst box is halved until the bound is at most `goal`, close to what is attained, or that of a corner.
+        """
+        steps, heap, serial = strides(self.sizes), list[tuple[float, int, int, Shape]](), count()
+        corners = places_of(steps, [(0, n - 1) for n in self.sizes])
+
+        def insert(shape: Shape) -> float:
+            """Add a box with the axis to cut, −1 if the largest coefficient is at a corner; what is attained."""
+            found = shape.quotients()
+            rows = found or [-b for b in shape.Q]  # cut where Q is least
+            most, axis, bent = max(rows), -1, -1.0
+            place = rows.index(most)
+            for i, (n, step) in enumerate(zip(self.sizes, steps, strict=True)):
+                k = place // step % n
+                if 0 < k < n - 1:  # a coefficient differs from the value nearby by so much, about
+                    bend = k * (n - 1 - k) / (n - 1) * abs(rows[place - step] - 2 * most + rows[place + step])
+                    axis, bent = (i, bend) if bend > bent else (axis, bent)
+            heapq.heappush(heap, (-most if found else -INF, next(serial), axis, shape))
+            low, eps = [shape.P[c] - self.delta for c in corners], self.eps if shape.Q else 0.0
+            under = [shape.Q[c] for c in corners] if shape.Q else [1.0] * len(low)
+            values = [a / (b + eps if a > 0 else b - eps) for a, b in zip(low, under, strict=True)] if found else []
+            return max(values, default=-INF)
+
+        seen = insert(self)
+        for _ in range(CELLS):
+            if heap[0][2] < 0 or -heap[0][0] <= max(goal, seen + close):
+                break
+            _, _, axis, worst = heapq.heappop(heap)
+            seen = max(seen, *map(insert, worst.halves(axis)))
+        return -heap[0][0] + 1e-15 * abs(heap[0][0]), seen - 1e-15 * abs(seen)
+
+
+def climbed(size: Callable[[int], list[float]], start: int, enough: float) -> dict[int, list[float]]:
+    """V for some of the ρ, by number: downhill from `start` to where the least degree makes the truncation small enough."""
+    found, need, best = dict[int, list[float]](), dict[int, tuple[float, float]](), start
+    while True:
+        for n in (n for n in (best, best - 1, best + 1) if n not in found and 0 <= n < len(RHOS)):
+            found[n], rho = size(n), RHOS[n]
+            tail = max(found[n]) / max(enough, 1e-300) / (rho - 1)
+            need[n] = (
+                max(math.log(max(tail, 1e-300)) / math.log(rho), 1.0),
+                tail / rho,
+            )  # the degree; if it is 1, the tail
+            if tail == INF:
+                break
+        last, best = best, min(need, key=lambda n: (need[n], n))
+        if last == best and (need[best][1] < INF or best == 0):
+            return found
+        best = max(best - 1, 0) if need[best][1] == INF else best
 
 
 def phi_of(theta: float, eta: float = 0.0) -> float:
@@ -1486,6 +1644,7 @@ class Leaf:
     high: list[float]
     seen: list[tuple[float, float]]  # g takes a value ≤ the first and one ≥ the second
     crude: bool = False  # a finer grid would not help
+    shapes: list[Shape | None] = field(default_factory=list)  # of the outputs, less the level of the part
     alive: bool = True
 
 
@@ -1564,14 +1723,23 @@ class Part:
 
     On a box with half-widths r, g is interpolated at Π(p_i + 1) Chebyshev points. If |g| ≤ V_i with coordinate i on its
     ellipse (half-axes r_i(ρ ± 1/ρ)/2) and the others real, then ‖g − Ig‖ ≤ Σ_i Π_{j<i}Λ_j·4V_i ρ^(−p_i)/(ρ − 1), where
-    Λ_j = 1 + (2/π)ln(p_j + 1). A polynomial is at most Π 1/cos(p_i π/2N_i) times its maximum over ΠN_i Chebyshev points (Ehlich
-    and Zeller). V of f: complex
-    balls. V of T: on the ellipse the scores of a head have imaginary parts within θ = Im x_i·(max k − min k)/2 of their
-    middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)| and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1:
-    |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight on the box are turned so little: with
-    Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η). A term of f that is not proved
-    analytic (√ at 0) is enclosed by its range, and the box is cut where that helps most. Kinks: at every x, g is one of its
-    branches, so each is bounded on the box.
+    Λ_j = 1 + (2/π)ln(p_j + 1); every summand of g may have a ρ of its own (`climbed`). The interpolant is bounded by Bernstein
+    coefficients (`Shape`). V of f: complex balls. V of T: on the ellipse the scores of a head have imaginary parts within
+    θ = Im x_i·(max k − min k)/2 of their middle; turned by it, Re e^(s_t) ≥ cos θ·|e^(s_t)|, so |Σ e^(s_t)| ≥ cos θ Σ|e^(s_t)|
+    and Σ|w_t| ≤ 1/cos θ, while Σ w_t = 1: |Σ w_t v_t| ≤ |c| + max|v_t − c|/cos θ. In a sharp head only the tokens K with a weight
+    on the box are turned so little: with Σ_{t∉K} |e^(s_t)| ≤ η Σ_{t∈K} |e^(s_t)|, and θ that of K, Σ|w_t| ≤ (1 + η)/(cos θ − η).
+
+    A single head is cleared of its denominator, whose zeros keep ellipses small: for any number m and affine ℓ, g = m + G/W,
+
+        W = Σ e^(s_t − ℓ),    G = Σ (v_t + L + F − m)e^(s_t − ℓ),    L the affine part of g, F its terms from f.
+
+    These have no poles but those of F. With a_t the value of s_t − ℓ at the centre and κ_t its slopes, |e^(s_t − ℓ)| is at most
+    e^(a_t + Σ_j |κ_tj| r_j) on the ellipse, r_i there its long half-axis. With S the sum of these, |W| ≤ S and
+    |G| ≤ S·(max|v_t − c| + |c + L − m| + |F|). G and W are interpolated, and their quotient is bounded. ℓ is about the tangent of
+    ln Σ e^(s_t), so W is about 1 or more, and m is about g, so an error of W costs little; no proof depends on that.
+
+    A term of f that is not proved analytic (√ at 0) is enclosed by its range, and the box is cut where that helps most.
+    Kinks: at every x, g is one of its branches, so each is bounded on the box.
     """
 
     order = 1  # of V in Σ|w_t|
@@ -1583,17 +1751,27 @@ class Part:
         def mine(touches: set[int]) -> bool:
             return bool(touches & set(axes)) or (first and not touches)
 
-        self.axes, self.domain, self.share, self.outs = axes, domain, share, range(len(g.lines))
+        self.axes, self.domain, self.share, self.outs, self.goal = axes, domain, share, range(len(g.lines)), -INF
         self.box = [domain.box[i] for i in axes]
         self.lines = [local(line) if first else [arb(0), *local(line)[1:]] for line in g.lines]
-        self.terms = [[term for term in row if mine(variables(term[1]))] for row in g.terms]
+        self.terms = [[(k, settled(n, len(domain.box))) for k, n in row if mine(variables(n))] for row in g.terms]
         self.jumps = jumps_of([node for row in self.terms for _, node in row])
+        self.starts = dict[Any, int]()  # the number of the ρ that was best for a summand
         self.strips = dict[tuple[float, ...], list[list[float]]]()  # spread of keys → |v_t − c|, its growth outside
         self.sharp = list[tuple[tuple[float, ...], list[Affine], list[list[float]]]]()  # spread, scores, as above
         self.heads = [head for head in g.heads if mine(touched(head))]
         self.averages = [
             ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
         ]
+        self.cleared, every = len(self.averages) == self.order == 1, range(len(axes))
+        moving = [
+            [i for i in every if any(not (s[i + 1] - rows[0][i + 1]).is_zero() for s in rows)]
+            for rows, _ in self.averages
+        ]
+        self.owns = [
+            tuple(every) if self.cleared else tuple(own or [0]) for own in moving
+        ]  # coordinates of its weights
+        self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
             spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
             reach = [[0.0] * (len(axes) + 1) for _ in self.outs]
@@ -1603,10 +1781,15 @@ class Part:
                 reach = self.strips.setdefault(spread, reach)
             for o, row in enumerate(values):
                 middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
-                apart = [combined(v, -1, middle) for v in row]
+                self.rest[o], apart = combined(self.rest[o], 1, middle), [combined(v, -1, middle) for v in row]
                 sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
                 for k, own in self.reaches(o, [up(reduce(arb.max, s)) for s in zip(*sizes, strict=True)], spread):
                     reach[k] = list(map(operator.add, reach[k], own))
+            self.reach = reach
+        if self.cleared:
+            here = [v.mid() for v in self.at([(arb(a) + arb(b)) / 2 for a, b in self.box])]
+            self.level = [v if v.is_finite() else arb(0) for v in here]
+            self.rest = [[line[0] - m, *line[1:]] for line, m in zip(self.rest, self.level, strict=True)]
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
         """What a head's values for output o make of |v_t − c|, per output of g."""
@@ -1648,29 +1831,32 @@ class Part:
             found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
         return found
 
-    def sizes_of_heads(self, i: int, halves: list[float], turning: list[Any]) -> Iterator[list[list[float]]]:
-        """V_i for every ρ, per output, of each head, or of the heads whose keys have the same spread."""
-        across, beyond = ([halves[i] * (rho + s / rho) / 2 * (1 + 1e-9) for rho in RHOS] for s in (-1, 1))
+    def sizes_of_heads(self, i: int, halves: list[float], turning: list[Any]) -> Iterator[Callable[[int], list[float]]]:
+        """V_i per output, given the number of ρ, of each head, or of the heads whose keys have the same spread."""
 
-        def grown(factors: list[float], reach: list[list[float]]) -> list[list[float]]:
-            sizes = [[r[0] + r[i + 1] * far for far in beyond] for r in reach]  # 0 if all tokens have the same value
-            return [[v and v * phi**self.order for v, phi in zip(row, factors, strict=True)] for row in sizes]
+        def sized(n: int, reach: list[list[float]], phi: Callable[[float, float], float]) -> list[float]:
+            across, beyond = (halves[i] * (RHOS[n] + s / RHOS[n]) / 2 * (1 + 1e-9) for s in (-1, 1))
+            sizes, factor = [r[0] + r[i + 1] * beyond for r in reach], phi(across, beyond) ** self.order
+            return [v and v * factor for v in sizes]  # 0 if all tokens have the same value
+
+        def turned(across: float, beyond: float, k: float) -> float:
+            return phi_of(across * k / 2)
+
+        def faded(across: float, beyond: float, gaps: list[float], sizes: Any, keys: Any) -> float:
+            real, found = [*halves[:i], beyond, *halves[i + 1 :]], list[float]()
+            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
+            tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
+            for least in FADED:
+                kept = [t for t, top in enumerate(tops) if top > least or gaps[t] >= 0]
+                eta = sum((math.exp(top) * (1 + 1e-9) for top in tops if top <= least), 0.0)
+                lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
+                found.append(phi_of(across * (max(highs) - min(lows)) / 2, eta))
+            return min(found)
 
         for spread, reach in self.strips.items():
-            yield grown([phi_of(width * spread[i] / 2) for width in across], reach)
+            yield partial(sized, reach=reach, phi=partial(turned, k=spread[i]))
         for (_, _, reach), (gaps, sizes, keys) in zip(self.sharp, turning, strict=True):
-            factors, real = list[float](), list(halves)
-            for width, real[i] in zip(across, beyond, strict=True):
-                tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
-                tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
-                found = list[float]()
-                for faded in FADED:
-                    kept = [t for t, top in enumerate(tops) if top > faded or gaps[t] >= 0]
-                    eta = sum((math.exp(top) * (1 + 1e-9) for top in tops if top <= faded), 0.0)
-                    lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
-                    found.append(phi_of(width * (max(highs) - min(lows)) / 2, eta))
-                factors.append(min(found))
-            yield grown(factors, reach)
+            yield partial(sized, reach=reach, phi=partial(faded, gaps=gaps, sizes=sizes, keys=keys))
 
     def loose(self, terms: list[tuple[Any, Node]], box: Box) -> Any:
         """The sum of terms of f that are not proved analytic on a box: their ranges, from balls or from ends."""
@@ -1682,64 +1868,79 @@ class Part:
             total += scale * (ends if ends.is_finite() and not (ball.is_finite() and ball.rad() < ends.rad()) else ball)
         return total
 
-    def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
-        """T on a grid, per output."""
-        found = [line_on(line, grid) for line in self.lines]
-        for mean, _, values in self.means(grid):
-            for o, row in enumerate(values):
-                found[o] = list(map(operator.add, found[o], mean(row)))
-        return found
+    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
+        """T on a grid, per output; and W of the last head, with scores less `tilt`.
 
-    def means(self, grid: list[list[Any]]) -> Iterator[tuple[Callable[[Any], list[Any]], Any, Any]]:
-        """(averages of affine functions on a grid, scores, values) of each head.
-
-        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices.
+        Weights that depend on some coordinates alone are averaged on their grid: Σ_t w_t v_t = Σ_t w_t(v_t0 + those slopes) +
+        Σ_j (Σ_t w_t v_tj) x_j over the others. Heads with the same ones are added up there.
         """
-        for scores, values in self.averages:
+        D, last, sums = len(grid), list[Any](), dict[tuple[tuple[int, ...], int], list[Any]]()
+        for mean, own, values, total in self.means(grid, self.owns, tilt):
+            for j in (0, *(n + 1 for n in range(D) if n not in own)):
+                rows = [[[v[j], *(v[i + 1] if j == 0 else arb(0) for i in own)] for v in row] for row in values]
+                if j == 0 or not all(v[0].is_zero() for row in rows for v in row):
+                    have, more = sums.get((own, j)), [mean(row) for row in rows]
+                    more = [list(map(operator.add, a, b)) for a, b in zip(have, more, strict=True)] if have else more
+                    sums[own, j] = more
+            last = total
+        found = [line_on(line, grid) for line in self.lines]
+        for (own, j), rows in sums.items():
+            rows = [widened(list(own), row, range(D), grid) for row in rows]
+            along = widened([j - 1], grid[j - 1], range(D), grid) if j else []
+            rows = [list(map(operator.mul, row, along)) for row in rows] if j else rows
+            found = [list(map(operator.add, a, b)) for a, b in zip(found, rows, strict=True)]
+        return found, last
+
+    def means(
+        self, whole: list[list[Any]], owns: Iterable[tuple[int, ...]], tilt: Affine | None = None
+    ) -> Iterator[tuple[Callable[[Any], list[Any]], tuple[int, ...], Any, list[Any]]]:
+        """(averages of affine functions on the grid of own coordinates, these, values, Σ e^(score)) of each head.
+
+        e^(k·x) is a product over the axes, so a sum over tokens is a product of matrices, Σ_t A_t(x_1)B_t(x_2, …). With values
+        it is Σ_t (v_t0 + v_t1 x_1)A_t·B_t + A_t·(v_t2 x_2 + …)B_t. What all scores have in common cancels in averages.
+        """
+        for (given, values), own in zip(self.averages, owns, strict=False):
+            grid, scores = [whole[i] for i in own], given if tilt is None else [combined(s, -1, tilt) for s in given]
+            scores = [[s[0], *(s[i + 1] for i in own)] for s in scores]
             powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
             first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
-            rest = arb_mat([outspread(arb(1), axes[1:], operator.mul) for axes in powers])
+            others = [outspread(arb(1), axes[1:], operator.mul) for axes in powers]
+            tables = first, others, list((arb_mat(first).transpose() * arb_mat(others)).entries())
 
-            def summed(factors: Iterable[Any], first: Any = first, rest: Any = rest) -> list[Any]:
-                scaled = [[c * e for e in row] for c, row in zip(factors, first, strict=True)]
-                return list((arb_mat(scaled).transpose() * rest).entries())
+            def mean(row: list[Affine], grid: Any = grid, tables: Any = tables) -> list[Any]:
+                first, others, total = tables
+                left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zip(row, first, strict=True)]
+                more = [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
+                along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
+                tops = arb_mat(left + [first[t] for t in more]).transpose() * arb_mat(others + along)
+                return list(map(operator.truediv, tops.entries(), total))
 
-            inverse = [1 / total for total in summed([1] * len(scores))]
-
-            def mean(row: list[Affine], summed: Any = summed, inverse: Any = inverse) -> list[Any]:
-                columns = list(zip(*row, strict=True))
-                tops = summed(columns[0])
-                for i, slopes in ((i, c) for i, c in enumerate(columns[1:]) if not all(v.is_zero() for v in c)):
-                    along = widened([i], grid[i], range(len(grid)), grid)
-                    tops = [t + x * more for t, x, more in zip(tops, along, summed(slopes), strict=True)]
-                return list(map(operator.mul, tops, inverse))
-
-            yield mean, scores, values
+            yield mean, own, values, tables[2]
 
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
-        whole, layer = self.domain.point(self.axes, x), self.layer_at([[v] for v in x])
+        whole, layer = self.domain.point(self.axes, x), self.layer_at([[v] for v in x])[0]
         rest = [sum((s * value(n, whole) for s, n in row), arb(0)) for row in self.terms]
         return [t[0] + r for t, r in zip(layer, rest, strict=True)]
 
-    def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int, rhos: Sequence[float] = RHOS) -> list[float]:
-        """V_i of a term for every ρ, with coordinate i in the rectangle around its ellipse."""
-        found, z, (a, b) = [INF] * len(rhos), list(x), x.box[self.axes[i]]
-        for n, rho in enumerate(rhos):
-            real, across = ((arb(b) - arb(a)) / 4 * (arb(rho) + s / arb(rho)) * arb(0, 1) for s in (1, -1))
-            z[self.axes[i]] = acb((arb(a) + arb(b)) / 2 + real, across)
-            found[n] = up(value(node, z, choice).abs_upper())
-            if found[n] == INF:
-                break
-        return found
+    def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int, n: int = 0) -> float:
+        """V_i of a term for the n-th ρ, with coordinate i in the rectangle around its ellipse."""
+        z, (a, b), rho = list(x), x.box[self.axes[i]], RHOS[n]
+        real, across = ((arb(b) - arb(a)) / 4 * (arb(rho) + s / arb(rho)) * arb(0, 1) for s in (1, -1))
+        z[self.axes[i]] = acb((arb(a) + arb(b)) / 2 + real, across)
+        return up(value(node, z, choice).abs_upper())
 
     def degrees(self, curves: list[Any], enough: float) -> tuple[list[int], list[list[float]], int | None]:
-        """(p_i, the error of interpolation along each axis per output, the axis to cut if the error or the grid is too large)."""
+        """(p_i, the error of interpolation along each axis per output, the axis to cut if the error or the grid is too large).
+
+        curves[output][axis]: V by number of ρ, of each summand.
+        """
         tails, found, ends = list[list[float]](), list[int](), UP
         for axis in zip(*curves, strict=True):
             for p in DEGREES:
-                factors = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
-                least = [sum((min(map(operator.mul, curve, factors)) for curve in output), 0.0) for output in axis]
+                falls = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
+                rows = [[min([v * falls[n] for n, v in curve.items()]) for curve in output] for output in axis]
+                least = [sum(row, 0.0) for row in rows]
                 if all(tail <= enough for tail in least):
                     break
             tails, found, ends = [*tails, least], [*found, p], ends * (1 + 2 / math.pi * math.log(p + 1)) * UP
@@ -1757,28 +1958,23 @@ class Part:
         if self.domain.excused(x, self.jumps):
             leaf.low, leaf.high = leaf.high, leaf.low
             return leaf
-        halves = [(arb(b) - arb(a)) / 2 for a, b in box]
-        turning = self.turning(box)
-        heads = [list(self.sizes_of_heads(i, [up(h) for h in halves], turning)) for i in range(D)]
-        curves = [[[head[o] for head in axis] for axis in heads] for o in outs]  # V for every ρ, of each summand
+        halves, enough = [(arb(b) - arb(a)) / 2 for a, b in box], EFFORTS[effort] * self.share / D
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]
         for o, (scale, node) in [(p, term) for p in outs for term in self.terms[p]]:
             choices = choices_of(node, x)
             few = 0 < len(choices) * math.prod(len(c) for _, _, c in smooth[o]) <= BRANCHES
-            sizes = [[self.sizes(node, c, x, i) for c in choices] for i in range(D)] if few else []
-            if not few or any(curve[0] == INF for axis in sizes for curve in axis):
+            if few and all(self.sizes(node, c, x, i) < INF for c in choices for i in range(D)):
+                smooth[o].append((scale, node, choices))
+            else:
                 rough[o].append((scale, node))  # not proved analytic
-                continue
-            smooth[o].append((scale, node, choices))
-            for i, axis in enumerate(sizes):
-                curves[o][i].append([up(abs(scale)) * max(column) for column in zip(*axis, strict=True)])
         loose = [self.loose(row, box) for row in rough]
         if any(rough):
             leaf.axis = self.across(rough, box, widths)
             if not max(up(ball.rad()) for ball in loose) <= self.share:
                 return leaf
-        degrees, tails, steep = self.degrees(curves, EFFORTS[effort][0] * self.share / D)
+        curves, tilt = self.curves(x, [up(h) for h in halves], smooth, enough)
+        degrees, tails, steep = self.degrees(curves, enough)
         if steep is not None:
             leaf.axis = steep
             return leaf
@@ -1786,22 +1982,70 @@ class Part:
             [(arb(a) + arb(b)) / 2 + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
             for (a, b), h, p in zip(box, halves, degrees, strict=True)
         ]
-        for o, layer in enumerate(self.layer_at(grid)):
-            columns = [
-                [[s * v for v in widened(*value_on(node, self.axes, grid, c), range(D), grid)] for c in choices]
-                for s, node, choices in smooth[o]
-            ]
-            tail, low, high = sum(least[o] for least in tails) * UP, INF, -INF
+        layers, weights = self.layer_at(grid, tilt)
+        off = sum(least[-1] for least in tails) * UP / max(self.share, 1e-100) if self.cleared else 0.0
+        for o, layer in enumerate(layers):
+            columns = [[[s * v for v in widened(*value_on(node, self.axes, grid, c), range(D), grid)] for c in choices]
+                       for s, node, choices in smooth[o]]  # fmt: skip
+            tail, low, high, m = sum(least[o] for least in tails) * UP, INF, -INF, self.level[o]
+            goals = self.goal - up(-loose[o] - m), self.goal - up(loose[o] + m)
             for branch in product(*columns):
-                found = self.extremes([sum(v) for v in zip(layer, *branch, strict=True)], degrees, effort)
-                low, high = min(low, found[0] - tail), max(high, found[1] + tail)
-                leaf.seen[o] = (found[2] + tail, found[3] - tail)
-            leaf.high[o], leaf.low[o] = up(loose[o] + high), -up(-loose[o] - low)
-            leaf.crude |= math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
+                values = [sum(v) for v in zip(layer, *branch, strict=True)]
+                if self.cleared:
+                    values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
+                shape = self.shape((values, weights if self.cleared else []), degrees, effort, (tail, off))
+                found = self.extremes(shape, effort, goals)
+                leaf.seen[o] = up(m + found[2]), -up(-m - found[3])
+                low, high = min(low, found[0]), max(high, found[1])
+            leaf.high[o], leaf.low[o] = up(loose[o] + m + high), -up(-loose[o] - m - low)
+            crude = math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
+            leaf.crude, leaf.shapes = leaf.crude or crude, [*leaf.shapes, None if crude else shape]
         if leaf.crude:
             leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
         leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
         return leaf
+
+    def curves(self, x: Sides, halves: list[float], smooth: Any, enough: float) -> tuple[list[Any], Affine | None]:
+        """V by number of ρ of each summand, per output and axis; cleared: of G, then of W, and the tilt ℓ of the scores."""
+        axes, box = range(len(halves)), [x.box[i] for i in self.axes]
+
+        def of_term(n: int, i: int, scale: Any, node: Node, choices: Any) -> list[float]:
+            return [up(abs(scale)) * max(self.sizes(node, c, x, i, n) for c in choices)]
+
+        def followed(key: Any, size: Callable[[int], list[float]]) -> list[dict[int, float]]:
+            curve = climbed(size, self.starts.get(key, len(RHOS) // 2), enough)
+            self.starts[key] = sorted(curve)[len(curve) // 2]
+            return [{n: row[k] for n, row in curve.items()} for k in range(len(next(iter(curve.values()))))]
+
+        if not self.cleared:
+            turning, found = self.turning(box), list[list[list[dict[int, float]]]]()
+            for i in axes:
+                heads = [followed((i, k), size) for k, size in enumerate(self.sizes_of_heads(i, halves, turning))]
+                terms = [[followed((i, o, k), partial(of_term, i=i, scale=s, node=node, choices=choices))[0]
+                          for k, (s, node, choices) in enumerate(smooth[o])] for o in self.outs]  # fmt: skip
+                found.append([[*(head[o] for head in heads), *terms[o]] for o in self.outs])
+            return [list(output) for output in zip(*found, strict=True)], None
+        scores, centre = self.averages[0][0], [(arb(a) + arb(b)) / 2 for a, b in box]
+        here = [float(at(s, centre)) for s in scores]
+        weights = [math.exp(s - max(here)) for s in here]
+        means = [sum(w * float(s[i + 1]) for w, s in zip(weights, scores, strict=True)) / sum(weights) for i in axes]
+        tilt = [arb(max(here) + math.log(sum(weights))) - at([arb(0), *balls(means)], centre), *balls(means)]
+        tilted = [combined(s, -1, tilt) for s in scores]
+        logs, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
+        lines = [[up(abs(v)) for v in (at(line, centre), *line[1:])] for line in self.rest]
+
+        def of_all(n: int, i: int) -> list[float]:
+            far = halves[i] * (RHOS[n] + 1 / RHOS[n]) / 2 * (1 + 1e-9)
+            sides = [*halves[:i], far, *halves[i + 1 :]]
+            tops = [log + sum(map(operator.mul, row, sides)) for log, row in zip(logs, keys, strict=True)]
+            S = sum(math.exp(t + 1e-9 * (1 + abs(t))) for t in tops) * (1 + 1e-9) if max(tops) < 600 else INF
+            pairs = zip(self.reach, lines, smooth, strict=True) if S < INF else []
+            sizes = [r[0] + r[i + 1] * far + at(line, sides) + sum(of_term(n, i, *term)[0] for term in terms)
+                     for r, line, terms in pairs]  # fmt: skip
+            return [*(v * S * (1 + 1e-9) for v in sizes or [INF for _ in self.outs]), S * max(self.share, 1e-100)]
+
+        rows = [followed(i, partial(of_all, i=i)) for i in axes]
+        return [[[curve] for curve in output] for output in zip(*rows, strict=True)], tilt
 
     def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
         """The axis whose halves, then eighths, let most terms become analytic; then the one whose halves have smaller ranges."""
@@ -1810,7 +2054,7 @@ class Part:
             x = Sides(self.domain.whole(self.axes, half, self.domain.box))
             choices = choices_of(node, x)
             every = product(range(len(half)), choices)
-            return 0 < len(choices) <= BRANCHES and all(self.sizes(node, c, x, i, RHOS[:1])[0] < INF for i, c in every)
+            return 0 < len(choices) <= BRANCHES and all(self.sizes(node, c, x, i) < INF for i, c in every)
 
         def still(i: int, times: int) -> int:
             parts = [box]
@@ -1827,34 +2071,38 @@ class Part:
             able = [i for i, n in zip(able, found, strict=True) if n == min(found)]
         return min(able, key=left) if len(able) > 1 else able[0]
 
-    def extremes(self, values: list[Any], degrees: list[int], effort: int) -> tuple[float, float, float, float]:
-        """Bounds on an interpolant from its values at Π(p_i + 1) points, then: a number it falls to, a number it rises to.
+    def shape(self, rows: Sequence[list[Any]], degrees: list[int], effort: int, off: Sequence[float]) -> Shape | None:
+        """p/q on a box, within errors of the interpolants with these values at Π(p_i + 1) points; no q: p.
 
-        Coefficients of high degrees that add up to little are dropped, and the rest is looked at in ΠN_i points.
+        Coefficients of high degrees that add up to little are dropped.
         """
-        (share, fine, most), D = EFFORTS[effort], len(degrees)
-        tensor = transformed(values, [coefficients(p) for p in degrees])
-        indices, sums = list(product(*(range(p + 1) for p in degrees))), [[0.0] * (p + 1) for p in degrees]
-        for index, size in zip(indices, (up(abs(c)) for c in tensor), strict=True):
-            for row, k in zip(sums, index, strict=True):
-                row[k] += size * UP
-        drop, kept = 0.0, list[int]()
-        for row in sums:
-            rest = list(accumulate(reversed(row[1:]), initial=0.0))  # of the highest degree, of the two highest, …
-            fewer = sum(size <= share * self.share / D for size in rest) - 1
-            drop, kept = drop + rest[fewer] * UP, [*kept, len(row) - 1 - fewer]
-        tensor = [c for index, c in zip(indices, tensor, strict=True) if all(map(operator.le, index, kept))]
-        fine = min(fine, (most / math.prod(max(p, 1) for p in kept)) ** (1 / D))
-        pairs = [(p, max(p + 1, int(fine * p))) for p in kept]
-        balls = transformed(tensor, [chebyshev(p, N) for p, N in pairs])
-        found, radii = [float(v) for v in balls], up(sum((v.rad() for v in balls), arb(0)))
-        slack, low, high = radii + 1e-15 * max(map(abs, found)), min(found), max(found)
-        reach = ((high - low) / 2 + slack) * math.prod(
-            UP / math.cos(p * math.pi / (2 * N)) for p, N in pairs
-        ) * UP + drop
-        if not math.isfinite(sum(found) + reach):
+        sizes, little, kept = tuple(p + 1 for p in degrees), EFFORTS[effort] / 4 / len(degrees), list[int]()
+        tensors = [transformed(row, [coefficients(p) for p in degrees]) if row else [] for row in rows]
+        floats = [list(map(float, row)) for row in tensors]
+        errors = [e + up(sum(row, arb(0)).rad()) for e, row in zip(off, tensors, strict=True)]
+        if not math.isfinite(sum(map(sum, floats)) + sum(errors)):
+            return None
+        for i, p in enumerate(degrees):
+            rests, fewer = list[list[float]](), p
+            for row, least in zip(floats, (little * self.share, little), strict=True):
+                sums = [sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] * (p + 1)
+                rests.append(list(accumulate(reversed(sums[1:]), initial=0.0)))  # of the highest degree, the two …
+                fewer = min(fewer, sum(size <= least for size in rests[-1]) - 1)
+            errors, kept = [e + rest[fewer] * UP for e, rest in zip(errors, rests, strict=True)], [*kept, p - fewer]
+        places, found = places_of(strides(sizes), [range(p + 1) for p in kept]), list[list[float]]()
+        for n, row in enumerate(tensors):
+            balls = transformed([row[k] for k in places], [bernstein(p) for p in kept]) if row else []
+            found.append(list(map(float, balls)))
+            errors[n] += up(sum(balls, arb(0)).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
+        return Shape.of(found, tuple(p + 1 for p in kept), errors)
+
+    def extremes(self, shape: Shape | None, effort: int, goals: Sequence[float] = (-INF, -INF)) -> tuple[float, ...]:
+        """Bounds on p/q, then: a number it falls to, a number it rises to."""
+        if shape is None:
             return -INF, INF, INF, -INF
-        return (low + high) / 2 - reach, (low + high) / 2 + reach, low + slack + drop, high - slack - drop
+        close = EFFORTS[effort] * self.share / 2
+        (high, rises), (low, falls) = shape.ceiling(goals[1], close), shape.minus().ceiling(goals[0], close)
+        return -low, high, -falls, rises
 
 
 class Slopes:
@@ -1892,9 +2140,10 @@ class SlopePart(Part):
         for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
             yield o * len(self.domain.box) + i, [(own[0] * k + own[n]) * UP, *(r * k * UP for r in own[1:])]
 
-    def layer_at(self, grid: list[list[Any]]) -> list[list[Any]]:
+    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
         found = [line_on(line, grid) for line in self.lines]
-        for mean, scores, values in self.means(grid):
+        everything = [tuple(range(len(grid)))] * len(self.averages)
+        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
             zeros = [arb(0)] * len(grid)
             keys = [[s[n + 1] - scores[0][n + 1] for s in scores] for n in range(len(grid))]
             middles = [mean([[k, *zeros] for k in row]) for row in keys]
@@ -1905,7 +2154,7 @@ class SlopePart(Part):
                     p = o * len(self.domain.box) + i
                     columns = zip(found[p], mean(both), here, middles[n], strict=True)
                     found[p] = [f + b - v * k for f, b, v, k in columns]
-        return found
+        return found, []
 
 
 class Weights:
@@ -2462,13 +2711,24 @@ class Spread:
         own += [(scale, node) for scale, node in whole.terms if variables(node) & set(part.axes)]
         terms = [("mul", (("num", (), scale), node), None) for scale, node in own]
         g: Node = ("add", (("num", (), whole.line[0] if first else arb(0)), *terms), None)
-        m = max(1, round(count ** (1 / len(part.axes))))
-        sides = [pairwise([a, *(min(a + (b - a) * (k / m), b) for k in range(1, m)), b]) for a, b in part.box]
-        for cell in product(*map(list, sides)):
-            box = part.domain.whole(part.axes, cell, part.domain.box)
-            tick(box)
-            (low, high), leaf = enclosed(g, box), part.enclose(list(cell), 1)
-            yield -up(-low), up(high), min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300)
+        todo: list[tuple[Box, Shape | None, int]] = [(list(part.box), None, count)]
+        while todo:
+            cell, shape, left = todo.pop()
+            box, ends = part.domain.whole(part.axes, cell, part.domain.box), (1e300, 1e300)
+            if shape is None:
+                tick(box)
+                leaf = part.enclose(cell, len(EFFORTS) - 1)
+                ends, shape = (min(-leaf.low[0], 1e300), min(leaf.high[0], 1e300)), next(iter(leaf.shapes), None)
+            if left > 1:
+                axis = part.axes.index(widest(box, part.domain.box, part.axes))
+                halves: Sequence[Shape | None] = shape.halves(axis) if shape else (None, None)
+                todo += [(half, some, left // 2) for half, some in zip(halved(cell, axis), halves, strict=True)]
+                continue
+            if shape is not None:
+                tops = shape.minus().top() - part.level[0], shape.top() + part.level[0]
+                ends = min(ends[0], up(tops[0])), min(ends[1], up(tops[1]))
+            low, high = enclosed(g, box)
+            yield -up(-low), up(high), *ends
 
     def on(self, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) for g between a and b; (0, 0) if g has no such value."""
@@ -2698,6 +2958,7 @@ def search(
 
     def insert(n: int, leaf: Leaf) -> None:
         tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
+        leaf.shapes.clear()  # they may be large
         for k, heap in enumerate(heaps[n]):
             o = k // 2
             top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
@@ -4292,6 +4553,9 @@ def bounded(
                 for part in parts:
                     claim_exists(domain, part.axes, part.jumps, tick)
                     g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
+                if len(parts) == 1:
+                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zip(ends, g.rounding, strict=True)]
+                    parts[0].goal = bound - max(map(up, more))
                 return search(parts, g, bound, tick), g, parts
         except Verdict as found:
             if reading == 1 or not g.optional or found.verdict != UNCHECKED:

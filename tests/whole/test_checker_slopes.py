@@ -325,7 +325,7 @@ def test_slopes_on_ellipses_are_within_their_bound(kind, sharp):
             for axis in range(2):
                 bounds = list(part.sizes_of_heads(axis, halves, part.turning(box)))
                 for n, rho in enumerate(checker.RHOS[:6]):
-                    most = [sum(head[k][n] for head in bounds) for k in range(2)]
+                    most = [sum(head(n)[k] for head in bounds) for k in range(2)]
                     t = np.exp(1j * np.linspace(0, 2 * np.pi, 24, endpoint=False))
                     z = [np.full(24, middles[k] + s * halves[k], complex) for k, s in ((0, -0.7), (1, 0.4))]
                     z[axis] = middles[axis] + halves[axis] * (rho * t + 1 / (rho * t)) / 2
