@@ -23,7 +23,7 @@ DECIDED = (
     'build "exp(x1)" --domain 0:1 --eps 1e-3 --property "increasing in x1"',
     'build "sin(3*x1)" --domain 0:1 --eps 1e-2 --method representative',
     'build "x1*x2; x1 - x2^2" --domain 0:1 --eps 1e-3',
-    "memorize --data points.csv --numbers",
+    "memorize points.csv --target y",
     'train "x1^2" --domain 0:1 --eps 0.5 --heads 1 --d-model 4 --width 4 --steps 300 --certify 20 --no-report',
     'train "x1^2" --domain 0:1 --eps 0.5 --heads 1 --d-model 4 --width 4 --steps 300 --activation gelu --certify 20 --no-report',
     "gallery sort --n 4",
