@@ -9,12 +9,10 @@ import pytest
 import typer.main
 
 from checking import check
+from folders import DECIDED, files, words_of
 from onelayer.apps.cli import app, main
 
 HERE = Path(__file__).resolve().parents[2]
-
-from folders import DECIDED, files, words_of
-
 PAGE = (HERE / "docs" / "trust" / "checker.md").read_text()
 
 
