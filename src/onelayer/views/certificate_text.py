@@ -10,6 +10,7 @@ from ..proof.certificate import Certificate
 from ..sequence_layer import SequenceLayer
 
 Shown = Approximation | SequenceLayer
+CHECKED = ("formula", "gallery", "set", "language")  # kinds of targets that are stored in the folder
 
 HOW = {
     "theorem": (
@@ -114,10 +115,10 @@ def observation(approximation: Shown) -> str:
 def how_to_check(approximation: Shown) -> str:
     """How to check the certificate again, or why the independent checker cannot."""
     kind = approximation.description.kind
-    if approximation.certificate.verdict == "CERTIFIED" and kind == "formula":
+    if approximation.certificate.verdict == "CERTIFIED" and kind in CHECKED:
         return (
             "Check it again with `onelayer check FOLDER`: the checker is a single file that shares no code with the prover,"
-            " reads weights and formula from the folder, and proves the bound (and, where the tolerance is a share of it, the"
+            " reads weights and target from the folder, and proves the bound (and, where the tolerance is a share of it, the"
             " smallest |f|) in ball arithmetic."
         )
     if approximation.certificate.verdict == "CERTIFIED" and kind == "samples":
@@ -129,11 +130,8 @@ def how_to_check(approximation: Shown) -> str:
         "formula": "there is no proved bound within the tolerance",
         "callable": "the target is a Python callable, which is not stored in the folder",
         "data": "the samples are not stored in the folder",
-        "gallery": "it does not know the lemma of this entry; the page docs/build/gallery.md proves it",
         "samples": "there is no proved bound within the tolerance",
     }.get(kind, "the target is not stored")
-    if isinstance(approximation, SequenceLayer):
-        reason = "it takes layers of one length; the lemma stands in the file that constructs this layer"
     return f"The independent checker has nothing to check here: {reason}."
 
 
