@@ -3577,6 +3577,7 @@ def sequences(
     need(c["tokens"] == N and (target["words"] == [] or kind == "language"), "the layer has another number of tokens")
     name, text, assumed = str(target["entry"]), kind == "language", ", if exp(0) = 1 and exp(s) = 0 for s ≤ −800"
     fits = c["causal"] == (text or name in CAUSAL) and (c["readout"] == "position") == (target["answer"] == "position")
+    off: Any = None
     try:
         need(fits, "the layer has another mask, or is read at other places", UNCHECKED)
         if text:
@@ -3585,7 +3586,7 @@ def sequences(
         elif kind == "set":
             need(tokens is None, "a set of tokens is not checked", UNCHECKED)
             with ctx.workprec(WORKING):
-                proved = set_bound(c, w, u, target, read_number(record, "tolerance"), bound, tick)
+                proved, off = set_bound(c, w, u, target, read_number(record, "tolerance"), bound, tick)
         elif tokens is not None:
             proved = program(Levels(c, w, u), places, read_program(target, record, N, True), bound, tick)
         else:
@@ -3594,7 +3595,7 @@ def sequences(
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
     except Verdict as found:
         if found.verdict == UNCHECKED:
-            seen_to_be_wrong(c, w, u, target, record, bound)
+            seen_to_be_wrong(c, w, u, target, record, bound, off)
         raise
     claimed = f"total variation ≤ {bound!r} from the counts" if text else f"|T − f| ≤ {bound!r}"
     said = f"{claimed} for {said}{assumed if text or name == 'shift' else ''}"
@@ -3918,11 +3919,11 @@ def members_of(
 
 
 def seen_to_be_wrong(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float
+    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float, off: Any
 ) -> None:
     """Refute a claim about sequences, if it fails at one of some short ones, where T is evaluated step by step.
 
-    At the last position, which sees all others, a causal layer is like any other.
+    At the last position, which sees all others, a causal layer is like any other. Rounding is at most `off`, if that is known.
     """
     N, tokens, draw, positions = target["longest"], target["vocabulary"], 1, c["readout"] == "position"
     text = target["kind"] == "language"
@@ -3942,10 +3943,10 @@ def seen_to_be_wrong(
         given = [float(v == t) for v in x for t in range(tokens)] if tokens else x
         with ctx.workprec(WORKING):
             layer = Dense(c | {"tokens": n}, w | short, places, u)
-            T, off = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
-            far = list[Any]()
+            T, steps = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
+            steps, far = [v if off is None else v.min(arb(off)) for v in steps], list[Any]()
             for i, at in zip(places, range(0, len(T), target["outputs"]), strict=True):
-                rows = list(zip(T[at : at + target["outputs"]], off[at:], strict=False))
+                rows = list(zip(T[at : at + target["outputs"]], steps[at:], strict=False))
                 if text:
                     known = (
                         followers.get(tuple(x[max(i - k, 0) : i + 1]))
@@ -4077,7 +4078,7 @@ VAR: Node = ("var", (), 0)
 NOTHING: Node = ("num", (), ZERO)
 
 
-class Polyline:
+class BentLine:
     """D(u) = Σ height·relu(λu + c) of a linear form u = Σ slopes·inputs, and how far its units are off by themselves."""
 
     def __init__(self) -> None:
@@ -4150,7 +4151,7 @@ class SetLayer(Rounded):
         super().__init__(w, u)
         self.c, (self.N, self.low, self.high), self.M = c, about, range(c["d_model"])
         plain = c["residual"] and not c["projection_bias"] and c["activation"] == "relu" and not c["causal"]
-        plain &= c["features_in"] == c["features_out"] == 1 and len({*map(tuple, w["shift"] + w["scale"])}) <= 2
+        plain &= c["features_in"] == c["features_out"] == 1
         plain &= len({row[0] for row in w["shift"]}) == len({row[0] for row in w["scale"]}) == 1
         need(plain, "the layer is not made like those for functions of sets", UNCHECKED)
         self.shift, self.scale = exact(w["shift"][0][0]), exact(w["scale"][0][0])
@@ -4208,7 +4209,7 @@ class SetLayer(Rounded):
                 need(pure, "values are neither numbers nor constants, or special tokens have one", UNCHECKED)
                 if fixed or moving:
                     columns[h * c["d_v"] + v] = (bool(moving), moving or fixed)
-        if A <= -most - abs(beta) * self.own - MASKED:
+        if A + most + abs(beta) * self.own + MASKED <= 0:
             need(all(one for one, _ in columns.values()) and not rough, "an average of something else", UNCHECKED)
             short = smooth_bound(self, m, self.N, abs(beta), self.reach + self.own) + self.own
             return ("max" if beta > 0 else "min" if beta < 0 else "mean"), short, columns
@@ -4254,8 +4255,8 @@ class SetProof:
 
     With z' the computed stream and z that of the inputs themselves, T' − f = (D(z') − D(z)) + (D(z) − f) + rounding behind
     the stream. The first is at most the steepest slope of each polyline times what its inputs are off by. For averages,
-    Σ height·relu(s' − tn') = n'D(s'/n') with s' within ne of ns and n' within ne_n of n, so that after the division by n it is off
-    by (1 + e_n)L(e + |s|e_n)/(1 − e_n) + e_n max|D|. The second is enclosed between knots, form by form; where f is no sum of
+    Σ height·relu(s' − tn') = n'D(s'/n') with s' within ne of ns and n' within ne_n of n: divided by n it is off by
+    (1 + e_n)L(e + |s|e_n)/(1 − e_n) + e_n max|D|. The second is enclosed between knots, form by form; where f is no sum of
     functions of the linear forms, a polynomial of each form stands between.
     """
 
@@ -4291,6 +4292,7 @@ class SetProof:
         by: list[Node] = [VAR]
         for kind, phi in aggregates:
             defined([phi], self.ends, self.tick)
+            require_values([phi], Domain(self.ends, None, 0.0))
             if kind == "mean" and affine(phi, 1) is not None:
                 by.append(substituted(phi, [self.variable("mean")]))
             elif kind in ("max", "min"):
@@ -4303,7 +4305,8 @@ class SetProof:
             own = variables(term)
             averages = [v for v in own if self.inputs[v][0] == "average"]
             names: list[Node] = [("var", (), v) for v in range(len(self.inputs))]
-            if averages and len(own) == 1 and affine(term, len(names)) is not None:  # c·mean(φ) is the mean of c·φ
+            spread = averages and len(own) == 1 and affine(term, len(names)) is not None
+            if spread and not self.each:  # c·mean(φ) is the mean of c·φ(x_i)
                 names[averages[0]] = self.inputs[averages[0]][1]
             elif averages and ("mean", VAR) in self.inputs:
                 names[self.inputs.index(("mean", VAR))] = self.variable("average")
@@ -4337,7 +4340,7 @@ class SetProof:
 
     def units(self) -> None:
         """The polylines of the layer, by inputs and by where they are seen; a linear form has 1 as its first slope."""
-        s, w, self.lines = self.layer, self.layer.w, dict[Any, Polyline]()
+        s, w, self.lines = self.layer, self.layer.w, dict[Any, BentLine]()
         out = [m for m in s.M if w["W_R"][m][0]]
         need(len(out) == 1 and w["W_R"][out[0]][0] == 1, "the answer is not one coordinate", UNCHECKED)
         idle = [m for m in s.M if m != out[0] and any(row[m] for row in w["W_2"])]
@@ -4351,7 +4354,7 @@ class SetProof:
             silenced = any(s.placed[m] for m in coordinates)
             for m in coordinates:
                 weight = exact(w["W_1"][m][k])
-                one = ("own", fmpq(1)) if m == s.X else self.held.get(m, ("", ZERO))
+                one: Any = ("own", fmpq(1)) if m == s.X else self.held.get(m, ("", ZERO))
                 if one[0] == "sum":
                     kind = "average" if silenced else "sum"
                     if silenced and m in self.counts:
@@ -4378,11 +4381,11 @@ class SetProof:
             first = form[places[0]][1]
             key = (places, tuple(form[m][0] for m in places), tuple(form[m][1] / first for m in places))
             self.seen[k] = (silenced, key)
-            self.lines.setdefault(key, Polyline()).units.append((first, constant, height, k))
+            self.lines.setdefault(key, BentLine()).units.append((first, constant, height, k))
 
     def off(self) -> Any:
         """How far computed numbers and those of exponential sums are off, all in all; errors of inputs are found on the way."""
-        s, N, u = self.layer, self.layer.N, self.layer.u
+        s, N = self.layer, self.layer.N
         steep = {key: line.steepest() for key, line in self.lines.items()}
         felt = dict[int, Any]()
         for (places, own, slopes), L in steep.items():
@@ -4423,7 +4426,9 @@ class SetProof:
             if self.inputs[own[0]][0] == "average":
                 e = errors[self.counts[0]]
                 need(e < fmpq(1, 2), "n is not known", UNCHECKED)
-                largest = max(abs(line.at(t)) for t in (low, high, *(t for t, _ in line.slopes()[1:] if low < t < high)))
+                largest = max(
+                    abs(line.at(t)) for t in (low, high, *(t for t, _ in line.slopes()[1:] if low < t < high))
+                )
                 growth, reach = (1 + e) / (1 - e), reach + max(abs(low), abs(high)) * e
                 spread = L * growth * reach + e * largest
             total += spread + moved
@@ -4450,9 +4455,9 @@ class SetProof:
 
     def gap(self, terms: list[Node]) -> tuple[Any, Any]:
         """(low, high) of D − f for inputs between their ends, without rounding."""
-        joined, ends = dict[Any, Polyline](), [arb(exact(self.layer.w["b_R"][0]))] * 2
+        joined, ends = dict[Any, BentLine](), [arb(exact(self.layer.w["b_R"][0]))] * 2
         for (_, own, slopes), line in self.lines.items():
-            joined.setdefault((own, slopes), Polyline()).units.extend(line.units)
+            joined.setdefault((own, slopes), BentLine()).units.extend(line.units)
         sets = {frozenset(variables(t)) for t in terms} | {frozenset(own) for own, _ in joined}
         for group in [set[int](), *map(set, grouped(len(self.inputs), [set(one) for one in sets]))]:
             here = [t for t in terms if variables(t) & group or not variables(t) | group]
@@ -4466,7 +4471,7 @@ class SetProof:
                     ends = [ends[0] + low, ends[1] + high]
         return ends[0], ends[1]
 
-    def alone(self, terms: list[Node], lines: dict[Any, Polyline]) -> list[tuple[Any, Any]] | None:
+    def alone(self, terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]] | None:
         """`gap` of terms that are functions of one linear form each, the one of the polylines with the same inputs."""
         found = list[tuple[Any, Any]]()
         for own in {tuple(sorted(variables(t))) for t in terms} | {own for own, _ in lines}:
@@ -4476,10 +4481,10 @@ class SetProof:
                 return None
             slopes = next(iter(forms))
             node: Node = ("add", (NOTHING, *(t for t in here if t is not None)), None)
-            found.append(self.between(lines.get((own, slopes), Polyline()), node, self.span_of(own, slopes)))
+            found.append(self.between(lines.get((own, slopes), BentLine()), node, self.span_of(own, slopes)))
         return found
 
-    def between(self, line: Polyline, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
+    def between(self, line: BentLine, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
         parts, off = line.less(node, *ends)
         low, high = extent(parts, 1e-3 * self.bound, self.tick)
         return low - arb(off), high + arb(off)
@@ -4499,7 +4504,7 @@ class SetProof:
                         return replaced(found, ("var", (), -1), VAR)
         return None
 
-    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, Polyline]) -> list[tuple[Any, Any]]:
+    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]]:
         """`gap` by way of a polynomial for each linear form: D less that, and their sum less f."""
         need(len(group) == 2 and lines, "a function of several inputs that interact", UNCHECKED)
         found, parts = list[tuple[Any, Any]](), list[Node]()
@@ -4519,8 +4524,8 @@ class SetProof:
 def set_bound(
     c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], tolerance: float, bound: float,
     tick: Callable[[Box], None],
-) -> Any:  # fmt: skip
-    """A proved bound on |T − f| for a function of sets of up to `longest` numbers."""
+) -> tuple[Any, Any]:  # fmt: skip
+    """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
     f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", tolerance)
     layer = SetLayer(c, w, u, (target["longest"], *map(exact, target["ends"])))
     proof = SetProof(layer, target, bound, tick)
@@ -4529,7 +4534,7 @@ def set_bound(
     proof.units()
     off = proof.off()
     low, high = proof.gap(terms)
-    return middle(abs(low).max(abs(high)).upper()) + off
+    return middle(abs(low).max(abs(high)).upper()) + off, 2 * off
 
 
 NORM = "maximum absolute difference over all output entries"
