@@ -15,7 +15,8 @@ along the composition that the certificate hints at, once that is recognised as 
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
 that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
 are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`). Programs on tokens
-(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case.
+(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case. Functions of sets
+of any size are proved in a few inputs, sums and extremes over the set (`SetLayer`, `SetProof`).
 """
 
 import ast
@@ -3559,7 +3560,7 @@ CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induct
 def sequences(
     target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Callable[[Box], None]
 ) -> Verdict:
-    """The verdict on a layer for sequences of any length up to the longest: an entry of the gallery, or a language model."""
+    """The verdict on a layer for all lengths up to the longest: an entry of the gallery, a language model, a function of sets."""
     about, tensors, u = weights
     given: list[Any] = [target.get(k) for k in ("longest", "ends", "vocabulary", "kind")]
     N, ends, tokens, kind = given
