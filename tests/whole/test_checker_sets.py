@@ -139,7 +139,27 @@ def test_a_changed_weight_is_valid_only_if_it_does_not_matter(folder, tmp_path, 
 @DTYPES
 @pytest.mark.parametrize("name", SETS)
 def test_small_and_large_changes_are_valid_only_if_they_do_not_matter(folder, tmp_path, name, dtype):
-    tampered(folder(name, dtype), tmp_path, (-0.5, 2.0**-20, 3e-3, 800.0))
+    tampered(folder(name, dtype), tmp_path, (-0.5, 2.0**-20, 3e-3, 800.0), 1)
+
+
+@DTYPES
+@pytest.mark.parametrize("name", SETS)
+def test_answers_moved_by_more_than_twice_the_bound_are_not_valid(folder, tmp_path, name, dtype):
+    """|T + 2.1·bound − f| > bound everywhere, as |T − f| ≤ bound."""
+    bound = json.loads((folder(name, dtype) / "certificate.json").read_text())["bound"]
+
+    def edit(tensors):
+        tensors["b_R"] += 2.1 * bound
+
+    assert briefly(forged(folder(name, dtype), tmp_path / "f", weights=edit)).verdict != "VALID"
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_is_false_by_far_is_invalid(folder, tmp_path, name):
+    def edit(tensors):
+        tensors["b_R"] += 0.5
+
+    assert briefly(forged(folder(name), tmp_path / "f", weights=edit)).verdict == "INVALID"
 
 
 @pytest.mark.parametrize(
