@@ -4513,8 +4513,15 @@ class SetProof:
         degree = min(max(len(lines) - 1, 2), 14)
         for (own, slopes), line in lines.items():
             ends = self.span_of(own, slopes)
-            polynomial = line.polynomial(*ends, degree)
-            found.append(self.between(line, polynomial, ends))
+            best: tuple[float, Any, Node] = (INF, None, VAR)
+            for more in range(degree, 15, 3):  # until that helps little
+                polynomial = line.polynomial(*ends, more)
+                low, high = self.between(line, polynomial, ends)
+                if not up(high - low) < best[0] / 2:
+                    break
+                best = (up(high - low), (low, high), polynomial)
+            polynomial = best[2]
+            found.append(best[1])
             form = tuple(("mul", (("num", (), k), places[v]), None) for v, k in zip(own, slopes, strict=True))
             parts.append(substituted(polynomial, [("add", form, None)]))
         rest: Node = ("add", (*parts, *(minus(substituted(t, places)) for t in terms)), None)

@@ -97,6 +97,7 @@ OTHERS = [
     ("sqrt(mean(x^2))", {"longest": 1000}),
     ("x*exp(-mean(x))", {"longest": 100, "tolerance": 5e-3}),
     ("max(x, 0.5)*2 - min(exp(x))", {"longest": 10}),
+    ("log(mean(x) + 1) + mean(x)*max(x)", {"longest": 20, "tolerance": 1e-2}),
 ]
 
 
