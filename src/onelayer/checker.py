@@ -15,7 +15,8 @@ along the composition that the certificate hints at, once that is recognised as 
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
 that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
 are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`). Programs on tokens
-(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case.
+(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case. Functions of sets
+of any size are proved in a few inputs, sums and extremes over the set (`SetLayer`, `SetProof`).
 """
 
 import ast
@@ -3820,7 +3821,7 @@ CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induct
 def sequences(
     target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Callable[[Box], None]
 ) -> Verdict:
-    """The verdict on a layer for sequences of any length up to the longest: an entry of the gallery, or a language model."""
+    """The verdict on a layer for all lengths up to the longest: an entry of the gallery, a language model, a function of sets."""
     about, tensors, u = weights
     given: list[Any] = [target.get(k) for k in ("longest", "ends", "vocabulary", "kind")]
     N, ends, tokens, kind = given
@@ -3832,17 +3833,22 @@ def sequences(
     said = f"x in [{sides}]^n" if tokens is None else f"sequences of n tokens out of {tokens:,}"
     said = f"all n ≤ {N:,} and all {said}"
     need(record.get("domain") == said, "target and certificate speak of different sequences")
-    need(kind in ("gallery", "language"), f"a task of the kind {str(kind)[:20]!r} is not checked", UNCHECKED)
+    need(kind in ("gallery", "language", "set"), f"a task of the kind {str(kind)[:20]!r} is not checked", UNCHECKED)
     outs = target["outputs"] * (N if target["answer"] == "position" else 1)
     c, w, places = read_config(about, tensors, N * (tokens or 1), outs, lengths=True)
     need(c["tokens"] == N and (target["words"] == [] or kind == "language"), "the layer has another number of tokens")
     name, text, assumed = str(target["entry"]), kind == "language", ", if exp(0) = 1 and exp(s) = 0 for s ≤ −800"
     fits = c["causal"] == (text or name in CAUSAL) and (c["readout"] == "position") == (target["answer"] == "position")
+    off: Any = None
     try:
         need(fits, "the layer has another mask, or is read at other places", UNCHECKED)
         if text:
             with ctx.workprec(WORKING):
                 proved = language(c, w, u, target, bound, tick)
+        elif kind == "set":
+            need(tokens is None, "a set of tokens is not checked", UNCHECKED)
+            with ctx.workprec(WORKING):
+                proved, off = set_bound(c, w, u, target, read_number(record, "tolerance"), bound, tick)
         elif tokens is not None:
             proved = program(Levels(c, w, u), places, read_program(target, record, N, True), bound, tick)
         else:
@@ -3851,7 +3857,7 @@ def sequences(
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
     except Verdict as found:
         if found.verdict == UNCHECKED:
-            seen_to_be_wrong(c, w, u, target, record, bound)
+            seen_to_be_wrong(c, w, u, target, record, bound, off)
         raise
     claimed = f"total variation ≤ {bound!r} from the counts" if text else f"|T − f| ≤ {bound!r}"
     said = f"{claimed} for {said}{assumed if text or name == 'shift' else ''}"
@@ -4175,11 +4181,11 @@ def members_of(
 
 
 def seen_to_be_wrong(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float
+    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float, off: Any
 ) -> None:
     """Refute a claim about sequences, if it fails at one of some short ones, where T is evaluated step by step.
 
-    At the last position, which sees all others, a causal layer is like any other.
+    At the last position, which sees all others, a causal layer is like any other. Rounding is at most `off`, if that is known.
     """
     N, tokens, draw, positions = target["longest"], target["vocabulary"], 1, c["readout"] == "position"
     text = target["kind"] == "language"
@@ -4199,10 +4205,10 @@ def seen_to_be_wrong(
         given = [float(v == t) for v in x for t in range(tokens)] if tokens else x
         with ctx.workprec(WORKING):
             layer = Dense(c | {"tokens": n}, w | short, places, u)
-            T, off = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
-            far = list[Any]()
+            T, steps = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
+            steps, far = [v if off is None else v.min(arb(off)) for v in steps], list[Any]()
             for i, at in zip(places, range(0, len(T), target["outputs"]), strict=True):
-                rows = list(zip(T[at : at + target["outputs"]], off[at:], strict=False))
+                rows = list(zip(T[at : at + target["outputs"]], steps[at:], strict=False))
                 if text:
                     known = (
                         followers.get(tuple(x[max(i - k, 0) : i + 1]))
@@ -4220,7 +4226,9 @@ def seen_to_be_wrong(
 
 
 def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
-    """What an entry on numbers says at position i of a sequence."""
+    """What an entry on numbers, or a function of sets, says at position i of a sequence."""
+    if target["kind"] == "set":
+        return set_value(target, x, i)
     seen = x[: i + 1] if target["answer"] == "position" else x
     match target["entry"]:
         case "mean" | "running_mean":
@@ -4233,6 +4241,569 @@ def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
             return exact(sorted(x)[i])
     source = i - target["parameters"]["by"]
     return exact(x[source]) if 0 <= source < len(x) else ZERO
+
+
+class SetReader(Reader):
+    """A formula of a set: sum, mean, max and min of one argument are aggregates, variables 1, 2, … beside x, variable 0."""
+
+    def __init__(self, text: object) -> None:
+        self.found, self.inside = list[tuple[str, Node]](), False
+        plain = isinstance(text, str) and text.isascii()
+        need(plain, "the formula of a set is read in ASCII alone", UNCHECKED)
+        super().__init__(["x"], str(text).replace("^", "**"))
+
+    def node(self, t: ast.expr | None = None, depth: int = 0) -> Node:
+        match t or self.tree:
+            case ast.Call(func=ast.Name(id="sum" | "mean" | "max" | "min" as kind), args=[inner], keywords=[]):
+                need(not self.inside, "an aggregate within another is not read", UNCHECKED)
+                self.inside = True
+                one = (kind, super().node(inner, depth + 1))
+                self.inside = False
+                self.found += [one] if one not in self.found else []
+                return ("var", (), 1 + self.found.index(one))
+        return super().node(t, depth)
+
+
+def read_set(target: dict[str, Any], dtype: str, tolerance: float) -> tuple[Node, list[tuple[str, Node]]]:
+    """(f over x and aggregates, the aggregates), if task and parameters say the same."""
+    own: Any = {"formula": target["text"], "longest": target["longest"], "tolerance": tolerance, "dtype": dtype}
+    same = target["parameters"] == own | {"domain": target["ends"]} and target["entry"] == "" and target["outputs"] == 1
+    need(same and target["decoding"] is None, "task and parameters do not fit each other")
+    try:
+        reader = SetReader(target["text"])
+        f = reader.node()
+    except Verdict as found:  # the engine's language is larger
+        raise replace(found, verdict=UNCHECKED) from None
+    need((0 in variables(f)) == (target["answer"] == "position"), "formula and answers do not fit each other")
+    return f, reader.found
+
+
+def set_value(target: dict[str, Any], x: list[float], i: int) -> Any:
+    """f at number i of a set."""
+    f, aggregates = read_set(target, target["parameters"]["dtype"], target["parameters"]["tolerance"])
+    found = [arb(x[i])]
+    for kind, phi in aggregates:
+        values = [value(phi, [arb(v)]) for v in x]
+        total = sum(values, arb(0))
+        best = arb.max if kind == "max" else arb.min
+        found.append(reduce(best, values) if kind in ("max", "min") else total if kind == "sum" else total / len(x))
+    return value(f, found)
+
+
+def terms_of(node: Node) -> list[Node]:
+    """Nodes that add up to the given one: sums are followed through constant factors and divisors."""
+    kind, operands, extra = node
+    moving = [i for i, a in enumerate(operands) if variables(a)]
+    if kind == "add":
+        return [term for part in operands for term in terms_of(part)]
+    if kind not in ("mul", "div") or len(moving) != 1 or (kind == "div" and moving != [0]):
+        return [node]
+    i = moving[0]
+    return [(kind, (*operands[:i], term, *operands[i + 1 :]), extra) for term in terms_of(operands[i])]
+
+
+def replaced(node: Node, old: Node, by: Node) -> Node:
+    """The formula with another in the place of a part; conditions of `where` are left as they are."""
+    return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
+
+
+def extent(parts: list[tuple[Node, Box]], close: float, tick: Callable[[Box], None]) -> tuple[Any, Any]:
+    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
+    ends = [arb(0), arb(0)]
+    for sign in (-1, 1):
+        heap, todo, best, serial = list[Any](), parts, -INF, count()
+        for n in count():
+            for node, box in todo:
+                tick(box)
+                pair, points = enclosed(node, box), (*zip(*box, strict=True), [a / 2 + b / 2 for a, b in box])
+                top = pair[1] if sign > 0 else -pair[0]
+                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
+                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
+            if -heap[0][0] - best <= close or n == 4 * HALVINGS:
+                break
+            _, _, node, box, _ = heapq.heappop(heap)
+            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], range(len(box))))]
+        ends[sign > 0] = sign * reduce(arb.max, [top for *_, top in heap])
+    need(all(v.is_finite() for v in ends), "a function of the set has no range that could be found", UNCHECKED)
+    return ends[0], ends[1]
+
+
+def outward(low: Any, high: Any) -> tuple[float, float]:
+    """Floats around rationals."""
+    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
+    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
+    return a, b if b > a else math.nextafter(a, INF)
+
+
+Input = tuple[str, Node]  # own, mean, max, min (of x); sum, average (of a function of x)
+VAR: Node = ("var", (), 0)
+NOTHING: Node = ("num", (), ZERO)
+
+
+class BentLine:
+    """D(u) = Σ height·relu(λu + c) of a linear form u = Σ slopes·inputs, and how far its units are off by themselves."""
+
+    def __init__(self) -> None:
+        self.units = list[tuple[Any, Any, Any, Any]]()  # λ, c, height, own error
+
+    def at(self, u: Any, sizes: bool = False) -> Any:
+        return sum(((abs(h) if sizes else h) * max(k * u + c, ZERO) for k, c, h, _ in self.units), ZERO)
+
+    def slopes(self) -> list[tuple[Any, Any]]:
+        """(knot, change of the slope there), by knot, a slope far to the left before them."""
+        found = dict[Any, Any]()
+        for k, c, h, _ in self.units:
+            found[-c / k] = found.get(-c / k, ZERO) + abs(k) * h
+        return [(None, sum((k * h for k, _, h, _ in self.units if k < 0), ZERO)), *sorted(found.items())]
+
+    def steepest(self) -> Any:
+        return max(map(abs, accumulate(change for _, change in self.slopes())))
+
+    def pieces(self, low: float, high: float) -> tuple[list[tuple[Any, Any, float, float]], Any]:
+        """(slope, constant, from, to) of D with knots at floats, in order; and how far that is from D."""
+        off, cuts = ZERO, dict[float, Any]()
+        for knot, change in self.slopes()[1:]:
+            near = float(Fraction(int(knot.p), int(knot.q)))
+            off += abs(change) * abs(exact(near) - knot)
+            cuts[near] = cuts.get(near, ZERO) + change
+        start = self.slopes()[0][1] + sum((v for t, v in cuts.items() if t <= low), ZERO)
+        found, here, slope = list[Any](), self.at(exact(low)), start
+        for a, b in pairwise([low, *sorted(t for t in cuts if low < t < high), high]):
+            slope += cuts[a] if a > low else 0
+            found.append((slope, here - slope * exact(a), a, b))
+            here += slope * (exact(b) - exact(a))
+        return found, 2 * off
+
+    def less(self, node: Node, low: float, high: float) -> tuple[list[tuple[Node, Box]], Any]:
+        """D − node, a function of one variable, on pieces; and how far knots are off."""
+        pieces, off = self.pieces(low, high)
+        lines = [("add", (("mul", (("num", (), k), VAR), None), ("num", (), c)), None) for k, c, _, _ in pieces]
+        gaps: list[Node] = [("add", (line, minus(node)), None) for line in lines]
+        return [(gap, [(a, b)]) for gap, (_, _, a, b) in zip(gaps, pieces, strict=True)], off
+
+    def polynomial(self, low: float, high: float, degree: int) -> Node:
+        """A polynomial through points of D between the ends, near to Chebyshev's; any would do for a proof."""
+        knots = {t for t, _ in self.slopes()[1:] if exact(low) < t < exact(high)}
+        points = [exact(low), exact(high), *sorted(knots)]
+        ideal = [(low + high) / 2 - (high - low) / 2 * math.cos(math.pi * k / degree) for k in range(degree + 1)]
+        chosen = sorted({min(points, key=lambda t: abs(t - exact(v))) for v in ideal})
+        table, newton = [self.at(t) for t in chosen], list[Any]()
+        for k in range(len(chosen)):
+            newton.append(table[0])
+            table = [(q - p) / (chosen[i + k + 1] - chosen[i]) for i, (p, q) in enumerate(pairwise(table))]
+        node: Node = ("num", (), newton[-1])
+        for t, k in zip(chosen[-2::-1], newton[-2::-1], strict=True):
+            moved = ("add", (VAR, ("num", (), -t)), None)
+            node = ("add", (("num", (), k), ("mul", (moved, node), None)), None)
+        return node
+
+
+class SetLayer(Rounded):
+    """A layer for functions of sets of up to N numbers x between two ends, read from the weights; x̂ = (x − shift)·scale.
+
+    Scores are βx̂ on numbers, constants on special tokens, whose values are 0. If a special token leads by far, with score A,
+    a head says Σ_j v_j e^(βx̂_j − A), relative errors apart (`exponential`): a sum over the set. If special tokens have no
+    weight, it is the mean of x̂ (β = 0) or the maximum or minimum (`smooth_bound`). A coordinate of the stream that W^O adds
+    up from exponential heads is Σ_j ψ(x̂_j), with ψ known, and is compared with functions φ inside aggregates. So units are
+    relu(Σ weights·inputs + c), polylines of linear forms of inputs. Units that see a code which silences them at all later
+    positions see nothing but sums and n, at the first one: Σ_j ψ(x̂_j) = n·average, and the mean read-out divides by n.
+    """
+
+    def __init__(self, c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any]) -> None:
+        super().__init__(w, u)
+        self.c, (self.N, self.low, self.high), self.M = c, about, range(c["d_model"])
+        plain = c["residual"] and not c["projection_bias"] and c["activation"] == "relu" and not c["causal"]
+        plain &= c["features_in"] == c["features_out"] == 1
+        plain &= len({row[0] for row in w["shift"]}) == len({row[0] for row in w["scale"]}) == 1
+        need(plain, "the layer is not made like those for functions of sets", UNCHECKED)
+        self.shift, self.scale = exact(w["shift"][0][0]), exact(w["scale"][0][0])
+        ends = [(v - self.shift) * self.scale for v in (self.low, self.high)]
+        need(binary(self.scale) and self.scale > 0, "numbers are scaled by no power of two", UNCHECKED)
+        self.hat, self.reach = (ends[0], ends[1]), max(map(abs, ends))
+        self.own = u * self.reach + self.tiny  # how far x̂ is off
+        large = (abs(self.shift) + abs(self.low) + abs(self.high)) * max(self.scale, fmpq(1))
+        need(large * large * self.tiny < 1, "numbers may overflow", UNCHECKED)
+        self.codes, self.special = w.get("P", [[0.0] * len(self.M)]), w.get("S", [])
+        self.placed = [any(row[m] for row in self.codes) for m in self.M]
+        ins = [m for m in self.M if w["W_E"][0][m]]
+        alone = len(ins) == 1 and w["W_E"][0][ins[0]] == 1 and not w["b_E"][ins[0]] and not self.placed[ins[0]]
+        need(alone and not any(row[ins[0]] for row in self.special), "a number enters in several places", UNCHECKED)
+        self.X, self.asks = ins[0], self.special[-c["output_tokens"]] if c["readout"] == "output" else w["b_E"]
+        heard = [any(any(W[m]) for k in "QKV" for W in w[f"W_{k}"]) for m in self.M]
+        hidden = not any(h and p for h, p in zip(heard, self.placed, strict=True))
+        asked = not any(any(W[self.X]) for W in w["W_Q"]) and not any(
+            p and b for p, b in zip(self.placed, w["b_E"], strict=True)
+        )
+        need(hidden and asked, "positions matter to heads, or numbers to queries", UNCHECKED)
+        largest = max(map(abs, flattened([w[k] for k in ("W_Q", "W_K", "W_V", "b_E", "S", "P") if k in w])))
+        product = (len(self.M) * (1 + self.reach) * (1 + exact(largest)) ** 2) ** 2
+        need(product * self.tiny < 1, "numbers may overflow", UNCHECKED)
+        self.heads = [self.head(h) for h in range(c["heads"])]
+
+    def sole(self, row: Sequence[float], W: Any, d: int) -> Any:
+        """row·W in column d, a sum with at most one summand, 1·weight: exact."""
+        found = [(row[m], W[m][d]) for m in self.M if row[m] and W[m][d]]
+        need(len(found) <= 1 and all(v == 1 for v, _ in found), "codes are not 0 and 1", UNCHECKED)
+        return exact(found[0][1]) if found else ZERO
+
+    def head(self, h: int) -> tuple[str, Any, dict[int, Any]]:
+        """(kind, (β, A) or the error of x̂'s average, column of W^O → (whether it is x̂, factor, size, error) of a number)."""
+        w, u, c, used = self.w, self.u, self.c, list[Any]()
+        W_Q, W_K, W_V = (w[f"W_{k}"][h] for k in "QKV")
+        ask, root = [self.sole(self.asks, W_Q, d) for d in range(c["d_k"])], math.isqrt(c["d_k"])
+        used = [d for d, v in enumerate(ask) if v]
+        fits = len(used) == 1 and binary(ask[used[0]]) and root**2 == c["d_k"] and binary(fmpq(root))
+        need(fits, "scores may be rounded", UNCHECKED)
+        d, factor = used[0], ask[used[0]] / root
+        need(not self.sole(w["b_E"], W_K, d), "scores of numbers have a constant", UNCHECKED)
+        key, special = exact(W_K[self.X][d]), [factor * self.sole(row, W_K, d) for row in self.special]
+        beta, rough = factor * key, int(bool(key) and not binary(key))
+        most = abs(beta) * self.reach
+        small = max(map(abs, [most, *special, *(v / factor for v in special), most / factor]))
+        need(small * small * self.tiny < 1, "numbers may overflow", UNCHECKED)
+        A, m = max(special, default=-most - MASKED - 1), self.N + len(special)
+        columns = dict[int, Any]()
+        for v in range(c["d_v"]):
+            if any(w["W_O"][h * c["d_v"] + v]):
+                silent = not any(self.sole(row, W_V, v) for row in self.special)
+                fixed, moving = self.sole(w["b_E"], W_V, v), exact(W_V[self.X][v])
+                pure = silent and not (fixed and moving) and (not moving or binary(moving))
+                need(pure, "values are neither numbers nor constants, or special tokens have one", UNCHECKED)
+                if fixed or moving:
+                    columns[h * c["d_v"] + v] = (bool(moving), moving or fixed)
+        if A + most + abs(beta) * self.own + MASKED <= 0:
+            need(all(one for one, _ in columns.values()) and not rough, "an average of something else", UNCHECKED)
+            short = smooth_bound(self, m, self.N, abs(beta), self.reach + self.own) + self.own
+            return ("max" if beta > 0 else "min" if beta < 0 else "mean"), short, columns
+        rest = sorted(special)[:-1]
+        far = A - most >= 1 and all(v <= A - MASKED for v in rest) and A + most < (706 if u < fmpq(1, 2**30) else 85)
+        need(far, "special tokens have some weight, not all", UNCHECKED)
+        with ctx.workprec(READING):
+            # d: of exponents; then exp twice, division, the crowd S in the normaliser, and sums
+            off = abs(beta) * ((self.reach + self.own) * self.gamma(rough) + self.own) + abs(factor) * self.tiny
+            off += u * (A + most + off)
+            top = (arb(max(beta * v for v in self.hat)) - arb(A)).exp()
+            crowd = self.N * top * arb(off).exp()
+            y = arb(off) + crowd + arb(11 * u + m * self.tiny + self.gamma(m))
+            for k, (one, by) in columns.items():
+                steps = self.N + one + (not binary(by)) + 1
+                relative = (y + arb(self.gamma(steps))).expm1()
+                size = top * arb(abs(by) * (self.reach if one else 1))
+                need(relative < 0.5, "exponents are rounded too much", UNCHECKED)
+                pair = [middle(v.upper()) for v in (size, size * relative)]
+                columns[k] = (one, by, pair[0], pair[1] + (2 + 2 * abs(by)) * u * self.tiny)
+        return "sum", (beta, A), columns
+
+    def psi(self, m: int) -> tuple[Node, Any]:
+        """(ψ as a formula of x, how far the computed sum is off, for each number of the set) of a coordinate."""
+        xhat: Node = ("mul", (("num", (), self.scale), ("add", (VAR, ("num", (), -self.shift)), None)), None)
+        parts, sizes, off, n = list[Node](), ZERO, ZERO, 0
+        for kind, about, columns in self.heads:
+            for k, column in columns.items():
+                weight = exact(self.w["W_O"][k][m])
+                if weight:
+                    need(kind == "sum", "heads of several kinds add up to one number", UNCHECKED)
+                    (beta, A), (one, by, size, error) = about, column
+                    inner: Node = ("add", (("mul", (("num", (), beta), xhat), None), ("num", (), -A)), None)
+                    factors = (("num", (), weight * by), *([xhat] if one else []), ("exp", (inner,), None))
+                    parts.append(("mul", factors, None))
+                    sizes, off, n = sizes + abs(weight) * (size + error), off + abs(weight) * error, n + 1
+        need((self.N * sizes) ** 2 * self.tiny < 1, "numbers may overflow", UNCHECKED)
+        return ("add", tuple(parts), None), off + self.gamma(n) * sizes + n * self.u * self.tiny
+
+
+class SetProof:
+    """|T − f| for all sets: f and T as functions of inputs that are taken to be independent, each between proved ends.
+
+    With z' the computed stream and z that of the inputs themselves, T' − f = (D(z') − D(z)) + (D(z) − f) + rounding behind
+    the stream. The first is at most the steepest slope of each polyline times what its inputs are off by. For averages,
+    Σ height·relu(s' − tn') = n'D(s'/n') with s' within ne of ns and n' within ne_n of n: divided by n it is off by
+    (1 + e_n)L(e + |s|e_n)/(1 − e_n) + e_n max|D|. The second is enclosed between knots, form by form; where f is no sum of
+    functions of the linear forms, a polynomial of each form stands between.
+    """
+
+    def __init__(self, layer: SetLayer, target: dict[str, Any], bound: float, tick: Callable[[Box], None]) -> None:
+        self.layer, self.bound, self.tick, self.each = layer, bound, tick, target["answer"] == "position"
+        self.inputs: list[Input] = [("own", VAR)]
+        self.sides = [(float(target["ends"][0]), float(target["ends"][1]))]
+        self.ends = [self.sides[0]]
+        self.ranges: dict[Node, tuple[float, float]] = {VAR: self.sides[0], ONE: (1.0, 1.0)}
+
+    def variable(self, kind: str, phi: Node = VAR) -> Node:
+        """The variable that stands for an input; its ends are found when it is new."""
+        if (kind, phi) not in self.inputs:
+            if phi not in self.ranges:
+                self.ranges[phi] = range_of(phi, self.ends, 1e-9 * self.bound, self.tick)
+            (a, b), N = map(exact, self.ranges[phi]), self.layer.N if kind == "sum" else 1
+            self.inputs.append((kind, phi))
+            self.sides.append(outward(min(a, N * a), max(b, N * b)))
+        return ("var", (), self.inputs.index((kind, phi)))
+
+    def rises(self, phi: Node) -> bool:
+        """Whether a function is increasing between the ends, or else decreasing: another verdict if neither is proved."""
+        (a, b), slope = self.ends[0], slope_of(phi, 0)
+        cuts = [a, *(a + (b - a) * k / 64 for k in range(1, 64)), b]
+        signs = {(bool(low >= 0), bool(high <= 0)) if low.is_finite() and high.is_finite() else (False, False)
+                 for low, high in (enclosed(slope, [side]) for side in pairwise(cuts))}  # fmt: skip
+        up_all, down_all = all(rising for rising, _ in signs), all(falling for _, falling in signs)
+        need(up_all or down_all, "max or min of a function that may both rise and fall", UNCHECKED)
+        return up_all
+
+    def terms(self, f: Node, aggregates: list[tuple[str, Node]]) -> list[Node]:
+        """f as a sum of functions of inputs: mean(a + bx) is a + b·mean(x), max(φ) is φ(max x) or φ(min x)."""
+        by: list[Node] = [VAR]
+        for kind, phi in aggregates:
+            defined([phi], self.ends, self.tick)
+            require_values([phi], Domain(self.ends, None, 0.0))
+            if kind == "mean" and affine(phi, 1) is not None:
+                by.append(substituted(phi, [self.variable("mean")]))
+            elif kind in ("max", "min"):
+                other = "min" if kind == "max" else "max"
+                by.append(substituted(phi, [self.variable(kind if self.rises(phi) else other)]))
+            else:
+                by.append(self.variable("sum" if kind == "sum" else "average", phi))
+        found = list[Node]()
+        for term in terms_of(substituted(f, by)):
+            own = variables(term)
+            averages = [v for v in own if self.inputs[v][0] == "average"]
+            names: list[Node] = [("var", (), v) for v in range(len(self.inputs))]
+            spread = averages and len(own) == 1 and affine(term, len(names)) is not None
+            if spread and not self.each:  # c·mean(φ) is the mean of c·φ(x_i)
+                names[averages[0]] = self.inputs[averages[0]][1]
+            elif averages and ("mean", VAR) in self.inputs:
+                names[self.inputs.index(("mean", VAR))] = self.variable("average")
+            found.append(substituted(term, names))
+        need(not (self.each and any(self.inputs[v][0] == "average" for t in found for v in variables(t))),
+             "an average of a function at every position", UNCHECKED)  # fmt: skip
+        return found
+
+    def coordinates(self) -> None:
+        """What every coordinate of the stream holds that heads write to: (kind, factor) or (sum, φ, ψ, rounding)."""
+        s, w, self.held, known = self.layer, self.layer.w, dict[int, Any](), [phi for _, phi in self.inputs]
+        points = [[arb(self.ends[0][0] + (self.ends[0][1] - self.ends[0][0]) * k / 6)] for k in range(1, 6)]
+        for m in s.M:
+            rows = [(n, k) for n, (_, _, columns) in enumerate(s.heads) for k in columns if w["W_O"][k][m]]
+            if not rows:
+                continue
+            free = not s.placed[m] and m != s.X and not s.asks[m]
+            need(free, "heads write where something else is", UNCHECKED)
+            if s.heads[rows[0][0]][0] != "sum":
+                kind, _, columns = s.heads[rows[0][0]]
+                g = exact(w["W_O"][rows[0][1]][m]) * columns[rows[0][1]][1]
+                need(len(rows) == 1 and binary(g), "heads of several kinds add up to one number", UNCHECKED)
+                need((g * (1 + s.reach)) ** 2 * s.tiny < 1, "numbers may overflow", UNCHECKED)
+                self.held[m] = (kind, g, s.heads[rows[0][0]][1])
+            else:
+                psi, off = s.psi(m)
+                gaps = [(sum((abs(value(psi, x) - value(phi, x)) for x in points), arb(0)), n)
+                        for n, phi in enumerate([ONE, *known])]  # fmt: skip
+                near = min((up(gap), n) for gap, n in gaps)[1]
+                self.held[m] = ("sum", [ONE, *known][near], psi, off)
+
+    def units(self) -> None:
+        """The polylines of the layer, by inputs and by where they are seen; a linear form has 1 as its first slope."""
+        s, w, self.lines = self.layer, self.layer.w, dict[Any, BentLine]()
+        out = [m for m in s.M if w["W_R"][m][0]]
+        need(len(out) == 1 and w["W_R"][out[0]][0] == 1, "the answer is not one coordinate", UNCHECKED)
+        idle = [m for m in s.M if m != out[0] and any(row[m] for row in w["W_2"])]
+        free = not (idle or w["b_2"][out[0]] or out[0] in self.held or s.placed[out[0]] or s.asks[out[0]])
+        need(free and out[0] != s.X, "the answer is more than the sum of the units", UNCHECKED)
+        self.counts = [m for m, one in self.held.items() if one[0] == "sum" and one[1] == ONE]
+        self.seen = dict[int, tuple[bool, Any]]()  # unit → whether it is silenced, its polyline's key
+        for k in range(len(w["b_1"])):
+            height, constant, form = exact(w["W_2"][k][out[0]]), exact(w["b_1"][k]), dict[int, Any]()
+            coordinates = [m for m in s.M if w["W_1"][m][k] and (m != s.X or s.c["readout"] != "output")]
+            silenced = any(s.placed[m] for m in coordinates)
+            for m in coordinates:
+                weight = exact(w["W_1"][m][k])
+                one: Any = ("own", fmpq(1)) if m == s.X else self.held.get(m, ("", ZERO))
+                if one[0] == "sum":
+                    kind = "average" if silenced else "sum"
+                    if silenced and m in self.counts:
+                        constant += weight
+                        continue
+                    need((kind, one[1]) in self.inputs, "a unit sees what the formula does not have", UNCHECKED)
+                    form[m] = (self.inputs.index((kind, one[1])), weight)
+                elif one[0]:
+                    known = (one[0], VAR) in self.inputs
+                    need(known and not silenced, "a unit sees what the formula does not have", UNCHECKED)
+                    form[m] = (self.inputs.index((one[0], VAR)), weight * one[1] * s.scale)
+                    constant -= form[m][1] * s.shift
+                else:
+                    constant += weight * exact(s.asks[m])
+                    need(not silenced or not s.asks[m], "a silenced unit sees a constant", UNCHECKED)
+            if not form:
+                need(constant <= 0 and not coordinates, "a unit is constant", UNCHECKED)
+                continue
+            need(len({v for v, _ in form.values()}) == len(form), "a unit sees an input twice", UNCHECKED)
+            if silenced:
+                alone = not w["b_1"][k] and s.c["readout"] == "mean" and len(self.counts) == 1
+                need(alone, "a silenced unit sees a constant, or n is not known", UNCHECKED)
+            places = tuple(sorted(form, key=lambda m: form[m][0]))
+            first = form[places[0]][1]
+            key = (places, tuple(form[m][0] for m in places), tuple(form[m][1] / first for m in places))
+            self.seen[k] = (silenced, key)
+            self.lines.setdefault(key, BentLine()).units.append((first, constant, height, k))
+
+    def off(self) -> Any:
+        """How far computed numbers and those of exponential sums are off, all in all; errors of inputs are found on the way."""
+        s, N = self.layer, self.layer.N
+        steep = {key: line.steepest() for key, line in self.lines.items()}
+        felt = dict[int, Any]()
+        for (places, own, slopes), L in steep.items():
+            for m, v, k in zip(places, own, slopes, strict=True):
+                felt[m] = felt.get(m, ZERO) + L * abs(k) * (N if self.inputs[v][0] == "sum" else 1)
+        errors, stream, each = {s.X: s.own / s.scale}, [(ZERO,) * 3 for _ in s.M], [(ZERO,) * 3 for _ in s.M]
+        if s.c["readout"] != "output":
+            stream[s.X] = (s.hat[0] - s.own, s.hat[1] + s.own, ZERO)
+        for m in s.M:
+            if m not in self.held and m != s.X and not s.placed[m] and s.asks[m]:
+                stream[m] = (exact(s.asks[m]), exact(s.asks[m]), ZERO)
+        for m, one in self.held.items():
+            if one[0] != "sum":
+                errors[m], ends = one[2] / s.scale, [one[1] * v for v in s.hat]
+                reach = abs(one[1]) * one[2]
+                stream[m] = (min(ends) - reach, max(ends) + reach, ZERO)
+                continue
+            gap: Node = ("add", (one[2], minus(one[1])), None)
+            close = 1e-3 * self.bound / float(max(felt.get(m, ZERO), fmpq(1, 10**6)))
+            low, high = extent([(gap, self.ends)], close, self.tick)
+            errors[m] = middle(abs(low).max(abs(high)).upper()) + one[3]
+            a, b = (exact(v) + sign * errors[m] for v, sign in zip(self.ranges[one[1]], (-1, 1), strict=True))
+            each[m], stream[m] = (a, b, ZERO), (min(a, N * a), max(b, N * b), ZERO)
+        units, apart = {k: silenced for k, (silenced, _) in self.seen.items()}, dict[int, Any]()
+        for mode, numbers in ((False, stream), (True, each)):
+            some = [k for k, silenced in units.items() if silenced == mode]
+            apart |= dict(zip(some, (e for _, _, e in s.linear(numbers, "W_1", "b_1", some)), strict=True))
+        for k in (k for k, silenced in units.items() if silenced):
+            self.silent(k, each)
+        total, size, number = ZERO, abs(exact(s.w["b_R"][0])), len(self.seen)
+        for key, line in self.lines.items():
+            places, own, slopes = key
+            reach = sum((abs(k) * errors[m] * (N if self.inputs[v][0] == "sum" else 1)
+                         for m, v, k in zip(places, own, slopes, strict=True)), ZERO)  # fmt: skip
+            low, high = map(exact, self.span_of(own, slopes))
+            moved, L = sum((abs(h) * apart[k] for _, _, h, k in line.units), ZERO), steep[key]
+            spread, growth = L * reach, fmpq(1)
+            if self.inputs[own[0]][0] == "average":
+                e = errors[self.counts[0]]
+                need(e < fmpq(1, 2), "n is not known", UNCHECKED)
+                largest = max(
+                    abs(line.at(t)) for t in (low, high, *(t for t, _ in line.slopes()[1:] if low < t < high))
+                )
+                growth, reach = (1 + e) / (1 - e), reach + max(abs(low), abs(high)) * e
+                spread = L * growth * reach + e * largest
+            total += spread + moved
+            heights = sum((abs(h * k) for k, _, h, _ in line.units), ZERO)
+            size += (max(line.at(t, sizes=True) for t in (low, high)) + heights * reach + moved) * growth * growth
+        need((N * size) ** 2 * s.tiny < 1, "numbers may overflow", UNCHECKED)
+        steps = number + 2 + (N + 2 if s.c["readout"] == "mean" else 0)
+        return total + s.gamma(steps) * size + 4 * number * s.tiny
+
+    def silent(self, k: int, each: list[Any]) -> None:
+        """A unit of averages sees no code at the first position, and one that outweighs everything at all others."""
+        s, w, N = self.layer, self.layer.w, self.layer.N
+        codes = [(m, exact(w["W_1"][m][k])) for m in s.M if s.placed[m] and w["W_1"][m][k]]
+        heard = sum((abs(exact(w["W_1"][m][k])) * max(map(abs, each[m])) for m in self.held if w["W_1"][m][k]), ZERO)
+        first, *later = [[weight * exact(row[m]) for m, weight in codes] for row in s.codes]
+        good = not any(first) and all(max(row) <= 0 and -sum(row, ZERO) >= 4 * N * heard for row in later)
+        small = all(sum(row, ZERO) ** 2 * s.tiny < 1 for row in later)
+        need(good and small, "a unit is not silent at later positions", UNCHECKED)
+
+    def span_of(self, own: Sequence[int], slopes: Sequence[Any]) -> tuple[float, float]:
+        """The ends of a linear form of inputs."""
+        corners = [[k * exact(end) for end in self.sides[v]] for v, k in zip(own, slopes, strict=True)]
+        return outward(sum(map(min, corners), ZERO), sum(map(max, corners), ZERO))
+
+    def gap(self, terms: list[Node]) -> tuple[Any, Any]:
+        """(low, high) of D − f for inputs between their ends, without rounding."""
+        joined, ends = dict[Any, BentLine](), [arb(exact(self.layer.w["b_R"][0]))] * 2
+        for (_, own, slopes), line in self.lines.items():
+            joined.setdefault((own, slopes), BentLine()).units.extend(line.units)
+        sets = {frozenset(variables(t)) for t in terms} | {frozenset(own) for own, _ in joined}
+        for group in [set[int](), *map(set, grouped(len(self.inputs), [set(one) for one in sets]))]:
+            here = [t for t in terms if variables(t) & group or not variables(t) | group]
+            lines = {key: line for key, line in joined.items() if group & {*key[0]}}
+            if not group:
+                for term in here:
+                    ends = [v - value(term, []) for v in ends]
+            elif here or lines:
+                require_values(here, Domain(self.sides, None, 0.0))
+                for low, high in self.alone(here, lines) or self.ridges(sorted(group), here, lines):
+                    ends = [ends[0] + low, ends[1] + high]
+        return ends[0], ends[1]
+
+    def alone(self, terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]] | None:
+        """`gap` of terms that are functions of one linear form each, the one of the polylines with the same inputs."""
+        found = list[tuple[Any, Any]]()
+        for own in {tuple(sorted(variables(t))) for t in terms} | {own for own, _ in lines}:
+            forms = {slopes for seen, slopes in lines if seen == own} or ({(fmpq(1),)} if len(own) == 1 else set())
+            here = [self.of_form(t, own, next(iter(forms))) for t in terms if {*own} == variables(t)] if forms else []
+            if len(forms) != 1 or None in here:
+                return None
+            slopes = next(iter(forms))
+            node: Node = ("add", (NOTHING, *(t for t in here if t is not None)), None)
+            found.append(self.between(lines.get((own, slopes), BentLine()), node, self.span_of(own, slopes)))
+        return found
+
+    def between(self, line: BentLine, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
+        parts, off = line.less(node, *ends)
+        low, high = extent(parts, 1e-3 * self.bound, self.tick)
+        return low - arb(off), high + arb(off)
+
+    def of_form(self, term: Node, own: tuple[int, ...], slopes: tuple[Any, ...]) -> Node | None:
+        """A term as a function of the linear form u, if it sees its inputs through that alone."""
+        if len(own) == 1:
+            return substituted(term, [VAR] * len(self.inputs))
+        for part in below(term):
+            form = affine(part, len(self.inputs)) if variables(part) == {*own} and not jumps_of([term]) else None
+            if form is not None and all(form[v + 1].is_exact() for v in own):
+                rates = [middle(form[v + 1]) for v in own]
+                if rates[0] and all(rate == rates[0] * k for rate, k in zip(rates, slopes, strict=True)):
+                    u: Node = ("mul", (("num", (), rates[0]), ("var", (), -1)), None)
+                    found = replaced(term, part, ("add", (u, ("num", (), form[0])), None))
+                    if variables(found) == {-1}:
+                        return replaced(found, ("var", (), -1), VAR)
+        return None
+
+    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]]:
+        """`gap` by way of a polynomial for each linear form: D less that, and their sum less f."""
+        need(len(group) == 2 and lines, "a function of several inputs that interact", UNCHECKED)
+        found, parts = list[tuple[Any, Any]](), list[Node]()
+        places: list[Node] = [("var", (), group.index(v) if v in group else 0) for v in range(len(self.inputs))]
+        degree = min(max(len(lines) - 1, 2), 14)
+        for (own, slopes), line in lines.items():
+            ends = self.span_of(own, slopes)
+            best: tuple[float, Any, Node] = (INF, None, VAR)
+            for more in range(degree, 15, 3):  # until that helps little
+                polynomial = line.polynomial(*ends, more)
+                low, high = self.between(line, polynomial, ends)
+                if not up(high - low) < best[0] / 2:
+                    break
+                best = (up(high - low), (low, high), polynomial)
+            polynomial = best[2]
+            found.append(best[1])
+            form = tuple(("mul", (("num", (), k), places[v]), None) for v, k in zip(own, slopes, strict=True))
+            parts.append(substituted(polynomial, [("add", form, None)]))
+        rest: Node = ("add", (*parts, *(minus(substituted(t, places)) for t in terms)), None)
+        found.append(extent([(rest, [self.sides[v] for v in group])], 1e-2 * self.bound, self.tick))
+        return found
+
+
+def set_bound(
+    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], tolerance: float, bound: float,
+    tick: Callable[[Box], None],
+) -> tuple[Any, Any]:  # fmt: skip
+    """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
+    f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", tolerance)
+    layer = SetLayer(c, w, u, (target["longest"], *map(exact, target["ends"])))
+    proof = SetProof(layer, target, bound, tick)
+    terms = proof.terms(f, aggregates)
+    proof.coordinates()
+    proof.units()
+    off = proof.off()
+    low, high = proof.gap(terms)
+    return middle(abs(low).max(abs(high)).upper()) + off, 2 * off
 
 
 NORM = "maximum absolute difference over all output entries"
