@@ -1905,6 +1905,12 @@ class Part:
         return (low + high) / 2 - reach, (low + high) / 2 + reach, low + slack + drop, high - slack - drop
 
 
+def line_node(a: Affine) -> Node:
+    """An affine function as a formula."""
+    parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(a[1:]) if k != 0]
+    return ("add", (("num", (), a[0]), *parts), None)
+
+
 class Slopes:
     """∂_i T_o − ∂_i f_o as output o·D + i, otherwise as `Difference` has T − f; T is the real function, so nothing is rounded."""
 
@@ -1912,11 +1918,11 @@ class Slopes:
         sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
         for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
             s.add(arb(-1), slope_of(node, i))
-        need(not any(s.kinks for s in sums), "a slope has kinks", UNCHECKED)  # `slope_of` has seen to it
-        self.lines, self.terms, self.steps = [s.line for s in sums], [s.terms for s in sums], set[int]()
+        bends = [[(scale, ("max", tuple(map(line_node, forms)), None)) for scale, forms in s.kinks] for s in sums]
+        self.lines, self.steps = [s.line for s in sums], set[int]()
+        self.terms: list[Terms] = [s.terms + more for s, more in zip(sums, bends, strict=True)]
         for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
-            parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(line) if k]
-            bend: Node = ("add", (("num", (), arb(start) + within_ball(arb(layer.tiny))), *parts), None)
+            bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
             above: Node = ("cmp", (bend, ("num", (), ZERO)), operator.gt)
             self.steps.add(id(above))
             for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
@@ -2544,11 +2550,19 @@ def substituted(node: Any, by: Sequence[Node]) -> Node:
 
 
 def slope_of(node: Node, i: int) -> Node:
-    """∂_i of a formula, by the chain rule. Where a function has no slope, a factor has no finite enclosure."""
+    """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
     kind, u, extra = node
     if i not in variables(node):
         return ("num", (), ZERO)
-    need(kind not in KINKS, f"the formula has {kind}, so kinks or jumps", UNCHECKED)
+    if kind in KINKS:
+        u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
+        if kind == "where":
+            return ("where", tuple(slope_of(a, i) for a in u), extra)
+        found = slope_of(u[0], i)
+        for n in range(1, len(u)):
+            so_far: Node = ("max" if kind == "abs" else kind, u[:n], None) if n > 1 else u[0]
+            found = ("where", (found, slope_of(u[n], i)), ("cmp", (so_far, u[n]), relation))
+        return found
     outer: list[Node] = [ONE] * len(u)
     if kind == "mul":
         outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
@@ -2560,6 +2574,16 @@ def slope_of(node: Node, i: int) -> Node:
         outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
     terms = [product_of([a, slope_of(b, i)]) for a, b in zip(outer, u, strict=True) if i in variables(b)]
     return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ONE
+
+
+def settled(node: Node, x: Sides) -> Node:
+    """The formula without the kinks of which one branch counts on all of a box."""
+    node = (node[0], tuple(settled(a, x) for a in node[1]), node[2])
+    choices = choices_of(node, x) if node[0] in KINKS else []
+    if len(choices) != 1:
+        return node
+    n = choices[0][id(node)]
+    return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
 
 
 def product_of(parts: list[Node]) -> Node:
@@ -4467,6 +4491,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 before = "the slopes: " if found.verdict == "INVALID" else "the values were proved, the slopes not: "
                 raise replace(found, reason=before + found.reason.replace("T − f", "∂T − ∂f"), bound=proved) from None
             said += f"; sup |∂T − ∂f| ≤ {slope[1]!r} ≤ {slope[0]!r} for all partial derivatives"
+            said += f", more than {margin!r} away from every kink of the formula" if margin else ""
         for text in [p["text"] for p in properties]:
             try:
                 proved_property(layer, read_property(text, target["names"]), domain, tick)
@@ -4489,13 +4514,25 @@ def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
 
 def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> None:
     """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
-    need(isinstance(layer, Layer) and layer.sure, "the layer is no sum of softmax averages", UNCHECKED)
-    g = Slopes(layer, f, len(domain.box))
+    f, D = [settled(node, Sides(domain.box)) for node in f], len(domain.box)
+    kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
+    need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
+    if isinstance(layer, Dense):
+        need(D <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, range(D))
+            claim_exists(domain, part.axes, part.jumps, tick)
+            search([part], part, bound, tick)
+        return
+    need(layer.sure, "a unit of the network may switch behind a head", UNCHECKED)
+    g = Slopes(layer, f, D)
     groups = groups_of(g, domain)
     need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
     with ctx.workprec(WORKING):
         parts = [SlopePart(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
         try:
+            for one in parts:
+                claim_exists(domain, one.axes, one.jumps, tick)
             search(parts, g, bound, tick)
         except Verdict as found:
             if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
@@ -4505,11 +4542,12 @@ def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick
 
 def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: float) -> None:
     """Refute a claim about slopes, if it fails at one of some points."""
+    jumps = [jump for part in parts for jump in part.jumps]
     for x in some_points(domain.box, 16):
         rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
         errors = [sum(column, arb(0)) for column in zip(*rows, strict=True)]
         least = [reduce(arb.max, [e + a, -e - b]) for e, a, b in zip(errors, g.low, g.high, strict=True)]
-        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, [])
+        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps)
         failing = inside and any(e > bound for e in least)
         need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
 

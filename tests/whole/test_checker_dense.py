@@ -23,6 +23,15 @@ KINDS = {
     "silu, positions": {"activation": "silu", "readout": "position"},
     "relu, output token": {"activation": "relu", "readout": "output"},
     "relu, mean, alone": {"activation": "relu", "readout": "mean", "tokens": 1, "anchor_tokens": 0, "output_tokens": 0},
+    "gelu, pre": {"activation": "gelu", "readout": "mean", "norm": "pre"},
+    "silu, post": {"activation": "silu", "readout": "position", "norm": "post"},
+    "relu, post, alone": {
+        "activation": "relu",
+        "readout": "output",
+        "norm": "post",
+        "residual": False,
+        "norm_eps": 0.01,
+    },
     "gelu, no residual": {"activation": "gelu", "readout": "mean", "residual": False, "projection_bias": False},
 }
 
