@@ -4524,7 +4524,7 @@ def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick
             claim_exists(domain, part.axes, part.jumps, tick)
             search([part], part, bound, tick)
         return
-    need(layer.sure, "a unit of the network may switch behind a head", UNCHECKED)
+    need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
     g = Slopes(layer, f, D)
     groups = groups_of(g, domain)
     need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
@@ -4625,7 +4625,7 @@ def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, ro
         with ctx.workprec(WORKING):
             part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
         return part, [part]
-    need(layer.sure or not said.order, "a unit of the network may switch behind a head", UNCHECKED)
+    need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
     D, g = len(domain.box), list[Any]([Difference, Slopes, Curves])[said.order]
     g = g(layer, f, domain.box, room, reading) if not said.order else g(layer, f, D)
     groups = [axes for axes in groups_of(g, domain) if not said.order or said.axis in axes]
