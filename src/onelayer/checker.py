@@ -9,12 +9,13 @@ scores and values affine in x a head is a softmax average; a ReLU unit is half a
 
 Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
 box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
-the worst first, until the claim is proved or refuted (`search`). Any other layer without LayerNorm is followed step by step in
-Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
+the worst first, until the claim is proved or refuted (`search`). Any other layer, with LayerNorm or not, is followed step by step
+in Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
 along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
 that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
-are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`). Programs on tokens
+are proved like values (`Slopes`, `SlopePart`, `slope_of`, `Tangents`), and so are properties such as "increasing in x1" and
+"T <= 1" (`Property`, `kept_below`, `CurvePart`). Stored samples are checked one by one (`stored`). Programs on tokens
 (`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case.
 """
 

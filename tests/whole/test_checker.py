@@ -29,7 +29,7 @@ from onelayer.layer.rounding.deployed import deployed_rounding
 from onelayer.proof.certificate import Certificate
 from onelayer.proof.decision import deployment_of
 
-LINES = 4825
+LINES = 4826
 
 SQUARE = [(0, 1)] * 2
 TRUE = {
