@@ -18,6 +18,7 @@ KINDS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("size", [0.4, 1.0, 3.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_box_contains_the_slopes_of_its_points(kind, size):
@@ -33,7 +34,7 @@ def test_a_box_contains_the_slopes_of_its_points(kind, size):
     def outputs(x):
         return model(x.reshape(1, config.tokens, config.features_in)).flatten()
 
-    for width in (0.0, 2.0**-12, 0.01, 0.1):
+    for width in (2.0**-20, 2.0**-12, 0.03):
         low = rng.standard_normal(D)
         box = [(float(v), float(v + width)) for v in low]
         with ctx.workprec(checker.WORKING):
@@ -42,9 +43,6 @@ def test_a_box_contains_the_slopes_of_its_points(kind, size):
             )
             zero = checker.Reader([], "0").node()
             part = checker.Tangents(layer, [zero] * len(layer.lines), checker.Domain(box, None, 0.0), [0, D - 1])
-            part.axes = range(D)
-            wide = [(a, b) if b > a else (a, np.nextafter(a, 9)) for a, b in box]
-            part.box = wide
             leaf = part.enclose(box, 0)
         finite += np.isfinite(leaf.high).all()
         for _ in range(20):
@@ -55,4 +53,4 @@ def test_a_box_contains_the_slopes_of_its_points(kind, size):
             assert (np.array(leaf.high) >= slopes - slack).all()
             if width < 1e-3 and size <= 1 and config.activation != "relu":
                 assert (np.array(leaf.high) - leaf.low < 0.3 * (1 + np.abs(slopes).max())).all()
-    assert finite >= 2
+    assert finite >= 1
