@@ -3139,7 +3139,7 @@ def read_config(
     need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
     c |= dict(zip(MASKS, masks, strict=True))
     plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
-    need(plain, f"LayerNorm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
+    need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
     eps = c.get("norm_eps")
     need(c["norm"] == "none" or (type(eps) is float and 1e-300 < eps < INF), "the ε of LayerNorm makes no sense")
     need(c.get("attention") == "softmax", "only softmax attention can be checked", UNCHECKED)
