@@ -9,12 +9,13 @@ scores and values affine in x a head is a softmax average; a ReLU unit is half a
 
 Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
 box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
-the worst first, until the claim is proved or refuted (`search`). Any other layer without LayerNorm is followed step by step in
-Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
+the worst first, until the claim is proved or refuted (`search`). Any other layer, with LayerNorm or not, is followed step by step
+in Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
 along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
 relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
 that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
-are proved like values (`Slopes`, `SlopePart`, `slope_of`). Stored samples are checked one by one (`stored`). Programs on tokens
+are proved like values (`Slopes`, `SlopePart`, `slope_of`, `Tangents`), and so are properties such as "increasing in x1" and
+"T <= 1" (`Property`, `kept_below`, `CurvePart`). Stored samples are checked one by one (`stored`). Programs on tokens
 (`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case. Functions of sets
 of any size are proved in a few inputs, sums and extremes over the set (`SetLayer`, `SetProof`).
 """
@@ -94,6 +95,7 @@ SLOPES |= {"sinh": "cosh(u)", "tanh": "1 - tanh(u)**2", "atan": "1/(1 + u**2)", 
 SLOPES |= {"acos": "-(1 - u**2)**(-0.5)", "erf": "2/sqrt(pi)*exp(-u**2)", "cbrt": "1/(3*cbrt(u)**2)"}
 SLOPES |= {"div": "1/v; -u/v**2", "gpow": "u**v*v/u; u**v*log(u)"}  # by u; by v
 SLOPES["atan2"] = "v/(u**2 + v**2) + 0*log(v + hypot(u, v)); -u/(u**2 + v**2)"  # log: no value on the cut
+SHAPES = {"decreasing": (1, 0), "increasing": (1, 1), "concave": (2, 0), "convex": (2, 1)}  # order, side
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
 DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
 
@@ -762,6 +764,50 @@ class Jets:
         return self.apply(kind, u[0], extra)
 
 
+class Duals(Jets):
+    """Taylor models with those of their slopes along some axes behind them, n coefficients each.
+
+    φ′(c + h) = φ′(c) + φ″(c)h + φ‴(somewhere)h²/2. A hinge has a slope between 0 and 1 where its sign is open.
+    """
+
+    def __init__(self, x: Sides, axes: Sequence[int], along: Sequence[int]) -> None:
+        super().__init__(x, axes)
+        self.own, self.along, self.n = Jets(x, axes), along, len(self.monomials)
+        self.zeros = self.zeros * (1 + len(along))
+
+    def cut(self, p: Sequence[Any]) -> list[Jet]:
+        return [list(p[k : k + self.n]) for k in range(0, len(self.zeros), self.n)]
+
+    def variable(self, i: int) -> Jet:
+        steps = [self.own.constant(arb(int(i == k))) for k in self.along]
+        return sum(steps, self.own.variable(i))
+
+    def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
+        rows = [list(map(self.cut, table[k : k + self.n])) for k in range(0, len(self.zeros), self.n)]
+        block = [[self.own.fold([row[b] for row in rows[a]]) for b in range(len(rows)) if not a or not b]
+                 for a in range(len(rows))]  # fmt: skip
+        return sum((combined(block[0][d], 1, block[d][0]) for d in range(1, len(rows))), block[0][0])
+
+    def times(self, p: Jet, q: Jet) -> Jet:
+        (u, *U), (v, *V), times = self.cut(p), self.cut(q), self.own.times
+        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zip(U, V, strict=True)), times(u, v))
+
+    def ends(self, p: Jet) -> tuple[Any, Any]:
+        return self.own.ends(p[: self.n])
+
+    def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
+        (u, *U), c = self.cut(p), p[0].mid()
+        reach = sum(map(abs, u[1:]), (u[0] - c).abs_upper())
+        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
+        slope = [a[1] + 2 * a[2] * (u[0] - c) + 3 * last * arb(0).union(reach * reach), *(2 * a[2] * k for k in u[1:])]
+        return sum((self.own.times(slope, d) for d in U), self.own.apply(kind, u, q))
+
+    def hinge(self, p: Jet) -> Jet:
+        (u, *U), (low, high) = self.cut(p), self.ends(p)
+        step = arb(1) if low > 0 else arb(0) if high < 0 else arb(0).union(arb(1))
+        return sum(([step * k for k in d] for d in U), self.own.hinge(u))
+
+
 def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     """(low, high) of a node on a box, each end computed from ends: exact where they are, unlike balls."""
     kind, operands, extra = node
@@ -1045,7 +1091,7 @@ class Layer:
     linear or nothing; one that sees no head is a hinge. The linear ones and the read-out make one matrix P. A sum of N
     summands costs (N − 1)u, and one u more if products are inexact, per unit of its summands: behind the heads such counts
     are added up along the way. `tiny`: underflow and the tokens left out, times a product of norms that bounds all numbers.
-    `sure`: each unit that counts as linear or nothing keeps its sign by more than that, so slopes are the ones of its branch.
+    `sure`: each unit but hinges keeps its sign by more than that, or is half of an identity, so slopes are those of its branch.
     """
 
     def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
@@ -1082,6 +1128,8 @@ class Layer:
         A = (1 − p)B + pC, B over those kept, C over those left out: ∂A − ∂B = p(∂C − ∂B) + ∂p(C − B). If values are |v| ≤ V
         with slopes |∂v| ≤ U, and |∂s| ≤ K for scores, then |∂B|, |∂C| ≤ U + VK, |∂p| ≤ 2Kp: in all at most p(2U + 6VK).
         The norms bound slopes by x̂ like sizes, those of s = q·k twice; `many` is larger than n and 14.
+        `bent`: the same for second derivatives. |B″|, |C″| ≤ 4UK + 8VK² and |p″| ≤ 5K²p, so A″ − B″ = p(C″ − B″) + 2p′(C′ − B′) +
+        p″(C − B) is at most p(16UK + 34VK²), which is less than 8K times the number above.
         """
 
         def norm(rows: Any) -> float:
@@ -1100,6 +1148,7 @@ class Layer:
         many += self.c["d_k"] + 40
         self.tiny = exact(most) * fmpq(1, 2 ** (126 if single else 1022)) * many**3
         self.rise, self.lost = 1 + 4 * self.u * many, self.tiny * exact(1 + sizes["scale"])
+        self.bent = self.lost * 16 * exact(most) * exact(1 + sizes["scale"])
         need(self.rise < fmpq(101, 100), "there are too many summands for the rounding analysis", UNCHECKED)
 
     def real(self, a: Affine) -> Affine:
@@ -1169,7 +1218,7 @@ class Layer:
             done |= {j, twin} if paired else {j}
             weight = [max(weight[o], heavy[twin, o]) for o in outs] if paired else weight
             inputs = sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), abs(exact(bias)))
-            self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny)
+            self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny or low < 0 < high)
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
             live.append(j)
@@ -2106,6 +2155,12 @@ class Part:
         return -low, high, -falls, rises
 
 
+def line_node(a: Affine) -> Node:
+    """An affine function as a formula."""
+    parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(a[1:]) if k != 0]
+    return ("add", (("num", (), a[0]), *parts), None)
+
+
 class Slopes:
     """∂_i T_o − ∂_i f_o as output o·D + i, otherwise as `Difference` has T − f; T is the real function, so nothing is rounded."""
 
@@ -2113,13 +2168,30 @@ class Slopes:
         sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
         for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
             s.add(arb(-1), slope_of(node, i))
-        need(not any(s.kinks for s in sums), "a slope has kinks", UNCHECKED)  # `slope_of` has seen to it
-        self.lines, self.terms = [s.line for s in sums], [s.terms for s in sums]
+        bends = [[(scale, ("max", tuple(map(line_node, forms)), None)) for scale, forms in s.kinks] for s in sums]
+        self.lines, self.steps = [s.line for s in sums], set[int]()
+        self.terms: list[Terms] = [s.terms + more for s, more in zip(sums, bends, strict=True)]
+        for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
+            bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
+            above: Node = ("cmp", (bend, ("num", (), ZERO)), operator.gt)
+            self.steps.add(id(above))
+            for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
+                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, ("num", (), ZERO)), above)))
         moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
         self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])
                       for h in moving]  # fmt: skip
         self.low, self.high = [[arb(s * layer.lost) for _ in sums] for s in (-1, 1)]
         self.rounding = [arb(0) for _ in sums]
+
+
+class Curves(Slopes):
+    """∂_i² T_o as output o·D + i, of a layer without hinges."""
+
+    def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
+        super().__init__(layer, f, D)
+        need(not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
+        self.lines = [[arb(0)] * (D + 1) for _ in self.lines]
+        self.low, self.high = [[arb(s * layer.bent) for _ in self.lines] for s in (-1, 1)]
 
 
 AnyDifference = Difference | Slopes
@@ -2136,6 +2208,12 @@ class SlopePart(Part):
     """
 
     order = 2
+
+    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+        super().__init__(g, axes, first, domain, share)
+        self.jumps = [
+            jump for jump in self.jumps if id(jump) not in g.steps
+        ]  # T may bend anywhere, f near its kinks alone
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
         for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
@@ -2155,6 +2233,41 @@ class SlopePart(Part):
                     p = o * len(self.domain.box) + i
                     columns = zip(found[p], mean(both), here, middles[n], strict=True)
                     found[p] = [f + b - v * k for f, b, v, k in columns]
+        return found, []
+
+
+class CurvePart(SlopePart):
+    """As `SlopePart`, for second derivatives along a coordinate, u and k the slopes of values and scores along it:
+
+        A″ = 2 Cov(u, k) + Σ_t w_t(v_t − A)(k_t − k̄)² = 2(mean uk − ū k̄) + mean vk² − 2k̄ mean vk − A mean k² + 2A k̄².
+
+    On an ellipse, with v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
+    |A″| ≤ φ³(2κ max|u − c| + 3/2·κ² max|v − c|).
+    """
+
+    order = 3
+
+    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
+        for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
+            here = [(1.5 * own[0] * k * k + 2 * own[n] * k) * UP, *(1.5 * r * k * k * UP for r in own[1:])]
+            yield o * len(self.domain.box) + i, here
+
+    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
+        found = [line_on(line, grid) for line in self.lines]
+        everything = [tuple(range(len(grid)))] * len(self.averages)
+        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
+            zeros = [arb(0)] * len(grid)
+            for n, i in enumerate(self.axes):
+                keys = [s[n + 1] - scores[0][n + 1] for s in scores]
+                k1, k2 = (mean([[k**power, *zeros] for k in keys]) for power in (1, 2))
+                for o, row in enumerate(values):
+                    once = [[k * p for p in v] for k, v in zip(keys, row, strict=True)]
+                    twice = [[k * p for p in v] for k, v in zip(keys, once, strict=True)]
+                    steep, both = (mean([[v[n + 1], *zeros] for v in some]) for some in (row, once))
+                    p, averages = o * len(self.domain.box) + i, map(mean, (row, once, twice))
+                    columns = zip(found[p], k1, k2, steep, both, *averages, strict=True)
+                    found[p] = [f + 2 * (uk - u * k) + vkk - 2 * k * vk - v * kk + 2 * v * k * k
+                                for f, k, kk, u, uk, v, vk, vkk in columns]  # fmt: skip
         return found, []
 
 
@@ -2183,7 +2296,7 @@ Stage = tuple[Any, list[Any]]  # [coefficients of Jets, column], and how far flo
 
 
 class Dense:
-    """T − f for any layer with softmax attention and without LayerNorm, as `Part` has it for constructed ones.
+    """T − f for any layer with softmax attention, as `Part` has it for constructed ones.
 
     T follows the model's own steps in `Jets`. Beside them goes how far the computed numbers can be off: N products and b biases
     cost (N + b)u Σ|summands|; scores that are off by d, of which the largest is subtracted, and an exp within 4u make weights
@@ -2191,7 +2304,7 @@ class Dense:
     tokens, normaliser, division and sum cost (2n + 8)u max|v|. gelu and silu are off by 16u of their argument. Behind the
     attention errors are followed with their signs: if the stream h is off by δ, the hidden units φ(h W_1 + b) are off by
     slopes·(δ W_1), slopes between the ends of φ′, so the outputs by |J|·|δ|, J = W_R + W_1 diag(slopes) W_2 W_R. What is
-    beyond the Taylor models of h counts as δ too.
+    beyond the Taylor models of h counts as δ too. With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
     """
 
     def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], u: Any) -> None:
@@ -2332,10 +2445,11 @@ class Dense:
         asking = [special[p - c["output_tokens"]] if c["readout"] == "output" else data[p] for p in self.places]
         asking = data if c["readout"] == "mean" else asking
         flat = {k: [v for row in w[f"b_{k}"] for v in row] if f"b_{k}" in w else None for k in "QKV"}
-        keys, values = ([self.linear(t, k, flat[k])[0] for t in data + special] for k in "KV")
+        seen = [self.norm(jets, t, "1", "pre") for t in data + special]
+        keys, values = ([self.linear(t, k, flat[k])[0] for t in seen] for k in "KV")
         found, offs = list[list[Jet]](), list[list[Any]]()
         for row in asking:
-            q = self.linear(row, "Q", flat["Q"])[0]
+            q = self.linear(self.norm(jets, row, "1", "pre"), "Q", flat["Q"])[0]
             heads = [self.average(jets, cut(q, h, c["d_k"]), [cut(t, h, c["d_k"]) for t in keys],
                                   [cut(t, h, c["d_v"]) for t in values]) for h in range(c["heads"])]  # fmt: skip
             T, off = self.fed_forward(jets, row, joined(heads))
@@ -2351,6 +2465,8 @@ class Dense:
 
     def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
         """The outputs of one row without b_R, and how far they are off, all that comes after included."""
+        if self.c["norm"] != "none":
+            return self.one_by_one(jets, row, z)
         c, w, u, m, outs = self.c, self.w, self.u, self.m, range(self.c["features_out"])
         width, stay = c["d_model"], arb(int(c["residual"]))
         (a, passed), fresh = self.linear(z, "O", w.get("b_O"))
@@ -2405,6 +2521,77 @@ class Dense:
             found.append(e + self.charge(reads[o]) * read + (width + 2) * self.smallest)
         return T, found
 
+    def one_by_one(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
+        """As `fed_forward`, one step after the other, with LayerNorm where the layer has it."""
+        c, w, kind, units, acts = self.c, self.w, self.c["activation"], list[Jet](), list[Any]()
+        h = self.linear(z, "O", w.get("b_O"))[0]
+        h = self.norm(jets, self.added(row, h) if c["residual"] else h, "1", "post")
+        hidden, wide = self.linear(self.norm(jets, h, "2", "pre"), "1", w["b_1"])[0]
+        for p, e in zip(zip(*hidden.tolist(), strict=True), wide, strict=True):
+            ball = p[0] + within_ball(sum((abs(k) for k in p[1 : len(jets.monomials)]), e))
+            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
+            acts.append(
+                abs(slope(kind, ball)).upper() * e + (kind != "relu") * (16 * self.u * abs(ball) + self.smallest)
+            )
+        y = self.linear((arb_mat([list(r) for r in zip(*units, strict=True)]), acts), "2", w["b_2"])[0]
+        y = self.norm(jets, self.added(h, y) if c["residual"] else y, "2", "post")
+        rows, sizes = c["tokens"] if c["readout"] == "mean" else 1, self.sizes(y)
+        mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zip(y[1], sizes, strict=True)]
+        self.fit([rows * s for s in sizes])
+        off, large = (arb_mat([mean, sizes]) * self.m["R"].size).tolist()
+        large = [v + abs(arb(b)) for v, b in zip(large, w["b_R"], strict=True)]
+        self.fit([rows * v for v in large])
+        more = [self.charge(n + 1) * v + (n + 2) * self.smallest for n, v in zip(self.m["R"].most, large, strict=True)]
+        return y[0] * self.m["R"].W, list(map(operator.add, off, more))
+
+    def added(self, x: Stage, y: Stage) -> Stage:
+        found, off = x[0] + y[0], list(map(operator.add, x[1], y[1]))
+        large = list(map(operator.add, self.sizes(x), self.sizes(y)))
+        return found, [e + self.charge(1) * s for e, s in zip(off, large, strict=True)]
+
+    def norm(self, jets: Jets, x: Stage, n: str, place: str) -> Stage:
+        """LayerNorm, (x − μ)/√(v + ε)·gain + offset, if the layer has it at this place.
+
+        Of the deployed one it is assumed that μ is within (m + 2)u·mean|x| and v within 2(m + 4)u·mean x², m numbers, and that
+        the root costs 4u. With x off by δ_j, |δ_j| ≤ e_j, and c = x − μ, v moves by 2·mean(cδ) + var δ, as Σc = 0; and
+        r = 1/√(v + ε) by less than a factor 1 ± 1.01·t/2, if v moves by t(v + ε), t ≤ 0.01. It may be that x·r − μ·r is computed.
+        """
+        if self.c["norm"] != place:
+            return x
+        m, u, off, sizes, rows = x[0].ncols(), self.u, x[1], self.sizes(x), x[0].tolist()
+        centred = [[k - mean for k in row] for row in rows for mean in [sum(row, arb(0)) / m]]
+        C, eps = arb_mat(centred), arb(self.c["norm_eps"])
+        table = (C * C.transpose()).tolist()
+        variance = jets.fold([[k / m for k in row] for row in table])
+        variance[0] += eps
+        least = jets.ends(variance)[0].max(eps)
+        root, most = jets.apply("rpow", variance, fmpq(-1, 2)), 1 / least.sqrt()
+        parts = [jets.times(list(column), root) for column in zip(*centred, strict=True)]
+        need(all(k.is_finite() for p in parts for k in p), "the box is too large", "LARGE")
+        far = self.sizes((C, [arb(0)] * m))
+        e, size = sum(off, arb(0)) / m, sum(sizes, arb(0)) / m
+        square = sum((s * s for s in sizes), arb(0))
+        self.fit([m * square])
+        moved = sum((2 * p * q + q * q for p, q in zip(far, off, strict=True)), arb(0)) / m
+        moved += 2 * (m + 4) * u * square / m + (m + 2) * self.smallest
+        need(moved < least / 100, "the box is too large", "LARGE")
+        relative, found = moved / (2 * least) * arb(1.01) + 4 * u, list[Any]()
+        gain, offset = balls(self.w[f"gain_{n}"]), balls(self.w[f"offset_{n}"])
+        for j, p in enumerate(parts):
+            apart = off[j] + e + (m + 2) * u * size + 2 * u * (sizes[j] + size)
+            y = reduce(arb.max, map(abs, jets.ends(p)))
+            error = apart * most * (1 + 2 * relative) + y * (relative + 3 * u) + self.smallest
+            found.append(
+                error * abs(gain[j]) + self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j])) + self.smallest
+            )
+            parts[j] = [k * gain[j] + (offset[j] if not a else 0) for a, k in enumerate(p)]
+        return arb_mat([list(row) for row in zip(*parts, strict=True)]), found
+
+    def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
+        """T on a box, and how far the computed one can be off."""
+        jets = Jets(x, self.axes)
+        return jets, *self.answers([jets.variable(i) for i in self.axes], jets)
+
     def enclose(self, box: Box, effort: int) -> Leaf:
         """What can be proved of T − f on a box, rounding included."""
         x = Sides(box)
@@ -2420,9 +2607,8 @@ class Dense:
         if self.domain.excused(x, self.jumps):
             leaf.low, leaf.high = leaf.high, leaf.low
             return leaf
-        jets = Jets(x, self.axes)
         try:
-            T, off = self.answers([jets.variable(i) for i in self.axes], jets)
+            jets, T, off = self.followed(x)
         except Verdict as found:
             if found.verdict != "LARGE":
                 raise
@@ -2436,6 +2622,48 @@ class Dense:
         if self.domain.claimed(x, self.jumps):  # the centre
             leaf.seen = [(up(jet[0] + e), -up(e - jet[0])) for jet, e in zip(g, off, strict=True)]
         return leaf
+
+
+class Tangents(Dense):
+    """∂_i T_o − ∂_i f_o for the axes `along`, at o·n + its place among these n, T the real function: nothing is rounded."""
+
+    def __init__(self, layer: Dense, f: list[Node], domain: Domain, along: Sequence[int]) -> None:
+        vars(self).update(vars(layer))
+        self.along = along
+        self.on([slope_of(node, i) for node in f for i in along], domain)
+        self.lines = [None] * len(self.f)
+        self.low = self.high = self.rounding = [arb(0) for _ in self.f]
+        self.u = self.smallest = arb(0)
+
+    def sizes(self, stage: Stage) -> list[Any]:
+        return [arb(0)] * stage[0].ncols()
+
+    def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
+        found, zeros = x[0] * self.m[name].W, [arb(0)] * self.m[name].W.ncols()
+        for j, numbers in enumerate(zip(*(b for b in biases if b is not None), strict=True)):
+            found[0, j] += sum(map(arb, numbers), arb(0))
+        return (found, zeros), zeros
+
+    def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
+        """As `Dense` has it; no token is left out."""
+        root, rows = arb(self.c["d_k"]).sqrt(), range(len(jets.zeros))
+        scores = [[v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())] for k in keys]
+        best = max(range(len(keys)), key=lambda t: float(scores[t][0]))
+        powers = [jets.apply("exp", [s[0] - scores[best][0].mid(), *s[1:]]) for s in scores]
+        inverse = jets.apply("inv", [sum(column, arb(0)) for column in zip(*powers, strict=True)])
+        tops = arb_mat([list(column) for column in zip(*(jets.times(e, inverse) for e in powers), strict=True)])
+        apart = [(v[0] - values[best][0]).tolist() for v in values]
+        table = [(tops * arb_mat([a[b] for a in apart])).tolist() for b in rows]
+        moved = [jets.fold([[table[b][a][j] for b in rows] for a in rows]) for j in range(values[0][0].ncols())]
+        return values[best][0] + arb_mat([list(row) for row in zip(*moved, strict=True)]), values[best][1]
+
+    def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
+        return self.one_by_one(jets, row, z)
+
+    def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
+        duals = Duals(x, self.axes, self.along)
+        T = self.answers([duals.variable(i) for i in self.axes], duals)[0]
+        return duals.own, [jet for t in T for jet in duals.cut(t)[1:]], self.low
 
 
 def slope(kind: str, ball: Any) -> Any:
@@ -2574,11 +2802,19 @@ def substituted(node: Any, by: Sequence[Node]) -> Node:
 
 
 def slope_of(node: Node, i: int) -> Node:
-    """∂_i of a formula, by the chain rule. Where a function has no slope, a factor has no finite enclosure."""
+    """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
     kind, u, extra = node
     if i not in variables(node):
         return ("num", (), ZERO)
-    need(kind not in KINKS, f"the formula has {kind}, so kinks or jumps", UNCHECKED)
+    if kind in KINKS:
+        u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
+        if kind == "where":
+            return ("where", tuple(slope_of(a, i) for a in u), extra)
+        found = slope_of(u[0], i)
+        for n in range(1, len(u)):
+            so_far: Node = ("max" if kind == "abs" else kind, u[:n], None) if n > 1 else u[0]
+            found = ("where", (found, slope_of(u[n], i)), ("cmp", (so_far, u[n]), relation))
+        return found
     outer: list[Node] = [ONE] * len(u)
     if kind == "mul":
         outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
@@ -2590,6 +2826,16 @@ def slope_of(node: Node, i: int) -> Node:
         outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
     terms = [product_of([a, slope_of(b, i)]) for a, b in zip(outer, u, strict=True) if i in variables(b)]
     return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ONE
+
+
+def settled(node: Node, x: Sides) -> Node:
+    """The formula without the kinks of which one branch counts on all of a box."""
+    node = (node[0], tuple(settled(a, x) for a in node[1]), node[2])
+    choices = choices_of(node, x) if node[0] in KINKS else []
+    if len(choices) != 1:
+        return node
+    n = choices[0][id(node)]
+    return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
 
 
 def product_of(parts: list[Node]) -> Node:
@@ -2947,11 +3193,12 @@ def search(
     g: AnyDifference | Dense | Composed,
     bound: float,
     tick: Callable[[Box], None],
+    asked: slice = slice(None),
 ) -> float:
     """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
 
     The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
-    the bottom with its sign changed.
+    the bottom with its sign changed. Only those `asked` for are bounded.
     """
     numbers, ends = range(len(parts)), range(2 * len(g.lines))
     heaps: list[list[list[Any]]] = [[[] for _ in ends] for _ in parts]
@@ -2970,7 +3217,7 @@ def search(
         insert(n, parts[n].enclose(parts[n].box, 0))
     while True:
         proved, todo = -INF, None
-        for k in ends:
+        for k in ends[asked]:
             for n in numbers:
                 while not heaps[n][k][0][2].alive:
                     heapq.heappop(heaps[n][k])
@@ -3126,11 +3373,17 @@ def read_target(
 
 
 def read_config(
-    about: dict[str, Any], tensors: dict[str, tuple[list[int], Any]], ins: int, outs: int, lengths: bool = False
+    about: dict[str, Any],
+    tensors: dict[str, tuple[list[int], Any]],
+    ins: int,
+    outs: int,
+    lengths: bool = False,
+    norms: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
     """(configuration, weights, places), if the tensors have the shapes that the configuration says.
 
-    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once.
+    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once. It may have
+    LayerNorm where `norms` says so.
     """
     c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
     sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
@@ -3148,8 +3401,11 @@ def read_config(
     need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
     need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
     c |= dict(zip(MASKS, masks, strict=True))
-    for name, wanted in (("norm", "none"), ("attention", "softmax")):
-        need(c.get(name) == wanted, f"{name} {str(c.get(name))[:20]!r}: only {wanted!r} can be checked", UNCHECKED)
+    plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
+    need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
+    eps = c.get("norm_eps")
+    need(c["norm"] == "none" or (type(eps) is float and 1e-300 < eps < INF), "the ε of LayerNorm makes no sense")
+    need(c.get("attention") == "softmax", "only softmax attention can be checked", UNCHECKED)
     known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")
     need(known, "the activation or the read-out is unknown")
     n, d, m, M, h, k, v, F = (c[name] for name in sizes)
@@ -3159,6 +3415,7 @@ def read_config(
     shapes |= {"W_R": [M, m], "b_R": [m]} | ({"S": [extra, M]} if extra else {})
     shapes |= {"P": [n, M]} if c.get("code") != "none" else {}
     shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
+    shapes |= {f"{k}_{i}": [M] for k in ("gain", "offset") for i in (1, 2)} if c["norm"] != "none" else {}
     wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
     need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
     places: Any = list(range(n if c["readout"] == "position" else 1)) if lengths else facts.get("places")
@@ -3174,8 +3431,8 @@ def read_layer(
     about: dict[str, Any], tensors: Any, box: Box, outs: int, u: Any, general: bool = False
 ) -> Layer | Dense:
     """The layer; `Dense` if it is not of a constructed kind."""
-    c, weights, places = read_config(about, tensors, len(box), outs)
-    if c["activation"] == "relu" and c["readout"] != "mean" and not general:
+    c, weights, places = read_config(about, tensors, len(box), outs, norms=True)
+    if c["activation"] == "relu" and c["readout"] != "mean" and c["norm"] == "none" and not general:
         try:
             return Layer(c, weights, places, box, u)
         except Verdict as found:
@@ -5045,7 +5302,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         said = claim((lower, bound), tolerance, relative, domain, target, arithmetic)
         require_values(f, domain)
         hints = record["evidence"].get("lanes")
-        if isinstance(layer, Dense) and hints is not None:
+        if isinstance(layer, Dense) and hints is not None and layer.c["norm"] == "none":
             try:
                 lanes = read_lanes(hints, target["names"], len(f))
                 proved = composed(layer, f, domain, lanes, bound, tick)
@@ -5068,7 +5325,14 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 before = "the slopes: " if found.verdict == "INVALID" else "the values were proved, the slopes not: "
                 raise replace(found, reason=before + found.reason.replace("T − f", "∂T − ∂f"), bound=proved) from None
             said += f"; sup |∂T − ∂f| ≤ {slope[1]!r} ≤ {slope[0]!r} for all partial derivatives"
-        need(not properties, f"{said}: that was proved, the properties are not checked", UNCHECKED)
+            said += f", more than {margin!r} away from every kink of the formula" if margin else ""
+        for text in [p["text"] for p in properties]:
+            try:
+                proved_property(layer, read_property(text, target["names"]), domain, tick)
+            except Verdict as found:
+                before = "" if found.verdict == "INVALID" else f"{said}: that was proved, not the property "
+                raise replace(found, reason=before + found.reason, bound=proved) from None
+            said += f"; {' '.join(text.split())}"
         return Verdict("VALID", said, None, proved)
 
 
@@ -5084,14 +5348,25 @@ def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
 
 def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> None:
     """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
-    smooth = isinstance(layer, Layer) and not layer.hinges and layer.sure
-    need(smooth, "the layer is no sum of softmax averages", UNCHECKED)
-    g = Slopes(layer, f, len(domain.box))
+    f, D = [settled(node, Sides(domain.box)) for node in f], len(domain.box)
+    kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
+    need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
+    if isinstance(layer, Dense):
+        need(D <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, range(D))
+            claim_exists(domain, part.axes, part.jumps, tick)
+            search([part], part, bound, tick)
+        return
+    need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
+    g = Slopes(layer, f, D)
     groups = groups_of(g, domain)
     need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
     with ctx.workprec(WORKING):
         parts = [SlopePart(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
         try:
+            for one in parts:
+                claim_exists(domain, one.axes, one.jumps, tick)
             search(parts, g, bound, tick)
         except Verdict as found:
             if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
@@ -5101,13 +5376,134 @@ def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick
 
 def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: float) -> None:
     """Refute a claim about slopes, if it fails at one of some points."""
+    jumps = [jump for part in parts for jump in part.jumps]
     for x in some_points(domain.box, 16):
         rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
         errors = [sum(column, arb(0)) for column in zip(*rows, strict=True)]
         least = [reduce(arb.max, [e + a, -e - b]) for e, a, b in zip(errors, g.low, g.high, strict=True)]
-        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, [])
+        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps)
         failing = inside and any(e > bound for e in least)
         need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
+
+
+class Property(NamedTuple):
+    """∂^order T along an axis lies below (side 0) or above (side 1) numbers, for all outputs; not so, if `denied`."""
+
+    text: str
+    order: int
+    axis: int
+    limits: list[tuple[int, Node]]
+    denied: bool
+
+
+def read_property(text: Any, names: list[str]) -> Property:
+    """What a line such as "increasing in x1", "Lipschitz 3 in x2" or "not T <= 2*pi" says."""
+    line, zero = " ".join(text.split()) if isinstance(text, str) else "", ("num", (), ZERO)
+    denied, plain = line[:4].lower() == "not ", re.sub("^not ", "", line, flags=re.IGNORECASE)
+    axis, order, limits = names[0], 0, list[tuple[int, Node]]()
+    if found := re.fullmatch(r"(increasing|decreasing|convex|concave) in (.+)", plain, re.IGNORECASE):
+        (order, side), axis = SHAPES[found[1].lower()], found[2]
+        limits = [(side, zero)]
+    elif found := re.fullmatch(r"lipschitz (.+?) in (.+)", plain, re.IGNORECASE):
+        c, order, axis = Reader([], found[1]).node(), 1, found[2]
+        limits = [(0, c), (1, minus(c))]
+    elif found := re.fullmatch(r"T ?(<=|>=|<|>|≤|≥) ?(.+)", plain):
+        limits = [(int(found[1] in (">", ">=", "≥")), Reader([], found[2]).node())]
+    known = limits and axis in names and all(value(c, []).is_finite() for _, c in limits)
+    need(known, f"the property {line[:60]!r} is not understood", UNCHECKED)
+    return Property(line, order, names.index(axis), limits, denied)
+
+
+def proved_property(layer: Any, said: Property, domain: Domain, tick: Callable[[Box], None]) -> None:
+    """Prove that T, the real function of the weights, has a property; another verdict is raised."""
+    broken: Verdict | None = None
+    for side, c in said.limits:
+        try:
+            kept_below(layer, said, side, c, replace(domain, margin=0.0), tick)
+        except Verdict as found:
+            if found.verdict != "INVALID":
+                raise replace(found, reason=f"{said.text!r}: {found.reason}") from None
+            broken = found
+            break
+    box = broken.box if broken and not said.denied else None
+    need((broken is not None) == said.denied, f"{said.text!r} is claimed, and is false", box=box)
+
+
+def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Callable[[Box], None]) -> None:
+    """Prove that derivatives of T of an order are at most c everywhere, or at least c (side 1); INVALID where one is not.
+
+    How close boxes have to come is told by points: the room that they leave decides what interpolation may cost.
+    """
+    steps = 2 * len(domain.box) if said.order and isinstance(layer, Layer) else 2
+    asked = slice(side + (2 * said.axis if steps > 2 else 0), None, steps)
+    room = 0.0
+    if isinstance(layer, Layer):
+        room = room_left(*beside(layer, said, c, domain, 0, 0.0), asked, domain, not said.order or domain.where is None)
+    for reading in (1, 0) if isinstance(layer, Layer) and not said.order else (0,):
+        g, parts = beside(layer, said, c, domain, reading, room)
+        try:
+            with ctx.workprec(WORKING):
+                search(parts, g, 0.0, tick, asked)
+            return
+        except Verdict as found:
+            if not reading or found.verdict != UNCHECKED:
+                raise
+
+
+def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, room: float) -> tuple[Any, list[Any]]:
+    """(∂^order T − c, its parts), as `search` has them."""
+    f = [product_of([c, ("var", (), said.axis)]) if said.order == 1 else c] * len(layer.lines)
+    if isinstance(layer, Dense):
+        need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
+        need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
+        return part, [part]
+    need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
+    D, g = len(domain.box), list[Any]([Difference, Slopes, Curves])[said.order]
+    g = g(layer, f, domain.box, room, reading) if not said.order else g(layer, f, D)
+    groups = [axes for axes in groups_of(g, domain) if not said.order or said.axis in axes]
+    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+    kind = (Part, SlopePart, CurvePart)[said.order]
+    return g, [kind(g, axes, n == 0, domain, room / len(groups)) for n, axes in enumerate(groups)]
+
+
+def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain, strict: bool) -> float:
+    """How far below 0 the ends of g that are asked for stay at some points, from which they are followed uphill.
+
+    A point at which one of them is above 0 refutes the claim, if `strict`.
+    """
+
+    def heights(part: Part, x: list[float]) -> list[Any]:
+        return [v for t in part.at(balls(x)) for v in (t, -t)][asked]
+
+    def uphill(part: Part, k: int, x: list[float], best: Any) -> tuple[list[float], Any]:
+        step = 0.125
+        while step > 1e-4:
+            moves = [(i, s * step * (b - a)) for i, (a, b) in enumerate(part.box) for s in (-1, 1)]
+            near = [[*x[:i], min(max(x[i] + by, part.box[i][0]), part.box[i][1]), *x[i + 1 :]] for i, by in moves]
+            tops = [(y, heights(part, y)[k]) for y in near if domain.where is None or domain.contains(y, [])]
+            y, top = max([*tops, (x, best)], key=lambda t: float(t[1]))
+            x, best, step = (y, top, step) if top > best else (x, best, step / 4)
+        return x, best
+
+    rooms, sizes, tried = list[float](), [1e-290], list[list[tuple[list[float], list[Any]]]]()
+    with ctx.workprec(WORKING):
+        for part in parts:
+            points = [[x[i] for i in part.axes] for x in some_points(domain.box, 32)]
+            points += [list(x) for x in product(*part.box)] if len(part.box) <= 4 else []
+            tried.append([(x, heights(part, x)) for x in points if domain.where is None or domain.contains(x, [])])
+        for k, end in enumerate(range(2 * len(g.lines))[asked] if all(tried) else []):
+            total, where = -g.high[end // 2] if end % 2 else g.low[end // 2], dict[int, float]()
+            for part, some in zip(parts, tried, strict=True):
+                start = max(((x, here[k]) for x, here in some), key=lambda t: float(t[1]))
+                x, best = uphill(part, k, *start)
+                total, where = total + best, where | dict(zip(part.axes, x, strict=True))
+                sizes.append(abs(float(best)))
+            found = [(where[i], where[i]) for i in sorted(where)]
+            need(not (strict and total > 0), "a point shows it", box=found)
+            rooms.append(-float(total))
+    return max(min(rooms, default=0.0) / 2, 1e-9 * max(sizes))
 
 
 def bounded(

@@ -226,12 +226,13 @@ def test_folders_of_version_3_are_read_and_checked(two_sided, tmp_path):
 
 
 def test_properties_are_not_taken_on_trust(tmp_path):
-    """The checker proves the values and says that it knows nothing of the properties; a record that does not fit is INVALID."""
+    """The checker proves them by itself; a false one, or a record that does not fit, is INVALID."""
     folder = ol.build("x1**2", [(0.1, 1)], 1e-2, properties=["increasing in x1"]).save(tmp_path / "m")
     found = check(folder)
-    assert found.verdict == "NOT CHECKABLE"
-    assert "the properties are not checked" in found.reason
+    assert found.verdict == "VALID"
+    assert "increasing in x1" in found.reason
     wrong = [
+        [{"text": "decreasing in x1", "verdict": "PROVED"}],
         [{"text": "increasing in x1", "verdict": "UNDECIDED"}],
         [{"text": "increasing in x1"}],
         ["increasing in x1"],

@@ -23,6 +23,15 @@ KINDS = {
     "silu, positions": {"activation": "silu", "readout": "position"},
     "relu, output token": {"activation": "relu", "readout": "output"},
     "relu, mean, alone": {"activation": "relu", "readout": "mean", "tokens": 1, "anchor_tokens": 0, "output_tokens": 0},
+    "gelu, pre": {"activation": "gelu", "readout": "mean", "norm": "pre"},
+    "silu, post": {"activation": "silu", "readout": "position", "norm": "post"},
+    "relu, post, alone": {
+        "activation": "relu",
+        "readout": "output",
+        "norm": "post",
+        "residual": False,
+        "norm_eps": 0.01,
+    },
     "gelu, no residual": {"activation": "gelu", "readout": "mean", "residual": False, "projection_bias": False},
 }
 
@@ -125,6 +134,38 @@ def test_a_trained_layer_is_checked(trained, tmp_path):
     assert check(false, seconds=120.0).verdict == "INVALID"
     other = forged(trained, tmp_path / "g", target=lambda t: t | {"formula": "sin(x1) + 0.7"})
     assert check(other, seconds=120.0).verdict == "INVALID"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_layer_norm_is_checked(tmp_path, norm):
+    """A true claim is VALID; with other gains, offsets, another ε or another place of the norm it is not."""
+    sizes = {"heads": 2, "width": 8, "d_model": 8, "dtype": "float64", "norm": norm}
+    found = ol.train("sin(x1)", [(0, 3)], tolerance=0.5, steps=120, **sizes)
+    certificate = ol.certify(found, seconds=20.0)
+    assert certificate.verdict == "CERTIFIED"
+    folder = ol.Approximation.of(found.model, found.target, certificate, found.facts).save(tmp_path / "f")
+    assert check(folder, seconds=60.0).verdict == "VALID"
+    less = forged(
+        folder, tmp_path / "less", lambda r: r | {"bound": 0.95 * r["observed"], "observed": 0.0, "lower": 0.0}
+    )
+    assert check(less, seconds=60.0).verdict == "INVALID"
+    edits = {
+        "gain": lambda t: t["gain_2"].mul_(2.0),
+        "first gain": lambda t: t["gain_1"].mul_(-1.0),
+        "offset": lambda t: t["offset_2"].add_(1.0),
+    }
+    for name, edit in edits.items():
+        weak = forged(folder, tmp_path / name, lambda r: r | {"lower": 0.0}, weights=edit)
+        assert check(weak, seconds=60.0).verdict == "INVALID", name
+    other = {"norm_eps": 9.0}, {"norm_eps": 0.0}, {"norm_eps": "1e-5"}, {"norm": {"pre": "post", "post": "pre"}[norm]}
+    for n, change in enumerate(other):
+        copy = forged(folder, tmp_path / f"{n}", lambda r: r | {"lower": 0.0})
+        with safe_open(copy / "model.safetensors", framework="pt") as file:
+            about, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        about["config"] = json.dumps(json.loads(about["config"]) | change)
+        save_file(tensors, copy / "model.safetensors", metadata=about)
+        assert check(forged(copy, tmp_path / f"{n}c"), seconds=60.0).verdict == "INVALID", change
 
 
 def test_a_witness_against_a_trained_layer_is_checked(trained, tmp_path):

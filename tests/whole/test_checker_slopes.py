@@ -167,16 +167,12 @@ def claimed(folder, to, **edits):
 
 
 def test_values_proved_and_slopes_not(tmp_path):
-    """Kinks, jumps and hinges: the values are said to be proved."""
+    """Kinks and jumps without a margin: the values are said to be proved."""
     plain = gate_layer(numbers(0.5), 2)
-    bent = gate_layer(
-        numbers(0.5), 2, hinges=(Hinges(numbers([1.0, 0.0]), torch.tensor([-0.5]).double()), numbers([1.0]))
-    )
     cases = {
         "abs": by_hand(tmp_path / "1", "abs(x1 - 0.5)*x2", SQUARE, plain, 1.0),
         "max": by_hand(tmp_path / "2", "sin(max(x1, x2))", SQUARE, plain, 1.0),
         "where": by_hand(tmp_path / "3", "where(x1 < 0.5, x2, 1)", SQUARE, plain, 1.0),
-        "softmax averages": by_hand(tmp_path / "4", "max(x1 - 0.5, 0) + 0.5", SQUARE, bent, 1.0),
     }  # fmt: skip
     for n, (why, folder) in enumerate(cases.items()):
         assert check(folder).verdict == "VALID"
@@ -203,16 +199,65 @@ def test_across_the_cut_of_atan2_there_is_no_slope(tmp_path):
     assert found[1].reason.startswith("the values were proved")
 
 
-def test_a_trained_layer_has_no_slopes_for_the_checker(tmp_path):
+def sloped(folder, to, slope, margin):
+    """The folder with another claim about slopes, this far from kinks."""
+    return forged(folder, to, lambda r: r | {"slope": slope, "margin": margin}, lambda t: t | {"margin": margin})
+
+
+def test_slopes_of_a_layer_with_a_hinge(tmp_path):
+    """T = 0.5 + max(0, x1 − 0.5), f = x1/2 + 0.5: the slopes are 1/2 apart on both sides, margin or not."""
+    hinge = (Hinges(numbers([1.0, 0.0]), torch.tensor([0.0]).double()), numbers([1.0]))
+    folder = by_hand(tmp_path / "f", "x1/2 + 0.5", SQUARE, gate_layer(numbers(0.5), 2, hinges=hinge), 1.0)
+    for n, (bound, verdict) in enumerate(((0.51, "VALID"), (0.49, "INVALID"))):
+        slope = {"tolerance": 1.0, "bound": bound, "observed": 0.0}
+        for margin in (0.0, 0.4):
+            found = check(sloped(folder, tmp_path / f"s{n}{margin}", slope, margin))
+            assert found.verdict == verdict, str(found)
+
+
+KINKED = {
+    "abs": ("abs(x1 - 0.5) + x2", 0.05),
+    "max": ("max(x1, 0.4, 1 - x2)", 0.1),
+    "where": ("where(x1 < 0.5, sin(x2), 1 + x1)", 0.1),
+    "one branch": ("abs(x1 + 1)*max(x2, 3)", 0.0),
+}
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_slopes_away_from_kinks(tmp_path, name):
+    """T = 0.5, so |∂f| is what counts: true at what it is, and false at 2 % less."""
+    formula, margin = KINKED[name]
+    steepest = {"abs": 1.0, "max": 1.0, "where": 1.0, "one branch": 3.0}[name]
+    folder = by_hand(tmp_path / "f", formula, SQUARE, gate_layer(numbers(0.5), 2), 6.0)
+    for n, (bound, verdict) in enumerate(((1.001 * steepest, "VALID"), (0.98 * steepest, "INVALID"))):
+        slope = {"tolerance": 9.0, "bound": bound, "observed": 0.0}
+        found = check(sloped(folder, tmp_path / f"s{n}", slope, margin))
+        assert found.verdict == verdict, str(found)
+        assert ("away from every kink" in found.reason) == (margin > 0 and verdict == "VALID")
+
+
+def test_a_margin_that_leaves_no_slope_proves_nothing(tmp_path):
+    """Kinks everywhere excuse all points: then nothing is claimed."""
+    folder = by_hand(tmp_path / "f", "9*x1 + 0*abs(sin(99*x1))", [(0, 1)], gate_layer(numbers(0.5), 1), 9.0)
+    slope = {"tolerance": 1.0, "bound": 1.0, "observed": 0.0}
+    found = check(sloped(folder, tmp_path / "s", slope, 0.1), boxes=3000)
+    assert found.verdict == "NOT CHECKABLE", str(found)
+    assert "the values were proved" in found.reason
+
+
+def test_slopes_of_a_trained_layer(tmp_path):
     config = plain_config(tokens=1, features_in=1, features_out=1, activation="gelu", readout="mean", output_tokens=0)
     target, model = ol.Target("x1", [(0, 1)]), random_model(config)
     claim = Certificate(50.0, 50.0, 0.0, 1, "bisect", str(target.domain), weights=model.fingerprint())
     facts = Facts("trained", "dense", "token", (("dense", 1),), 1, 1.0)
     folder = Approximation.of(model, target, claim, facts).save(tmp_path / "f")
     assert check(folder).verdict == "VALID"
-    found = check(claimed(folder, tmp_path / "s"))
-    assert found.verdict == "NOT CHECKABLE"
-    assert "the values were proved" in found.reason
+    x = torch.linspace(0, 1, 400, dtype=torch.float64)
+    steepest = max(abs(automatic(model, [0], [v])[0] - 1) for v in x.tolist())
+    for n, (share, verdict) in enumerate(((1.01, "VALID"), (0.98, "INVALID"))):
+        slope = {"tolerance": 100.0, "bound": share * steepest, "observed": 0.0}
+        found = check(forged(folder, tmp_path / f"s{n}", lambda r, s=slope: r | {"slope": s}))
+        assert found.verdict == verdict, str(found)
 
 
 def test_slopes_at_stored_samples_are_not_checkable(tmp_path):
