@@ -2828,9 +2828,9 @@ def slope_of(node: Node, i: int) -> Node:
     return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ONE
 
 
-def settled(node: Node, x: Sides) -> Node:
+def unbent(node: Node, x: Sides) -> Node:
     """The formula without the kinks of which one branch counts on all of a box."""
-    node = (node[0], tuple(settled(a, x) for a in node[1]), node[2])
+    node = (node[0], tuple(unbent(a, x) for a in node[1]), node[2])
     choices = choices_of(node, x) if node[0] in KINKS else []
     if len(choices) != 1:
         return node
@@ -5348,7 +5348,7 @@ def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
 
 def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> None:
     """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
-    f, D = [settled(node, Sides(domain.box)) for node in f], len(domain.box)
+    f, D = [unbent(node, Sides(domain.box)) for node in f], len(domain.box)
     kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
     need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
     if isinstance(layer, Dense):
