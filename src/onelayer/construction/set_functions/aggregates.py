@@ -48,6 +48,11 @@ class SetFormula:
         """Whether there is an answer for every number of the set instead of one for all."""
         return OWN in self.outer.variables
 
+    @property
+    def canonical(self) -> str:
+        """The formula in canonical words, as folders keep it: 2x is 2*x."""
+        return to_text(self.outer.outputs[0], ("x", *(one.text for one in self.aggregates)))
+
 
 def parse_set(text: str) -> SetFormula:
     """The function that `text` writes down; InputError, in one line, for everything else."""

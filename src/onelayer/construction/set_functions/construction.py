@@ -73,12 +73,12 @@ def set_function(
     _require_proved(lemma, f, longest, tolerance, arithmetic)
     task = SequenceTask(
         kind="set",
-        text=f.text,
+        text=f.canonical,
         longest=longest,
         ends=ends,
         answer="position" if f.each else "whole",
         parameters={
-            "formula": f.text,
+            "formula": f.canonical,
             "longest": longest,
             "tolerance": tolerance,
             "domain": list(ends),
