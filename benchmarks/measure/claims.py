@@ -185,7 +185,7 @@ def walk(place: Path) -> str:
 def many(place: Path, count: int, seed: int) -> int:
     """Count true claims and the false ones made of them; 1 if one of them is judged wrongly."""
     rng, seen, margins, number = np.random.default_rng(seed), Counter[tuple[str, str]](), list[float](), 0
-    while sum(n for (kind, _), n in seen.items() if kind == "true") < count:
+    while min(seen.total() - len(margins), len(margins)) < count:
         command = DECIDED[number] if number < len(DECIDED) else varied(rng)
         home = place / f"{number}"
         home.mkdir()

@@ -143,6 +143,7 @@ def test_small_and_large_changes_are_valid_only_if_they_do_not_matter(folder, tm
     tampered(folder(name, dtype), tmp_path, (-0.5, 2.0**-20, 3e-3, 800.0), 1)
 
 
+@pytest.mark.one_in(4)
 @DTYPES
 @pytest.mark.parametrize("name", SETS)
 def test_answers_moved_by_more_than_twice_the_bound_are_not_valid(folder, tmp_path, name, dtype):
@@ -155,6 +156,7 @@ def test_answers_moved_by_more_than_twice_the_bound_are_not_valid(folder, tmp_pa
     assert briefly(forged(folder(name, dtype), tmp_path / "f", weights=edit)).verdict != "VALID"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", SETS)
 def test_what_is_false_by_far_is_invalid(folder, tmp_path, name):
     def edit(tensors):
@@ -206,6 +208,7 @@ def test_a_mean_at_every_position_is_not_taken_for_the_number_there(tmp_path):
     assert found.verdict == "INVALID", str(found)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", SETS)
 def test_larger_sets_are_not_valid(folder, tmp_path, name):
     edit = lambda t: retold(t, longest=t["longest"] + 1)  # noqa: E731
@@ -213,6 +216,7 @@ def test_larger_sets_are_not_valid(folder, tmp_path, name):
     assert briefly(forged(folder(name), tmp_path / "f", said, edit)).verdict == "INVALID"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", SETS)
 def test_another_interval_is_valid_only_where_the_bound_holds(folder, tmp_path, name):
     """Linear functions go on beyond the interval they were made for; others do not."""

@@ -22,7 +22,7 @@ import torch
 from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
-LONG = {"docs/build/training.md", "docs/theory/cases.md"}
+LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/export.md"}  # the last runs Coq
 AT_HAND = {"gpu": torch.cuda.is_available()}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
 

@@ -12,7 +12,7 @@ RUN_HERE = (
     *("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "error_in_time", "newton_and_descent"),
     *("monotone_water", "water_density"),
 )
-LONG = ("van_der_waals", "sequence")
+LONG = ("van_der_waals", "sequence", "newton_and_descent")
 WITHOUT_MORE = [  # water has tests of its own
     pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-2]
 ]
