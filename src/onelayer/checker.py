@@ -2157,7 +2157,7 @@ class Part:
 
 def line_node(a: Affine) -> Node:
     """An affine function as a formula."""
-    parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(a[1:]) if k != 0]
+    parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
     return ("add", (("num", (), a[0]), *parts), None)
 
 
@@ -3147,7 +3147,7 @@ def composed(
 
 
 def some_points(box: Box, n: int) -> list[list[float]]:
-    return [[a + (b - a) * (k * math.sqrt(i + 2) % 1) for i, (a, b) in enumerate(box)] for k in range(n)]
+    return [[min(a + (b - a) * (k * math.sqrt(i + 2) % 1), b) for i, (a, b) in enumerate(box)] for k in range(n)]
 
 
 def apart(layer: Layer, node: Node, domain: Domain) -> float:

@@ -420,3 +420,13 @@ def test_tokens_left_out_are_counted():
     (_,), g = part_of(layer, domain)
     assert all(high > 0 and low < 0 for low, high in zip(g.low, g.high, strict=True))
     assert g.high[0] > arb(layer.tiny) * max(abs(float(v)) for v in layer.scale)
+
+
+def test_a_branch_whose_coefficient_may_be_0_is_not_dropped(tmp_path):
+    """The constant is sin(1), but its ball contains 0; at x1 = 100 the slope of f is 84."""
+    folder = by_hand(tmp_path / "a", "0.5", [(0, 100), (0, 1)], gate_layer(numbers(0.5), 2), 1000.0)
+    f = "x2*max(sin(-1e100*sin(pi+1e-100))*x1, 0.3)"
+    slope = {"tolerance": 10.0, "bound": 10.0, "observed": 0.0}
+    claim = {"slope": slope, "margin": 0.001}
+    folder = forged(folder, tmp_path / "f", lambda r: r | claim, target=lambda t: t | {"formula": f, "margin": 0.001})
+    assert check(folder, boxes=300).verdict != "VALID"
