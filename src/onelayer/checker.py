@@ -49,6 +49,7 @@ Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: r
 Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a number, index, condition or relation
 Box = list[tuple[float, float]]
 Terms = list[tuple[Any, Node]]
+Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
@@ -84,12 +85,11 @@ STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
 UNARY = re.findall(
-    r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel cbrt"
+    r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos erf abs sqr sinc exprel cbrt sigmoid"
 )
 UNARY += ["expm1", "log1p", "softplus"]  # read as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
 BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
-ONE: Node = ("num", (), fmpq(1))
 SLOPES = {"sin": "cos(u)", "cos": "-sin(u)", "tan": "1 + tan(u)**2", "exp": "exp(u)", "log": "1/u", "cosh": "sinh(u)"}
 SLOPES |= {"sinh": "cosh(u)", "tanh": "1 - tanh(u)**2", "atan": "1/(1 + u**2)", "asin": "(1 - u**2)**(-0.5)"}
 SLOPES |= {"acos": "-(1 - u**2)**(-0.5)", "erf": "2/sqrt(pi)*exp(-u**2)", "cbrt": "1/(3*cbrt(u)**2)"}
@@ -98,6 +98,56 @@ SLOPES["atan2"] = "v/(u**2 + v**2) + 0*log(v + hypot(u, v)); -u/(u**2 + v**2)"  
 SHAPES = {"decreasing": (1, 0), "increasing": (1, 1), "concave": (2, 0), "convex": (2, 1)}  # order, side
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
 DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
+
+zipped = partial(zip, strict=True)
+
+
+def num(q: Any) -> Node:
+    return ("num", (), q)
+
+
+def var(i: int) -> Node:
+    return ("var", (), i)
+
+
+def tree(kind: str, *operands: Node) -> Node:
+    return (kind, operands, None)
+
+
+ONE, NOTHING, VAR = num(fmpq(1)), num(ZERO), var(0)
+
+
+def summed(numbers: Iterable[Any]) -> Any:
+    return sum(numbers, arb(0))
+
+
+def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
+    return sum(map(operator.mul, a, b), arb(0))
+
+
+def plus(a: Iterable[Any], b: Iterable[Any]) -> list[Any]:
+    return list(map(operator.add, a, b))
+
+
+def greatest(numbers: Iterable[Any]) -> Any:
+    return reduce(arb.max, numbers)
+
+
+def lowest(numbers: Iterable[Any]) -> Any:
+    return reduce(arb.min, numbers)
+
+
+def transposed(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    return list(map(list, zipped(*rows)))
+
+
+def centre_of(box: Box) -> list[Any]:
+    """The centre of a box, in balls."""
+    return [(arb(a) + arb(b)) / 2 for a, b in box]
+
+
+def midpoint(box: Box) -> list[float]:
+    return [a / 2 + b / 2 for a, b in box]
 
 
 @dataclass(eq=False)
@@ -171,7 +221,7 @@ def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[i
 
 
 def minus(node: Node) -> Node:
-    return ("mul", (("num", (), fmpq(-1)), node), None)
+    return tree("mul", num(fmpq(-1)), node)
 
 
 class Reader:
@@ -194,9 +244,9 @@ class Reader:
             case ast.Constant(value=int() | float()):
                 source = ast.get_source_segment(self.text, t) or ""
                 need(LITERAL.fullmatch(source) and len(source) <= 400, f"the literal {source[:40]!r} is refused")
-                return ("num", (), fmpq(*Fraction(source).as_integer_ratio()))
+                return num(fmpq(*Fraction(source).as_integer_ratio()))
             case ast.Name(id=name) if name in self.names:
-                return ("var", (), self.names.index(name))
+                return var(self.names.index(name))
             case ast.Name(id="pi" | "e" as name):
                 return (name, (), None)
             case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=a):
@@ -208,27 +258,27 @@ class Reader:
                     parts.append(minus(part) if isinstance(t.op, ast.Sub) else part)
                     t = t.left
                 parts.append(self.node(t, depth))
-                found: Node = ("mul" if isinstance(op, ast.Mult) else "add", tuple(reversed(parts)), None)
+                found: Node = tree("mul" if isinstance(op, ast.Mult) else "add", *reversed(parts))
                 return continued(found) if found[0] == "mul" else found
             case ast.BinOp(op=ast.Div(), left=a, right=b):
-                return continued(("div", (self.node(a, depth), self.node(b, depth)), None))
+                return continued(tree("div", self.node(a, depth), self.node(b, depth)))
             case ast.BinOp(op=ast.Pow(), left=a, right=b):
                 base, exponent = self.node(a, depth), self.node(b, depth)
                 q = rational(exponent)
                 need(q is None or abs(q) <= 1000, "a constant exponent is too large")
-                return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
+                return tree("gpow", base, exponent) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
                 return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
             case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if name in ("min", "max") or (
                 name in BINARY if len(more) == 1 else not more and name in UNARY
             ):
                 u = tuple(self.node(a, depth) for a in args)
-                grown, squares = ("exp", (u[0],), None), tuple(("pow", (a,), fmpq(2)) for a in u)
-                rest: Node = ("add", (ONE, ("exp", (minus(u[0]),), None)), None)
+                grown, squares = tree("exp", u[0]), tuple(("pow", (a,), fmpq(2)) for a in u)
+                rest: Node = tree("add", ONE, tree("exp", minus(u[0])))
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
-                known |= {"sigmoid": ("div", (ONE, rest), None), "expm1": ("add", (grown, minus(ONE)), None)}
-                known |= {"log1p": ("log", (("add", (ONE, u[0]), None),), None), "hypot": root(("add", squares, None))}
-                known |= {"softplus": ("log", (("add", (ONE, grown), None),), None)}
+                known |= {"sigmoid": tree("div", ONE, rest), "expm1": tree("add", grown, minus(ONE))}
+                known |= {"log1p": tree("log", tree("add", ONE, u[0])), "hypot": root(tree("add", *squares))}
+                known |= {"softplus": tree("log", tree("add", ONE, grown))}
                 return known.get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
@@ -240,12 +290,12 @@ class Reader:
             case ast.Compare(left=first, ops=ops, comparators=others) if all(type(o) in RELATIONS for o in ops):
                 sides = [self.node(s, depth) for s in (first, *others)]
                 links = [("cmp", (a, b), RELATIONS[type(o)]) for o, a, b in zip(ops, sides, sides[1:], strict=False)]
-                return ("and", tuple(links), None)
+                return tree("and", *links)
             case ast.BoolOp(op=op, values=values):
                 parts = tuple(self.condition(value, depth) for value in values)
-                return ("and" if isinstance(op, ast.And) else "or", parts, None)
+                return tree("and" if isinstance(op, ast.And) else "or", *parts)
             case ast.UnaryOp(op=ast.Not(), operand=a):
-                return ("not", (self.condition(a, depth),), None)
+                return tree("not", self.condition(a, depth))
         raise Verdict("INVALID", "a condition is no comparison")
 
 
@@ -295,12 +345,12 @@ def factors(node: Node) -> Factors | None:
         other = negated(b)
         if other is not None and negated(a) is None:
             turned = str(a) > str(other)
-            return fmpq(-1 if turned else 1), [(("add", (other, minus(a)) if turned else (a, b), None), 1)]
+            return fmpq(-1 if turned else 1), [(tree("add", *((other, minus(a)) if turned else (a, b))), 1)]
     powers = {"mul": [1] * len(operands), "div": [1, -1], "pow": [int(extra.p)] if kind == "pow" else []}.get(kind)
     if not powers or 0 in powers:
         return fmpq(1), [(node, 1)]
     found: Factors = (fmpq(1), [])
-    for part, exponent in zip(operands, powers, strict=True):
+    for part, exponent in zipped(operands, powers):
         inner = factors(part)
         if inner is None or bits(inner[0]) * abs(exponent) > 900:
             return None
@@ -311,44 +361,38 @@ def factors(node: Node) -> Factors | None:
 def negated(node: Node) -> Node | None:
     """What a node is minus of."""
     kind, operands, _ = node
-    return operands[1] if kind == "mul" and len(operands) == 2 and operands[0] == ("num", (), fmpq(-1)) else None
+    return operands[1] if kind == "mul" and len(operands) == 2 and operands[0] == num(fmpq(-1)) else None
 
 
 def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
     """(v, k, ψ) with node = v^k·ψ(v) and ψ(0) ≠ 0, for functions that vanish with v."""
     kind, operands, _ = node
-    half, two = fmpq(1, 2), ("num", (), fmpq(2))
+    half, two = fmpq(1, 2), num(fmpq(2))
     if kind == "add" and len(operands) == 2:  # ±(e^v − 1), ±(1 − cos v)
         for a, b in (operands, operands[::-1]):
             for one, wave, sign in ((a, negated(b), -1), (negated(b), a, 1)):
                 if one == ONE and wave is not None and wave[0] in ("exp", "cos"):
-                    v, narrow = wave[1][0], ("sinc", (("div", (wave[1][0], two), None),), None)
+                    v, narrow = wave[1][0], tree("sinc", tree("div", wave[1][0], two))
                     found = (
-                        (-sign * half, [(narrow, 2)])
-                        if wave[0] == "cos"
-                        else (fmpq(sign), [(("exprel", (v,), None), 1)])
+                        (-sign * half, [(narrow, 2)]) if wave[0] == "cos" else (fmpq(sign), [(tree("exprel", v), 1)])
                     )
                     return v, 1 + (wave[0] == "cos"), found
     if kind == "log" and operands[0][0] == "add" and ONE in operands[0][1]:  # log(1 + v) = v/exprel(log(1 + v))
         rest = list(operands[0][1])
         rest.remove(ONE)
-        return (
-            rest[0] if len(rest) == 1 else ("add", tuple(rest), None),
-            1,
-            (fmpq(1), [(("exprel", (node,), None), -1)]),
-        )
+        return (rest[0] if len(rest) == 1 else tree("add", *rest), 1, (fmpq(1), [(tree("exprel", node), -1)]))
     if kind not in ("sin", "tan", "sinh", "tanh", "asin", "atan"):
         return None
-    v, own = operands[0], ("sinc", (node,), None)  # with w = asin v or atan v: v = sin w, or v = tan w
-    sine, cosine = ("sinc", operands, None), ("cos", operands, None)
-    fall: Node = ("exprel", (("mul", (("num", (), fmpq(-2)), v), None),), None)  # (1 − e^(−2v))/(2v)
+    v, own = operands[0], tree("sinc", node)  # with w = asin v or atan v: v = sin w, or v = tan w
+    sine, cosine = tree("sinc", *operands), tree("cos", *operands)
+    fall: Node = tree("exprel", tree("mul", num(fmpq(-2)), v))  # (1 − e^(−2v))/(2v)
     parts: dict[str, list[tuple[Node, int]]] = {
         "sin": [(sine, 1)],
         "tan": [(sine, 1), (cosine, -1)],
         "asin": [(own, -1)],
     }
-    parts |= {"sinh": [(("exp", operands, None), 1), (fall, 1)], "atan": [(("cos", (node,), None), 1), (own, -1)]}
-    parts |= {"tanh": [(("exp", operands, None), 1), (fall, 1), (("cosh", operands, None), -1)]}
+    parts |= {"sinh": [(tree("exp", *operands), 1), (fall, 1)], "atan": [(tree("cos", node), 1), (own, -1)]}
+    parts |= {"tanh": [(tree("exp", *operands), 1), (fall, 1), (tree("cosh", *operands), -1)]}
     return v, 1, (fmpq(1), parts[kind])
 
 
@@ -365,7 +409,7 @@ def continued(node: Node) -> Node:
             continue
         after = times(found, inner, split[1] * m)
         exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
-        pairs = zip(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :], strict=True)
+        pairs = zipped(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :])
         zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
         if zeros and min(zeros) >= 0:
             found, changed = times(times(after, split[2], m), (fmpq(1), [(part, 1)]), -m), True
@@ -374,8 +418,8 @@ def continued(node: Node) -> Node:
     top, bottom = (
         [f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))) for f, n in found[1] if n * sign > 0] for sign in (1, -1)
     )
-    dividend: Node = ("mul", (("num", (), found[0]), *top), None)
-    return ("div", (dividend, ("mul", (ONE, *bottom), None)), None) if bottom else dividend
+    dividend: Node = tree("mul", num(found[0]), *top)
+    return tree("div", dividend, tree("mul", ONE, *bottom)) if bottom else dividend
 
 
 def bits(q: Any) -> int:
@@ -544,7 +588,7 @@ def exact(number: Any) -> Any:
 
 
 def combined(a: Affine, scale: Any, b: Affine) -> Affine:
-    return [p + scale * q for p, q in zip(a, b, strict=True)]
+    return [p + scale * q for p, q in zipped(a, b)]
 
 
 def span(a: Affine, box: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -613,7 +657,7 @@ def away(low: Any, high: Any, m: float) -> bool:
     return bool(low.is_finite() and high.is_finite() and (low >= m or high <= -m))
 
 
-def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Callable[[Box], None]) -> None:
+def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Tick) -> None:
     """Prove |f| ≥ m on the domain for every output, by bisection; another verdict is raised."""
     for node in f:
         axes = sorted(variables(node)) if domain.where is None else list(range(len(domain.box)))
@@ -627,12 +671,12 @@ def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Callable[[Box
             p = jets.of(node)
             if away(*jets.ends(p), m):
                 continue
-            centre = balls([a / 2 + b / 2 for a, b in box])
+            centre = balls(midpoint(box))
             inside = domain.where is None or truth(domain.where, centre) == {True}
             need(not (inside and abs(value(node, centre)) < m), f"|f| ≥ {m!r} is claimed, and is false", box=box)
             need(axes, "the smallest |f| is not decided", UNCHECKED)
             for half in halved(box, jets.steepest([p], domain.box) if jets.axes else widest(box, domain.box, axes)):
-                here = abs(value(node, balls([a / 2 + b / 2 for a, b in half])))
+                here = abs(value(node, balls(midpoint(half))))
                 heapq.heappush(heap, (float(here) if here.is_finite() else 0.0, next(serial), half))
 
 
@@ -668,8 +712,8 @@ class Jets:
     def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
         """Σ table[a][b]·(monomial a)·(monomial b)."""
         found, beyond = list(self.zeros), arb(0)
-        for row, places in zip(table, self.places, strict=True):
-            for number, place in zip(row, places, strict=True):
+        for row, places in zipped(table, self.places):
+            for number, place in zipped(row, places):
                 if place is None:
                     beyond += abs(number)
                 else:
@@ -683,24 +727,24 @@ class Jets:
     def ends(self, p: Jet) -> tuple[Any, Any]:
         """(low, high): a square is not negative."""
         low = high = p[0]
-        for m, k in zip(self.monomials[1:], p[1:], strict=True):
+        for m, k in zipped(self.monomials[1:], p[1:]):
             square = len(m) == 2 and m[0] == m[1]
             low, high = low + (k.min(arb(0)) if square else -abs(k)), high + (k.max(arb(0)) if square else abs(k))
         return low.lower(), high.upper()
 
     def steepest(self, some: list[Jet], whole: Box) -> int:
         """The axis along which Taylor models change most; the widest, where what is beyond them matters more."""
-        swings = [sum((abs(k) for p in some for w, k in zip(self.monomials, p, strict=True) if n in w), arb(0))
+        swings = [summed(abs(k) for p in some for w, k in zipped(self.monomials, p) if n in w)
                   for n in range(len(self.axes))]  # fmt: skip
         known = [up(swing) for swing in swings]
-        if not up(sum((p[0].rad() for p in some), arb(0))) < max(known) < INF:
+        if not up(summed(p[0].rad() for p in some)) < max(known) < INF:
             return widest(self.x.box, whole, self.axes)
         return self.axes[known.index(max(known))]
 
     def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
         c, D = p[0].mid(), len(self.axes)
         rest = p[0] - c
-        first, second = sum(map(abs, p[1 : D + 1]), arb(0)), sum(map(abs, p[D + 1 :]), rest.abs_upper())
+        first, second = summed(map(abs, p[1 : D + 1])), sum(map(abs, p[D + 1 :]), rest.abs_upper())
         reach = first + second
         a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
         beyond = a[2] * within_ball(second * (2 * first + second)) + last * within_ball(reach * reach * reach)
@@ -736,14 +780,12 @@ class Jets:
             return self.of(operands[0 if True in truths else 1]) if known else self.constant(value(node, self.x))
         u = [self.of(a) for a in operands]
         if kind == "add":
-            return [sum(column, arb(0)) for column in zip(*u, strict=True)]
+            return [summed(column) for column in zipped(*u)]
         if kind == "abs":
-            return [2 * a - b for a, b in zip(self.hinge(u[0]), u[0], strict=True)]
+            return [2 * a - b for a, b in zipped(self.hinge(u[0]), u[0])]
         if kind in ("min", "max"):
             sign = 1 if kind == "max" else -1
-            return reduce(
-                lambda a, b: combined(a, sign, self.hinge([sign * (q - p) for p, q in zip(a, b, strict=True)])), u
-            )
+            return reduce(lambda a, b: combined(a, sign, self.hinge([sign * (q - p) for p, q in zipped(a, b)])), u)
         if kind == "mul":
             return reduce(self.times, u)
         if kind == "div":
@@ -790,7 +832,7 @@ class Duals(Jets):
 
     def times(self, p: Jet, q: Jet) -> Jet:
         (u, *U), (v, *V), times = self.cut(p), self.cut(q), self.own.times
-        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zip(U, V, strict=True)), times(u, v))
+        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zipped(U, V)), times(u, v))
 
     def ends(self, p: Jet) -> tuple[Any, Any]:
         return self.own.ends(p[: self.n])
@@ -815,8 +857,8 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
         return arb(x.box[extra][0]), arb(x.box[extra][1])
     if kind == "where":
         found = [interval(operands[0 if t else 1], x) for t in truth(extra, x) if t is not None]
-        lows, highs = zip(*found, strict=True) if None not in truth(extra, x) else ((arb.nan(),), (arb.nan(),))
-        return reduce(arb.min, lows), reduce(arb.max, highs)
+        lows, highs = zipped(*found) if None not in truth(extra, x) else ((arb.nan(),), (arb.nan(),))
+        return lowest(lows), greatest(highs)
     u = [interval(a, x) for a in operands]
     if not all(v.is_finite() for pair in u for v in pair):
         return arb.nan(), arb.nan()
@@ -848,12 +890,12 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
         kind == "pow" and extra > 0
     )
     if rises or (kind == "rpow" and extra > 0 and low >= 0):
-        return corners([value((kind, (("num", (), v),), extra), []) for v in (low, high)])
+        return corners([value((kind, (num(v),), extra), []) for v in (low, high)])
     hull = low.union(high)
     slope = hull.cos() if kind == "sin" else hull.sin() if kind == "cos" else arb(0)
     if slope > 0 or slope < 0:
         return corners([getattr(low, kind)(), getattr(high, kind)()])
-    hulls = tuple(("num", (), a.union(b)) for a, b in u)
+    hulls = tuple(num(a.union(b)) for a, b in u)
     ball = value((kind, hulls, extra), [])
     if kind in ("sin", "cos"):
         return ball.lower().max(arb(-1)), ball.upper().min(arb(1))
@@ -861,7 +903,7 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
 
 
 def corners(numbers: list[Any]) -> tuple[Any, Any]:
-    return reduce(arb.min, numbers), reduce(arb.max, numbers)
+    return lowest(numbers), greatest(numbers)
 
 
 @dataclass
@@ -942,7 +984,7 @@ def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
     )
     axis = [arb(0), *(k / gaps[t][i] for k in gaps[t][1:])]
     lines = [combined(combined(forms[0], g[i], axis), g[0], [arb(1)] + [arb(0)] * len(box)) for g in gaps]
-    off = reduce(arb.max, [size(combined(a, -1, b), box) for a, b in zip(forms, lines, strict=True)])
+    off = greatest([size(combined(a, -1, b), box) for a, b in zipped(forms, lines)])
     hull = list[int]()
 
     def meet(a: int, b: int) -> Any:
@@ -982,7 +1024,7 @@ def binary(number: Any) -> bool:
     return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
 
 
-def dot(terms: list[tuple[Any, Any, Computed]], D: int) -> Computed:
+def combination(terms: list[tuple[Any, Any, Computed]], D: int) -> Computed:
     """Σ c·L, added in any order, over (c, error of c in units of u, L).
 
     Of N summands the last addition is off by u|Σ|, all others together by (N − 2)u Σ|summands|.
@@ -1003,7 +1045,7 @@ def projected(token: dict[int, Computed], W: Any, biases: list[Any], D: int) -> 
         terms = [(exact(W[m][j]), ZERO, L) for m, L in token.items() if W[m][j]]
         terms += [(exact(b[j]), ZERO, one) for b in biases if b[j]]
         if terms:
-            found[j] = dot(terms, D)
+            found[j] = combination(terms, D)
     return found
 
 
@@ -1027,8 +1069,8 @@ class Head:
         sides = [exact(q - p) for p, q in box]
         _, t, i = max((abs(s[i]) * r, t, i) for t, s in enumerate(apart) for i, r in enumerate(sides, 1))
         slopes = [(v[t][i] - v[0][i]) / apart[t][i] if apart[t][i] else ZERO for v in self.values]
-        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zip(v, apart, strict=True)]
-                for v, g in zip(self.values, slopes, strict=True)]  # fmt: skip
+        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zipped(v, apart)]
+                for v, g in zipped(self.values, slopes)]  # fmt: skip
         return slopes, [max(size(gap, box) for gap in row) for row in gaps]
 
     def rounding(self, c: list[Any], r: list[Any], u: Any, slopes: list[Any] | None = None) -> list[Any]:
@@ -1046,40 +1088,40 @@ class Head:
         With slopes γ (`as_maximum`): averages of scores off by d lie between max − W − 2d and max + d, whatever the box;
         weights off by factors count as scores off by their logarithms (at most 764u: e^−745 is the least number).
         """
-        X, n = [abs(p) + q for p, q in zip(c, r, strict=True)], len(self.computed)
+        X, n = [abs(p) + q for p, q in zipped(c, r)], len(self.computed)
         s, P = [at(t.A, c) for t in self.computed], [t.moving(X) for t in self.computed]
         moved = list(map(operator.mul, X, self.steps))
-        d = [u * t.error(X, moved, abs(v) + t.moving(r)) for t, v in zip(self.computed, s, strict=True)]
-        top, far = reduce(arb.max, s), 2 * reduce(arb.max, d)
+        d = [u * t.error(X, moved, abs(v) + t.moving(r)) for t, v in zipped(self.computed, s)]
+        top, far = greatest(s), 2 * greatest(d)
         e = [(v - top).exp() for v in s]
-        w = [v / sum(e, arb(0)) for v in e]
-        mean = [sum(map(operator.mul, w, k), arb(0)) for k in zip(*(t.A[1:] for t in self.computed), strict=True)]
+        w = [v / summed(e) for v in e]
+        mean = [dot(w, k) for k in zipped(*(t.A[1:] for t in self.computed))]
         g = [at([arb(0), *map(abs, map(operator.sub, t.A[1:], mean))], r) for t in self.computed]
-        W = [(v * grow.exp()).min(arb(1)) for v, grow in zip(w, g, strict=True)]
-        a = [top - v + grow + reduce(arb.max, g) + far for v, grow in zip(s, g, strict=True)]
-        logs = [(p + u * (q + 4)).max(u * (3 * t + 11)) for p, q, t in zip(d, a, P, strict=True)]
+        W = [(v * grow.exp()).min(arb(1)) for v, grow in zipped(w, g)]
+        a = [top - v + grow + greatest(g) + far for v, grow in zipped(s, g)]
+        logs = [(p + u * (q + 4)).max(u * (3 * t + 11)) for p, q, t in zipped(d, a, P)]
         E = [y + y * y if y < 1 else y.exp() for y in logs]
         WE, Wg = list(map(operator.mul, W, E)), list(map(operator.mul, W, g))
-        share = sum(WE, arb(0))
+        share = summed(WE)
         known = [abs(v) * (far + 1528 * u) for v in slopes or [arb(0)] * len(self.values)]
         smooth = slopes is None and n > 1
         if smooth and not share < 0.5:
             return [arb("inf")] * len(self.values)
         for column, gain, cost in self.columns.values():
             v, swing = [at(t.A, c) for t in column], [t.moving(r) for t in column]
-            large = [abs(p) + q for p, q in zip(v, swing, strict=True)]
-            off = [u * t.error(X, moved, p, n + 4 if n > 1 else 0) for t, p in zip(column, large, strict=True)]
-            here, error = reduce(arb.max, large), reduce(arb.max, off)
+            large = [abs(p) + q for p, q in zipped(v, swing)]
+            off = [u * t.error(X, moved, p, n + 4 if n > 1 else 0) for t, p in zipped(column, large)]
+            here, error = greatest(large), greatest(off)
             if smooth:
-                z = sum(map(operator.mul, w, v), arb(0))
-                dev = [abs(p - z) + q for p, q in zip(v, swing, strict=True)]
-                around = sum(map(operator.mul, W, dev), arb(0))
+                z = dot(w, v)
+                dev = [abs(p - z) + q for p, q in zipped(v, swing)]
+                around = dot(W, dev)
                 near = around.min(sum(map(operator.mul, W, swing), sum(map(operator.mul, Wg, dev), sum(Wg) * around)))
                 here = here.min(abs(z) + near)
-                weighted = sum(((p + q) * t for p, q, t in zip(W, WE, off, strict=True)), arb(0))
+                weighted = summed((p + q) * t for p, q, t in zipped(W, WE, off))
                 error = (sum(map(operator.mul, WE, dev), share * near) + weighted) / (1 - share)
             error += (n + 2) * u * here if n > 1 else 0
-            known = [k + error * p + here * q for k, p, q in zip(known, gain, cost, strict=True)]
+            known = [k + error * p + here * q for k, p, q in zipped(known, gain, cost)]
         return known
 
 
@@ -1099,8 +1141,8 @@ class Layer:
         d, outs, n = c["features_in"], c["features_out"] * len(places), c["tokens"]
         self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
         need(all(self.scale), "a scale is 0")
-        self.steps = [bool(a) + (not binary(b)) for a, b in zip(self.shift, self.scale, strict=True)]
-        ends = [[(exact(v) - s) * q for v in side] for side, s, q in zip(box, self.shift, self.scale, strict=True)]
+        self.steps = [bool(a) + (not binary(b)) for a, b in zipped(self.shift, self.scale)]
+        ends = [[(exact(v) - s) * q for v in side] for side, s, q in zipped(box, self.shift, self.scale)]
         self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
         self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
         self.heads, self.fixed, self.sure = dict[Any, Head](), [ZERO] * outs, True
@@ -1177,7 +1219,7 @@ class Layer:
             ordered = [(b, a) if any(a.A[1:]) else (a, b) for a, b in pairs[t]]
             flat = not any(any(a.A[1:]) for a, _ in ordered)
             need(flat, f"scores of head {h} are not affine in x", "GENERAL")
-            s = dot([(a.A[0], at(a.R, self.reach) + a.own * abs(a.A[0]), b) for a, b in ordered], self.D)
+            s = combination([(a.A[0], at(a.R, self.reach) + a.own * abs(a.A[0]), b) for a, b in ordered], self.D)
             found[t] = Computed([k / root for k in s.A], [k / root for k in s.R], s.own + (not binary(root)))
         return found
 
@@ -1194,7 +1236,7 @@ class Layer:
         large = held = [abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0) for m in n]
         for (h, i), row in columns.items():
             most = max(self.large(v[i]) for v in seen[h][1] if i in v)
-            large = [s + abs(exact(a)) * most if a else s for s, a in zip(large, row, strict=True)]
+            large = [s + abs(exact(a)) * most if a else s for s, a in zipped(large, row)]
         worth, P = matrix(w["W_2"]) * read, read * fmpq(int(c["residual"]))
         heavy = absolute(matrix(w["W_2"])) * absolute(
             read
@@ -1211,13 +1253,13 @@ class Layer:
                 continue
             line = column(stream * unit + self.first([bias]), 0)
             averages = [[line], *([column(C * unit, 0) for C in t] for t in heads.values())]
-            ends = [list(zip(*(span(v, self.sides) for v in row), strict=True)) for row in averages]
+            ends = [list(zipped(*(span(v, self.sides) for v in row))) for row in averages]
             low, high = sum((min(e[0]) for e in ends), ZERO), sum((max(e[1]) for e in ends), ZERO)
             twin = twins.get((tuple(-v for v in weights), -bias), j)
-            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
+            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zipped(outs, gain))
             done |= {j, twin} if paired else {j}
             weight = [max(weight[o], heavy[twin, o]) for o in outs] if paired else weight
-            inputs = sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), abs(exact(bias)))
+            inputs = sum((abs(exact(v)) * s for v, s in zipped(weights, large)), abs(exact(bias)))
             self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny or low < 0 < high)
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
@@ -1266,8 +1308,8 @@ class Layer:
 
     def rounding(self, box: Box, head: Head, slopes: list[Any] | None = None) -> list[Any]:
         """What the rounding of a head may add to every output on a box."""
-        middles = [((arb(a) + arb(b)) / 2 - s) * q for (a, b), s, q in zip(box, self.shift, self.scale, strict=True)]
-        halves = [(arb(b) - arb(a)) / 2 * abs(q) for (a, b), q in zip(box, self.scale, strict=True)]
+        middles = [((arb(a) + arb(b)) / 2 - s) * q for (a, b), s, q in zipped(box, self.shift, self.scale)]
+        halves = [(arb(b) - arb(a)) / 2 * abs(q) for (a, b), q in zipped(box, self.scale)]
         return [r * self.rise for r in head.rounding(middles, halves, arb(self.u), slopes)]
 
     def large(self, v: Computed) -> Any:
@@ -1316,7 +1358,7 @@ class Difference:
         self.rounding = balls([layer.rise * r for r in layer.fixed])  # of all but the heads
         self.known: list[tuple[list[Any], list[Affine]]] = []  # (a_k per output, û_k)
         sums = [Sum(list(zeros)) for _ in f]
-        for o, (s, node) in enumerate(zip(sums, f, strict=True)):
+        for o, (s, node) in enumerate(zipped(sums, f)):
             s.add(arb(-1), node)
             self.lines[o] = combined(self.lines[o], 1, s.line)
             for scale, branches in s.kinks:
@@ -1332,23 +1374,23 @@ class Difference:
         self.fall_short(smooth)
         self.terms = [s.terms for s in sums]
         for scales, hats in self.known:
-            lines, reach = list[Node](), reduce(arb.max, [size(h, box) for h in hats])
+            lines, reach = list[Node](), greatest([size(h, box) for h in hats])
             for h in hats:
-                moving = [(k, ("var", (), i)) for i, k in enumerate(h[1:]) if not k.is_zero()]
-                parts = [("mul", (("num", (), k), x), None) for k, x in moving]
-                lines.append(("add", (("num", (), h[0]), *parts), None))
+                moving = [(k, var(i)) for i, k in enumerate(h[1:]) if not k.is_zero()]
+                parts = [tree("mul", num(k), x) for k, x in moving]
+                lines.append(tree("add", num(h[0]), *parts))
             for o, s in enumerate(scales):
                 if abs(s) * reach <= bound * 1e-9:
                     self.widen(o, abs(s) * reach)
                 else:
-                    self.terms[o].append((s, ("max", tuple(lines), None)))
+                    self.terms[o].append((s, tree("max", *lines)))
 
     def widen(self, o: int, below: Any, above: Any = None) -> None:
         self.low[o], self.high[o] = self.low[o] - below, self.high[o] + (below if above is None else above)
 
     def normal(self, branches: list[Affine]) -> tuple[Affine, Any, list[Affine]]:
         """(mean, λ, û)."""
-        mean = [sum(column, arb(0)) / len(branches) for column in zip(*branches, strict=True)]
+        mean = [summed(column) / len(branches) for column in zipped(*branches)]
         apart = [combined(b, -1, mean) for b in branches]
         scale = max((span([arb(0), *b[1:]], self.box)[1].mid() for b in apart), key=float)
         return mean, scale, [[k / scale for k in b] for b in apart] if scale > 0 else apart
@@ -1367,7 +1409,7 @@ class Difference:
     def add(self, scales: list[Any], branches: list[Affine]) -> None:
         """Add scales[o]·max(branches) to every output o; a branch that is always below another one does not count."""
         above = [[span(combined(c, -1, b), self.box)[0] for c in branches] for b in branches]
-        branches = [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
+        branches = [b for b, row in zipped(branches, above) if not any(v > 0 for v in row)]
         if steps := chain(branches, self.box) if len(branches) > 2 else None:
             self.add(scales, steps[0][:1])
             for low, high in zip(steps[0], steps[0][1:], strict=False):
@@ -1377,8 +1419,8 @@ class Difference:
             return
         mean, scale, hats = self.normal(branches)
         if not scale > 0:  # they differ by constants only
-            mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
-        self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
+            mean = [mean[0] + greatest([b[0] for b in hats]), *mean[1:]]
+        self.lines = [combined(line, s, mean) for line, s in zipped(self.lines, scales)]
         scaled = [s * scale for s in scales]
         if found := self.match(hats) if scale > 0 else None:
             old, known = self.known[found[0]]
@@ -1417,7 +1459,7 @@ class Difference:
             parts = [
                 (factors[o], (arb(len(head.scores) - 1) / arb.const_e()).lambertw()) for factors, head, _ in smooth
             ]
-            ends = [sum((arb(max(sign * c, ZERO)) * short for c, short in parts), arb(0)) for sign in (1, -1)]
+            ends = [summed(arb(max(sign * c, ZERO)) * short for c, short in parts) for sign in (1, -1)]
             by_size = {m: {c[o] for s, c in sets.items() if len(s) == m} for m in sizes}
             if whole and all(len(found) == 1 for found in by_size.values()):
                 c = {m: next(iter(found)) for m, found in by_size.items()}
@@ -1431,21 +1473,21 @@ class Difference:
     ) -> None:
         """Add a head to all outputs: affine, as a maximum (`smooth` is told), or as it is."""
         scores, (slopes, residues) = [balls(s) for s in head.scores], head.as_maximum(self.box)
-        keys = [[float(k) for k in column] for column in list(zip(*head.scores, strict=True))[1:]]
-        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, self.box, strict=True))
+        keys = [[float(k) for k in column] for column in list(zipped(*head.scores))[1:]]
+        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zipped(keys, self.box))
         like = reading and all(r <= exact(bound) / 1000 for r in residues)
         if all(s[1:] == head.scores[0][1:] for s in head.scores):  # one token, or weights that do not depend on x
             self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head))
             exps = [arb(s[0] - head.scores[0][0]).exp() for s in head.scores]
             for o, t in product(self.outs, range(len(exps)) if len(exps) > 1 else []):
-                self.lines[o] = combined(self.lines[o], exps[t] / sum(exps, arb(0)), balls(head.values[o][t]))
+                self.lines[o] = combined(self.lines[o], exps[t] / summed(exps), balls(head.values[o][t]))
         elif like and (pieces > SHARP or (reading == 2 and self.match(self.normal(scores)[2]) is not None)):
             self.optional |= pieces <= SHARP
             rounding = layer.rounding(self.box, head, balls(slopes))
-            fine = all(r <= 0.04 * abs(arb(c)) for r, c in zip(rounding, slopes, strict=True) if c)
+            fine = all(r <= 0.04 * abs(arb(c)) for r, c in zipped(rounding, slopes) if c)
             smooth.append((slopes, head, fine))
             self.add(balls(slopes), scores)
-            for o, (slope, residue) in enumerate(zip(slopes, residues, strict=True)):
+            for o, (slope, residue) in enumerate(zipped(slopes, residues)):
                 rest = combined(head.values[o][0], -slope, head.scores[0])
                 self.lines[o] = combined(self.lines[o], 1, balls(rest))
                 self.widen(o, residue)
@@ -1465,7 +1507,7 @@ def outspread(start: Any, rows: Sequence[list[Any]], join: Callable[[Any, Any], 
 def line_on(a: Affine, grid: list[list[Any]]) -> list[Any]:
     """An affine function on a grid, coordinate by coordinate."""
     found = [a[0]]
-    for k, nodes in zip(a[1:], grid, strict=True):
+    for k, nodes in zipped(a[1:], grid):
         row = [] if k.is_zero() else [k * v for v in nodes]
         found = [w + t for w in found for t in row] if row else [w for w in found for _ in nodes]
     return found
@@ -1474,20 +1516,20 @@ def line_on(a: Affine, grid: list[list[Any]]) -> list[Any]:
 def settled(node: Node, D: int) -> Node:
     """The same function, quicker to evaluate: constants are numbers, e^(a + b) = e^a·e^b where a and b share no variable."""
     if not variables(node):
-        return "num", (), value(node, [])
+        return num(value(node, []))
     kind, operands, extra = node
     if kind == "mul" and len(operands) == 2 and operands[0] == operands[1]:
         kind, operands, extra = "pow", operands[:1], fmpq(2)
     if kind == "exp":
         inner = Sum([arb(0)] * (D + 1))
         inner.add(arb(1), operands[0])
-        parts = [(k, ("var", (), i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
+        parts = [(k, var(i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
         groups = [set(own) for own in grouped(D, [variables(n) for _, n in parts])]
         rows = [[(k, n) for k, n in parts if variables(n) <= own] for own in groups]
         if sum(map(bool, rows)) > 1 and not inner.kinks:
-            sums = [tuple(("mul", (("num", (), k), settled(n, D)), None) for k, n in row) for row in rows if row]
-            exps = [("exp", (("add", row, None),), None) for row in sums]
-            return "mul", (("num", (), inner.line[0].exp()), *exps), None
+            sums = [tuple(tree("mul", num(k), settled(n, D)) for k, n in row) for row in rows if row]
+            exps = [tree("exp", tree("add", *row)) for row in sums]
+            return tree("mul", num(inner.line[0].exp()), *exps)
     return kind, tuple(settled(a, D) for a in operands), extra
 
 
@@ -1506,13 +1548,13 @@ def value_on(
     columns = [widened(*part, own, grid) for part in parts]
     if node[0] in ("add", "mul"):
         return own, reduce(lambda u, v: list(map(getattr(operator, node[0]), u, v)), columns)
-    return own, [applied(node, list(u), False, choice) for u in zip(*columns, strict=True)]
+    return own, [applied(node, list(u), False, choice) for u in zipped(*columns)]
 
 
 def widened(have: list[int], values: list[Any], want: Sequence[int], grid: list[list[Any]]) -> list[Any]:
     """Values on the grid of some coordinates as values on a grid of more."""
     steps = [math.prod(len(grid[m]) for m in have[have.index(n) + 1 :]) if n in have else 0 for n in want]
-    rows = [[k * step for k in range(len(grid[n]))] for n, step in zip(want, steps, strict=True)]
+    rows = [[k * step for k in range(len(grid[n]))] for n, step in zipped(want, steps)]
     return values if have == want else [values[k] for k in outspread(0, rows, operator.add)]
 
 
@@ -1549,7 +1591,7 @@ def strides(sizes: Sequence[int]) -> list[int]:
 
 def places_of(strides: Sequence[int], ranges: Sequence[Iterable[int]]) -> list[int]:
     """Where the entries of a tensor are whose indices lie in these ranges."""
-    return outspread(0, [[k * step for k in some] for some, step in zip(ranges, strides, strict=True)], operator.add)
+    return outspread(0, [[k * step for k in some] for some, step in zipped(ranges, strides)], operator.add)
 
 
 @cache
@@ -1567,7 +1609,7 @@ def halves_of(tensor: list[float], sizes: tuple[int, ...], axis: int) -> list[li
     rows = [[tensor[place] for place in row] for row in places] if tensor else []
     low, high = rows[:1], rows[-1:]
     while len(rows) > 1:
-        rows = [[(a + b) / 2 for a, b in zip(p, q, strict=True)] for p, q in pairwise(rows)]
+        rows = [[(a + b) / 2 for a, b in zipped(p, q)] for p, q in pairwise(rows)]
         low.append(rows[0])
         high.append(rows[-1])
     flat = [[v for row in side for v in row] for side in (low, high[::-1])]
@@ -1597,13 +1639,13 @@ class Shape(NamedTuple):
         most = [max(map(abs, row), default=0.0) for row in tensors]
         if not (math.isfinite(sum(map(sum, tensors)) + sum(errors)) and max(most) < 1e150):
             return None
-        room = [(e + max(sizes) * CELLS * 2.0**-52 * m + 1e-300) * UP for e, m in zip(errors, most, strict=True)]
+        room = [(e + max(sizes) * CELLS * 2.0**-52 * m + 1e-300) * UP for e, m in zipped(errors, most)]
         return cls(tensors[0], tensors[1], sizes, *room)
 
     def quotients(self) -> list[float]:
         """(P_k + δ)/(Q_k ∓ ε), or nothing."""
         tops, eps = [a + self.delta for a in self.P] if min(self.Q, default=INF) > 2 * self.eps else [], self.eps
-        pairs = zip(tops, self.Q, strict=True) if tops and self.Q else ()
+        pairs = zipped(tops, self.Q) if tops and self.Q else ()
         return [a / (b - eps if a > 0 else b + eps) for a, b in pairs] if self.Q else tops
 
     def top(self) -> float:
@@ -1615,7 +1657,7 @@ class Shape(NamedTuple):
         return self._replace(P=[-a for a in self.P])
 
     def halves(self, axis: int) -> list["Shape"]:
-        pairs = zip(*(halves_of(t, self.sizes, axis) for t in (self.P, self.Q)), strict=True)
+        pairs = zipped(*(halves_of(t, self.sizes, axis) for t in (self.P, self.Q)))
         return [self._replace(P=a, Q=b) for a, b in pairs]
 
     def ceiling(self, goal: float, close: float) -> tuple[float, float]:
@@ -1632,7 +1674,7 @@ class Shape(NamedTuple):
             rows = found or [-b for b in shape.Q]  # cut where Q is least
             most, axis, bent = max(rows), -1, -1.0
             place = rows.index(most)
-            for i, (n, step) in enumerate(zip(self.sizes, steps, strict=True)):
+            for i, (n, step) in enumerate(zipped(self.sizes, steps)):
                 k = place // step % n
                 if 0 < k < n - 1:  # a coefficient differs from the value nearby by so much, about
                     bend = k * (n - 1 - k) / (n - 1) * abs(rows[place - step] - 2 * most + rows[place + step])
@@ -1640,7 +1682,7 @@ class Shape(NamedTuple):
             heapq.heappush(heap, (-most if found else -INF, next(serial), axis, shape))
             low, eps = [shape.P[c] - self.delta for c in corners], self.eps if shape.Q else 0.0
             under = [shape.Q[c] for c in corners] if shape.Q else [1.0] * len(low)
-            values = [a / (b + eps if a > 0 else b - eps) for a, b in zip(low, under, strict=True)] if found else []
+            values = [a / (b + eps if a > 0 else b - eps) for a, b in zipped(low, under)] if found else []
             return max(values, default=-INF)
 
         seen = insert(self)
@@ -1708,7 +1750,7 @@ class Domain:
 
     def whole(self, axes: Sequence[int], own: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
         """A list over all coordinates: `own` on the axes, `rest` elsewhere."""
-        found = dict(zip(axes, own, strict=True))
+        found = dict(zipped(axes, own))
         return [found.get(i, other) for i, other in enumerate(rest)]
 
     def point(self, axes: Sequence[int], own: Sequence[Any]) -> list[Any]:
@@ -1726,7 +1768,7 @@ class Domain:
             axes = sorted(variables(jump))
             least = [max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)) for i in axes]
             most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
-            near = list(zip(least, most, strict=True))
+            near = list(zipped(least, most))
             if all(a <= b for a, b in near) and len(axes) <= 6:
                 claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
                 corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
@@ -1738,7 +1780,7 @@ class Domain:
     def contains(self, x: Sequence[float], jumps: list[Node]) -> bool:
         """Whether a point is claimed for certain."""
         near = self.margin * (1 + 1e-13)
-        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zip(x, self.box, strict=True)])
+        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zipped(x, self.box)])
         clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
         return clear and (self.where is None or truth(self.where, balls(x)) == {True})
 
@@ -1759,7 +1801,7 @@ def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
         left = [i for i, v in enumerate(u) if not any(worse(v, w) for w in u)]
         options[id(kink)] = left or ([] if None in truths else [0 if t else 1 for t in truths])
     many = math.prod(map(len, options.values())) > BRANCHES
-    return [] if many else [dict(zip(options, picks, strict=True)) for picks in product(*options.values())]
+    return [] if many else [dict(zipped(options, picks)) for picks in product(*options.values())]
 
 
 def touched(head: Head) -> set[int]:
@@ -1823,38 +1865,38 @@ class Part:
         ]  # coordinates of its weights
         self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
-            spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
+            spread = tuple(up(greatest(k) - lowest(k)) for k in list(zipped(*scores))[1:])
             reach = [[0.0] * (len(axes) + 1) for _ in self.outs]
-            if max((k * (b - a) for k, (a, b) in zip(spread, self.box, strict=True)), default=0.0) > TURNS:
+            if max((k * (b - a) for k, (a, b) in zipped(spread, self.box)), default=0.0) > TURNS:
                 self.sharp.append((spread, scores, reach))
             else:
                 reach = self.strips.setdefault(spread, reach)
             for o, row in enumerate(values):
-                middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
+                middle = [(greatest(c) + lowest(c)) / 2 for c in zipped(*row)]
                 self.rest[o], apart = combined(self.rest[o], 1, middle), [combined(v, -1, middle) for v in row]
                 sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
-                for k, own in self.reaches(o, [up(reduce(arb.max, s)) for s in zip(*sizes, strict=True)], spread):
-                    reach[k] = list(map(operator.add, reach[k], own))
+                for k, own in self.reaches(o, [up(greatest(s)) for s in zipped(*sizes)], spread):
+                    reach[k] = plus(reach[k], own)
             self.reach = reach
         if self.cleared:
-            here = [v.mid() for v in self.at([(arb(a) + arb(b)) / 2 for a, b in self.box])]
+            here = [v.mid() for v in self.at(centre_of(self.box))]
             self.level = [v if v.is_finite() else arb(0) for v in here]
-            self.rest = [[line[0] - m, *line[1:]] for line, m in zip(self.rest, self.level, strict=True)]
+            self.rest = [[line[0] - m, *line[1:]] for line, m in zipped(self.rest, self.level)]
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
         """What a head's values for output o make of |v_t − c|, per output of g."""
         yield o, own
 
-    def rounding(self, layer: Layer, tick: Callable[[Box], None]) -> list[float]:
+    def rounding(self, layer: Layer, tick: Tick) -> list[float]:
         """What rounding may add to every output: boxes are halved, the worst first, while that brings something."""
         spreads, serial, before = [*self.strips, *(spread for spread, _, _ in self.sharp)], count(), INF
-        widest = [max(k, default=0.0) for k in zip(*spreads, strict=True)]
+        widest = [max(k, default=0.0) for k in zipped(*spreads)]
 
         def bounded(box: Box) -> tuple[float, int, Box, list[float]]:
             whole = self.domain.whole(self.axes, box, self.domain.box)
             tick(whole)
             rows = [layer.rounding(whole, head) for head in self.heads]
-            found = [up(sum(column, arb(0))) for column in zip(*rows, strict=True)]
+            found = [up(summed(column)) for column in zipped(*rows)]
             return -max(found), next(serial), box, found
 
         heap = [bounded(self.box)] if self.heads else [(-0.0, 0, self.box, [0.0 for _ in self.outs])]
@@ -1864,7 +1906,7 @@ class Part:
             if -worst <= 0.002 * self.share or stuck:
                 break
             before = -worst if n & (n - 1) == 0 else before
-            scaled = [(b - a) * k for (a, b), k in zip(box, widest, strict=True)]
+            scaled = [(b - a) * k for (a, b), k in zipped(box, widest)]
             halves = halved(box, scaled.index(max(scaled)))
             heapq.heapreplace(heap, bounded(halves[0]))
             heapq.heappush(heap, bounded(halves[1]))
@@ -1872,11 +1914,11 @@ class Part:
 
     def turning(self, box: Box) -> list[tuple[list[float], list[list[float]], list[list[tuple[float, float]]]]]:
         """For each sharp head, relative to its largest score at the centre: scores there, and keys, in size and in bounds."""
-        centre, found = [(arb(a) + arb(b)) / 2 for a, b in box], []
+        centre, found = centre_of(box), []
         for _, scores, _ in self.sharp:
             here = [at(s, centre) for s in scores]
             top = max(range(len(here)), key=lambda t: float(here[t]))
-            keys = [[k - r for k, r in zip(s[1:], scores[top][1:], strict=True)] for s in scores]
+            keys = [[k - r for k, r in zipped(s[1:], scores[top][1:])] for s in scores]
             sizes = [[up(abs(k)) for k in row] for row in keys]
             found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
         return found
@@ -1894,18 +1936,18 @@ class Part:
 
         def faded(across: float, beyond: float, gaps: list[float], sizes: Any, keys: Any) -> float:
             real, found = [*halves[:i], beyond, *halves[i + 1 :]], list[float]()
-            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
+            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zipped(gaps, sizes)]
             tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
             for least in FADED:
                 kept = [t for t, top in enumerate(tops) if top > least or gaps[t] >= 0]
                 eta = sum((math.exp(top) * (1 + 1e-9) for top in tops if top <= least), 0.0)
-                lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
+                lows, highs = zipped(*(keys[t][i] for t in kept))
                 found.append(phi_of(across * (max(highs) - min(lows)) / 2, eta))
             return min(found)
 
         for spread, reach in self.strips.items():
             yield partial(sized, reach=reach, phi=partial(turned, k=spread[i]))
-        for (_, _, reach), (gaps, sizes, keys) in zip(self.sharp, turning, strict=True):
+        for (_, _, reach), (gaps, sizes, keys) in zipped(self.sharp, turning):
             yield partial(sized, reach=reach, phi=partial(faded, gaps=gaps, sizes=sizes, keys=keys))
 
     def loose(self, terms: list[tuple[Any, Node]], box: Box) -> Any:
@@ -1930,7 +1972,7 @@ class Part:
                 rows = [[[v[j], *(v[i + 1] if j == 0 else arb(0) for i in own)] for v in row] for row in values]
                 if j == 0 or not all(v[0].is_zero() for row in rows for v in row):
                     have, more = sums.get((own, j)), [mean(row) for row in rows]
-                    more = [list(map(operator.add, a, b)) for a, b in zip(have, more, strict=True)] if have else more
+                    more = [plus(a, b) for a, b in zipped(have, more)] if have else more
                     sums[own, j] = more
             last = total
         found = [line_on(line, grid) for line in self.lines]
@@ -1938,7 +1980,7 @@ class Part:
             rows = [widened(list(own), row, range(D), grid) for row in rows]
             along = widened([j - 1], grid[j - 1], range(D), grid) if j else []
             rows = [list(map(operator.mul, row, along)) for row in rows] if j else rows
-            found = [list(map(operator.add, a, b)) for a, b in zip(found, rows, strict=True)]
+            found = [plus(a, b) for a, b in zipped(found, rows)]
         return found, last
 
     def means(
@@ -1952,14 +1994,14 @@ class Part:
         for (given, values), own in zip(self.averages, owns, strict=False):
             grid, scores = [whole[i] for i in own], given if tilt is None else [combined(s, -1, tilt) for s in given]
             scores = [[s[0], *(s[i + 1] for i in own)] for s in scores]
-            powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
-            first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
+            powers = [[[(k * v).exp() for v in nodes] for k, nodes in zipped(s[1:], grid)] for s in scores]
+            first = [[s[0].exp() * e for e in axes[0]] for s, axes in zipped(scores, powers)]
             others = [outspread(arb(1), axes[1:], operator.mul) for axes in powers]
             tables = first, others, list((arb_mat(first).transpose() * arb_mat(others)).entries())
 
             def mean(row: list[Affine], grid: Any = grid, tables: Any = tables) -> list[Any]:
                 first, others, total = tables
-                left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zip(row, first, strict=True)]
+                left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zipped(row, first)]
                 more = [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
                 along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
                 tops = arb_mat(left + [first[t] for t in more]).transpose() * arb_mat(others + along)
@@ -1970,8 +2012,8 @@ class Part:
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
         whole, layer = self.domain.point(self.axes, x), self.layer_at([[v] for v in x])[0]
-        rest = [sum((s * value(n, whole) for s, n in row), arb(0)) for row in self.terms]
-        return [t[0] + r for t, r in zip(layer, rest, strict=True)]
+        rest = [summed(s * value(n, whole) for s, n in row) for row in self.terms]
+        return [t[0] + r for t, r in zipped(layer, rest)]
 
     def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int, n: int = 0) -> float:
         """V_i of a term for the n-th ρ, with coordinate i in the rectangle around its ellipse."""
@@ -1986,7 +2028,7 @@ class Part:
         curves[output][axis]: V by number of ρ, of each summand.
         """
         tails, found, ends = list[list[float]](), list[int](), UP
-        for axis in zip(*curves, strict=True):
+        for axis in zipped(*curves):
             for p in DEGREES:
                 falls = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
                 rows = [[min([v * falls[n] for n, v in curve.items()]) for curve in output] for output in axis]
@@ -2002,7 +2044,7 @@ class Part:
     def enclose(self, box: Box, effort: int) -> Leaf:
         """What can be proved of g on a box."""
         D, outs, x = len(box), self.outs, Sides(self.domain.whole(self.axes, box, self.domain.box))
-        widths = [(b - a) / (q - p) for (a, b), (p, q) in zip(box, self.box, strict=True)]
+        widths = [(b - a) / (q - p) for (a, b), (p, q) in zipped(box, self.box)]
         unseen = [(INF, -INF) for _ in outs]
         leaf = Leaf(box, effort, widths.index(max(widths)), [-INF for _ in outs], [INF for _ in outs], unseen)
         if self.domain.excused(x, self.jumps):
@@ -2030,7 +2072,7 @@ class Part:
             return leaf
         grid = [
             [(arb(a) + arb(b)) / 2 + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
-            for (a, b), h, p in zip(box, halves, degrees, strict=True)
+            for (a, b), h, p in zipped(box, halves, degrees)
         ]
         layers, weights = self.layer_at(grid, tilt)
         off = sum(least[-1] for least in tails) * UP / max(self.share, 1e-100) if self.cleared else 0.0
@@ -2040,9 +2082,9 @@ class Part:
             tail, low, high, m = sum(least[o] for least in tails) * UP, INF, -INF, self.level[o]
             goals = self.goal - up(-loose[o] - m), self.goal - up(loose[o] + m)
             for branch in product(*columns):
-                values = [sum(v) for v in zip(layer, *branch, strict=True)]
+                values = [sum(v) for v in zipped(layer, *branch)]
                 if self.cleared:
-                    values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
+                    values = [(v - m) * w for v, w in zipped(values, weights)]
                 shape = self.shape((values, weights if self.cleared else []), degrees, effort, (tail, off))
                 found = self.extremes(shape, effort, goals)
                 leaf.seen[o] = up(m + found[2]), -up(-m - found[3])
@@ -2051,7 +2093,7 @@ class Part:
             crude = math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
             leaf.crude, leaf.shapes = leaf.crude or crude, [*leaf.shapes, None if crude else shape]
         if leaf.crude:
-            leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
+            leaf.seen = [(up(v), -up(-v)) for v in self.at(centre_of(box))]
         leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
         return leaf
 
@@ -2074,11 +2116,11 @@ class Part:
                 terms = [[followed((i, o, k), partial(of_term, i=i, scale=s, node=node, choices=choices))[0]
                           for k, (s, node, choices) in enumerate(smooth[o])] for o in self.outs]  # fmt: skip
                 found.append([[*(head[o] for head in heads), *terms[o]] for o in self.outs])
-            return [list(output) for output in zip(*found, strict=True)], None
-        scores, centre = self.averages[0][0], [(arb(a) + arb(b)) / 2 for a, b in box]
+            return [list(output) for output in zipped(*found)], None
+        scores, centre = self.averages[0][0], centre_of(box)
         here = [float(at(s, centre)) for s in scores]
         weights = [math.exp(s - max(here)) for s in here]
-        means = [sum(w * float(s[i + 1]) for w, s in zip(weights, scores, strict=True)) / sum(weights) for i in axes]
+        means = [sum(w * float(s[i + 1]) for w, s in zipped(weights, scores)) / sum(weights) for i in axes]
         tilt = [arb(max(here) + math.log(sum(weights))) - at([arb(0), *balls(means)], centre), *balls(means)]
         tilted = [combined(s, -1, tilt) for s in scores]
         logs, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
@@ -2087,15 +2129,15 @@ class Part:
         def of_all(n: int, i: int) -> list[float]:
             far = halves[i] * (RHOS[n] + 1 / RHOS[n]) / 2 * (1 + 1e-9)
             sides = [*halves[:i], far, *halves[i + 1 :]]
-            tops = [log + sum(map(operator.mul, row, sides)) for log, row in zip(logs, keys, strict=True)]
+            tops = [log + sum(map(operator.mul, row, sides)) for log, row in zipped(logs, keys)]
             S = sum(math.exp(t + 1e-9 * (1 + abs(t))) for t in tops) * (1 + 1e-9) if max(tops) < 600 else INF
-            pairs = zip(self.reach, lines, smooth, strict=True) if S < INF else []
+            pairs = zipped(self.reach, lines, smooth) if S < INF else []
             sizes = [r[0] + r[i + 1] * far + at(line, sides) + sum(of_term(n, i, *term)[0] for term in terms)
                      for r, line, terms in pairs]  # fmt: skip
             return [*(v * S * (1 + 1e-9) for v in sizes or [INF for _ in self.outs]), S * max(self.share, 1e-100)]
 
         rows = [followed(i, partial(of_all, i=i)) for i in axes]
-        return [[[curve] for curve in output] for output in zip(*rows, strict=True)], tilt
+        return [[[curve] for curve in output] for output in zipped(*rows)], tilt
 
     def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
         """The axis whose halves, then eighths, let most terms become analytic; then the one whose halves have smaller ranges."""
@@ -2118,7 +2160,7 @@ class Part:
         able = [i for i, (a, b) in enumerate(box) if b - a > 64 * math.ulp(max(-a, b))] or [widths.index(max(widths))]
         for times in (1, 3):
             found = [still(i, times) for i in able] if len(able) > 1 else [0]
-            able = [i for i, n in zip(able, found, strict=True) if n == min(found)]
+            able = [i for i, n in zipped(able, found) if n == min(found)]
         return min(able, key=left) if len(able) > 1 else able[0]
 
     def shape(self, rows: Sequence[list[Any]], degrees: list[int], effort: int, off: Sequence[float]) -> Shape | None:
@@ -2129,21 +2171,21 @@ class Part:
         sizes, little, kept = tuple(p + 1 for p in degrees), EFFORTS[effort] / 4 / len(degrees), list[int]()
         tensors = [transformed(row, [coefficients(p) for p in degrees]) if row else [] for row in rows]
         floats = [list(map(float, row)) for row in tensors]
-        errors = [e + up(sum(row, arb(0)).rad()) for e, row in zip(off, tensors, strict=True)]
+        errors = [e + up(summed(row).rad()) for e, row in zipped(off, tensors)]
         if not math.isfinite(sum(map(sum, floats)) + sum(errors)):
             return None
         for i, p in enumerate(degrees):
             rests, fewer = list[list[float]](), p
-            for row, least in zip(floats, (little * self.share, little), strict=True):
+            for row, least in zipped(floats, (little * self.share, little)):
                 sums = [sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] * (p + 1)
                 rests.append(list(accumulate(reversed(sums[1:]), initial=0.0)))  # of the highest degree, the two …
                 fewer = min(fewer, sum(size <= least for size in rests[-1]) - 1)
-            errors, kept = [e + rest[fewer] * UP for e, rest in zip(errors, rests, strict=True)], [*kept, p - fewer]
+            errors, kept = [e + rest[fewer] * UP for e, rest in zipped(errors, rests)], [*kept, p - fewer]
         places, found = places_of(strides(sizes), [range(p + 1) for p in kept]), list[list[float]]()
         for n, row in enumerate(tensors):
             balls = transformed([row[k] for k in places], [bernstein(p) for p in kept]) if row else []
             found.append(list(map(float, balls)))
-            errors[n] += up(sum(balls, arb(0)).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
+            errors[n] += up(summed(balls).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
         return Shape.of(found, tuple(p + 1 for p in kept), errors)
 
     def extremes(self, shape: Shape | None, effort: int, goals: Sequence[float] = (-INF, -INF)) -> tuple[float, ...]:
@@ -2157,8 +2199,8 @@ class Part:
 
 def line_node(a: Affine) -> Node:
     """An affine function as a formula."""
-    parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
-    return ("add", (("num", (), a[0]), *parts), None)
+    parts = [product_of([num(k), var(i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
+    return tree("add", num(a[0]), *parts)
 
 
 class Slopes:
@@ -2166,17 +2208,17 @@ class Slopes:
 
     def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
         sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
-        for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
+        for s, (node, i) in zipped(sums, product(f, range(D))):
             s.add(arb(-1), slope_of(node, i))
-        bends = [[(scale, ("max", tuple(map(line_node, forms)), None)) for scale, forms in s.kinks] for s in sums]
+        bends = [[(scale, tree("max", *map(line_node, forms))) for scale, forms in s.kinks] for s in sums]
         self.lines, self.steps = [s.line for s in sums], set[int]()
-        self.terms: list[Terms] = [s.terms + more for s, more in zip(sums, bends, strict=True)]
+        self.terms: list[Terms] = [s.terms + more for s, more in zipped(sums, bends)]
         for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
             bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
-            above: Node = ("cmp", (bend, ("num", (), ZERO)), operator.gt)
+            above: Node = ("cmp", (bend, NOTHING), operator.gt)
             self.steps.add(id(above))
             for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
-                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, ("num", (), ZERO)), above)))
+                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, NOTHING), above)))
         moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
         self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])
                       for h in moving]  # fmt: skip
@@ -2216,22 +2258,22 @@ class SlopePart(Part):
         ]  # T may bend anywhere, f near its kinks alone
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
-        for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
+        for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
             yield o * len(self.domain.box) + i, [(own[0] * k + own[n]) * UP, *(r * k * UP for r in own[1:])]
 
     def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
         found = [line_on(line, grid) for line in self.lines]
         everything = [tuple(range(len(grid)))] * len(self.averages)
-        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
+        for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
             zeros = [arb(0)] * len(grid)
             keys = [[s[n + 1] - scores[0][n + 1] for s in scores] for n in range(len(grid))]
             middles = [mean([[k, *zeros] for k in row]) for row in keys]
             for o, row in enumerate(values):
                 here = mean(row)
                 for n, i in enumerate(self.axes):
-                    both = [[k * v[0] + v[n + 1], *(k * p for p in v[1:])] for k, v in zip(keys[n], row, strict=True)]
+                    both = [[k * v[0] + v[n + 1], *(k * p for p in v[1:])] for k, v in zipped(keys[n], row)]
                     p = o * len(self.domain.box) + i
-                    columns = zip(found[p], mean(both), here, middles[n], strict=True)
+                    columns = zipped(found[p], mean(both), here, middles[n])
                     found[p] = [f + b - v * k for f, b, v, k in columns]
         return found, []
 
@@ -2248,24 +2290,24 @@ class CurvePart(SlopePart):
     order = 3
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
-        for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
+        for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
             here = [(1.5 * own[0] * k * k + 2 * own[n] * k) * UP, *(1.5 * r * k * k * UP for r in own[1:])]
             yield o * len(self.domain.box) + i, here
 
     def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
         found = [line_on(line, grid) for line in self.lines]
         everything = [tuple(range(len(grid)))] * len(self.averages)
-        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
+        for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
             zeros = [arb(0)] * len(grid)
             for n, i in enumerate(self.axes):
                 keys = [s[n + 1] - scores[0][n + 1] for s in scores]
                 k1, k2 = (mean([[k**power, *zeros] for k in keys]) for power in (1, 2))
                 for o, row in enumerate(values):
-                    once = [[k * p for p in v] for k, v in zip(keys, row, strict=True)]
-                    twice = [[k * p for p in v] for k, v in zip(keys, once, strict=True)]
+                    once = [[k * p for p in v] for k, v in zipped(keys, row)]
+                    twice = [[k * p for p in v] for k, v in zipped(keys, once)]
                     steep, both = (mean([[v[n + 1], *zeros] for v in some]) for some in (row, once))
                     p, averages = o * len(self.domain.box) + i, map(mean, (row, once, twice))
-                    columns = zip(found[p], k1, k2, steep, both, *averages, strict=True)
+                    columns = zipped(found[p], k1, k2, steep, both, *averages)
                     found[p] = [f + 2 * (uk - u * k) + vkk - 2 * k * vk - v * kk + 2 * v * k * k
                                 for f, k, kk, u, uk, v, vk, vkk in columns]  # fmt: skip
         return found, []
@@ -2277,8 +2319,8 @@ class Weights:
     def __init__(self, rows: Any) -> None:
         self.W, self.size = arb_mat(rows), arb_mat([[abs(v) for v in row] for row in rows])
         self.used = arb_mat([[int(v != 0) for v in row] for row in rows])
-        self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zip(*rows, strict=True)]
-        self.most = [sum(map(bool, column)) for column in zip(*rows, strict=True)]
+        self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zipped(*rows)]
+        self.most = [sum(map(bool, column)) for column in zipped(*rows)]
 
     def roundings(self, sizes: list[Any], biases: list[Any]) -> list[int]:
         """Of every column: additions of summands that are not 0 but one, and one more for inexact products."""
@@ -2289,7 +2331,7 @@ class Weights:
             else [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
         )
         more = [sum(not b[j].is_zero() for b in biases) for j in range(len(counts))]
-        return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zip(counts, more, self.inexact, strict=True)]
+        return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zipped(counts, more, self.inexact)]
 
 
 Stage = tuple[Any, list[Any]]  # [coefficients of Jets, column], and how far floating point may be from it
@@ -2332,10 +2374,7 @@ class Dense:
 
     def sizes(self, stage: Stage) -> list[Any]:
         """How large the computed numbers of every column can be."""
-        found = [
-            sum(map(abs, column), off)
-            for column, off in zip(zip(*stage[0].tolist(), strict=True), stage[1], strict=True)
-        ]
+        found = [sum(map(abs, column), off) for column, off in zipped(zipped(*stage[0].tolist()), stage[1])]
         self.fit(found)
         return found
 
@@ -2348,17 +2387,16 @@ class Dense:
         m, given, sizes = self.m[name], [balls(b) for b in biases if b is not None], self.sizes(x)
         found, (large, passed) = x[0] * m.W, (arb_mat([sizes, x[1]]) * m.size).tolist()
         for b in given:
-            large = [s + abs(v) for s, v in zip(large, b, strict=True)]
+            large = [s + abs(v) for s, v in zipped(large, b)]
             for j, v in enumerate(b):
                 found[0, j] += v
         self.fit(large)
+        # the last rounding is one of the result
         fresh, units = list[Any](), [self.charge(n) for n in range(len(sizes) + len(given) + 2)]
-        for column, n, whole, more in zip(
-            zip(*found.tolist(), strict=True), m.roundings(sizes, given), large, passed, strict=True
-        ):  # the last rounding is one of the result
+        for column, n, whole, more in zipped(zipped(*found.tolist()), m.roundings(sizes, given), large, passed):
             result = sum(map(abs, column), more + units[n] * whole)
             fresh.append(units[n - 1] * whole + units[1] * result + (n + 1) * self.smallest if n else arb(0))
-        return (found, list(map(operator.add, passed, fresh))), fresh
+        return (found, plus(passed, fresh)), fresh
 
     def charge(self, roundings: int) -> Any:
         """What so many roundings in a row cost of a number, at most (1 + u)^n − 1."""
@@ -2371,25 +2409,25 @@ class Dense:
         for k in keys:
             scores.append([v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())])
             more = self.sizes(k)
-            off = sum((a * d + e * b for a, b, d, e in zip(large, more, k[1], q[1], strict=True)), arb(0))
-            whole = sum(map(operator.mul, large, more), arb(0))
+            off = summed(a * d + e * b for a, b, d, e in zipped(large, more, k[1], q[1]))
+            whole = dot(large, more)
             self.fit([whole])
             errors.append((off + u * (len(more) + 4) * arb(1.002) * whole) / root + self.smallest * (len(more) + 2))
         if n == 1:
             return values[0]
         ends = [jets.ends(s) for s in scores]
-        sure = reduce(arb.max, [low - e for (low, _), e in zip(ends, errors, strict=True)])
+        sure = greatest([low - e for (low, _), e in zipped(ends, errors)])
         seen = [t for t in range(n) if not ends[t][1] + errors[t] - sure <= -MASKED]
         if len(seen) < n:  # weights below e^−745 are nothing but underflow
             z, off = self.average(jets, q, [keys[t] for t in seen], [values[t] for t in seen])
-            most_of = reduce(arb.max, [v for value in values for v in self.sizes(value)])
+            most_of = greatest([v for value in values for v in self.sizes(value)])
             lost = [4 * n * self.smallest * (1 + most_of)] * len(off)
-            return z, list(map(operator.add, off, lost))
-        top = reduce(arb.max, [high for _, high in ends])
+            return z, plus(off, lost)
+        top = greatest([high for _, high in ends])
         best = max(range(n), key=lambda t: float(scores[t][0]))
         first = scores[best][0].mid()
         powers = [jets.apply("exp", [s[0] - first, *s[1:]]) for s in scores]
-        inverse = jets.apply("inv", [sum(column, arb(0)) for column in zip(*powers, strict=True)])
+        inverse = jets.apply("inv", [summed(column) for column in zipped(*powers)])
         weights = list[Jet]()
         for e in powers:
             weight = jets.times(e, inverse)
@@ -2397,26 +2435,26 @@ class Dense:
             weights.append(weight if low > -1 and high < 2 else jets.constant(arb(0).union(arb(1))))
         most = [jets.ends(weight)[1].min(arb(1)) for weight in weights]
         apart = [v - V[best] for v in V]
-        tops = arb_mat([list(column) for column in zip(*weights, strict=True)])
+        tops = arb_mat(transposed(weights))
         lists = [a.tolist() for a in apart]
         rows = [(tops * arb_mat([a[b] for a in lists])).tolist() for b in range(len(jets.zeros))]
         moved = [
             jets.fold([[rows[b][a][j] for b in range(len(rows))] for a in range(len(rows))])
             for j in range(V[0].ncols())
         ]
-        z = V[best] + arb_mat([list(row) for row in zip(*moved, strict=True)])
-        gap, d = reduce(arb.max, [top - low for low, _ in ends]), 2 * reduce(arb.max, errors)
+        z = V[best] + arb_mat(transposed(moved))
+        gap, d = greatest([top - low for low, _ in ends]), 2 * greatest(errors)
         logs = [e + u * (gap + d + 4) * arb(1.01) for e in errors]
-        shares = [p * (y + y * y) if y < 1 else arb("inf") for p, y in zip(most, logs, strict=True)]
+        shares = [p * (y + y * y) if y < 1 else arb("inf") for p, y in zipped(most, logs)]
         spread = [self.sizes((a, [arb(0)] * a.ncols())) for a in apart]
         around = self.sizes((z - V[best], [arb(0)] * z.ncols()))
-        share = sum(shares, arb(0))
+        share = summed(shares)
         need(share < 0.5, "the box is too large", "LARGE")
         off = list[Any]()
         for j in range(z.ncols()):
-            moves = sum((p * (a[j] + around[j]) for p, a in zip(shares, spread, strict=True)), arb(0)) / (1 - share)
-            error = reduce(arb.max, [v[1][j] for v in values])
-            here = reduce(arb.max, [sum(abs(v[0][k, j]) for k in range(v[0].nrows())) + v[1][j] for v in values])
+            moves = summed(p * (a[j] + around[j]) for p, a in zipped(shares, spread)) / (1 - share)
+            error = greatest([v[1][j] for v in values])
+            here = greatest([sum(abs(v[0][k, j]) for k in range(v[0].nrows())) + v[1][j] for v in values])
             relative = (2 * n + 8) * u * arb(1.002)
             off.append(moves + error * (1 + relative) + relative * here + 4 * n * self.smallest * (1 + here))
         return z, off
@@ -2433,10 +2471,10 @@ class Dense:
             self.fit([sum(map(abs, x[j * d + i]), abs(arb(a))) for i, a in enumerate(shifts)])
             hats = [[(x[j * d + i][0] - arb(shifts[i])) * arb(scales[i]), *(k * arb(scales[i]) for k in x[j * d + i][1:])]
                     for i in range(d)]  # fmt: skip
-            X = arb_mat([list(row) for row in zip(*hats, strict=True)])
-            steps = [(a != 0) + (not binary(exact(b))) for a, b in zip(shifts, scales, strict=True)]
+            X = arb_mat(transposed(hats))
+            steps = [(a != 0) + (not binary(exact(b))) for a, b in zipped(shifts, scales)]
             off = [self.charge(k) * v + self.smallest * (1 + abs(arb(s))) * (not normal) for k, v, s in
-                   zip(steps, self.sizes((X, [arb(0)] * d)), scales, strict=True)]  # fmt: skip
+                   zipped(steps, self.sizes((X, [arb(0)] * d)), scales)]  # fmt: skip
             data.append(self.linear((X, off), "E", w["b_E"], w["P"][j] if "P" in w else None)[0])
         zero = [arb(0)] * c["d_model"]
         special = [
@@ -2457,8 +2495,8 @@ class Dense:
             offs.append(off)
         b_R, n = [arb(v) for v in w["b_R"]], len(asking)
         if c["readout"] == "mean":
-            found = [[[sum(column, arb(0)) / n for column in zip(*(t[o] for t in found), strict=True)] for o in outs]]
-            offs = [[sum((t[o] for t in offs), arb(0)) / n for o in outs]]
+            found = [[[summed(column) / n for column in zipped(*(t[o] for t in found))] for o in outs]]
+            offs = [[summed(t[o] for t in offs) / n for o in outs]]
             found, offs = found * len(self.places), offs * len(self.places)
         T = [[jet[0] + b_R[o], *jet[1:]] for t in found for o, jet in enumerate(t)]
         return T, [off for t in offs for off in t]
@@ -2475,47 +2513,45 @@ class Dense:
         beyond = [h[0, j].rad() for j in range(width)]
         for j in range(width):
             h[0, j] = h[0, j].mid()
-        off = [p + q + r for p, q, r in zip(passed, own, beyond, strict=True)]
-        sides = zip(self.sizes((a, passed)), self.sizes(row), strict=True)
+        off = [p + q + r for p, q, r in zipped(passed, own, beyond)]
+        sides = zipped(self.sizes((a, passed)), self.sizes(row))
         added = [c["residual"] and not (p.is_zero() or q.is_zero()) for p, q in sides]  # to 0: exact
         fresh = [p + self.charge(k) * s + r for p, k, s, r in
-                 zip(fresh, added, self.sizes((h, off)), beyond, strict=True)]  # fmt: skip
-        off = list(map(operator.add, off, fresh))
+                 zipped(fresh, added, self.sizes((h, off)), beyond)]  # fmt: skip
+        off = plus(off, fresh)
         (hidden, wide), new = self.linear((h, off), "1", w["b_1"])
         kind, units, slopes, acts = c["activation"], list[Jet](), list[Any](), list[Any]()
-        for p, e in zip(zip(*hidden.tolist(), strict=True), wide, strict=True):
+        for p, e in zipped(zipped(*hidden.tolist()), wide):
             reach = sum((abs(k) for k in p[1:]), e)
             ball = p[0] + within_ball(reach)
             units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
             slopes.append(slope(kind, ball))
             acts.append(arb(0) if kind == "relu" else 16 * u * abs(ball) + self.smallest)
-        G = arb_mat([list(r) for r in zip(*units, strict=True)])
+        G = arb_mat(transposed(units))
         J = m["R"].W * stay + m["1"].W * arb_mat([[s * self.behind[k, o] for o in outs] for k, s in enumerate(slopes)])
         T = h * m["R"].W * stay + G * self.behind
-        answers = [abs(s).upper() * e + t for s, e, t in zip(slopes, wide, acts, strict=True)]
+        answers = [abs(s).upper() * e + t for s, e, t in zipped(slopes, wide, acts)]
         large = self.sizes((G, answers))
         _, last = self.linear((G, answers), "2", w["b_2"])
-        stream = list(map(operator.add, self.sizes((h, off)), (arb_mat([large]) * m["2"].size).tolist()[0]))
-        stream = [s + abs(arb(b)) for s, b in zip(stream, w["b_2"], strict=True)]
+        stream = plus(self.sizes((h, off)), (arb_mat([large]) * m["2"].size).tolist()[0])
+        stream = [s + abs(arb(b)) for s, b in zipped(stream, w["b_2"])]
         written = [not (v.is_zero() and b == 0) for v, b in
-                   zip((arb_mat([large]) * m["2"].size).entries(), w["b_2"], strict=True)]  # fmt: skip
+                   zipped((arb_mat([large]) * m["2"].size).entries(), w["b_2"])]  # fmt: skip
         rows = c["tokens"] if c["readout"] == "mean" else 1
         mean = rows + 1 if rows > 1 else 0
         self.fit([rows * s for s in stream])
-        last = [
-            p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zip(last, written, stream, strict=True)
-        ]
+        last = [p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zipped(last, written, stream)]
         live = stream if rows == 1 else [arb(1)] * width  # what is 0 in this row need not be 0 in the mean
         reads = m["R"].roundings(live, [balls(w["b_R"])])
         paths = (m["O"].W * J).tolist()
         found = list[Any]()
         for o in outs:
-            T[0, o] += sum((arb(b) * r[o] for b, r in zip(w["b_2"], m["R"].W.tolist(), strict=True)), arb(0))
-            e = sum((abs(J[j, o]) * (fresh[j] + own[j]) for j in range(width)), arb(0))
-            e += sum((abs(p[o]) * d for p, d in zip(paths, z[1], strict=True)), arb(0))
-            e += sum((abs(self.behind[k, o]) * (abs(s) * n + t) for k, (s, n, t) in
-                      enumerate(zip(slopes, new, acts, strict=True))), arb(0))  # fmt: skip
-            e += sum((abs(m["R"].W[j, o]) * last[j] for j in range(width)), arb(0))
+            T[0, o] += summed(arb(b) * r[o] for b, r in zipped(w["b_2"], m["R"].W.tolist()))
+            e = summed(abs(J[j, o]) * (fresh[j] + own[j]) for j in range(width))
+            e += summed(abs(p[o]) * d for p, d in zipped(paths, z[1]))
+            e += summed(abs(self.behind[k, o]) * (abs(s) * n + t) for k, (s, n, t) in
+                      enumerate(zipped(slopes, new, acts)))  # fmt: skip
+            e += summed(abs(m["R"].W[j, o]) * last[j] for j in range(width))
             read = sum((m["R"].size[j, o] * stream[j] for j in range(width)), abs(arb(w["b_R"][o])))
             self.fit([rows * read])
             found.append(e + self.charge(reads[o]) * read + (width + 2) * self.smallest)
@@ -2527,27 +2563,27 @@ class Dense:
         h = self.linear(z, "O", w.get("b_O"))[0]
         h = self.norm(jets, self.added(row, h) if c["residual"] else h, "1", "post")
         hidden, wide = self.linear(self.norm(jets, h, "2", "pre"), "1", w["b_1"])[0]
-        for p, e in zip(zip(*hidden.tolist(), strict=True), wide, strict=True):
+        for p, e in zipped(zipped(*hidden.tolist()), wide):
             ball = p[0] + within_ball(sum((abs(k) for k in p[1 : len(jets.monomials)]), e))
             units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
             acts.append(
                 abs(slope(kind, ball)).upper() * e + (kind != "relu") * (16 * self.u * abs(ball) + self.smallest)
             )
-        y = self.linear((arb_mat([list(r) for r in zip(*units, strict=True)]), acts), "2", w["b_2"])[0]
+        y = self.linear((arb_mat(transposed(units)), acts), "2", w["b_2"])[0]
         y = self.norm(jets, self.added(h, y) if c["residual"] else y, "2", "post")
         rows, sizes = c["tokens"] if c["readout"] == "mean" else 1, self.sizes(y)
-        mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zip(y[1], sizes, strict=True)]
+        mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zipped(y[1], sizes)]
         self.fit([rows * s for s in sizes])
         off, large = (arb_mat([mean, sizes]) * self.m["R"].size).tolist()
-        large = [v + abs(arb(b)) for v, b in zip(large, w["b_R"], strict=True)]
+        large = [v + abs(arb(b)) for v, b in zipped(large, w["b_R"])]
         self.fit([rows * v for v in large])
-        more = [self.charge(n + 1) * v + (n + 2) * self.smallest for n, v in zip(self.m["R"].most, large, strict=True)]
-        return y[0] * self.m["R"].W, list(map(operator.add, off, more))
+        more = [self.charge(n + 1) * v + (n + 2) * self.smallest for n, v in zipped(self.m["R"].most, large)]
+        return y[0] * self.m["R"].W, plus(off, more)
 
     def added(self, x: Stage, y: Stage) -> Stage:
-        found, off = x[0] + y[0], list(map(operator.add, x[1], y[1]))
-        large = list(map(operator.add, self.sizes(x), self.sizes(y)))
-        return found, [e + self.charge(1) * s for e, s in zip(off, large, strict=True)]
+        found, off = x[0] + y[0], plus(x[1], y[1])
+        large = plus(self.sizes(x), self.sizes(y))
+        return found, [e + self.charge(1) * s for e, s in zipped(off, large)]
 
     def norm(self, jets: Jets, x: Stage, n: str, place: str) -> Stage:
         """LayerNorm, (x − μ)/√(v + ε)·gain + offset, if the layer has it at this place.
@@ -2559,33 +2595,33 @@ class Dense:
         if self.c["norm"] != place:
             return x
         m, u, off, sizes, rows = x[0].ncols(), self.u, x[1], self.sizes(x), x[0].tolist()
-        centred = [[k - mean for k in row] for row in rows for mean in [sum(row, arb(0)) / m]]
+        centred = [[k - mean for k in row] for row in rows for mean in [summed(row) / m]]
         C, eps = arb_mat(centred), arb(self.c["norm_eps"])
         table = (C * C.transpose()).tolist()
         variance = jets.fold([[k / m for k in row] for row in table])
         variance[0] += eps
         least = jets.ends(variance)[0].max(eps)
         root, most = jets.apply("rpow", variance, fmpq(-1, 2)), 1 / least.sqrt()
-        parts = [jets.times(list(column), root) for column in zip(*centred, strict=True)]
+        parts = [jets.times(list(column), root) for column in zipped(*centred)]
         need(all(k.is_finite() for p in parts for k in p), "the box is too large", "LARGE")
         far = self.sizes((C, [arb(0)] * m))
-        e, size = sum(off, arb(0)) / m, sum(sizes, arb(0)) / m
-        square = sum((s * s for s in sizes), arb(0))
+        e, size = summed(off) / m, summed(sizes) / m
+        square = summed(s * s for s in sizes)
         self.fit([m * square])
-        moved = sum((2 * p * q + q * q for p, q in zip(far, off, strict=True)), arb(0)) / m
+        moved = summed(2 * p * q + q * q for p, q in zipped(far, off)) / m
         moved += 2 * (m + 4) * u * square / m + (m + 2) * self.smallest
         need(moved < least / 100, "the box is too large", "LARGE")
         relative, found = moved / (2 * least) * arb(1.01) + 4 * u, list[Any]()
         gain, offset = balls(self.w[f"gain_{n}"]), balls(self.w[f"offset_{n}"])
         for j, p in enumerate(parts):
             apart = off[j] + e + (m + 2) * u * size + 2 * u * (sizes[j] + size)
-            y = reduce(arb.max, map(abs, jets.ends(p)))
+            y = greatest(map(abs, jets.ends(p)))
             error = apart * most * (1 + 2 * relative) + y * (relative + 3 * u) + self.smallest
             found.append(
                 error * abs(gain[j]) + self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j])) + self.smallest
             )
             parts[j] = [k * gain[j] + (offset[j] if not a else 0) for a, k in enumerate(p)]
-        return arb_mat([list(row) for row in zip(*parts, strict=True)]), found
+        return arb_mat(transposed(parts)), found
 
     def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
         """T on a box, and how far the computed one can be off."""
@@ -2613,14 +2649,14 @@ class Dense:
             if found.verdict != "LARGE":
                 raise
             return leaf
-        g = [combined(t, -1, jets.of(node)) for t, node in zip(T, self.f, strict=True)]
+        g = [combined(t, -1, jets.of(node)) for t, node in zipped(T, self.f)]
         ends = [jets.ends(jet) for jet in g]
         if not all(v.is_finite() for pair in ends for v in pair):
             return leaf
-        leaf.low = [-up(e - low) for (low, _), e in zip(ends, off, strict=True)]
-        leaf.high = [up(high + e) for (_, high), e in zip(ends, off, strict=True)]
+        leaf.low = [-up(e - low) for (low, _), e in zipped(ends, off)]
+        leaf.high = [up(high + e) for (_, high), e in zipped(ends, off)]
         if self.domain.claimed(x, self.jumps):  # the centre
-            leaf.seen = [(up(jet[0] + e), -up(e - jet[0])) for jet, e in zip(g, off, strict=True)]
+            leaf.seen = [(up(jet[0] + e), -up(e - jet[0])) for jet, e in zipped(g, off)]
         return leaf
 
 
@@ -2640,8 +2676,8 @@ class Tangents(Dense):
 
     def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
         found, zeros = x[0] * self.m[name].W, [arb(0)] * self.m[name].W.ncols()
-        for j, numbers in enumerate(zip(*(b for b in biases if b is not None), strict=True)):
-            found[0, j] += sum(map(arb, numbers), arb(0))
+        for j, numbers in enumerate(zipped(*(b for b in biases if b is not None))):
+            found[0, j] += summed(map(arb, numbers))
         return (found, zeros), zeros
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
@@ -2650,12 +2686,12 @@ class Tangents(Dense):
         scores = [[v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())] for k in keys]
         best = max(range(len(keys)), key=lambda t: float(scores[t][0]))
         powers = [jets.apply("exp", [s[0] - scores[best][0].mid(), *s[1:]]) for s in scores]
-        inverse = jets.apply("inv", [sum(column, arb(0)) for column in zip(*powers, strict=True)])
-        tops = arb_mat([list(column) for column in zip(*(jets.times(e, inverse) for e in powers), strict=True)])
+        inverse = jets.apply("inv", [summed(column) for column in zipped(*powers)])
+        tops = arb_mat(transposed(jets.times(e, inverse) for e in powers))
         apart = [(v[0] - values[best][0]).tolist() for v in values]
         table = [(tops * arb_mat([a[b] for a in apart])).tolist() for b in rows]
         moved = [jets.fold([[table[b][a][j] for b in rows] for a in rows]) for j in range(values[0][0].ncols())]
-        return values[best][0] + arb_mat([list(row) for row in zip(*moved, strict=True)]), values[best][1]
+        return values[best][0] + arb_mat(transposed(moved)), values[best][1]
 
     def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
         return self.one_by_one(jets, row, z)
@@ -2681,13 +2717,13 @@ def cut(stage: Stage, h: int, width: int) -> Stage:
 
 
 def joined(stages: list[Stage]) -> Stage:
-    rows = [[v for part in row for v in part] for row in zip(*(s[0].tolist() for s in stages), strict=True)]
+    rows = [[v for part in row for v in part] for row in zipped(*(s[0].tolist() for s in stages))]
     return arb_mat(rows), [v for s in stages for v in s[1]]
 
 
 Form = dict[tuple[tuple[Node, Any], ...], Any]  # Σ coefficient·Π atom^exponent, rationals
 UNIT: Form = {(): fmpq(1)}
-WRITTEN_OUT = re.findall(r"\w+", "num add mul pow rpow")  # atoms that are forms: whole powers are multiplied out
+WRITTEN_OUT = ("num", "add", "mul", "pow", "rpow")  # atoms that are forms: whole powers are multiplied out
 
 
 def accumulated(parts: Iterable[tuple[Any, Form]]) -> Form:
@@ -2731,9 +2767,9 @@ def canonical(form: Form) -> Node:
     terms = list[Node]()
     for m, k in sorted(form.items(), key=repr):
         powers: list[Node] = [a if e == 1 else ("pow" if e.q == 1 else "rpow", (a,), e) for a, e in m]
-        factors = powers if k == 1 and m else [("num", (), k), *powers]
-        terms.append(("mul", tuple(factors), None) if len(factors) > 1 else factors[0])
-    return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ("num", (), ZERO)
+        factors = powers if k == 1 and m else [num(k), *powers]
+        terms.append(tree("mul", *factors) if len(factors) > 1 else factors[0])
+    return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else NOTHING
 
 
 @cache
@@ -2763,7 +2799,7 @@ def normal(node: Node) -> Form:
     found = UNIT
     for m, k in normal(operands[0]).items():
         log = len(m) == 1 and m[0][0][0] == "log" and m[0][1] == 1
-        power: Form = {((("exp", (canonical({m: fmpq(1)}),), None), k),): fmpq(1)}
+        power: Form = {((tree("exp", canonical({m: fmpq(1)})), k),): fmpq(1)}
         found = multiplied(found, raised(normal(m[0][0][1][0]), k) if log else power)
     return found
 
@@ -2777,7 +2813,7 @@ def inverse(node: Node) -> Form:
         return multiplied(inverse(operands[0]), normal(operands[1]))
     if kind == "pow" and extra > 0:
         return reduce(multiplied, [inverse(operands[0])] * int(extra.p))
-    return normal(("exp", (minus(operands[0]),), None)) if kind == "exp" else raised(normal(node), fmpq(-1))
+    return normal(tree("exp", minus(operands[0]))) if kind == "exp" else raised(normal(node), fmpq(-1))
 
 
 def difference_of(f: Node, parts: list[Node]) -> Any:
@@ -2805,7 +2841,7 @@ def slope_of(node: Node, i: int) -> Node:
     """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
     kind, u, extra = node
     if i not in variables(node):
-        return ("num", (), ZERO)
+        return NOTHING
     if kind in KINKS:
         u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
         if kind == "where":
@@ -2819,13 +2855,13 @@ def slope_of(node: Node, i: int) -> Node:
     if kind == "mul":
         outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
     elif kind in ("pow", "rpow"):
-        outer = [("mul", (("num", (), extra), u[0] if extra == 2 else (kind, u, extra - 1)), None)]
+        outer = [tree("mul", num(extra), u[0] if extra == 2 else (kind, u, extra - 1))]
     elif kind + "'" in SPECIAL:
         outer = [(kind + "'", u, None)]
     elif kind not in ("add", "var"):
         outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
-    terms = [product_of([a, slope_of(b, i)]) for a, b in zip(outer, u, strict=True) if i in variables(b)]
-    return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ONE
+    terms = [product_of([a, slope_of(b, i)]) for a, b in zipped(outer, u) if i in variables(b)]
+    return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else ONE
 
 
 def unbent(node: Node, x: Sides) -> Node:
@@ -2840,13 +2876,13 @@ def unbent(node: Node, x: Sides) -> Node:
 
 def product_of(parts: list[Node]) -> Node:
     kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
-    return kept[0] if len(kept) == 1 else ("mul", tuple(kept), None) if kept else ONE
+    return kept[0] if len(kept) == 1 else tree("mul", *kept) if kept else ONE
 
 
 def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
     """(low, high) from several pairs, all of which hold; NaN if none is finite."""
     known = [pair for pair in ends if pair[0].is_finite() and pair[1].is_finite()] or [(arb.nan(), arb.nan())]
-    return reduce(arb.max, [low for low, _ in known]), reduce(arb.min, [high for _, high in known])
+    return greatest([low for low, _ in known]), lowest([high for _, high in known])
 
 
 def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
@@ -2855,27 +2891,27 @@ def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
     return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
 
 
-def highest(node: Node, box: Box, close: float, tick: Callable[[Box], None]) -> Any:
+def highest(node: Node, box: Box, close: float, tick: Tick) -> Any:
     """An upper bound on a formula: boxes are halved, the highest first, until it is close to a value, or they are many."""
     heap, todo, best, axes = list[Any](), [box], -INF, sorted(variables(node))
     for n in count():
         for some in todo:
             tick(some)
-            end, points = enclosed(node, some)[1], (*zip(*some, strict=True), [a / 2 + b / 2 for a, b in some])
+            end, points = enclosed(node, some)[1], (*zipped(*some), midpoint(some))
             heapq.heappush(heap, (-up(end), n, id(some), some, end))
             best = max(best, *(-up(-value(node, balls(x))) for x in points))
         if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == HALVINGS:
-            return reduce(arb.max, [end for *_, end in heap])
+            return greatest([end for *_, end in heap])
         _, _, _, some, _ = heapq.heappop(heap)
         todo = halved(some, widest(some, box, axes))
 
 
-def range_of(node: Node, box: Box, close: float, tick: Callable[[Box], None]) -> tuple[float, float]:
+def range_of(node: Node, box: Box, close: float, tick: Tick) -> tuple[float, float]:
     """(low, high) of a formula; terms with variables of their own are looked at by themselves."""
     terms, ends = list(node[1]) if node[0] == "add" else [node], [arb(0), arb(0)]
     groups = [set[int](), *map(set, grouped(len(box), [variables(t) for t in terms]))]
     for group in groups:
-        part: Node = ("add", tuple(t for t in terms if variables(t) & group or not variables(t) | group), None)
+        part: Node = tree("add", *(t for t in terms if variables(t) & group or not variables(t) | group))
         for sign in (-1, 1) if part[1] else ():
             ends[sign > 0] += sign * highest(part if sign > 0 else minus(part), box, close / len(groups), tick)
     need(all(v.is_finite() for v in ends), "an inner function has no range that could be found", UNCHECKED)
@@ -2884,7 +2920,7 @@ def range_of(node: Node, box: Box, close: float, tick: Callable[[Box], None]) ->
     return low, high if ends[1] <= high else math.nextafter(high, INF)
 
 
-def defined(f: list[Node], box: Box, tick: Callable[[Box], None], least: float = -INF, most: float = INF) -> None:
+def defined(f: list[Node], box: Box, tick: Tick, least: float = -INF, most: float = INF) -> None:
     """Prove that formulas lie between two numbers on all of the box; roots, asin and acos count where they have values."""
     for node in f:
         todo = [box]
@@ -2897,7 +2933,7 @@ def defined(f: list[Node], box: Box, tick: Callable[[Box], None], least: float =
                 todo += halved(some, widest(some, box, sorted(variables(node))))
 
 
-def defined_with(f: Node, parts: list[Node], box: Box, tick: Callable[[Box], None]) -> None:
+def defined_with(f: Node, parts: list[Node], box: Box, tick: Tick) -> None:
     """Prove that formulas, as they are written, have values wherever f has one: enclosures do not tell, they are cut off.
 
     What a root, asin or acos is taken of lies in its domain, as is proved here, or f has the same root, asin or acos.
@@ -2921,7 +2957,7 @@ class Spread:
     Σ top_i(k_i) with that K, and K ≤ g/w < K + n. C is found by adding one part after the other; −e likewise.
     """
 
-    def __init__(self, lane: "Lane", count: int, tick: Callable[[Box], None]) -> None:
+    def __init__(self, lane: "Lane", count: int, tick: Tick) -> None:
         self.delta, self.ends, self.first, self.width, self.parts = lane.delta, list[list[float]](), 0, 1.0, lane.parts
         whole = Sum([arb(0)] * (len(lane.parts[0].domain.box) + 1))
         whole.add(arb(1), lane.g)
@@ -2938,9 +2974,9 @@ class Spread:
         self.first, slack = sum(starts), (up(-lane.difference.low[0]), up(lane.difference.high[0]))
         for k in (0, 1):
             C, size = [0.0], 0.0
-            for row, places, start in zip(rows, bins, starts, strict=True):
+            for row, places, start in zipped(rows, bins, starts):
                 top = [-INF] * (max(b for _, b in places) - start + 1)
-                for cell, (a, b) in zip(row, places, strict=True):
+                for cell, (a, b) in zipped(row, places):
                     top[a - start : b - start + 1] = (max(t, cell[2 + k]) for t in top[a - start : b - start + 1])
                 size += max((abs(t) for t in top if abs(t) < 1e300), default=0.0)
                 C = largest_sums(C, top)
@@ -2951,13 +2987,13 @@ class Spread:
         return int((exact(u) / exact(self.width)).floor())
 
     def cells(
-        self, part: "Part", whole: Sum, first: bool, count: int, tick: Callable[[Box], None]
+        self, part: "Part", whole: Sum, first: bool, count: int, tick: Tick
     ) -> Iterator[tuple[float, float, float, float]]:
         """(p, q, upper bounds of −e and of e), 1e300 where there is none, for equal cells of a part's box."""
-        own = [(k, ("var", (), i)) for i, k in enumerate(whole.line[1:]) if i in part.axes and not k.is_zero()]
+        own = [(k, var(i)) for i, k in enumerate(whole.line[1:]) if i in part.axes and not k.is_zero()]
         own += [(scale, node) for scale, node in whole.terms if variables(node) & set(part.axes)]
-        terms = [("mul", (("num", (), scale), node), None) for scale, node in own]
-        g: Node = ("add", (("num", (), whole.line[0] if first else arb(0)), *terms), None)
+        terms = [tree("mul", num(scale), node) for scale, node in own]
+        g: Node = tree("add", num(whole.line[0] if first else arb(0)), *terms)
         todo: list[tuple[Box, Shape | None, int]] = [(list(part.box), None, count)]
         while todo:
             cell, shape, left = todo.pop()
@@ -2969,7 +3005,7 @@ class Spread:
             if left > 1:
                 axis = part.axes.index(widest(box, part.domain.box, part.axes))
                 halves: Sequence[Shape | None] = shape.halves(axis) if shape else (None, None)
-                todo += [(half, some, left // 2) for half, some in zip(halved(cell, axis), halves, strict=True)]
+                todo += [(half, some, left // 2) for half, some in zipped(halved(cell, axis), halves)]
                 continue
             if shape is not None:
                 tops = shape.minus().top() - part.level[0], shape.top() + part.level[0]
@@ -3088,9 +3124,7 @@ def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node,
     return found
 
 
-def composed(
-    layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: float, tick: Callable[[Box], None]
-) -> float:
+def composed(layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: float, tick: Tick) -> float:
     """A proved bound on |T − f| for T = bias + Σ_j worth_j·relu(z_(k_j) + b_j) and f = constant + Σ_lanes h(g).
 
     A coordinate z of the stream is within δ of g − shift, rounding included. The network rounds a summand when b_j is added,
@@ -3106,7 +3140,7 @@ def composed(
         defined(f, box, tick)
         whole = [[substituted(h, [g]) for p, g, h, *_ in lanes if p == o] for o in range(len(f))]
         fixed = list(map(difference_of, f, whole))
-        for one, same in zip(f, whole, strict=True):
+        for one, same in zipped(f, whole):
             defined_with(one, same, box, tick)
     W_2, W_R, b_2, b_R, b_1 = *map(matrix, (w["W_2"], w["W_R"], [w["b_2"]], [w["b_R"]])), [exact(b) for b in w["b_1"]]
     worth, bias, heavy = W_2 * W_R, b_2 * W_R + b_R, absolute(W_2) * absolute(W_R)
@@ -3114,7 +3148,7 @@ def composed(
     streams = {k: stream(layer, k, box) for k in set[int]().union(*left)}
     sizes, spans, outer = absolute(b_2) * absolute(W_R) + absolute(b_R), list[tuple[float, float]](), list[Lane]()
     for o, g, h, shift, hinted in lanes:
-        node: Node = ("add", (g, ("num", (), -exact(shift))), None)
+        node: Node = tree("add", g, num(-exact(shift)))
         need(left[o], "there are more lanes than coordinates of the stream", UNCHECKED)
         k = min(left[o], key=lambda k: apart(streams[k], node, domain))
         left[o].remove(k)
@@ -3161,8 +3195,8 @@ def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float) -> N
     width = 8 if layer.unit == fmpq(1, 2**53) else 4
     for x in ([rounded(v, width) for v in x] for x in some_points(domain.box, 64)):
         T, off = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
-        far = (abs(t[0] - value(node, balls(x))) - e > bound for t, e, node in zip(T, off, f, strict=True))
-        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps_of(f))
+        far = (abs(t[0] - value(node, balls(x))) - e > bound for t, e, node in zipped(T, off, f))
+        inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps_of(f))
         need(not (inside and any(far)), f"the error is above the claimed {bound!r}", box=[(v, v) for v in x])
 
 
@@ -3192,7 +3226,7 @@ def search(
     parts: "Sequence[Part | Dense | Outer]",
     g: AnyDifference | Dense | Composed,
     bound: float,
-    tick: Callable[[Box], None],
+    tick: Tick,
     asked: slice = slice(None),
 ) -> float:
     """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
@@ -3222,9 +3256,9 @@ def search(
                 while not heaps[n][k][0][2].alive:
                     heapq.heappop(heaps[n][k])
             low, high = (-g.high[k // 2], -g.low[k // 2]) if k % 2 else (g.low[k // 2], g.high[k // 2])
-            tops, seen = [-heaps[n][k][0][0] for n in numbers], sum((arb(best[n][k][0]) for n in numbers), arb(0))
+            tops, seen = [-heaps[n][k][0][0] for n in numbers], summed(arb(best[n][k][0]) for n in numbers)
             known, error = min(best[n][k][0] for n in numbers) > -INF, high + g.rounding[k // 2]
-            sides = {i: side for n in numbers for i, side in zip(parts[n].axes, best[n][k][1], strict=True)}
+            sides = {i: side for n in numbers for i, side in zipped(parts[n].axes, best[n][k][1])}
             box = [sides[i] for i in sorted(sides)]
             if known and seen + low > bound:
                 raise Verdict("INVALID", f"|T − f| ≥ {-up(-seen - low)!r} is above the claimed {bound!r}", box)
@@ -3256,17 +3290,17 @@ def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> li
     """
     given, n, shape = target.get("parameters"), len(box), target.get("output_shape")
     need(isinstance(given, dict), "the parameters of the entry are malformed")
-    own, x = dict(given or {}), [("var", (), i) for i in range(n)]
+    own, x = dict(given or {}), [var(i) for i in range(n)]
     fits = own.pop("n", n) == n and own.pop("domain", list(box[0])) == list(box[0]) and len(set(box)) == 1
     fits &= own.pop("dtype", None) == numbers[0] and own.pop("tolerance", None) in (None, numbers[1])
     need(fits, "entry, parameters, domain and arithmetic do not fit each other")
 
     def number(q: Any) -> Node:
         need(type(q) in (int, float) and math.isfinite(q), "a parameter of the entry is no number")
-        return ("num", (), exact(q))
+        return num(exact(q))
 
     def total(parts: Iterable[tuple[Any, Node]]) -> Node:
-        return ("add", (("num", (), ZERO), *(("mul", (number(c), node), None) for c, node in parts)), None)
+        return tree("add", NOTHING, *(tree("mul", number(c), node) for c, node in parts))
 
     def top(kind: str, nodes: Sequence[Node]) -> Node:
         return (kind, tuple(nodes), None) if len(nodes) > 1 else nodes[0]
@@ -3284,7 +3318,7 @@ def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> li
         case ("maximum" | "minimum" as name,):
             f = [top(name[:3], x)]
         case ("absolute_difference",) if n == 2:
-            f = [("abs", (total([(1, x[0]), (-1, x[1])]),), None)]
+            f = [tree("abs", total([(1, x[0]), (-1, x[1])]))]
         case ("running_max",):
             f = [top("max", x[: i + 1]) for i in range(n)]
         case ("median",):
@@ -3294,16 +3328,16 @@ def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> li
         case ("sort", "descending") if type(own["descending"]) is bool:
             f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
         case ("mean",):
-            f = [("div", (total((1, node) for node in x), number(n)), None)]
+            f = [tree("div", total((1, node) for node in x), number(n))]
         case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
             A, b = own["matrix"], own["offset"]
             good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
             need(good, "the parameters are no matrix and offset")
-            f = [total([(v, ONE), *zip(row, x, strict=True)]) for row, v in zip(A, b, strict=True)]
+            f = [total([(v, ONE), *zipped(row, x)]) for row, v in zipped(A, b)]
         case ("clip", "high", "low"):
             low, high = number(own["low"]), number(own["high"])
             need(low[2] <= high[2], "clip: the ends are in the wrong order")
-            f = [("max", (low, ("min", (node, high), None)), None) for node in x]
+            f = [tree("max", low, tree("min", node, high)) for node in x]
         case ("permute", "order") if isinstance(own["order"], list):
             whole = all(type(j) is int for j in own["order"])
             need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
@@ -3336,12 +3370,12 @@ def read_target(
     need(own_letters, "the name of a variable has letters that Python reads as others", UNCHECKED)
     need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
     box = list[tuple[float, float]]()
-    for a, b, pair in zip(*lists[1:], strict=True):
+    for a, b, pair in zipped(*lists[1:]):
         good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
         need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
         box.append((float(a), float(b)))
         written = list[Any]()
-        for text, own in zip(map(str, pair), (a, b), strict=True):
+        for text, own in zipped(map(str, pair), (a, b)):
             plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
             found = arb(own) if plain else value(Reader([], text).node(), [])
             need(not (found < a or found > b), f"the end {text[:40]!r} of the domain lies outside its box")
@@ -3350,7 +3384,7 @@ def read_target(
         need(written[0] < written[1], "the ends of a side are in the wrong order")
     shape, names = target.get("output_shape"), lists[0]
     where = None if target.get("within") is None else Reader(names, target["within"]).condition()
-    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zip(lists[0], lists[3], strict=True)]
+    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zipped(lists[0], lists[3])]
     same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
     text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
     entry = target.get("formula") is None
@@ -3400,7 +3434,7 @@ def read_config(
     masks = [c.get(k, False) for k in MASKS]
     need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
     need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
-    c |= dict(zip(MASKS, masks, strict=True))
+    c |= dict(zipped(MASKS, masks))
     plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
     need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
     eps = c.get("norm_eps")
@@ -3445,8 +3479,8 @@ def read_layer(
 def project(row: Sequence[float], W: Any) -> list[int]:
     """row·W, all whole numbers."""
     found = [0] * len(W[0])
-    for v, weights in ((int(v), weights) for v, weights in zip(row, W, strict=True) if v):
-        found = [a + v * int(k) if k else a for a, k in zip(found, weights, strict=True)]
+    for v, weights in ((int(v), weights) for v, weights in zipped(row, W) if v):
+        found = [a + v * int(k) if k else a for a, k in zipped(found, weights)]
     return found
 
 
@@ -3484,7 +3518,7 @@ class Rounded:
             W, b = self.w[name], self.w[bias] if bias else [0.0] * len(self.w[name][0])
             table = [[(m, exact(row[j])) for m, row in enumerate(W) if row[j]] for j in range(len(b))]
             rough = [not all(binary(k) for _, k in terms) for terms in table]
-            self.columns[name] = list(zip(table, map(exact, b), rough, strict=True))
+            self.columns[name] = list(zipped(table, map(exact, b), rough))
         found = []
         for j in range(len(self.columns[name])) if some is None else some:
             table, start, rough = self.columns[name][j]
@@ -3531,13 +3565,13 @@ class Levels(Rounded):
             any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)
         ]  # all else is nothing to the heads
         words, placed, special, (shared,) = (
-            [[v if on else 0.0 for v, on in zip(row, heard, strict=True)] for row in rows]
+            [[v if on else 0.0 for v, on in zipped(row, heard)] for row in rows]
             for rows in ([] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]])
         )
         whole = {k: flattened(w[f"W_{k}"]) for k in kinds} | {"": flattened([words, placed, special, shared])}
         need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
         words, placed = words or [[0.0] * M], placed or [[0.0] * M] * self.n
-        codes = [list(map(operator.add, shared, row)) for row in placed]
+        codes = [plus(shared, row) for row in placed]
         parts = [*words, [0.0] * M], [shared], placed, [*special, [0.0] * M]
         wide = [sum(max(abs(int(row[m])) for row in rows) for rows in parts) for m in range(M)]
         self.rows = {k: [[[project(row, W) for row in rows] for rows in (words, codes, special)] for W in w[f"W_{k}"]]
@@ -3602,7 +3636,7 @@ class Levels(Rounded):
         V = self.rows["V"][h]
         m, found = self.n + len(V[2]), list[tuple[Any, Any]]()
         eta = self.spread(m)
-        for a, (total, large) in enumerate(zip(sums, sizes, strict=True)):
+        for a, (total, large) in enumerate(zipped(sums, sizes)):
             special = [row[a] for row in V[2] if row[a]]
             alone = not any(row[a] for row in V[0] + V[1]) and len(special) == 1 and binary(fmpq(special[0]))
             most = sum(max((abs(row[a]) for row in rows), default=0) for rows in V)
@@ -3617,7 +3651,7 @@ class Levels(Rounded):
 
     def behind(self, units: list[Any], idle: list[bool]) -> list[Any]:
         """(low, high, error) of every output; what units see, and which are 0 all the time."""
-        pairs = zip(units, idle, strict=True)
+        pairs = zipped(units, idle)
         z = [
             (ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO) if b is not a else max(a, ZERO), e)
             for (a, b, e), dead in pairs
@@ -3629,7 +3663,7 @@ class Levels(Rounded):
         if ("knots", a) not in self.known:
             line, b = [(fmpq(k == a),) * 2 for k in range(len(self.w["W_O"]))], self.w["b_1"]
             chosen = range(len(b)) if some is None else some
-            steep = zip(self.hidden(line, chosen), [exact(b[j]) for j in chosen], strict=True)
+            steep = zipped(self.hidden(line, chosen), [exact(b[j]) for j in chosen])
             self.known["knots", a] = sorted({-b / (k[0] - b) for k, b in steep if k[0] != b})
         found = self.known["knots", a]
         return list(found[bisect_right(found, low) : bisect_left(found, high)])
@@ -3642,9 +3676,9 @@ class Levels(Rounded):
         """
         ends, more = ([[(v, v)] for v in head[0]], self.knots(0, *head[0])) if len(head) == 1 else ([head], [])
         seen = [self.hidden(point) for point in (*ends, *([(v, v)] for v in more))]
-        idle = [all(b + e <= 0 for _, b, e in units) for units in zip(*seen[: len(ends)], strict=True)]
+        idle = [all(b + e <= 0 for _, b, e in units) for units in zipped(*seen[: len(ends)])]
         rows = [self.behind(units, idle) for units in seen]
-        return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zip(*rows, strict=True)]
+        return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zipped(*rows)]
 
     def lane(self, a: int, low: Any, high: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
         """(point, value, error, size) of what the units of column a add up to, at ends and knots.
@@ -3668,9 +3702,9 @@ class Levels(Rounded):
         some, zeros = units[a], [(ZERO, ZERO)] * len(w["W_O"])
         points = [low, high, *self.knots(a, low, high, some)]
         at_points = [self.hidden([*zeros[:a], (v, v), *zeros[a + 1 :]], some) for v in points]
-        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zip(*at_points[:2], strict=True)]
-        for v, row in zip(points, at_points, strict=True):
-            held = zip((height[j] for j in some), row, idle, strict=True)
+        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zipped(*at_points[:2])]
+        for v, row in zipped(points, at_points):
+            held = zipped((height[j] for j in some), row, idle)
             parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in held if not dead]
             off = sum((abs(k) * e for k, _, e in parts), ZERO)
             value = sum((k * b for k, b, _ in parts), ZERO)
@@ -3874,7 +3908,7 @@ def read_program(target: dict[str, Any], record: dict[str, Any], n: int, lengths
     return found
 
 
-def program(levels: Levels, places: list[int], about: Program, bound: float, tick: Callable[[Box], None]) -> Any:
+def program(levels: Levels, places: list[int], about: Program, bound: float, tick: Tick) -> Any:
     """A proved bound ≤ `bound` on |T − answer| for all sequences of tokens."""
     n, c = levels.n, levels.c
     asked = places == ([0] if about.whole else list(range(n)))
@@ -3886,7 +3920,7 @@ def program(levels: Levels, places: list[int], about: Program, bound: float, tic
     how = counted if about.name in ("histogram", "parity", "majority") else looked_up
     proved, sure = ZERO, about.name != "composition"  # whose cases may be those of no sequence
     for found, right in how(levels, about, tick):
-        for (low, high, off), y in zip(found, right, strict=True):
+        for (low, high, off), y in zipped(found, right):
             wrong = max(low - y, y - high) - off > exact(bound)
             said = f"an answer is {y}, and the layer is further from it than {bound!r}"
             need(not wrong, said, "INVALID" if sure else UNCHECKED)
@@ -3894,7 +3928,7 @@ def program(levels: Levels, places: list[int], about: Program, bound: float, tic
     return proved
 
 
-def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
+def looked_up(levels: Levels, about: Program, tick: Tick) -> Iterator[tuple[list[Any], Any]]:
     """(outputs, answer) of all that heads which read one token each can add up to.
 
     In every case of `Program.cases` each head reads one position, or tokens that have the same value. Values are passed on as
@@ -3909,7 +3943,7 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
     tops = [[[max((abs(row[a]) for row in rows), default=0) for rows in V[h]] for a in range(d_v)] for h in heads]
     most = [[max(word + code, special) for word, code, special in rows] for rows in tops]
     columns = [(fmpq(-v), fmpq(v), e) for h in heads
-               for v, (_, e) in zip(most[h], levels.averaged(h, 1, most[h], most[h]), strict=True)]  # fmt: skip
+               for v, (_, e) in zipped(most[h], levels.averaged(h, 1, most[h], most[h]))]  # fmt: skip
     errors = [off for _, _, off in levels.linear(columns, "W_O")]
 
     def value(h: int, j: int, t: int) -> tuple[int, ...]:
@@ -3950,12 +3984,12 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
                 answer = right if held is None else about.answer(held)
                 if (z, answer) not in seen:
                     seen.add((z, answer))
-                    stream = [(fmpq(k), fmpq(k), e) for k, e in zip(z, errors, strict=True)]
+                    stream = [(fmpq(k), fmpq(k), e) for k, e in zipped(z, errors)]
                     units = levels.linear(stream, "W_1", "b_1")
                     yield levels.behind(units, [b + e <= 0 for _, b, e in units]), answer
 
 
-def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
+def counted(levels: Levels, about: Program, tick: Tick) -> Iterator[tuple[list[Any], Any]]:
     """(outputs, answer) for every count: one head, in which equal tokens and special tokens share the weight."""
     need(levels.c["heads"] == 1, "more heads than one count", UNCHECKED)
     lengths, bits, seen = range(1 if about.lengths else about.n, about.n + 1), about.whole, set[Any]()
@@ -3973,9 +4007,9 @@ def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iter
             else:  # a mean rises or falls with the number of ones, and all means of one answer lie between the ends
                 counts = [(n, [n - c, c], int(2 * c > n)) for n in lengths for c in {0, n // 2, n // 2 + 1, n}]
             for k, own, right in counts:
-                leaders = [*zip(own, values, strict=True), *((1, v) for v in others)]
-                columns = list(zip(*(v for _, v in leaders), strict=True))
-                sums, sizes = ([sum(c * size(v) for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
+                leaders = [*zipped(own, values), *((1, v) for v in others)]
+                columns = list(zipped(*(v for _, v in leaders)))
+                sums, sizes = ([sum(c * size(v) for (c, _), v in zipped(leaders, column)) for column in columns]
                                for size in (int, abs))  # fmt: skip
                 case = (k + len(others), *sums, *sizes, right)
                 if case in seen:
@@ -4010,10 +4044,10 @@ def value_of(levels: Levels, h: int, t: int) -> list[int]:
     """The value of a token, the same at all positions."""
     words, codes, _ = levels.rows["V"][h]
     need(all(row == codes[0] for row in codes), "values depend on positions", UNCHECKED)
-    return list(map(operator.add, words[t], codes[0]))
+    return plus(words[t], codes[0])
 
 
-def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Any:
+def bracketed(levels: Levels, about: Program, tick: Tick) -> Any:
     """A proved bound for `depth` and `balanced`, causal layers in which every head counts by itself.
 
     T is a sum over the heads (`Levels.lane`) and so is f; what they are apart, and what rounding adds, is added up too. Depth:
@@ -4059,25 +4093,11 @@ def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> An
     return max(a + most[n - o] for o, a in enumerate(lanes[0]))
 
 
-TASK = {
-    "kind",
-    "text",
-    "longest",
-    "ends",
-    "answer",
-    "outputs",
-    "vocabulary",
-    "decoding",
-    "entry",
-    "parameters",
-    "words",
-}
+TASK = {*re.findall(r"\w+", "kind text longest ends answer outputs vocabulary decoding entry parameters words")}
 CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induction")
 
 
-def sequences(
-    target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Callable[[Box], None]
-) -> Verdict:
+def sequences(target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Tick) -> Verdict:
     """The verdict on a layer for all lengths up to the longest: an entry of the gallery, a language model, a function of sets."""
     about, tensors, u = weights
     given: list[Any] = [target.get(k) for k in ("longest", "ends", "vocabulary", "kind")]
@@ -4144,9 +4164,7 @@ def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, in
     return found
 
 
-def language(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], bound: float, tick: Callable[[Box], None]
-) -> Any:
+def language(c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], bound: float, tick: Tick) -> Any:
     """A proved bound on the total variation of the next token's distribution from that of the counts, for every context.
 
     The head reads the token before, at the first position a special token, with weight 1 to the last bit. So the stream at a
@@ -4162,9 +4180,7 @@ def language(
     plain = c["heads"] == 1 and (c["features_in"], c["features_out"]) == (V, V) and not any(map(any, codes))
     need(plain and "P" in w and all(v.is_integer() for v in flattened(w["W_O"])), none, UNCHECKED)
     firsts, askers = list[int](), {tuple(row): t for t, row in enumerate(levels.rows["Q"][0][0])}.values()
-    sums = project(
-        [max(map(abs, a)) for a in zip(*words, *special, strict=True)], [list(map(abs, r)) for r in w["W_O"]]
-    )
+    sums = project([max(map(abs, a)) for a in zipped(*words, *special)], [list(map(abs, r)) for r in w["W_O"]])
     need(max(sums) <= int(1 / u), none, UNCHECKED)
     for i in range(N):
         tick([])
@@ -4208,7 +4224,7 @@ def language(
                     fires[a, b] = j
     width, read = 8 if u < fmpq(1, 2**30) else 4, [m for m in range(M) if any(w["W_R"][m])]
     need(not any(written[m] for m in read), "the head writes what is read out", UNCHECKED)
-    columns = list(zip(*(w["W_R"][m] for m in read), strict=True))
+    columns = list(zipped(*(w["W_R"][m] for m in read)))
     terms = [(sum(map(bool, row)), not all(binary(exact(v)) for v in row if v)) for row in columns]
     R, sizes = (arb_mat([balls(list(map(size, w["W_R"][m]))) for m in read]) for size in (float, abs))
     contexts = {
@@ -4227,7 +4243,7 @@ def language(
         tick([])
         h = [w["W_E"][b][m] + w["b_E"][m] for m in read]
         if case[1] is not None:
-            h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zip(h, read, strict=True)]
+            h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zipped(h, read)]
         least, most = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
         said = f"the total variation is above {bound!r} after {([a] if 0 <= a < V else []) + [b]}"
         need(not least > bound, said)
@@ -4243,18 +4259,18 @@ def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, 
         (arb_mat([row]) * W).tolist()[0] for row, W in ((balls(h), R), (balls(list(map(abs, h))), sizes))
     )
     logits, delta = list[Any](), arb(0)
-    for v, size, (many, rough), bias in zip(products, large, terms, biases, strict=True):
+    for v, size, (many, rough), bias in zipped(products, large, terms, biases):
         steps = max(min(many, used) + (not bias.is_zero()) - 1, 0) + (rough and not signs)
         delta = delta.max(
             arb(levels.gamma(steps)) * (size + abs(bias)) + arb((rough and not signs) * many * levels.tiny)
         )
         logits.append(v + bias)
         need(size + abs(bias) < 2.0**60, "numbers may overflow", UNCHECKED)
-    top, total = reduce(arb.max, logits), sum(p.values())
+    top, total = greatest(logits), sum(p.values())
     e = [(v - top).exp() for v in logits]
-    norm = sum(e, arb(0))
-    apart = sum((abs(v / norm - arb(p.get(k, 0)) / total) for k, v in enumerate(e)), arb(0)) / 2
-    step = arb(u) * (top - reduce(arb.min, logits) + 2 * delta + 5)
+    norm = summed(e)
+    apart = summed(abs(v / norm - arb(p.get(k, 0)) / total) for k, v in enumerate(e)) / 2
+    step = arb(u) * (top - lowest(logits) + 2 * delta + 5)
     off = ((delta + step) / 2 + arb(levels.gamma(V + 3) / 2 + 4 * V * levels.tiny)) * arb(1.001)
     return apart - off, apart + off
 
@@ -4272,7 +4288,7 @@ def read_numbers(target: dict[str, Any]) -> None:
 
 
 def numbered(
-    c: dict[str, Any], w: dict[str, Any], u: Any, places: list[int], target: dict[str, Any], tick: Callable[[Box], None]
+    c: dict[str, Any], w: dict[str, Any], u: Any, places: list[int], target: dict[str, Any], tick: Tick
 ) -> Any:
     """A proved bound on |T − f| for an entry on numbers, all lengths up to the longest.
 
@@ -4299,11 +4315,11 @@ def numbered(
 def sloped(levels: Levels, q: tuple[int, ...], row: Sequence[float], reach: Any) -> Any:
     """β, where the score of a number x is βx exactly (or constant, β = 0), and those of special tokens lie 745 below."""
     _, codes, special = levels.scores(0, q)
-    used = [d for d, (v, k) in enumerate(zip(q, row, strict=True)) if v and k]
+    used = [d for d, (v, k) in enumerate(zipped(q, row)) if v and k]
     slope, near = ZERO, fmpq(codes[0])
     if used:
         constant = levels.rows["K"][0][1][0]
-        alone = len(used) == 1 and not any(v and k for v, k in zip(q, constant, strict=True)) and not constant[used[0]]
+        alone = len(used) == 1 and not any(v and k for v, k in zipped(q, constant)) and not constant[used[0]]
         exact_ones = [fmpq(q[used[0]]), exact(row[used[0]])]
         need(alone and all(map(binary, exact_ones)), "scores may be rounded", UNCHECKED)
         slope = exact_ones[0] * exact_ones[1]
@@ -4334,9 +4350,7 @@ def smooth_bound(levels: Rounded, m: int, n: int, slope: Any, reach: Any) -> Any
         return middle(short.upper()) + rest
 
 
-def sorted_bound(
-    c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any], tick: Callable[[Box], None]
-) -> Any:
+def sorted_bound(c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any], tick: Tick) -> Any:
     """A proved bound on |T − sorted x| for up to N numbers: a smooth minimum for every set of positions and the anchor.
 
     Pad a sequence of n numbers with the anchor's, which is not smaller than any. By the maximum–minimums identity its k-th
@@ -4351,7 +4365,7 @@ def sorted_bound(
     plain &= not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
     ins, whole = [m for m, v in enumerate(w["W_E"][0]) if v], [*w["b_E"], *flattened(w["P"])]
     need(plain and len(ins) == 1 and w["W_E"][0][ins[0]] == 1, "the layer does not sort like the gallery's", UNCHECKED)
-    X, codes = ins[0], [list(map(operator.add, w["b_E"], row)) for row in w["P"]]
+    X, codes = ins[0], [plus(w["b_E"], row) for row in w["P"]]
     top, anchor = exact(w["S"][0][X]), [0.0 if m == X else v for m, v in enumerate(w["S"][0])]
     good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor)) and not any(row[X] for row in codes)
     good &= top >= high and all([m for m, row in enumerate(w["W_V"][h]) if row[0]] == [X] for h in heads)
@@ -4389,11 +4403,11 @@ def sorted_bound(
                   for m in range(M)]  # fmt: skip
         units = net.linear(stream, "W_1", "b_1")
         live = [b + e > 0 for _, b, e in units]
-        need(all(a >= 0 or not on for (a, _, _), on in zip(units, live, strict=True)), "a unit may switch", UNCHECKED)
-        z = [v if on else (ZERO,) * 3 for v, on in zip(units, live, strict=True)]
+        need(all(a >= 0 or not on for (a, _, _), on in zipped(units, live)), "a unit may switch", UNCHECKED)
+        z = [v if on else (ZERO,) * 3 for v, on in zipped(units, live)]
         more = net.linear(z, "W_2", "b_2")
         after = list[Any]()
-        for (a, b, e), (p, q, f) in zip(stream, more, strict=True):
+        for (a, b, e), (p, q, f) in zipped(stream, more):
             step = u * (max(abs(a), abs(b)) + max(abs(p), abs(q)) + e + f) if (a or b) and (p or q) else 0
             after.append((a + p, b + q, e + f + step))
         ((_, _, off),) = net.linear(after, "W_R", "b_R")
@@ -4425,15 +4439,11 @@ def members_of(
     ask, keys = fmpq(q[used[0]]) / root, [exact(row[used[0]]) for row in w["W_K"][h]]
     slope = ask * keys[X]
     need(binary(slope) and slope < 0, none, UNCHECKED)
-    parts = [[ask * k * exact(v) for k, v in zip(keys, row, strict=True) if k and v] for row in (anchor, *codes)]
+    parts = [[ask * k * exact(v) for k, v in zipped(keys, row) if k and v] for row in (anchor, *codes)]
     need(not parts[0], "the anchor has another score", UNCHECKED)
     hidden = [sum(part, ZERO) + sum(map(abs, part), -slope * sizes[0]) * fmpq(1, 2**10) for part in parts[1:]]
     far = [v - slope * sizes[1] <= -MASKED for v in hidden]
-    need(
-        all(away or not part for away, part in zip(far, parts[1:], strict=True)),
-        "a position may have weight",
-        UNCHECKED,
-    )
+    need(all(away or not part for away, part in zipped(far, parts[1:])), "a position may have weight", UNCHECKED)
     return -slope, frozenset(j for j, part in enumerate(parts[1:]) if not part)
 
 
@@ -4464,7 +4474,7 @@ def seen_to_be_wrong(
             layer = Dense(c | {"tokens": n}, w | short, places, u)
             T, steps = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
             steps, far = [v if off is None else v.min(arb(off)) for v in steps], list[Any]()
-            for i, at in zip(places, range(0, len(T), target["outputs"]), strict=True):
+            for i, at in zipped(places, range(0, len(T), target["outputs"])):
                 rows = list(zip(T[at : at + target["outputs"]], steps[at:], strict=False))
                 if text:
                     known = (
@@ -4473,12 +4483,12 @@ def seen_to_be_wrong(
                         if k < target["parameters"]["order"] - 1
                     )
                     p, e = next(filter(None, known), followers[()]), [t[0].exp() for t, _ in rows]
-                    total, count = sum(e, arb(0)), sum(p.values())
-                    apart = sum((abs(v / total - arb(p.get(k, 0)) / count) for k, v in enumerate(e)), arb(0)) / 2
-                    far.append(apart - reduce(arb.max, [v for _, v in rows]) - arb(u) * (tokens + 4000))
+                    total, count = summed(e), sum(p.values())
+                    apart = summed(abs(v / total - arb(p.get(k, 0)) / count) for k, v in enumerate(e)) / 2
+                    far.append(apart - greatest([v for _, v in rows]) - arb(u) * (tokens + 4000))
                 else:
                     right = about.right(x, i) if about else [number_right(target, x, i)]
-                    far += [abs(t[0] - arb(y)) - v for (t, v), y in zip(rows, right, strict=True)]
+                    far += [abs(t[0] - arb(y)) - v for (t, v), y in zipped(rows, right)]
         need(not any(v > bound for v in far), f"the error is above the claimed {bound!r} at the sequence {x}")
 
 
@@ -4517,7 +4527,7 @@ class SetReader(Reader):
                 one = (kind, super().node(inner, depth + 1))
                 self.inside = False
                 self.found += [one] if one not in self.found else []
-                return ("var", (), 1 + self.found.index(one))
+                return var(1 + self.found.index(one))
         return super().node(t, depth)
 
 
@@ -4541,7 +4551,7 @@ def set_value(target: dict[str, Any], x: list[float], i: int) -> Any:
     found = [arb(x[i])]
     for kind, phi in aggregates:
         values = [value(phi, [arb(v)]) for v in x]
-        total = sum(values, arb(0))
+        total = summed(values)
         best = arb.max if kind == "max" else arb.min
         found.append(reduce(best, values) if kind in ("max", "min") else total if kind == "sum" else total / len(x))
     return value(f, found)
@@ -4564,7 +4574,7 @@ def replaced(node: Node, old: Node, by: Node) -> Node:
     return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
 
 
-def extent(parts: list[tuple[Node, Box]], close: float, tick: Callable[[Box], None]) -> tuple[Any, Any]:
+def extent(parts: list[tuple[Node, Box]], close: float, tick: Tick) -> tuple[Any, Any]:
     """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
     ends = [arb(0), arb(0)]
     for sign in (-1, 1):
@@ -4572,7 +4582,7 @@ def extent(parts: list[tuple[Node, Box]], close: float, tick: Callable[[Box], No
         for n in count():
             for node, box in todo:
                 tick(box)
-                pair, points = enclosed(node, box), (*zip(*box, strict=True), [a / 2 + b / 2 for a, b in box])
+                pair, points = enclosed(node, box), (*zipped(*box), midpoint(box))
                 top = pair[1] if sign > 0 else -pair[0]
                 heapq.heappush(heap, (-up(top), next(serial), node, box, top))
                 best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
@@ -4580,7 +4590,7 @@ def extent(parts: list[tuple[Node, Box]], close: float, tick: Callable[[Box], No
                 break
             _, _, node, box, _ = heapq.heappop(heap)
             todo = [(node, half) for half in halved(box, widest(box, parts[0][1], range(len(box))))]
-        ends[sign > 0] = sign * reduce(arb.max, [top for *_, top in heap])
+        ends[sign > 0] = sign * greatest([top for *_, top in heap])
     need(all(v.is_finite() for v in ends), "a function of the set has no range that could be found", UNCHECKED)
     return ends[0], ends[1]
 
@@ -4593,8 +4603,6 @@ def outward(low: Any, high: Any) -> tuple[float, float]:
 
 
 Input = tuple[str, Node]  # own, mean, max, min (of x); sum, average (of a function of x)
-VAR: Node = ("var", (), 0)
-NOTHING: Node = ("num", (), ZERO)
 
 
 class BentLine:
@@ -4634,9 +4642,9 @@ class BentLine:
     def less(self, node: Node, low: float, high: float) -> tuple[list[tuple[Node, Box]], Any]:
         """D − node, a function of one variable, on pieces; and how far knots are off."""
         pieces, off = self.pieces(low, high)
-        lines = [("add", (("mul", (("num", (), k), VAR), None), ("num", (), c)), None) for k, c, _, _ in pieces]
-        gaps: list[Node] = [("add", (line, minus(node)), None) for line in lines]
-        return [(gap, [(a, b)]) for gap, (_, _, a, b) in zip(gaps, pieces, strict=True)], off
+        lines = [tree("add", tree("mul", num(k), VAR), num(c)) for k, c, _, _ in pieces]
+        gaps: list[Node] = [tree("add", line, minus(node)) for line in lines]
+        return [(gap, [(a, b)]) for gap, (_, _, a, b) in zipped(gaps, pieces)], off
 
     def polynomial(self, low: float, high: float, degree: int) -> Node:
         """A polynomial through points of D between the ends, near to Chebyshev's; any would do for a proof."""
@@ -4648,10 +4656,10 @@ class BentLine:
         for k in range(len(chosen)):
             newton.append(table[0])
             table = [(q - p) / (chosen[i + k + 1] - chosen[i]) for i, (p, q) in enumerate(pairwise(table))]
-        node: Node = ("num", (), newton[-1])
-        for t, k in zip(chosen[-2::-1], newton[-2::-1], strict=True):
-            moved = ("add", (VAR, ("num", (), -t)), None)
-            node = ("add", (("num", (), k), ("mul", (moved, node), None)), None)
+        node: Node = num(newton[-1])
+        for t, k in zipped(chosen[-2::-1], newton[-2::-1]):
+            moved = tree("add", VAR, num(-t))
+            node = tree("add", num(k), tree("mul", moved, node))
         return node
 
 
@@ -4687,10 +4695,8 @@ class SetLayer(Rounded):
         need(alone and not any(row[ins[0]] for row in self.special), "a number enters in several places", UNCHECKED)
         self.X, self.asks = ins[0], self.special[-c["output_tokens"]] if c["readout"] == "output" else w["b_E"]
         heard = [any(any(W[m]) for k in "QKV" for W in w[f"W_{k}"]) for m in self.M]
-        hidden = not any(h and p for h, p in zip(heard, self.placed, strict=True))
-        asked = not any(any(W[self.X]) for W in w["W_Q"]) and not any(
-            p and b for p, b in zip(self.placed, w["b_E"], strict=True)
-        )
+        hidden = not any(h and p for h, p in zipped(heard, self.placed))
+        asked = not any(any(W[self.X]) for W in w["W_Q"]) and not any(p and b for p, b in zipped(self.placed, w["b_E"]))
         need(hidden and asked, "positions matter to heads, or numbers to queries", UNCHECKED)
         largest = max(map(abs, flattened([w[k] for k in ("W_Q", "W_K", "W_V", "b_E", "S", "P") if k in w])))
         product = (len(self.M) * (1 + self.reach) * (1 + exact(largest)) ** 2) ** 2
@@ -4753,7 +4759,7 @@ class SetLayer(Rounded):
 
     def psi(self, m: int) -> tuple[Node, Any]:
         """(ψ as a formula of x, how far the computed sum is off, for each number of the set) of a coordinate."""
-        xhat: Node = ("mul", (("num", (), self.scale), ("add", (VAR, ("num", (), -self.shift)), None)), None)
+        xhat: Node = tree("mul", num(self.scale), tree("add", VAR, num(-self.shift)))
         parts, sizes, off, n = list[Node](), ZERO, ZERO, 0
         for kind, about, columns in self.heads:
             for k, column in columns.items():
@@ -4761,12 +4767,12 @@ class SetLayer(Rounded):
                 if weight:
                     need(kind == "sum", "heads of several kinds add up to one number", UNCHECKED)
                     (beta, A), (one, by, size, error) = about, column
-                    inner: Node = ("add", (("mul", (("num", (), beta), xhat), None), ("num", (), -A)), None)
-                    factors = (("num", (), weight * by), *([xhat] if one else []), ("exp", (inner,), None))
-                    parts.append(("mul", factors, None))
+                    inner: Node = tree("add", tree("mul", num(beta), xhat), num(-A))
+                    factors = (num(weight * by), *([xhat] if one else []), tree("exp", inner))
+                    parts.append(tree("mul", *factors))
                     sizes, off, n = sizes + abs(weight) * (size + error), off + abs(weight) * error, n + 1
         need((self.N * sizes) ** 2 * self.tiny < 1, "numbers may overflow", UNCHECKED)
-        return ("add", tuple(parts), None), off + self.gamma(n) * sizes + n * self.u * self.tiny
+        return tree("add", *parts), off + self.gamma(n) * sizes + n * self.u * self.tiny
 
 
 class SetProof:
@@ -4779,7 +4785,7 @@ class SetProof:
     functions of the linear forms, a polynomial of each form stands between.
     """
 
-    def __init__(self, layer: SetLayer, target: dict[str, Any], bound: float, tick: Callable[[Box], None]) -> None:
+    def __init__(self, layer: SetLayer, target: dict[str, Any], bound: float, tick: Tick) -> None:
         self.layer, self.bound, self.tick, self.each = layer, bound, tick, target["answer"] == "position"
         self.inputs: list[Input] = [("own", VAR)]
         self.sides = [(float(target["ends"][0]), float(target["ends"][1]))]
@@ -4794,7 +4800,7 @@ class SetProof:
             (a, b), N = map(exact, self.ranges[phi]), self.layer.N if kind == "sum" else 1
             self.inputs.append((kind, phi))
             self.sides.append(outward(min(a, N * a), max(b, N * b)))
-        return ("var", (), self.inputs.index((kind, phi)))
+        return var(self.inputs.index((kind, phi)))
 
     def rises(self, phi: Node) -> bool:
         """Whether a function is increasing between the ends, or else decreasing: another verdict if neither is proved."""
@@ -4823,7 +4829,7 @@ class SetProof:
         for term in terms_of(substituted(f, by)):
             own = variables(term)
             averages = [v for v in own if self.inputs[v][0] == "average"]
-            names: list[Node] = [("var", (), v) for v in range(len(self.inputs))]
+            names: list[Node] = [var(v) for v in range(len(self.inputs))]
             spread = averages and len(own) == 1 and affine(term, len(names)) is not None
             if spread and not self.each:  # c·mean(φ) is the mean of c·φ(x_i)
                 names[averages[0]] = self.inputs[averages[0]][1]
@@ -4852,7 +4858,7 @@ class SetProof:
                 self.held[m] = (kind, g, s.heads[rows[0][0]][1])
             else:
                 psi, off = s.psi(m)
-                gaps = [(sum((abs(value(psi, x) - value(phi, x)) for x in points), arb(0)), n)
+                gaps = [(summed(abs(value(psi, x) - value(phi, x)) for x in points), n)
                         for n, phi in enumerate([ONE, *known])]  # fmt: skip
                 near = min((up(gap), n) for gap, n in gaps)[1]
                 self.held[m] = ("sum", [ONE, *known][near], psi, off)
@@ -4908,7 +4914,7 @@ class SetProof:
         steep = {key: line.steepest() for key, line in self.lines.items()}
         felt = dict[int, Any]()
         for (places, own, slopes), L in steep.items():
-            for m, v, k in zip(places, own, slopes, strict=True):
+            for m, v, k in zipped(places, own, slopes):
                 felt[m] = felt.get(m, ZERO) + L * abs(k) * (N if self.inputs[v][0] == "sum" else 1)
         errors, stream, each = {s.X: s.own / s.scale}, [(ZERO,) * 3 for _ in s.M], [(ZERO,) * 3 for _ in s.M]
         if s.c["readout"] != "output":
@@ -4922,23 +4928,23 @@ class SetProof:
                 reach = abs(one[1]) * one[2]
                 stream[m] = (min(ends) - reach, max(ends) + reach, ZERO)
                 continue
-            gap: Node = ("add", (one[2], minus(one[1])), None)
+            gap: Node = tree("add", one[2], minus(one[1]))
             close = 1e-3 * self.bound / float(max(felt.get(m, ZERO), fmpq(1, 10**6)))
             low, high = extent([(gap, self.ends)], close, self.tick)
             errors[m] = middle(abs(low).max(abs(high)).upper()) + one[3]
-            a, b = (exact(v) + sign * errors[m] for v, sign in zip(self.ranges[one[1]], (-1, 1), strict=True))
+            a, b = (exact(v) + sign * errors[m] for v, sign in zipped(self.ranges[one[1]], (-1, 1)))
             each[m], stream[m] = (a, b, ZERO), (min(a, N * a), max(b, N * b), ZERO)
         units, apart = {k: silenced for k, (silenced, _) in self.seen.items()}, dict[int, Any]()
         for mode, numbers in ((False, stream), (True, each)):
             some = [k for k, silenced in units.items() if silenced == mode]
-            apart |= dict(zip(some, (e for _, _, e in s.linear(numbers, "W_1", "b_1", some)), strict=True))
+            apart |= dict(zipped(some, (e for _, _, e in s.linear(numbers, "W_1", "b_1", some))))
         for k in (k for k, silenced in units.items() if silenced):
             self.silent(k, each)
         total, size, number = ZERO, abs(exact(s.w["b_R"][0])), len(self.seen)
         for key, line in self.lines.items():
             places, own, slopes = key
             reach = sum((abs(k) * errors[m] * (N if self.inputs[v][0] == "sum" else 1)
-                         for m, v, k in zip(places, own, slopes, strict=True)), ZERO)  # fmt: skip
+                         for m, v, k in zipped(places, own, slopes)), ZERO)  # fmt: skip
             low, high = map(exact, self.span_of(own, slopes))
             moved, L = sum((abs(h) * apart[k] for _, _, h, k in line.units), ZERO), steep[key]
             spread, growth = L * reach, fmpq(1)
@@ -4969,7 +4975,7 @@ class SetProof:
 
     def span_of(self, own: Sequence[int], slopes: Sequence[Any]) -> tuple[float, float]:
         """The ends of a linear form of inputs."""
-        corners = [[k * exact(end) for end in self.sides[v]] for v, k in zip(own, slopes, strict=True)]
+        corners = [[k * exact(end) for end in self.sides[v]] for v, k in zipped(own, slopes)]
         return outward(sum(map(min, corners), ZERO), sum(map(max, corners), ZERO))
 
     def gap(self, terms: list[Node]) -> tuple[Any, Any]:
@@ -4999,7 +5005,7 @@ class SetProof:
             if len(forms) != 1 or None in here:
                 return None
             slopes = next(iter(forms))
-            node: Node = ("add", (NOTHING, *(t for t in here if t is not None)), None)
+            node: Node = tree("add", NOTHING, *(t for t in here if t is not None))
             found.append(self.between(lines.get((own, slopes), BentLine()), node, self.span_of(own, slopes)))
         return found
 
@@ -5016,18 +5022,18 @@ class SetProof:
             form = affine(part, len(self.inputs)) if variables(part) == {*own} and not jumps_of([term]) else None
             if form is not None and all(form[v + 1].is_exact() for v in own):
                 rates = [middle(form[v + 1]) for v in own]
-                if rates[0] and all(rate == rates[0] * k for rate, k in zip(rates, slopes, strict=True)):
-                    u: Node = ("mul", (("num", (), rates[0]), ("var", (), -1)), None)
-                    found = replaced(term, part, ("add", (u, ("num", (), form[0])), None))
+                if rates[0] and all(rate == rates[0] * k for rate, k in zipped(rates, slopes)):
+                    u: Node = tree("mul", num(rates[0]), var(-1))
+                    found = replaced(term, part, tree("add", u, num(form[0])))
                     if variables(found) == {-1}:
-                        return replaced(found, ("var", (), -1), VAR)
+                        return replaced(found, var(-1), VAR)
         return None
 
     def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]]:
         """`gap` by way of a polynomial for each linear form: D less that, and their sum less f."""
         need(len(group) == 2 and lines, "a function of several inputs that interact", UNCHECKED)
         found, parts = list[tuple[Any, Any]](), list[Node]()
-        places: list[Node] = [("var", (), group.index(v) if v in group else 0) for v in range(len(self.inputs))]
+        places: list[Node] = [var(group.index(v) if v in group else 0) for v in range(len(self.inputs))]
         degree = min(max(len(lines) - 1, 2), 14)
         for (own, slopes), line in lines.items():
             ends = self.span_of(own, slopes)
@@ -5040,16 +5046,16 @@ class SetProof:
                 best = (up(high - low), (low, high), polynomial)
             polynomial = best[2]
             found.append(best[1])
-            form = tuple(("mul", (("num", (), k), places[v]), None) for v, k in zip(own, slopes, strict=True))
-            parts.append(substituted(polynomial, [("add", form, None)]))
-        rest: Node = ("add", (*parts, *(minus(substituted(t, places)) for t in terms)), None)
+            form = tuple(tree("mul", num(k), places[v]) for v, k in zipped(own, slopes))
+            parts.append(substituted(polynomial, [tree("add", *form)]))
+        rest: Node = tree("add", *parts, *(minus(substituted(t, places)) for t in terms))
         found.append(extent([(rest, [self.sides[v] for v in group])], 1e-2 * self.bound, self.tick))
         return found
 
 
 def set_bound(
     c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], tolerance: float, bound: float,
-    tick: Callable[[Box], None],
+    tick: Tick
 ) -> tuple[Any, Any]:  # fmt: skip
     """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
     f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", tolerance)
@@ -5083,7 +5089,7 @@ def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tupl
     return share, m
 
 
-def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Callable[[Box], None]) -> None:
+def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Tick) -> None:
     """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
     todo = deque([[domain.box[i] for i in axes]])
     while todo and (domain.where is not None or (domain.margin and jumps)):
@@ -5109,7 +5115,7 @@ def require_values(f: list[Node], domain: Domain) -> None:
     """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
     for n in range(64):
         shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
-        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zip(shares, domain.box, strict=True)]
+        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zipped(shares, domain.box)]
         if domain.where is None or truth(domain.where, balls(x)) == {True}:
             known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
             need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
@@ -5175,23 +5181,21 @@ def rounded(number: float, width: int) -> float:
 def normalised(layer: Dense, x: list[float], width: int) -> list[float]:
     """x̂ = (x − shift)·scale as the model computes it: one operation at a time, each rounded, the same everywhere."""
     shift, scale = ([v for row in layer.w[name] for v in row] for name in ("shift", "scale"))
-    moved = [rounded(rounded(v, width) - a, width) for v, a in zip(x, shift, strict=True)]
-    return [rounded(v * b, width) for v, b in zip(moved, scale, strict=True)]
+    moved = [rounded(rounded(v, width) - a, width) for v, a in zipped(x, shift)]
+    return [rounded(v * b, width) for v, b in zipped(moved, scale)]
 
 
-def stored(
-    layer: Dense, samples: Any, numbers: tuple[float, float], width: int, tick: Callable[[Box], None]
-) -> Verdict:
+def stored(layer: Dense, samples: Any, numbers: tuple[float, float], width: int, tick: Tick) -> Verdict:
     """VALID if T is within the bound of the answer at every stored sample, rounding included."""
     bound, proved, (X, Y) = numbers[0], 0.0, samples
-    for n, (x, y) in enumerate(zip(X, Y, strict=True), 1):
+    for n, (x, y) in enumerate(zipped(X, Y), 1):
         tick([(v, v) for v in x])
         need(
             len(x) == layer.c["tokens"] * layer.c["features_in"] and len(y) == len(layer.lines),
             "samples of another shape",
         )
         T, off = layer.answers([[arb(v)] for v in normalised(layer, x, width)], Jets(Sides([]), []), True)
-        for t, e, v in zip(T, off, y, strict=True):
+        for t, e, v in zipped(T, off, y):
             error = abs(t[0] - arb(v))
             need(
                 not error - e > bound,
@@ -5200,24 +5204,19 @@ def stored(
             )
             proved = max(proved, up(error + e))
     need(proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {proved!r} is proved", UNCHECKED)
-    return Verdict(
-        "VALID",
-        f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples",
-        None,
-        proved,
-    )
+    return Verdict("VALID", f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples", None, proved)
 
 
-def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdict:
+def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     """VALID, or another verdict is raised."""
     for name in FILES:
         need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
     content = [(folder / name).read_bytes() for name in FILES]
-    target, record = (read_json(c, name) for c, name in zip(content[1:], FILES[1:], strict=True))
+    target, record = (read_json(c, name) for c, name in zipped(content[1:], FILES[1:]))
     digest, sums = record.pop("digest", None), record.get("sha256")
     text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
     need(digest == hashlib.sha256(text).hexdigest(), "certificate.json was edited: its digest does not fit")
-    for name, held in zip(FILES[:2], content[:2], strict=True):
+    for name, held in zipped(FILES[:2], content[:2]):
         fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(held).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
@@ -5284,7 +5283,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 bounded_below(f, domain, relative[1], tick)
         if entry and bound == 0:
             config = read_config(about, tensors, len(domain.box), len(f))
-            moved = all(node[0] == "var" or node == ("num", (), ZERO) for node in f)
+            moved = all(node[0] == "var" or node == NOTHING for node in f)
             need(moved, "the layer does not copy numbers", UNCHECKED)
             sources = [node[2] if node[0] == "var" else None for node in f]
             return copied(Levels(*config[:2], u, numbers=True), config[2], sources)
@@ -5346,7 +5345,7 @@ def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
     return read_number(about, "tolerance"), read_number(about, "bound", INF), read_number(about, "observed", INF)
 
 
-def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> None:
+def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Tick) -> None:
     """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
     f, D = [unbent(node, Sides(domain.box)) for node in f], len(domain.box)
     kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
@@ -5379,9 +5378,9 @@ def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: 
     jumps = [jump for part in parts for jump in part.jumps]
     for x in some_points(domain.box, 16):
         rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
-        errors = [sum(column, arb(0)) for column in zip(*rows, strict=True)]
-        least = [reduce(arb.max, [e + a, -e - b]) for e, a, b in zip(errors, g.low, g.high, strict=True)]
-        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps)
+        errors = [summed(column) for column in zipped(*rows)]
+        least = [greatest([e + a, -e - b]) for e, a, b in zipped(errors, g.low, g.high)]
+        inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps)
         failing = inside and any(e > bound for e in least)
         need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
 
@@ -5398,12 +5397,12 @@ class Property(NamedTuple):
 
 def read_property(text: Any, names: list[str]) -> Property:
     """What a line such as "increasing in x1", "Lipschitz 3 in x2" or "not T <= 2*pi" says."""
-    line, zero = " ".join(text.split()) if isinstance(text, str) else "", ("num", (), ZERO)
+    line = " ".join(text.split()) if isinstance(text, str) else ""
     denied, plain = line[:4].lower() == "not ", re.sub("^not ", "", line, flags=re.IGNORECASE)
     axis, order, limits = names[0], 0, list[tuple[int, Node]]()
     if found := re.fullmatch(r"(increasing|decreasing|convex|concave) in (.+)", plain, re.IGNORECASE):
         (order, side), axis = SHAPES[found[1].lower()], found[2]
-        limits = [(side, zero)]
+        limits = [(side, NOTHING)]
     elif found := re.fullmatch(r"lipschitz (.+?) in (.+)", plain, re.IGNORECASE):
         c, order, axis = Reader([], found[1]).node(), 1, found[2]
         limits = [(0, c), (1, minus(c))]
@@ -5414,7 +5413,7 @@ def read_property(text: Any, names: list[str]) -> Property:
     return Property(line, order, names.index(axis), limits, denied)
 
 
-def proved_property(layer: Any, said: Property, domain: Domain, tick: Callable[[Box], None]) -> None:
+def proved_property(layer: Any, said: Property, domain: Domain, tick: Tick) -> None:
     """Prove that T, the real function of the weights, has a property; another verdict is raised."""
     broken: Verdict | None = None
     for side, c in said.limits:
@@ -5429,7 +5428,7 @@ def proved_property(layer: Any, said: Property, domain: Domain, tick: Callable[[
     need((broken is not None) == said.denied, f"{said.text!r} is claimed, and is false", box=box)
 
 
-def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Callable[[Box], None]) -> None:
+def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Tick) -> None:
     """Prove that derivatives of T of an order are at most c everywhere, or at least c (side 1); INVALID where one is not.
 
     How close boxes have to come is told by points: the room that they leave decides what interpolation may cost.
@@ -5452,7 +5451,7 @@ def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, t
 
 def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, room: float) -> tuple[Any, list[Any]]:
     """(∂^order T − c, its parts), as `search` has them."""
-    f = [product_of([c, ("var", (), said.axis)]) if said.order == 1 else c] * len(layer.lines)
+    f = [product_of([c, var(said.axis)]) if said.order == 1 else c] * len(layer.lines)
     if isinstance(layer, Dense):
         need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
         need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
@@ -5495,10 +5494,10 @@ def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain,
             tried.append([(x, heights(part, x)) for x in points if domain.where is None or domain.contains(x, [])])
         for k, end in enumerate(range(2 * len(g.lines))[asked] if all(tried) else []):
             total, where = -g.high[end // 2] if end % 2 else g.low[end // 2], dict[int, float]()
-            for part, some in zip(parts, tried, strict=True):
+            for part, some in zipped(parts, tried):
                 start = max(((x, here[k]) for x, here in some), key=lambda t: float(t[1]))
                 x, best = uphill(part, k, *start)
-                total, where = total + best, where | dict(zip(part.axes, x, strict=True))
+                total, where = total + best, where | dict(zipped(part.axes, x))
                 sizes.append(abs(float(best)))
             found = [(where[i], where[i]) for i in sorted(where)]
             need(not (strict and total > 0), "a point shows it", box=found)
@@ -5507,7 +5506,7 @@ def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain,
 
 
 def bounded(
-    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]
+    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Tick
 ) -> tuple[float, Difference, list[Part]]:
     """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
     for reading in (2, 1):
@@ -5519,9 +5518,9 @@ def bounded(
             with ctx.workprec(WORKING):
                 for part in parts:
                     claim_exists(domain, part.axes, part.jumps, tick)
-                    g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
+                    g.rounding = plus(g.rounding, part.rounding(layer, tick))
                 if len(parts) == 1:
-                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zip(ends, g.rounding, strict=True)]
+                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zipped(ends, g.rounding)]
                     parts[0].goal = bound - max(map(up, more))
                 return search(parts, g, bound, tick), g, parts
         except Verdict as found:
@@ -5530,9 +5529,7 @@ def bounded(
     raise AssertionError("the last reading returns or raises")
 
 
-def memorised(
-    record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Callable[[Box], None]
-) -> Verdict:
+def memorised(record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Tick) -> Verdict:
     """The verdict on a folder of stored samples, with these beside it."""
     names, (about, tensors, width) = target.get("names"), weights
     need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
@@ -5578,13 +5575,13 @@ def refuted(layer: Layer | Dense, f: list[Node], domain: Domain, witness: Any, n
     g = Difference(layer, f, domain.box, tolerance, 0)
     found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
     rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
-    return witnessed(found, [sum(column) for column in zip(g.high, g.rounding, *rows, strict=True)], witness, numbers)
+    return witnessed(found, [sum(column) for column in zipped(g.high, g.rounding, *rows)], witness, numbers)
 
 
 def require_point(x: Any, f: list[Node], domain: Domain, name: str) -> None:
     """Refuse what is no point of the domain; where a jump may be near, nothing is known."""
     good = isinstance(x, list) and all(type(v) in (int, float) for v in x) and len(x) == len(domain.box)
-    inside = good and all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True))
+    inside = good and all(a <= v <= b for v, (a, b) in zipped(x, domain.box))
     claimed = inside and (domain.where is None or truth(domain.where, balls(x)) == {True})
     need(claimed, f"{name} is not in the domain")
     need(domain.contains(x, jumps_of(f)), f"{name} may lie within the margin of a jump", UNCHECKED)
@@ -5593,7 +5590,7 @@ def require_point(x: Any, f: list[Node], domain: Domain, name: str) -> None:
 def errors_at(layer: Dense, f: list[Node], x: list[float]) -> tuple[list[Any], list[Any]]:
     """(T − f at a point, T being the real function of the weights; how far the computed T can be off), per output."""
     T, rounding = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
-    return [t[0] - value(node, balls(x)) for t, node in zip(T, f, strict=True)], rounding
+    return [t[0] - value(node, balls(x)) for t, node in zipped(T, f)], rounding
 
 
 def attained(
@@ -5608,7 +5605,7 @@ def attained(
     if isinstance(layer, Layer):
         g = Difference(layer, f, domain.box, 0.0, 0)
         merged = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(x))
-        if any(abs(v) - off >= lower for v, off in zip(merged, g.high, strict=True)):
+        if any(abs(v) - off >= lower for v, off in zipped(merged, g.high)):
             return
     found = [abs(v) for v in errors_at(step_by_step(), f, x)[0]]
     need(not all(v < lower for v in found), f"at its point the error is below the lower bound {lower!r}", box=here)
@@ -5618,9 +5615,9 @@ def attained(
 def witnessed(found: list[Any], rounding: list[Any], witness: Any, numbers: tuple[float, float]) -> Verdict:
     """VALID if one of the errors that were found, less its rounding, exceeds the tolerance, and none the bound."""
     tolerance, bound = numbers
-    far = any(abs(v) - r > tolerance for v, r in zip(found, rounding, strict=True))
+    far = any(abs(v) - r > tolerance for v, r in zipped(found, rounding))
     need(far, "at the witness the error is not proved to exceed the tolerance")
-    need(not any(abs(v) - r > bound for v, r in zip(found, rounding, strict=True)), "the witness exceeds the bound too")
+    need(not any(abs(v) - r > bound for v, r in zipped(found, rounding)), "the witness exceeds the bound too")
     return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
 
 
