@@ -1063,6 +1063,10 @@ class Head:
     steps: list[int]
     columns: dict[int, tuple[list[Computed], list[Any], list[Any]]] = field(default_factory=dict)
 
+    def in_balls(self) -> "Head":
+        values = [list(map(balls, row)) for row in self.values]
+        return replace(self, scores=list(map(balls, self.scores)), values=values)
+
     def as_maximum(self, box: Box) -> tuple[list[Any], list[Any]]:
         """(γ, residue) per output: values = γ·scores + a common affine function, up to the residue."""
         apart = [combined(s, -1, self.scores[0]) for s in self.scores]
@@ -1493,7 +1497,7 @@ class Difference:
                 self.widen(o, residue)
             self.rounding = combined(self.rounding, 1, rounding)
         else:
-            self.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
+            self.heads.append(head.in_balls())
 
 
 def outspread(start: Any, rows: Sequence[list[Any]], join: Callable[[Any, Any], Any]) -> list[Any]:
@@ -2204,14 +2208,17 @@ def line_node(a: Affine) -> Node:
 
 
 class Slopes:
-    """∂_i T_o − ∂_i f_o as output o·D + i, otherwise as `Difference` has T − f; T is the real function, so nothing is rounded."""
+    """∂_i^n T_o − ∂_i^n f_o as output o·D + i, n = 1 or 2, otherwise as `Difference` has T − f. T is the real function of the
+    weights, so nothing is rounded. A layer with hinges has no second derivatives.
+    """
 
-    def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
-        sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
+    def __init__(self, layer: Layer, f: list[Node], D: int, n: int = 1) -> None:
+        need(n == 1 or not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
+        sums = [Sum([arb(k if n == 1 else 0)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
         for s, (node, i) in zipped(sums, product(f, range(D))):
-            s.add(arb(-1), slope_of(node, i))
+            s.add(arb(-1), reduce(slope_of, [i] * n, node))
         bends = [[(scale, tree("max", *map(line_node, forms))) for scale, forms in s.kinks] for s in sums]
-        self.lines, self.steps = [s.line for s in sums], set[int]()
+        self.n, self.lines, self.steps = n, [s.line for s in sums], set[int]()
         self.terms: list[Terms] = [s.terms + more for s, more in zipped(sums, bends)]
         for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
             bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
@@ -2220,96 +2227,65 @@ class Slopes:
             for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
                 self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, NOTHING), above)))
         moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
-        self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])
-                      for h in moving]  # fmt: skip
-        self.low, self.high = [[arb(s * layer.lost) for _ in sums] for s in (-1, 1)]
-        self.rounding = [arb(0) for _ in sums]
-
-
-class Curves(Slopes):
-    """∂_i² T_o as output o·D + i, of a layer without hinges."""
-
-    def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
-        super().__init__(layer, f, D)
-        need(not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
-        self.lines = [[arb(0)] * (D + 1) for _ in self.lines]
-        self.low, self.high = [[arb(s * layer.bent) for _ in self.lines] for s in (-1, 1)]
+        self.heads = [head.in_balls() for head in moving]
+        lost = arb(layer.lost if n == 1 else layer.bent)
+        self.low, self.high, self.rounding = [-lost for _ in sums], [lost for _ in sums], [arb(0) for _ in sums]
 
 
 AnyDifference = Difference | Slopes
 
 
 class SlopePart(Part):
-    """As `Part`, for slopes. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
+    """As `Part`, for derivatives. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
 
         ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
               = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
 
     On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
-    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head.
-    """
-
-    order = 2
-
-    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
-        super().__init__(g, axes, first, domain, share)
-        self.jumps = [
-            jump for jump in self.jumps if id(jump) not in g.steps
-        ]  # T may bend anywhere, f near its kinks alone
-
-    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
-        for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
-            yield o * len(self.domain.box) + i, [(own[0] * k + own[n]) * UP, *(r * k * UP for r in own[1:])]
-
-    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
-        found = [line_on(line, grid) for line in self.lines]
-        everything = [tuple(range(len(grid)))] * len(self.averages)
-        for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
-            zeros = [arb(0)] * len(grid)
-            keys = [[s[n + 1] - scores[0][n + 1] for s in scores] for n in range(len(grid))]
-            middles = [mean([[k, *zeros] for k in row]) for row in keys]
-            for o, row in enumerate(values):
-                here = mean(row)
-                for n, i in enumerate(self.axes):
-                    both = [[k * v[0] + v[n + 1], *(k * p for p in v[1:])] for k, v in zipped(keys[n], row)]
-                    p = o * len(self.domain.box) + i
-                    columns = zipped(found[p], mean(both), here, middles[n])
-                    found[p] = [f + b - v * k for f, b, v, k in columns]
-        return found, []
-
-
-class CurvePart(SlopePart):
-    """As `SlopePart`, for second derivatives along a coordinate, u and k the slopes of values and scores along it:
+    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head. Once more,
 
         A″ = 2 Cov(u, k) + Σ_t w_t(v_t − A)(k_t − k̄)² = 2(mean uk − ū k̄) + mean vk² − 2k̄ mean vk − A mean k² + 2A k̄².
 
-    On an ellipse, with v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
+    With v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
     |A″| ≤ φ³(2κ max|u − c| + 3/2·κ² max|v − c|).
     """
 
-    order = 3
+    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+        self.order = g.n + 1
+        super().__init__(g, axes, first, domain, share)
+        # T may bend anywhere, f near its kinks alone
+        self.jumps = [jump for jump in self.jumps if id(jump) not in g.steps]
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
         for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
-            here = [(1.5 * own[0] * k * k + 2 * own[n] * k) * UP, *(1.5 * r * k * k * UP for r in own[1:])]
-            yield o * len(self.domain.box) + i, here
+            of_values, of_slopes = (k, 1.0) if self.order == 2 else (1.5 * k * k, 2 * k)
+            most = (own[0] * of_values + own[n] * of_slopes) * UP
+            yield o * len(self.domain.box) + i, [most, *(r * of_values * UP for r in own[1:])]
 
     def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
-        found = [line_on(line, grid) for line in self.lines]
+        """∂_i^n T on a grid: A(x + te_i) = Σ w_t e^(k_t t)(v_t + u_t t)/Σ w_t e^(k_t t), divided as power series in t."""
+        found, zeros = [line_on(line, grid) for line in self.lines], [arb(0)] * len(grid)
         everything = [tuple(range(len(grid)))] * len(self.averages)
         for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
-            zeros = [arb(0)] * len(grid)
+            heights = [mean(row) for row in values]
             for n, i in enumerate(self.axes):
                 keys = [s[n + 1] - scores[0][n + 1] for s in scores]
-                k1, k2 = (mean([[k**power, *zeros] for k in keys]) for power in (1, 2))
+                powers = [[power(k, j) / math.factorial(j) for k in keys] for j in range(self.order)]
+                under = [mean([[p, *zeros] for p in row]) for row in powers[1:]]
                 for o, row in enumerate(values):
-                    once = [[k * p for p in v] for k, v in zipped(keys, row)]
-                    twice = [[k * p for p in v] for k, v in zipped(keys, once)]
-                    steep, both = (mean([[v[n + 1], *zeros] for v in some]) for some in (row, once))
-                    p, averages = o * len(self.domain.box) + i, map(mean, (row, once, twice))
-                    columns = zipped(found[p], k1, k2, steep, both, *averages)
-                    found[p] = [f + 2 * (uk - u * k) + vkk - 2 * k * vk - v * kk + 2 * v * k * k
-                                for f, k, kk, u, uk, v, vk, vkk in columns]  # fmt: skip
+                    series = [heights[o]]
+                    for before, here in pairwise(powers):
+                        tops = mean(
+                            [
+                                [q * v[0] + p * v[n + 1], *(q * k for k in v[1:])]
+                                for p, q, v in zipped(before, here, row)
+                            ]
+                        )
+                        for a, b in zip(reversed(series), under, strict=False):
+                            tops = [t - p * q for t, p, q in zipped(tops, a, b)]
+                        series.append(tops)
+                    p, many = o * len(self.domain.box) + i, math.factorial(self.order - 1)
+                    found[p] = [f + many * a for f, a in zipped(found[p], series[-1])]
         return found, []
 
 
@@ -2891,19 +2867,33 @@ def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
     return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
 
 
-def highest(node: Node, box: Box, close: float, tick: Tick) -> Any:
-    """An upper bound on a formula: boxes are halved, the highest first, until it is close to a value, or they are many."""
-    heap, todo, best, axes = list[Any](), [box], -INF, sorted(variables(node))
-    for n in count():
-        for some in todo:
-            tick(some)
-            end, points = enclosed(node, some)[1], (*zipped(*some), midpoint(some))
-            heapq.heappush(heap, (-up(end), n, id(some), some, end))
-            best = max(best, *(-up(-value(node, balls(x))) for x in points))
-        if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == HALVINGS:
-            return greatest([end for *_, end in heap])
-        _, _, _, some, _ = heapq.heappop(heap)
-        todo = halved(some, widest(some, box, axes))
+def extent(parts: list[tuple[Node, Box]], close: float, tick: Tick) -> tuple[Any, Any]:
+    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
+    ends = [arb(0), arb(0)]
+    for sign in (-1, 1):
+        heap, todo, best, serial = list[Any](), parts, -INF, count()
+        for n in count():
+            for node, box in todo:
+                tick(box)
+                pair, points = enclosed(node, box), (*zipped(*box), midpoint(box))
+                top = pair[1] if sign > 0 else -pair[0]
+                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
+                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
+            axes = sorted(variables(heap[0][2]))
+            if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == 4 * HALVINGS:
+                break
+            _, _, node, box, _ = heapq.heappop(heap)
+            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], axes))]
+        ends[sign > 0] = sign * greatest([top for *_, top in heap])
+    need(all(v.is_finite() for v in ends), "a function has no range that could be found", UNCHECKED)
+    return ends[0], ends[1]
+
+
+def outward(low: Any, high: Any) -> tuple[float, float]:
+    """Floats around rationals."""
+    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
+    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
+    return a, b if b > a else math.nextafter(a, INF)
 
 
 def range_of(node: Node, box: Box, close: float, tick: Tick) -> tuple[float, float]:
@@ -2911,13 +2901,9 @@ def range_of(node: Node, box: Box, close: float, tick: Tick) -> tuple[float, flo
     terms, ends = list(node[1]) if node[0] == "add" else [node], [arb(0), arb(0)]
     groups = [set[int](), *map(set, grouped(len(box), [variables(t) for t in terms]))]
     for group in groups:
-        part: Node = tree("add", *(t for t in terms if variables(t) & group or not variables(t) | group))
-        for sign in (-1, 1) if part[1] else ():
-            ends[sign > 0] += sign * highest(part if sign > 0 else minus(part), box, close / len(groups), tick)
-    need(all(v.is_finite() for v in ends), "an inner function has no range that could be found", UNCHECKED)
-    low, high = float(ends[0].lower()), float(ends[1].upper())  # to nearest
-    low = low if ends[0] >= low else math.nextafter(low, -INF)
-    return low, high if ends[1] <= high else math.nextafter(high, INF)
+        part = tree("add", *(t for t in terms if variables(t) & group or not variables(t) | group))
+        ends = plus(ends, extent([(part, box)], close / len(groups), tick)) if part[1] else ends
+    return outward(middle(ends[0].lower()), middle(ends[1].upper()))
 
 
 def defined(f: list[Node], box: Box, tick: Tick, least: float = -INF, most: float = INF) -> None:
@@ -3194,8 +3180,7 @@ def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float) -> N
     """Refute the claim, if it fails at one of some points."""
     width = 8 if layer.unit == fmpq(1, 2**53) else 4
     for x in ([rounded(v, width) for v in x] for x in some_points(domain.box, 64)):
-        T, off = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
-        far = (abs(t[0] - value(node, balls(x))) - e > bound for t, e, node in zipped(T, off, f))
+        far = (abs(v) - off > bound for v, _, off in errors_at(layer, f, domain, x))
         inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps_of(f))
         need(not (inside and any(far)), f"the error is above the claimed {bound!r}", box=[(v, v) for v in x])
 
@@ -4574,34 +4559,6 @@ def replaced(node: Node, old: Node, by: Node) -> Node:
     return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
 
 
-def extent(parts: list[tuple[Node, Box]], close: float, tick: Tick) -> tuple[Any, Any]:
-    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
-    ends = [arb(0), arb(0)]
-    for sign in (-1, 1):
-        heap, todo, best, serial = list[Any](), parts, -INF, count()
-        for n in count():
-            for node, box in todo:
-                tick(box)
-                pair, points = enclosed(node, box), (*zipped(*box), midpoint(box))
-                top = pair[1] if sign > 0 else -pair[0]
-                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
-                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
-            if -heap[0][0] - best <= close or n == 4 * HALVINGS:
-                break
-            _, _, node, box, _ = heapq.heappop(heap)
-            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], range(len(box))))]
-        ends[sign > 0] = sign * greatest([top for *_, top in heap])
-    need(all(v.is_finite() for v in ends), "a function of the set has no range that could be found", UNCHECKED)
-    return ends[0], ends[1]
-
-
-def outward(low: Any, high: Any) -> tuple[float, float]:
-    """Floats around rationals."""
-    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
-    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
-    return a, b if b > a else math.nextafter(a, INF)
-
-
 Input = tuple[str, Node]  # own, mean, max, min (of x); sum, average (of a function of x)
 
 
@@ -5459,11 +5416,11 @@ def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, ro
             part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
         return part, [part]
     need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
-    D, g = len(domain.box), list[Any]([Difference, Slopes, Curves])[said.order]
-    g = g(layer, f, domain.box, room, reading) if not said.order else g(layer, f, D)
+    g: AnyDifference = Difference(layer, f, domain.box, room, reading)
+    g = Slopes(layer, f, len(domain.box), said.order) if said.order else g
     groups = [axes for axes in groups_of(g, domain) if not said.order or said.axis in axes]
     need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-    kind = (Part, SlopePart, CurvePart)[said.order]
+    kind: Any = SlopePart if said.order else Part
     return g, [kind(g, axes, n == 0, domain, room / len(groups)) for n, axes in enumerate(groups)]
 
 
@@ -5568,14 +5525,10 @@ def refuted(layer: Layer | Dense, f: list[Node], domain: Domain, witness: Any, n
     tolerance, bound = numbers
     need(bound > tolerance, "a witness, and a bound within the tolerance")
     require_point(witness, f, domain, "the witness")
-    if isinstance(layer, Dense):
-        with ctx.workprec(WORKING):
-            found, rounding = errors_at(layer, f, witness)
-        return witnessed(found, rounding, witness, numbers)
-    g = Difference(layer, f, domain.box, tolerance, 0)
-    found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
-    rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
-    return witnessed(found, [sum(column) for column in zipped(g.high, g.rounding, *rows)], witness, numbers)
+    least = [abs(v) - off - rounding for v, off, rounding in errors_at(layer, f, domain, witness)]
+    need(any(v > tolerance for v in least), "at the witness the error is not proved to exceed the tolerance")
+    need(not any(v > bound for v in least), "the witness exceeds the bound too")
+    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
 
 
 def require_point(x: Any, f: list[Node], domain: Domain, name: str) -> None:
@@ -5587,10 +5540,16 @@ def require_point(x: Any, f: list[Node], domain: Domain, name: str) -> None:
     need(domain.contains(x, jumps_of(f)), f"{name} may lie within the margin of a jump", UNCHECKED)
 
 
-def errors_at(layer: Dense, f: list[Node], x: list[float]) -> tuple[list[Any], list[Any]]:
-    """(T − f at a point, T being the real function of the weights; how far the computed T can be off), per output."""
-    T, rounding = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
-    return [t[0] - value(node, balls(x)) for t, node in zipped(T, f)], rounding
+def errors_at(layer: Layer | Dense, f: list[Node], domain: Domain, x: list[float]) -> list[tuple[Any, Any, Any]]:
+    """(T − f at a point, T being the real function of the weights; how far that, and rounding, can be off), per output."""
+    if isinstance(layer, Dense):
+        with ctx.workprec(WORKING):
+            T, rounding = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
+            return [(t[0] - value(node, balls(x)), arb(0), off) for t, node, off in zipped(T, f, rounding)]
+    g = Difference(layer, f, domain.box, 0.0, 0)
+    rows = [layer.rounding([(v, v) for v in map(float, x)], head) for head in g.heads]
+    found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(x))
+    return list(zipped(found, g.high, map(summed, zipped(g.rounding, *rows))))
 
 
 def attained(
@@ -5601,24 +5560,11 @@ def attained(
     Where kinks of T and f are merged, up to a trifle that matters here, T is evaluated step by step.
     """
     require_point(x, f, domain, "the point of the lower bound")
-    here = [(float(v), float(v)) for v in x]
-    if isinstance(layer, Layer):
-        g = Difference(layer, f, domain.box, 0.0, 0)
-        merged = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(x))
-        if any(abs(v) - off >= lower for v, off in zipped(merged, g.high)):
-            return
-    found = [abs(v) for v in errors_at(step_by_step(), f, x)[0]]
+    if isinstance(layer, Layer) and any(abs(v) - off >= lower for v, off, _ in errors_at(layer, f, domain, x)):
+        return
+    found, here = [abs(v) for v, _, _ in errors_at(step_by_step(), f, domain, x)], [(float(v), float(v)) for v in x]
     need(not all(v < lower for v in found), f"at its point the error is below the lower bound {lower!r}", box=here)
     need(any(v >= lower for v in found), "the lower bound is not decided", UNCHECKED, here)
-
-
-def witnessed(found: list[Any], rounding: list[Any], witness: Any, numbers: tuple[float, float]) -> Verdict:
-    """VALID if one of the errors that were found, less its rounding, exceeds the tolerance, and none the bound."""
-    tolerance, bound = numbers
-    far = any(abs(v) - r > tolerance for v, r in zipped(found, rounding))
-    need(far, "at the witness the error is not proved to exceed the tolerance")
-    need(not any(abs(v) - r > bound for v, r in zipped(found, rounding)), "the witness exceeds the bound too")
-    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, *, data: Any = None) -> Verdict:
