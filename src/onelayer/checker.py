@@ -763,6 +763,11 @@ class Jets:
         gap = (-share * low).max((1 - share) * high)
         return [share * p[0] + gap.union(arb(0)), *(share * k for k in p[1:])]
 
+    def share(self, p: Jet) -> Jet:
+        """What is between 0 and 1, however large its model is."""
+        (low, high), n = self.ends(p), len(self.monomials)
+        return p if low > -1 and high < 2 else [arb(0).union(arb(1)), *self.zeros[1:n], *p[n:]]
+
     def of(self, node: Node) -> Jet:
         """The node on the box; where it has no Taylor model, an enclosure."""
         found = self.smooth(node)
@@ -1378,16 +1383,12 @@ class Difference:
         self.fall_short(smooth)
         self.terms = [s.terms for s in sums]
         for scales, hats in self.known:
-            lines, reach = list[Node](), greatest([size(h, box) for h in hats])
-            for h in hats:
-                moving = [(k, var(i)) for i, k in enumerate(h[1:]) if not k.is_zero()]
-                parts = [tree("mul", num(k), x) for k, x in moving]
-                lines.append(tree("add", num(h[0]), *parts))
+            reach = greatest([size(h, box) for h in hats])
             for o, s in enumerate(scales):
                 if abs(s) * reach <= bound * 1e-9:
                     self.widen(o, abs(s) * reach)
                 else:
-                    self.terms[o].append((s, tree("max", *lines)))
+                    self.terms[o].append((s, tree("max", *map(line_node, hats))))
 
     def widen(self, o: int, below: Any, above: Any = None) -> None:
         self.low[o], self.high[o] = self.low[o] - below, self.high[o] + (below if above is None else above)
@@ -1743,6 +1744,14 @@ class Leaf:
     shapes: list[Shape | None] = field(default_factory=list)  # of the outputs, less the level of the part
     alive: bool = True
 
+    @classmethod
+    def unknown(cls, box: Box, effort: int, axis: int, outs: int) -> "Leaf":
+        return cls(box, effort, axis, [-INF] * outs, [INF] * outs, [(INF, -INF)] * outs)
+
+    def excused(self) -> "Leaf":
+        """Nothing is claimed there."""
+        return replace(self, low=self.high, high=self.low)
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -2049,11 +2058,9 @@ class Part:
         """What can be proved of g on a box."""
         D, outs, x = len(box), self.outs, Sides(self.domain.whole(self.axes, box, self.domain.box))
         widths = [(b - a) / (q - p) for (a, b), (p, q) in zipped(box, self.box)]
-        unseen = [(INF, -INF) for _ in outs]
-        leaf = Leaf(box, effort, widths.index(max(widths)), [-INF for _ in outs], [INF for _ in outs], unseen)
+        leaf = Leaf.unknown(box, effort, widths.index(max(widths)), len(outs))
         if self.domain.excused(x, self.jumps):
-            leaf.low, leaf.high = leaf.high, leaf.low
-            return leaf
+            return leaf.excused()
         halves, enough = [(arb(b) - arb(a)) / 2 for a, b in box], EFFORTS[effort] * self.share / D
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]
@@ -2339,12 +2346,13 @@ class Dense:
         self.low = self.high = self.rounding = [arb(0) for _ in self.lines]  # all of it is in the leaves
 
     def on(self, f: list[Node], domain: "Domain") -> "Dense":
-        self.f, self.domain, self.box, self.axes, self.jumps = (
+        need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+        self.f, self.domain, self.jumps, self.box, self.axes = (
             f,
             domain,
+            jumps_of(f),
             domain.box,
             range(len(domain.box)),
-            jumps_of(f),
         )
         return self
 
@@ -2380,10 +2388,9 @@ class Dense:
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
         """What one head makes of one query, keys and values."""
-        n, u, root, scores, errors = len(keys), self.u, arb(self.c["d_k"]).sqrt(), list[Jet](), list[Any]()
-        V, large = [v[0] for v in values], self.sizes(q)
+        n, u, root, errors = len(keys), self.u, arb(self.c["d_k"]).sqrt(), list[Any]()
+        large, scores = self.sizes(q), self.scores(jets, q, keys)
         for k in keys:
-            scores.append([v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())])
             more = self.sizes(k)
             off = summed(a * d + e * b for a, b, d, e in zipped(large, more, k[1], q[1]))
             whole = dot(large, more)
@@ -2397,43 +2404,49 @@ class Dense:
         if len(seen) < n:  # weights below e^−745 are nothing but underflow
             z, off = self.average(jets, q, [keys[t] for t in seen], [values[t] for t in seen])
             most_of = greatest([v for value in values for v in self.sizes(value)])
-            lost = [4 * n * self.smallest * (1 + most_of)] * len(off)
-            return z, plus(off, lost)
-        top = greatest([high for _, high in ends])
-        best = max(range(n), key=lambda t: float(scores[t][0]))
-        first = scores[best][0].mid()
-        powers = [jets.apply("exp", [s[0] - first, *s[1:]]) for s in scores]
-        inverse = jets.apply("inv", [summed(column) for column in zipped(*powers)])
-        weights = list[Jet]()
-        for e in powers:
-            weight = jets.times(e, inverse)
-            low, high = jets.ends(weight)
-            weights.append(weight if low > -1 and high < 2 else jets.constant(arb(0).union(arb(1))))
-        most = [jets.ends(weight)[1].min(arb(1)) for weight in weights]
-        apart = [v - V[best] for v in V]
-        tops = arb_mat(transposed(weights))
-        lists = [a.tolist() for a in apart]
-        rows = [(tops * arb_mat([a[b] for a in lists])).tolist() for b in range(len(jets.zeros))]
-        moved = [
-            jets.fold([[rows[b][a][j] for b in range(len(rows))] for a in range(len(rows))])
-            for j in range(V[0].ncols())
-        ]
-        z = V[best] + arb_mat(transposed(moved))
+            return z, plus(off, [4 * n * self.smallest * (1 + most_of)] * len(off))
+        z, best, weights, apart = self.mixed(jets, scores, values)
+        top, most = greatest([high for _, high in ends]), [jets.ends(weight)[1].min(arb(1)) for weight in weights]
         gap, d = greatest([top - low for low, _ in ends]), 2 * greatest(errors)
         logs = [e + u * (gap + d + 4) * arb(1.01) for e in errors]
         shares = [p * (y + y * y) if y < 1 else arb("inf") for p, y in zipped(most, logs)]
         spread = [self.sizes((a, [arb(0)] * a.ncols())) for a in apart]
-        around = self.sizes((z - V[best], [arb(0)] * z.ncols()))
+        around = self.sizes((z - best, [arb(0)] * z.ncols()))
         share = summed(shares)
         need(share < 0.5, "the box is too large", "LARGE")
-        off = list[Any]()
+        found, relative = list[Any](), (2 * n + 8) * u * arb(1.002)
         for j in range(z.ncols()):
             moves = summed(p * (a[j] + around[j]) for p, a in zipped(shares, spread)) / (1 - share)
             error = greatest([v[1][j] for v in values])
             here = greatest([sum(abs(v[0][k, j]) for k in range(v[0].nrows())) + v[1][j] for v in values])
-            relative = (2 * n + 8) * u * arb(1.002)
-            off.append(moves + error * (1 + relative) + relative * here + 4 * n * self.smallest * (1 + here))
-        return z, off
+            found.append(moves + error * (1 + relative) + relative * here + 4 * n * self.smallest * (1 + here))
+        return z, found
+
+    def scores(self, jets: Jets, q: Stage, keys: list[Stage]) -> list[Jet]:
+        root = arb(self.c["d_k"]).sqrt()
+        return [[v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())] for k in keys]
+
+    def mixed(self, jets: Jets, scores: list[Jet], values: list[Stage]) -> tuple[Any, Any, list[Jet], list[Any]]:
+        """(Σ w_t v_t, the v of the token that leads at the centre, weights, v_t less that)."""
+        best, rows = max(range(len(scores)), key=lambda t: float(scores[t][0])), range(len(jets.zeros))
+        powers = [jets.apply("exp", [s[0] - scores[best][0].mid(), *s[1:]]) for s in scores]
+        inverse = jets.apply("inv", [summed(column) for column in zipped(*powers)])
+        weights = [jets.share(jets.times(e, inverse)) for e in powers]
+        tops, apart = arb_mat(transposed(weights)), [v[0] - values[best][0] for v in values]
+        lists = [a.tolist() for a in apart]
+        table = [(tops * arb_mat([a[b] for a in lists])).tolist() for b in rows]
+        moved = [jets.fold([[table[b][a][j] for b in rows] for a in rows]) for j in range(apart[0].ncols())]
+        return values[best][0] + arb_mat(transposed(moved)), values[best][0], weights, apart
+
+    def activated(self, jets: Jets, stage: Stage) -> tuple[Any, list[Any], list[Any]]:
+        """(what hidden units make of their inputs, slopes there, how far the activation is off by itself)."""
+        kind, units, slopes, acts = self.c["activation"], list[Jet](), list[Any](), list[Any]()
+        for p, e in zipped(zipped(*stage[0].tolist()), stage[1]):
+            ball = p[0] + within_ball(sum((abs(k) for k in p[1 : len(jets.monomials)]), e))
+            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
+            slopes.append(slope(kind, ball))
+            acts.append(arb(0) if kind == "relu" else 16 * self.u * abs(ball) + self.smallest)
+        return arb_mat(transposed(units)), slopes, acts
 
     def answers(self, x: Sequence[Any], jets: Jets, normal: bool = False) -> tuple[list[Jet], list[Any]]:
         """(T, how far the computed one can be off), per output; x: all coordinates, as Taylor models.
@@ -2481,7 +2494,7 @@ class Dense:
         """The outputs of one row without b_R, and how far they are off, all that comes after included."""
         if self.c["norm"] != "none":
             return self.one_by_one(jets, row, z)
-        c, w, u, m, outs = self.c, self.w, self.u, self.m, range(self.c["features_out"])
+        c, w, m, outs = self.c, self.w, self.m, range(self.c["features_out"])
         width, stay = c["d_model"], arb(int(c["residual"]))
         (a, passed), fresh = self.linear(z, "O", w.get("b_O"))
         own = [stay * v for v in row[1]]
@@ -2496,14 +2509,7 @@ class Dense:
                  zipped(fresh, added, self.sizes((h, off)), beyond)]  # fmt: skip
         off = plus(off, fresh)
         (hidden, wide), new = self.linear((h, off), "1", w["b_1"])
-        kind, units, slopes, acts = c["activation"], list[Jet](), list[Any](), list[Any]()
-        for p, e in zipped(zipped(*hidden.tolist()), wide):
-            reach = sum((abs(k) for k in p[1:]), e)
-            ball = p[0] + within_ball(reach)
-            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
-            slopes.append(slope(kind, ball))
-            acts.append(arb(0) if kind == "relu" else 16 * u * abs(ball) + self.smallest)
-        G = arb_mat(transposed(units))
+        G, slopes, acts = self.activated(jets, (hidden, wide))
         J = m["R"].W * stay + m["1"].W * arb_mat([[s * self.behind[k, o] for o in outs] for k, s in enumerate(slopes)])
         T = h * m["R"].W * stay + G * self.behind
         answers = [abs(s).upper() * e + t for s, e, t in zipped(slopes, wide, acts)]
@@ -2535,17 +2541,13 @@ class Dense:
 
     def one_by_one(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
         """As `fed_forward`, one step after the other, with LayerNorm where the layer has it."""
-        c, w, kind, units, acts = self.c, self.w, self.c["activation"], list[Jet](), list[Any]()
+        c, w = self.c, self.w
         h = self.linear(z, "O", w.get("b_O"))[0]
         h = self.norm(jets, self.added(row, h) if c["residual"] else h, "1", "post")
-        hidden, wide = self.linear(self.norm(jets, h, "2", "pre"), "1", w["b_1"])[0]
-        for p, e in zipped(zipped(*hidden.tolist()), wide):
-            ball = p[0] + within_ball(sum((abs(k) for k in p[1 : len(jets.monomials)]), e))
-            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
-            acts.append(
-                abs(slope(kind, ball)).upper() * e + (kind != "relu") * (16 * self.u * abs(ball) + self.smallest)
-            )
-        y = self.linear((arb_mat(transposed(units)), acts), "2", w["b_2"])[0]
+        hidden = self.linear(self.norm(jets, h, "2", "pre"), "1", w["b_1"])[0]
+        G, slopes, acts = self.activated(jets, hidden)
+        off = [abs(s).upper() * e + t for s, e, t in zipped(slopes, hidden[1], acts)]
+        y = self.linear((G, off), "2", w["b_2"])[0]
         y = self.norm(jets, self.added(h, y) if c["residual"] else y, "2", "post")
         rows, sizes = c["tokens"] if c["readout"] == "mean" else 1, self.sizes(y)
         mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zipped(y[1], sizes)]
@@ -2607,18 +2609,9 @@ class Dense:
     def enclose(self, box: Box, effort: int) -> Leaf:
         """What can be proved of T − f on a box, rounding included."""
         x = Sides(box)
-        nothing, outs = [INF for _ in self.lines], range(len(self.lines))
-        leaf = Leaf(
-            box,
-            len(EFFORTS),
-            widest(box, self.box, self.axes),
-            [-v for v in nothing],
-            nothing,
-            [(INF, -INF)] * len(outs),
-        )
+        leaf = Leaf.unknown(box, len(EFFORTS), widest(box, self.box, self.axes), len(self.lines))
         if self.domain.excused(x, self.jumps):
-            leaf.low, leaf.high = leaf.high, leaf.low
-            return leaf
+            return leaf.excused()
         try:
             jets, T, off = self.followed(x)
         except Verdict as found:
@@ -2658,16 +2651,7 @@ class Tangents(Dense):
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
         """As `Dense` has it; no token is left out."""
-        root, rows = arb(self.c["d_k"]).sqrt(), range(len(jets.zeros))
-        scores = [[v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())] for k in keys]
-        best = max(range(len(keys)), key=lambda t: float(scores[t][0]))
-        powers = [jets.apply("exp", [s[0] - scores[best][0].mid(), *s[1:]]) for s in scores]
-        inverse = jets.apply("inv", [summed(column) for column in zipped(*powers)])
-        tops = arb_mat(transposed(jets.times(e, inverse) for e in powers))
-        apart = [(v[0] - values[best][0]).tolist() for v in values]
-        table = [(tops * arb_mat([a[b] for a in apart])).tolist() for b in rows]
-        moved = [jets.fold([[table[b][a][j] for b in rows] for a in rows]) for j in range(values[0][0].ncols())]
-        return values[best][0] + arb_mat(transposed(moved)), values[best][1]
+        return self.mixed(jets, self.scores(jets, q, keys), values)[0], values[0][1]
 
     def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
         return self.one_by_one(jets, row, z)
@@ -3196,6 +3180,14 @@ def groups_of(g: AnyDifference, domain: Domain) -> list[list[int]]:
     """Coordinates that must be looked at together."""
     links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
     return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
+
+
+def parts_of(g: AnyDifference, domain: Domain, share: float, axis: int | None = None) -> list[Any]:
+    """The parts of a difference, or those with an axis; `share` is how far all of them together may be off."""
+    groups = [axes for axes in groups_of(g, domain) if axis is None or axis in axes]
+    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+    kind: Any = SlopePart if isinstance(g, Slopes) else Part
+    return [kind(g, axes, n == 0, domain, share / len(groups)) for n, axes in enumerate(groups)]
 
 
 def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
@@ -5268,10 +5260,10 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
                 why = found.reason if found.verdict == UNCHECKED else "the hinted composition does not prove it"
                 raise replace(found, verdict=UNCHECKED, reason=why, box=None) from None
         elif isinstance(layer, Dense):
-            need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             with ctx.workprec(WORKING):
-                claim_exists(domain, range(len(domain.box)), jumps_of(f), tick)
-                proved = search([layer.on(f, domain)], layer, bound, tick)
+                part = layer.on(f, domain)
+                claim_exists(domain, part.axes, part.jumps, tick)
+                proved = search([part], part, bound, tick)
         else:
             proved = bounded(layer, f, domain, bound, tick)[0]
         if slope is not None:
@@ -5308,7 +5300,6 @@ def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick
     kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
     need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
     if isinstance(layer, Dense):
-        need(D <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
         with ctx.workprec(WORKING):
             part = Tangents(layer, f, domain, range(D))
             claim_exists(domain, part.axes, part.jumps, tick)
@@ -5316,10 +5307,8 @@ def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick
         return
     need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
     g = Slopes(layer, f, D)
-    groups = groups_of(g, domain)
-    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
     with ctx.workprec(WORKING):
-        parts = [SlopePart(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
+        parts = parts_of(g, domain, bound)
         try:
             for one in parts:
                 claim_exists(domain, one.axes, one.jumps, tick)
@@ -5411,17 +5400,13 @@ def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, ro
     f = [product_of([c, var(said.axis)]) if said.order == 1 else c] * len(layer.lines)
     if isinstance(layer, Dense):
         need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
-        need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
         with ctx.workprec(WORKING):
             part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
         return part, [part]
     need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
     g: AnyDifference = Difference(layer, f, domain.box, room, reading)
     g = Slopes(layer, f, len(domain.box), said.order) if said.order else g
-    groups = [axes for axes in groups_of(g, domain) if not said.order or said.axis in axes]
-    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-    kind: Any = SlopePart if said.order else Part
-    return g, [kind(g, axes, n == 0, domain, room / len(groups)) for n, axes in enumerate(groups)]
+    return g, parts_of(g, domain, room, said.axis if said.order else None)
 
 
 def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain, strict: bool) -> float:
@@ -5468,9 +5453,7 @@ def bounded(
     """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
     for reading in (2, 1):
         g = Difference(layer, f, domain.box, bound, reading)
-        groups = groups_of(g, domain)
-        need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-        parts = [Part(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
+        parts = parts_of(g, domain, bound)
         try:
             with ctx.workprec(WORKING):
                 for part in parts:
