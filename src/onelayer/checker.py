@@ -9,15 +9,20 @@ scores and values affine in x a head is a softmax average; a ReLU unit is half a
 
 Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
 box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
-the worst first, until the claim is proved or refuted (`search`). Any other layer, with LayerNorm or not, is followed step by step
-in Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
-along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
-relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
-that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
-are proved like values (`Slopes`, `SlopePart`, `slope_of`, `Tangents`), and so are properties such as "increasing in x1" and
-"T <= 1" (`Property`, `kept_below`, `CurvePart`). Stored samples are checked one by one (`stored`). Programs on tokens
-(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case. Functions of sets
-of any size are proved in a few inputs, sums and extremes over the set (`SetLayer`, `SetProof`).
+the worst first, until the claim is proved or refuted (`search`).
+
+No claim rests on all of this file. `prove` decides what is claimed (chapter 10), and everything needs files, formulas and
+balls (1, 2). Beyond that:
+
+    claim                                                            chapters  begin with
+    |T − f| ≤ bound for a formula, constructed layer                 3         `bounded`, `Difference`, `Part`
+    the same for any other layer (trained, LayerNorm)                4         `Dense`, then `search` in 3
+    the same for a network that makes Σ h(g) of functions g          3, 4, 5   `composed`
+    a lower bound of sup |T − f|, or a witness that refutes          3 or 4    `errors_at` in 10
+    slopes, |∂_i T − ∂_i f| ≤ bound; "increasing in x1", "T <= 1"    6         `Slopes`, `Tangents`, `kept_below`, on top of 3 or 4
+    programs on tokens, all lengths, language models                 7         `program`, `sequences`
+    functions of sets of any size                                    8         `SetProof`, with `Rounded` of 7
+    stored samples                                                   4, 9      `stored`
 """
 
 import ast
@@ -50,7 +55,6 @@ Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a numb
 Box = list[tuple[float, float]]
 Terms = list[tuple[Any, Node]]
 Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
-
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
@@ -99,7 +103,8 @@ SHAPES = {"decreasing": (1, 0), "increasing": (1, 1), "concave": (2, 0), "convex
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
 DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
 
-zipped = partial(zip, strict=True)
+
+# ═══ 1. Files and formulas: what the folder says, read and not believed ═════════════════════════════════════════════
 
 
 def num(q: Any) -> Node:
@@ -112,42 +117,6 @@ def var(i: int) -> Node:
 
 def tree(kind: str, *operands: Node) -> Node:
     return (kind, operands, None)
-
-
-ONE, NOTHING, VAR = num(fmpq(1)), num(ZERO), var(0)
-
-
-def summed(numbers: Iterable[Any]) -> Any:
-    return sum(numbers, arb(0))
-
-
-def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
-    return sum(map(operator.mul, a, b), arb(0))
-
-
-def plus(a: Iterable[Any], b: Iterable[Any]) -> list[Any]:
-    return list(map(operator.add, a, b))
-
-
-def greatest(numbers: Iterable[Any]) -> Any:
-    return reduce(arb.max, numbers)
-
-
-def lowest(numbers: Iterable[Any]) -> Any:
-    return reduce(arb.min, numbers)
-
-
-def transposed(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
-    return list(map(list, zipped(*rows)))
-
-
-def centre_of(box: Box) -> list[Any]:
-    """The centre of a box, in balls."""
-    return [(arb(a) + arb(b)) / 2 for a, b in box]
-
-
-def midpoint(box: Box) -> list[float]:
-    return [a / 2 + b / 2 for a, b in box]
 
 
 @dataclass(eq=False)
@@ -426,14 +395,6 @@ def bits(q: Any) -> int:
     return max(int(q.p).bit_length(), int(q.q).bit_length())
 
 
-class Sides(list[Any]):
-    """Balls around the sides of a box, with the exact box beside them."""
-
-    def __init__(self, box: Box) -> None:
-        super().__init__(arb(a).union(arb(b)) for a, b in box)
-        self.box = box
-
-
 def below(node: Node) -> Iterator[Node]:
     """Every node of a formula, conditions of `where` left out."""
     yield node
@@ -449,6 +410,267 @@ def jumps_of(f: Sequence[Node]) -> list[Node]:
 def variables(node: Node) -> set[int]:
     found = {n[2] for n in below(node) if n[0] == "var"}
     return found.union(*(variables(n[2]) for n in below(node) if n[0] == "where"))
+
+
+def line_node(a: Affine) -> Node:
+    """An affine function as a formula."""
+    parts = [product_of([num(k), var(i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
+    return tree("add", num(a[0]), *parts)
+
+
+def substituted(node: Any, by: Sequence[Node]) -> Node:
+    """The formula with others in the place of its variables."""
+    if node[0] == "var":
+        return by[node[2]]
+    inside = substituted(node[2], by) if node[0] == "where" else node[2]
+    return (node[0], tuple(substituted(a, by) for a in node[1]), inside)
+
+
+def product_of(parts: list[Node]) -> Node:
+    kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
+    return kept[0] if len(kept) == 1 else tree("mul", *kept) if kept else ONE
+
+
+def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> list[Node]:
+    """An entry of the gallery on n real numbers as formulas, from its name and its parameters: no other text is read.
+
+    The k-th smallest number is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of k or more (maximum–minimums identity).
+    """
+    given, n, shape = target.get("parameters"), len(box), target.get("output_shape")
+    need(isinstance(given, dict), "the parameters of the entry are malformed")
+    own, x = dict(given or {}), [var(i) for i in range(n)]
+    fits = own.pop("n", n) == n and own.pop("domain", list(box[0])) == list(box[0]) and len(set(box)) == 1
+    fits &= own.pop("dtype", None) == numbers[0] and own.pop("tolerance", None) in (None, numbers[1])
+    need(fits, "entry, parameters, domain and arithmetic do not fit each other")
+
+    def number(q: Any) -> Node:
+        need(type(q) in (int, float) and math.isfinite(q), "a parameter of the entry is no number")
+        return num(exact(q))
+
+    def total(parts: Iterable[tuple[Any, Node]]) -> Node:
+        return tree("add", NOTHING, *(tree("mul", number(c), node) for c, node in parts))
+
+    def top(kind: str, nodes: Sequence[Node]) -> Node:
+        return (kind, tuple(nodes), None) if len(nodes) > 1 else nodes[0]
+
+    def rank(k: int, share: float = 1.0) -> list[tuple[Any, Node]]:
+        need(sum(math.comb(n, m) for m in range(k, n + 1)) <= SETS, "too many sets of numbers", UNCHECKED)
+        rows = [(m, (-1) ** (m - k) * math.comb(m - 1, k - 1) * share) for m in range(k, n + 1)]
+        return [(c, top("max", S)) for m, c in rows for S in combinations(x, m)]
+
+    def moved(source: Sequence[int]) -> list[Node]:
+        return [x[j] if 0 <= j < n else number(0) for j in source]
+
+    f = list[Node]()
+    match (target.get("entry"), *sorted(own)):
+        case ("maximum" | "minimum" as name,):
+            f = [top(name[:3], x)]
+        case ("absolute_difference",) if n == 2:
+            f = [tree("abs", total([(1, x[0]), (-1, x[1])]))]
+        case ("running_max",):
+            f = [top("max", x[: i + 1]) for i in range(n)]
+        case ("median",):
+            f = [total(rank(n // 2 + 1) if n % 2 else rank(n // 2, 0.5) + rank(n // 2 + 1, 0.5))]
+        case ("top_k", "k") if type(own["k"]) is int and 1 <= own["k"] <= n:
+            f = [total(rank(n - i)) for i in range(own["k"])]
+        case ("sort", "descending") if type(own["descending"]) is bool:
+            f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
+        case ("mean",):
+            f = [tree("div", total((1, node) for node in x), number(n))]
+        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
+            A, b = own["matrix"], own["offset"]
+            good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
+            need(good, "the parameters are no matrix and offset")
+            f = [total([(v, ONE), *zipped(row, x)]) for row, v in zipped(A, b)]
+        case ("clip", "high", "low"):
+            low, high = number(own["low"]), number(own["high"])
+            need(low[2] <= high[2], "clip: the ends are in the wrong order")
+            f = [tree("max", low, tree("min", node, high)) for node in x]
+        case ("permute", "order") if isinstance(own["order"], list):
+            whole = all(type(j) is int for j in own["order"])
+            need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
+            f = moved(own["order"])
+        case ("reverse",):
+            f = x[::-1]
+        case ("shift", "by", "cyclic") if type(own["by"]) is int and type(own["cyclic"]) is bool:
+            f = moved([(i - own["by"]) % n if own["cyclic"] else i - own["by"] for i in range(n)])
+    need(f, "the entry of the gallery is not known here, or its parameters do not fit", UNCHECKED)
+    need(shape == [len(f)] and target.get("shape") == [n, 1], "entry and shapes do not fit each other")
+    return f
+
+
+def read_target(
+    target: dict[str, Any], margin: float, numbers: tuple[str, float] = ("", 0.0)
+) -> "tuple[list[Node], Domain, str]":
+    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
+
+    numbers: arithmetic and tolerance, which an entry of the gallery repeats among its parameters.
+    """
+    names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
+    lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
+    need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
+    reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
+    need(
+        all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0]),
+        "a variable has no proper name",
+    )
+    own_letters = all(normalize("NFKC", n) == n for n in lists[0])
+    need(own_letters, "the name of a variable has letters that Python reads as others", UNCHECKED)
+    need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
+    box = list[tuple[float, float]]()
+    for a, b, pair in zipped(*lists[1:]):
+        good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
+        need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
+        box.append((float(a), float(b)))
+        written = list[Any]()
+        for text, own in zipped(map(str, pair), (a, b)):
+            plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
+            found = arb(own) if plain else value(Reader([], text).node(), [])
+            need(not (found < a or found > b), f"the end {text[:40]!r} of the domain lies outside its box")
+            need(found >= a and found <= b, f"whether the end {text[:40]!r} lies in the box is not decided", UNCHECKED)
+            written.append(found)
+        need(written[0] < written[1], "the ends of a side are in the wrong order")
+    shape, names = target.get("output_shape"), lists[0]
+    where = None if target.get("within") is None else Reader(names, target["within"]).condition()
+    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zipped(lists[0], lists[3])]
+    same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
+    text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
+    entry = target.get("formula") is None
+    need(entry or isinstance(target["formula"], str), "the formula is no text")
+    need(entry != (target.get("entry") is None), "a formula, and an entry of the gallery")
+    f = entry_of(target, numbers, box) if entry else [Reader(names, p).node() for p in target["formula"].split(";")]
+    tokens: Any = target.get("shape")
+    fits = isinstance(tokens, list) and len(tokens) == 2 and all(type(n) is int and n > 0 for n in tokens)
+    need(fits and math.prod(tokens) == len(box), "shape does not fit the variables")
+    good = (
+        isinstance(shape, list)
+        and shape
+        and all(type(n) is int and n > 0 for n in shape)
+        and math.prod(shape) == len(f)
+    )
+    need(good, "output_shape does not fit the formula")
+    encoded = any(target.get(name) is not None for name in ("vocabulary", "decoding"))
+    need(not encoded, "inputs or answers are encoded, though there is a formula")
+    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
+
+
+def read_config(
+    about: dict[str, Any],
+    tensors: dict[str, tuple[list[int], Any]],
+    ins: int,
+    outs: int,
+    lengths: bool = False,
+    norms: bool = False,
+) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
+    """(configuration, weights, places), if the tensors have the shapes that the configuration says.
+
+    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once. It may have
+    LayerNorm where `norms` says so.
+    """
+    c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
+    sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
+    special = ["anchor_tokens", "memory_tokens", "output_tokens"]
+    whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
+    plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
+    need(whole and plain, "the configuration is malformed")
+    unknown = {*c} - {*sizes, *special, *FIELDS}
+    need(
+        not unknown,
+        f"the configuration has what is unknown here: {', '.join(sorted(map(str, unknown)))[:60]}",
+        UNCHECKED,
+    )
+    masks = [c.get(k, False) for k in MASKS]
+    need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
+    need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
+    c |= dict(zipped(MASKS, masks))
+    plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
+    need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
+    eps = c.get("norm_eps")
+    need(c["norm"] == "none" or (type(eps) is float and 1e-300 < eps < INF), "the ε of LayerNorm makes no sense")
+    need(c.get("attention") == "softmax", "only softmax attention can be checked", UNCHECKED)
+    known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")
+    need(known, "the activation or the read-out is unknown")
+    n, d, m, M, h, k, v, F = (c[name] for name in sizes)
+    extra = sum(c[name] for name in special)
+    shapes = {"shift": [n, d], "scale": [n, d], "W_E": [d, M], "b_E": [M], "W_Q": [h, M, k], "W_K": [h, M, k]}
+    shapes |= {"W_V": [h, M, v], "W_O": [h * v, M], "W_1": [M, F], "b_1": [F], "W_2": [F, M], "b_2": [M]}
+    shapes |= {"W_R": [M, m], "b_R": [m]} | ({"S": [extra, M]} if extra else {})
+    shapes |= {"P": [n, M]} if c.get("code") != "none" else {}
+    shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
+    shapes |= {f"{k}_{i}": [M] for k in ("gain", "offset") for i in (1, 2)} if c["norm"] != "none" else {}
+    wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
+    need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
+    places: Any = list(range(n if c["readout"] == "position" else 1)) if lengths else facts.get("places")
+    most = {"output": c["output_tokens"], "mean": 1}.get(c["readout"], n)
+    good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
+    need(good and len(places) * m == outs and n * d == ins, "model, domain and formula have different shapes")
+    weights = {name: rows for name, (_, rows) in tensors.items()}
+    need(all(v for row in weights["scale"] for v in row), "a scale is 0")
+    return c, weights, places
+
+
+def terms_of(node: Node) -> list[Node]:
+    """Nodes that add up to the given one: sums are followed through constant factors and divisors."""
+    kind, operands, extra = node
+    moving = [i for i, a in enumerate(operands) if variables(a)]
+    if kind == "add":
+        return [term for part in operands for term in terms_of(part)]
+    if kind not in ("mul", "div") or len(moving) != 1 or (kind == "div" and moving != [0]):
+        return [node]
+    i = moving[0]
+    return [(kind, (*operands[:i], term, *operands[i + 1 :]), extra) for term in terms_of(operands[i])]
+
+
+def replaced(node: Node, old: Node, by: Node) -> Node:
+    """The formula with another in the place of a part; conditions of `where` are left as they are."""
+    return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
+
+
+# ═══ 2. Ball arithmetic and Taylor models: enclosures of formulas on boxes, and the domain ══════════════════════════
+
+zipped = partial(zip, strict=True)
+ONE, NOTHING, VAR = num(fmpq(1)), num(ZERO), var(0)
+
+
+def summed(numbers: Iterable[Any]) -> Any:
+    return sum(numbers, arb(0))
+
+
+def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
+    return sum(map(operator.mul, a, b), arb(0))
+
+
+def plus(a: Iterable[Any], b: Iterable[Any]) -> list[Any]:
+    return list(map(operator.add, a, b))
+
+
+def greatest(numbers: Iterable[Any]) -> Any:
+    return reduce(arb.max, numbers)
+
+
+def lowest(numbers: Iterable[Any]) -> Any:
+    return reduce(arb.min, numbers)
+
+
+def transposed(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    return list(map(list, zipped(*rows)))
+
+
+def centre_of(box: Box) -> list[Any]:
+    """The centre of a box, in balls."""
+    return [(arb(a) + arb(b)) / 2 for a, b in box]
+
+
+def midpoint(box: Box) -> list[float]:
+    return [a / 2 + b / 2 for a, b in box]
+
+
+class Sides(list[Any]):
+    """Balls around the sides of a box, with the exact box beside them."""
+
+    def __init__(self, box: Box) -> None:
+        super().__init__(arb(a).union(arb(b)) for a, b in box)
+        self.box = box
 
 
 def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) -> Any:
@@ -811,50 +1033,6 @@ class Jets:
         return self.apply(kind, u[0], extra)
 
 
-class Duals(Jets):
-    """Taylor models with those of their slopes along some axes behind them, n coefficients each.
-
-    φ′(c + h) = φ′(c) + φ″(c)h + φ‴(somewhere)h²/2. A hinge has a slope between 0 and 1 where its sign is open.
-    """
-
-    def __init__(self, x: Sides, axes: Sequence[int], along: Sequence[int]) -> None:
-        super().__init__(x, axes)
-        self.own, self.along, self.n = Jets(x, axes), along, len(self.monomials)
-        self.zeros = self.zeros * (1 + len(along))
-
-    def cut(self, p: Sequence[Any]) -> list[Jet]:
-        return [list(p[k : k + self.n]) for k in range(0, len(self.zeros), self.n)]
-
-    def variable(self, i: int) -> Jet:
-        steps = [self.own.constant(arb(int(i == k))) for k in self.along]
-        return sum(steps, self.own.variable(i))
-
-    def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
-        rows = [list(map(self.cut, table[k : k + self.n])) for k in range(0, len(self.zeros), self.n)]
-        block = [[self.own.fold([row[b] for row in rows[a]]) for b in range(len(rows)) if not a or not b]
-                 for a in range(len(rows))]  # fmt: skip
-        return sum((combined(block[0][d], 1, block[d][0]) for d in range(1, len(rows))), block[0][0])
-
-    def times(self, p: Jet, q: Jet) -> Jet:
-        (u, *U), (v, *V), times = self.cut(p), self.cut(q), self.own.times
-        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zipped(U, V)), times(u, v))
-
-    def ends(self, p: Jet) -> tuple[Any, Any]:
-        return self.own.ends(p[: self.n])
-
-    def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
-        (u, *U), c = self.cut(p), p[0].mid()
-        reach = sum(map(abs, u[1:]), (u[0] - c).abs_upper())
-        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
-        slope = [a[1] + 2 * a[2] * (u[0] - c) + 3 * last * arb(0).union(reach * reach), *(2 * a[2] * k for k in u[1:])]
-        return sum((self.own.times(slope, d) for d in U), self.own.apply(kind, u, q))
-
-    def hinge(self, p: Jet) -> Jet:
-        (u, *U), (low, high) = self.cut(p), self.ends(p)
-        step = arb(1) if low > 0 else arb(0) if high < 0 else arb(0).union(arb(1))
-        return sum(([step * k for k in d] for d in U), self.own.hinge(u))
-
-
 def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     """(low, high) of a node on a box, each end computed from ends: exact where they are, unlike balls."""
     kind, operands, extra = node
@@ -909,6 +1087,212 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
 
 def corners(numbers: list[Any]) -> tuple[Any, Any]:
     return lowest(numbers), greatest(numbers)
+
+
+def middle(ball: Any) -> Any:
+    """The centre of a ball, exactly."""
+    man, exp = ball.mid().man_exp()
+    return fmpq(man) * fmpq(2) ** int(exp)
+
+
+def binary(number: Any) -> bool:
+    """Whether a number is ± a power of two: products with it are exact."""
+    p, q = abs(int(number.p)), int(number.q)
+    return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
+
+
+def up(ball: Any) -> float:
+    """A float above a ball; infinite if there is none."""
+    found = float(ball.upper()) if ball.is_finite() else INF
+    return found + abs(found) * 1e-15 + 1e-307 if math.isfinite(found) else INF
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The box, the condition that cuts a part out of it, and the margin around jumps about which nothing is claimed."""
+
+    box: Box
+    where: Node | None
+    margin: float
+
+    def whole(self, axes: Sequence[int], own: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+        """A list over all coordinates: `own` on the axes, `rest` elsewhere."""
+        found = dict(zipped(axes, own))
+        return [found.get(i, other) for i, other in enumerate(rest)]
+
+    def point(self, axes: Sequence[int], own: Sequence[Any]) -> list[Any]:
+        return self.whole(axes, own, [arb.nan()] * len(self.box))
+
+    def excused(self, x: Sides, jumps: list[Node]) -> bool:
+        """Whether no point of the box is claimed: outside the condition, or all within the margin of a jump.
+
+        Two points, each within the margin of every point of the box, on different sides of the condition of a `where`: on
+        the segment between them, which is within the margin too, there is a jump.
+        """
+        if self.where is not None and truth(self.where, x) == {False}:
+            return True
+        for jump in jumps if self.margin else []:
+            axes = sorted(variables(jump))
+            least = [max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)) for i in axes]
+            most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
+            near = list(zipped(least, most))
+            if all(a <= b for a, b in near) and len(axes) <= 6:
+                claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
+                corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
+                found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
+                if {True} in found and {False} in found:
+                    return True
+        return False
+
+    def contains(self, x: Sequence[float], jumps: list[Node]) -> bool:
+        """Whether a point is claimed for certain."""
+        near = self.margin * (1 + 1e-13)
+        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zipped(x, self.box)])
+        clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
+        return clear and (self.where is None or truth(self.where, balls(x)) == {True})
+
+    def claimed(self, x: Sides, jumps: list[Node]) -> bool:
+        """Whether all of the box is claimed for certain."""
+        wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
+        clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
+        return clear and (self.where is None or truth(self.where, list(x)) == {True})
+
+
+def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
+    """The branches that abs, min, max, where may take on a box; none if that is undefined, or they are too many."""
+    options: dict[int, list[int]] = {}
+    for kink in (n for n in below(node) if n[0] in KINKS):
+        truths = truth(kink[2], x) if kink[0] == "where" else set()
+        u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
+        u, worse = [u[0], -u[0]] if kink[0] == "abs" else u, operator.gt if kink[0] == "min" else operator.lt
+        left = [i for i, v in enumerate(u) if not any(worse(v, w) for w in u)]
+        options[id(kink)] = left or ([] if None in truths else [0 if t else 1 for t in truths])
+    many = math.prod(map(len, options.values())) > BRANCHES
+    return [] if many else [dict(zipped(options, picks)) for picks in product(*options.values())]
+
+
+def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
+    """(low, high) from several pairs, all of which hold; NaN if none is finite."""
+    known = [pair for pair in ends if pair[0].is_finite() and pair[1].is_finite()] or [(arb.nan(), arb.nan())]
+    return greatest([low for low, _ in known]), lowest([high for _, high in known])
+
+
+def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
+    """(low, high) of a formula on a box, by ends and by a Taylor model; NaN if it may have no value there."""
+    jets = Jets(Sides(box), sorted(variables(node)))
+    return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
+
+
+def extent(parts: list[tuple[Node, Box]], close: float, tick: Tick) -> tuple[Any, Any]:
+    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
+    ends = [arb(0), arb(0)]
+    for sign in (-1, 1):
+        heap, todo, best, serial = list[Any](), parts, -INF, count()
+        for n in count():
+            for node, box in todo:
+                tick(box)
+                pair, points = enclosed(node, box), (*zipped(*box), midpoint(box))
+                top = pair[1] if sign > 0 else -pair[0]
+                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
+                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
+            axes = sorted(variables(heap[0][2]))
+            if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == 4 * HALVINGS:
+                break
+            _, _, node, box, _ = heapq.heappop(heap)
+            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], axes))]
+        ends[sign > 0] = sign * greatest([top for *_, top in heap])
+    need(all(v.is_finite() for v in ends), "a function has no range that could be found", UNCHECKED)
+    return ends[0], ends[1]
+
+
+def outward(low: Any, high: Any) -> tuple[float, float]:
+    """Floats around rationals."""
+    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
+    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
+    return a, b if b > a else math.nextafter(a, INF)
+
+
+def range_of(node: Node, box: Box, close: float, tick: Tick) -> tuple[float, float]:
+    """(low, high) of a formula; terms with variables of their own are looked at by themselves."""
+    terms, ends = list(node[1]) if node[0] == "add" else [node], [arb(0), arb(0)]
+    groups = [set[int](), *map(set, grouped(len(box), [variables(t) for t in terms]))]
+    for group in groups:
+        part = tree("add", *(t for t in terms if variables(t) & group or not variables(t) | group))
+        ends = plus(ends, extent([(part, box)], close / len(groups), tick)) if part[1] else ends
+    return outward(middle(ends[0].lower()), middle(ends[1].upper()))
+
+
+def defined(f: list[Node], box: Box, tick: Tick, least: float = -INF, most: float = INF) -> None:
+    """Prove that formulas lie between two numbers on all of the box; roots, asin and acos count where they have values."""
+    for node in f:
+        todo = [box]
+        while todo:
+            tick(todo[-1])
+            some = todo.pop()
+            low, high = enclosed(node, some)
+            if not (low.is_finite() and high.is_finite() and low >= least and high <= most):
+                need(variables(node) and len(todo) < DEEP, "the formula may have no value somewhere", UNCHECKED)
+                todo += halved(some, widest(some, box, sorted(variables(node))))
+
+
+def some_points(box: Box, n: int) -> list[list[float]]:
+    return [[min(a + (b - a) * (k * math.sqrt(i + 2) % 1), b) for i, (a, b) in enumerate(box)] for k in range(n)]
+
+
+def halved(box: Box, axis: int) -> list[Box]:
+    (a, b), middle = box[axis], (box[axis][0] + box[axis][1]) / 2
+    if not a < middle < b:
+        raise Verdict(UNCHECKED, "not decided on a box that cannot be cut further", box)
+    return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
+
+
+def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
+    """The coordinates 0 … D − 1 in groups, such that every link lies in one."""
+    groups = [{i} for i in range(D)]
+    for link in links:
+        hit = [group for group in groups if group & link]
+        groups = [group for group in groups if not group & link] + ([set[int]().union(*hit)] if hit else [])
+    return [sorted(group) for group in groups]
+
+
+def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Tick) -> None:
+    """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
+    todo = deque([[domain.box[i] for i in axes]])
+    while todo and (domain.where is not None or (domain.margin and jumps)):
+        box = todo.pop() if len(todo) % 2 else todo.popleft()  # deep and broad by turns
+        whole = domain.whole(axes, box, domain.box)
+        tick(whole)
+        middles = [(a, a / 2 + b / 2, b) for a, b in box]
+        points = product(*middles) if box == [domain.box[i] for i in axes] else [[m for _, m, _ in middles]]
+        if any(domain.contains(domain.whole(axes, p, [a for a, _ in domain.box]), jumps) for p in points):
+            return
+        small = all(b - a <= 1e-12 * (abs(a) + abs(b)) for a, b in box)
+        if not small and not domain.excused(Sides(whole), jumps):
+            halves = halved(box, widest(box, [domain.box[i] for i in axes], range(len(axes))))
+            todo += halves if len(todo) % 4 < 2 else halves[::-1]
+    need(
+        not (domain.where is not None or (domain.margin and jumps)),
+        "no point was found that the claim is about",
+        UNCHECKED,
+    )
+
+
+def require_values(f: list[Node], domain: Domain) -> None:
+    """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
+    for n in range(64):
+        shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
+        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zipped(shares, domain.box)]
+        if domain.where is None or truth(domain.where, balls(x)) == {True}:
+            known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
+            need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
+
+
+def rounded(number: float, width: int) -> float:
+    """The nearest float32, or the number itself: sums and products in float64 of float32 numbers round to the same."""
+    return number if width == 8 else float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+
+# ═══ 3. Constructed layers: T in rationals, its rounding, T − f box by box ══════════════════════════════════════════
 
 
 @dataclass
@@ -972,12 +1356,6 @@ def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
     return (P, Q) if P else None
 
 
-def middle(ball: Any) -> Any:
-    """The centre of a ball, exactly."""
-    man, exp = ball.mid().man_exp()
-    return fmpq(man) * fmpq(2) ** int(exp)
-
-
 def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
     """(L_1, …, L_n; δ): the maximum is L_1 + Σ max(0, L_(k+1) − L_k) up to δ, if all forms differ along one direction.
 
@@ -1021,12 +1399,6 @@ class Computed(NamedTuple):
 
     def ball(self) -> "Computed":
         return Computed(balls(self.A), balls(self.R), self.own)
-
-
-def binary(number: Any) -> bool:
-    """Whether a number is ± a power of two: products with it are exact."""
-    p, q = abs(int(number.p)), int(number.q)
-    return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
 
 
 def combination(terms: list[tuple[Any, Any, Computed]], D: int) -> Computed:
@@ -1724,12 +2096,6 @@ def phi_of(theta: float, eta: float = 0.0) -> float:
     return (1 + eta) / gap * (1 + 1e-9) if gap > 0.01 else INF
 
 
-def up(ball: Any) -> float:
-    """A float above a ball; infinite if there is none."""
-    found = float(ball.upper()) if ball.is_finite() else INF
-    return found + abs(found) * 1e-15 + 1e-307 if math.isfinite(found) else INF
-
-
 @dataclass
 class Leaf:
     """A box, what is proved of g on it (low, high), what is attained there (seen), and the axis to cut."""
@@ -1751,70 +2117,6 @@ class Leaf:
     def excused(self) -> "Leaf":
         """Nothing is claimed there."""
         return replace(self, low=self.high, high=self.low)
-
-
-@dataclass(frozen=True)
-class Domain:
-    """The box, the condition that cuts a part out of it, and the margin around jumps about which nothing is claimed."""
-
-    box: Box
-    where: Node | None
-    margin: float
-
-    def whole(self, axes: Sequence[int], own: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
-        """A list over all coordinates: `own` on the axes, `rest` elsewhere."""
-        found = dict(zipped(axes, own))
-        return [found.get(i, other) for i, other in enumerate(rest)]
-
-    def point(self, axes: Sequence[int], own: Sequence[Any]) -> list[Any]:
-        return self.whole(axes, own, [arb.nan()] * len(self.box))
-
-    def excused(self, x: Sides, jumps: list[Node]) -> bool:
-        """Whether no point of the box is claimed: outside the condition, or all within the margin of a jump.
-
-        Two points, each within the margin of every point of the box, on different sides of the condition of a `where`: on
-        the segment between them, which is within the margin too, there is a jump.
-        """
-        if self.where is not None and truth(self.where, x) == {False}:
-            return True
-        for jump in jumps if self.margin else []:
-            axes = sorted(variables(jump))
-            least = [max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)) for i in axes]
-            most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
-            near = list(zipped(least, most))
-            if all(a <= b for a, b in near) and len(axes) <= 6:
-                claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
-                corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
-                found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
-                if {True} in found and {False} in found:
-                    return True
-        return False
-
-    def contains(self, x: Sequence[float], jumps: list[Node]) -> bool:
-        """Whether a point is claimed for certain."""
-        near = self.margin * (1 + 1e-13)
-        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zipped(x, self.box)])
-        clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
-        return clear and (self.where is None or truth(self.where, balls(x)) == {True})
-
-    def claimed(self, x: Sides, jumps: list[Node]) -> bool:
-        """Whether all of the box is claimed for certain."""
-        wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
-        clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
-        return clear and (self.where is None or truth(self.where, list(x)) == {True})
-
-
-def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
-    """The branches that abs, min, max, where may take on a box; none if that is undefined, or they are too many."""
-    options: dict[int, list[int]] = {}
-    for kink in (n for n in below(node) if n[0] in KINKS):
-        truths = truth(kink[2], x) if kink[0] == "where" else set()
-        u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
-        u, worse = [u[0], -u[0]] if kink[0] == "abs" else u, operator.gt if kink[0] == "min" else operator.lt
-        left = [i for i, v in enumerate(u) if not any(worse(v, w) for w in u)]
-        options[id(kink)] = left or ([] if None in truths else [0 if t else 1 for t in truths])
-    many = math.prod(map(len, options.values())) > BRANCHES
-    return [] if many else [dict(zipped(options, picks)) for picks in product(*options.values())]
 
 
 def touched(head: Head) -> set[int]:
@@ -2208,92 +2510,104 @@ class Part:
         return -low, high, -falls, rises
 
 
-def line_node(a: Affine) -> Node:
-    """An affine function as a formula."""
-    parts = [product_of([num(k), var(i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
-    return tree("add", num(a[0]), *parts)
+def groups_of(g: "AnyDifference", domain: Domain) -> list[list[int]]:
+    """Coordinates that must be looked at together."""
+    links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
+    return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
 
 
-class Slopes:
-    """∂_i^n T_o − ∂_i^n f_o as output o·D + i, n = 1 or 2, otherwise as `Difference` has T − f. T is the real function of the
-    weights, so nothing is rounded. A layer with hinges has no second derivatives.
+def parts_of(g: "AnyDifference", domain: Domain, share: float, axis: int | None = None) -> list[Any]:
+    """The parts of a difference, or those with an axis; `share` is how far all of them together may be off."""
+    groups = [axes for axes in groups_of(g, domain) if axis is None or axis in axes]
+    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+    kind: Any = SlopePart if isinstance(g, Slopes) else Part
+    return [kind(g, axes, n == 0, domain, share / len(groups)) for n, axes in enumerate(groups)]
+
+
+def search(
+    parts: "Sequence[Part | Dense | Outer]",
+    g: "AnyDifference | Dense | Composed",
+    bound: float,
+    tick: Tick,
+    asked: slice = slice(None),
+) -> float:
+    """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
+
+    The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
+    the bottom with its sign changed. Only those `asked` for are bounded.
     """
+    numbers, ends = range(len(parts)), range(2 * len(g.lines))
+    heaps: list[list[list[Any]]] = [[[] for _ in ends] for _ in parts]
+    best = [[(-INF, part.box) for _ in ends] for part in parts]  # attained, and where
 
-    def __init__(self, layer: Layer, f: list[Node], D: int, n: int = 1) -> None:
-        need(n == 1 or not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
-        sums = [Sum([arb(k if n == 1 else 0)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
-        for s, (node, i) in zipped(sums, product(f, range(D))):
-            s.add(arb(-1), reduce(slope_of, [i] * n, node))
-        bends = [[(scale, tree("max", *map(line_node, forms))) for scale, forms in s.kinks] for s in sums]
-        self.n, self.lines, self.steps = n, [s.line for s in sums], set[int]()
-        self.terms: list[Terms] = [s.terms + more for s, more in zipped(sums, bends)]
-        for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
-            bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
-            above: Node = ("cmp", (bend, NOTHING), operator.gt)
-            self.steps.add(id(above))
-            for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
-                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, NOTHING), above)))
-        moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
-        self.heads = [head.in_balls() for head in moving]
-        lost = arb(layer.lost if n == 1 else layer.bent)
-        self.low, self.high, self.rounding = [-lost for _ in sums], [lost for _ in sums], [arb(0) for _ in sums]
+    def insert(n: int, leaf: Leaf) -> None:
+        tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
+        leaf.shapes.clear()  # they may be large
+        for k, heap in enumerate(heaps[n]):
+            o = k // 2
+            top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
+            heapq.heappush(heap, (-top, id(leaf), leaf))
+            best[n][k] = max(best[n][k], (seen, leaf.box))
+
+    for n in numbers:
+        insert(n, parts[n].enclose(parts[n].box, 0))
+    while True:
+        proved, todo = -INF, None
+        for k in ends[asked]:
+            for n in numbers:
+                while not heaps[n][k][0][2].alive:
+                    heapq.heappop(heaps[n][k])
+            low, high = (-g.high[k // 2], -g.low[k // 2]) if k % 2 else (g.low[k // 2], g.high[k // 2])
+            tops, seen = [-heaps[n][k][0][0] for n in numbers], summed(arb(best[n][k][0]) for n in numbers)
+            known, error = min(best[n][k][0] for n in numbers) > -INF, high + g.rounding[k // 2]
+            sides = {i: side for n in numbers for i, side in zipped(parts[n].axes, best[n][k][1])}
+            box = [sides[i] for i in sorted(sides)]
+            if known and seen + low > bound:
+                raise Verdict("INVALID", f"|T − f| ≥ {-up(-seen - low)!r} is above the claimed {bound!r}", box)
+            if known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound:
+                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound!r}", box)
+            total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
+            proved = max(proved, total)
+            if total > bound and todo is None:
+                todo = max(numbers, key=lambda n: INF if tops[n] == INF else tops[n] - best[n][k][0]), k
+        if todo is None:
+            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)  # `claim_exists` has seen to it
+            return max(proved, 0.0)
+        n, leaf, finer = todo[0], heaps[todo[0]][todo[1]][0][2], None
+        leaf.alive = False
+        if max(leaf.high) < INF and not leaf.crude and leaf.effort + 1 < len(EFFORTS):
+            finer = parts[n].enclose(leaf.box, leaf.effort + 1)
+        if finer is not None and max(finer.high) < INF:
+            finer.low, finer.high = list(map(max, finer.low, leaf.low)), list(map(min, finer.high, leaf.high))
+            insert(n, finer)
+            continue
+        for half in halved(leaf.box, leaf.axis):
+            insert(n, parts[n].enclose(half, 0))
 
 
-AnyDifference = Difference | Slopes
+def bounded(
+    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Tick
+) -> tuple[float, Difference, list[Part]]:
+    """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
+    for reading in (2, 1):
+        g = Difference(layer, f, domain.box, bound, reading)
+        parts = parts_of(g, domain, bound)
+        try:
+            with ctx.workprec(WORKING):
+                for part in parts:
+                    claim_exists(domain, part.axes, part.jumps, tick)
+                    g.rounding = plus(g.rounding, part.rounding(layer, tick))
+                if len(parts) == 1:
+                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zipped(ends, g.rounding)]
+                    parts[0].goal = bound - max(map(up, more))
+                return search(parts, g, bound, tick), g, parts
+        except Verdict as found:
+            if reading == 1 or not g.optional or found.verdict != UNCHECKED:
+                raise
+    raise AssertionError("the last reading returns or raises")
 
 
-class SlopePart(Part):
-    """As `Part`, for derivatives. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
-
-        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
-              = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
-
-    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
-    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head. Once more,
-
-        A″ = 2 Cov(u, k) + Σ_t w_t(v_t − A)(k_t − k̄)² = 2(mean uk − ū k̄) + mean vk² − 2k̄ mean vk − A mean k² + 2A k̄².
-
-    With v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
-    |A″| ≤ φ³(2κ max|u − c| + 3/2·κ² max|v − c|).
-    """
-
-    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
-        self.order = g.n + 1
-        super().__init__(g, axes, first, domain, share)
-        # T may bend anywhere, f near its kinks alone
-        self.jumps = [jump for jump in self.jumps if id(jump) not in g.steps]
-
-    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
-        for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
-            of_values, of_slopes = (k, 1.0) if self.order == 2 else (1.5 * k * k, 2 * k)
-            most = (own[0] * of_values + own[n] * of_slopes) * UP
-            yield o * len(self.domain.box) + i, [most, *(r * of_values * UP for r in own[1:])]
-
-    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
-        """∂_i^n T on a grid: A(x + te_i) = Σ w_t e^(k_t t)(v_t + u_t t)/Σ w_t e^(k_t t), divided as power series in t."""
-        found, zeros = [line_on(line, grid) for line in self.lines], [arb(0)] * len(grid)
-        everything = [tuple(range(len(grid)))] * len(self.averages)
-        for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
-            heights = [mean(row) for row in values]
-            for n, i in enumerate(self.axes):
-                keys = [s[n + 1] - scores[0][n + 1] for s in scores]
-                powers = [[power(k, j) / math.factorial(j) for k in keys] for j in range(self.order)]
-                under = [mean([[p, *zeros] for p in row]) for row in powers[1:]]
-                for o, row in enumerate(values):
-                    series = [heights[o]]
-                    for before, here in pairwise(powers):
-                        tops = mean(
-                            [
-                                [q * v[0] + p * v[n + 1], *(q * k for k in v[1:])]
-                                for p, q, v in zipped(before, here, row)
-                            ]
-                        )
-                        for a, b in zip(reversed(series), under, strict=False):
-                            tops = [t - p * q for t, p, q in zipped(tops, a, b)]
-                        series.append(tops)
-                    p, many = o * len(self.domain.box) + i, math.factorial(self.order - 1)
-                    found[p] = [f + many * a for f, a in zipped(found[p], series[-1])]
-        return found, []
+# ═══ 4. Any layer: the model's own steps in Taylor models, errors beside them ═══════════════════════════════════════
 
 
 class Weights:
@@ -2629,39 +2943,6 @@ class Dense:
         return leaf
 
 
-class Tangents(Dense):
-    """∂_i T_o − ∂_i f_o for the axes `along`, at o·n + its place among these n, T the real function: nothing is rounded."""
-
-    def __init__(self, layer: Dense, f: list[Node], domain: Domain, along: Sequence[int]) -> None:
-        vars(self).update(vars(layer))
-        self.along = along
-        self.on([slope_of(node, i) for node in f for i in along], domain)
-        self.lines = [None] * len(self.f)
-        self.low = self.high = self.rounding = [arb(0) for _ in self.f]
-        self.u = self.smallest = arb(0)
-
-    def sizes(self, stage: Stage) -> list[Any]:
-        return [arb(0)] * stage[0].ncols()
-
-    def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
-        found, zeros = x[0] * self.m[name].W, [arb(0)] * self.m[name].W.ncols()
-        for j, numbers in enumerate(zipped(*(b for b in biases if b is not None))):
-            found[0, j] += summed(map(arb, numbers))
-        return (found, zeros), zeros
-
-    def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
-        """As `Dense` has it; no token is left out."""
-        return self.mixed(jets, self.scores(jets, q, keys), values)[0], values[0][1]
-
-    def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
-        return self.one_by_one(jets, row, z)
-
-    def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
-        duals = Duals(x, self.axes, self.along)
-        T = self.answers([duals.variable(i) for i in self.axes], duals)[0]
-        return duals.own, [jet for t in T for jet in duals.cut(t)[1:]], self.low
-
-
 def slope(kind: str, ball: Any) -> Any:
     """φ′ of an activation on a ball: between −0.13 and 1.13 everywhere."""
     if kind == "relu":
@@ -2680,6 +2961,23 @@ def joined(stages: list[Stage]) -> Stage:
     rows = [[v for part in row for v in part] for row in zipped(*(s[0].tolist() for s in stages))]
     return arb_mat(rows), [v for s in stages for v in s[1]]
 
+
+def read_layer(
+    about: dict[str, Any], tensors: Any, box: Box, outs: int, u: Any, general: bool = False
+) -> Layer | Dense:
+    """The layer; `Dense` if it is not of a constructed kind."""
+    c, weights, places = read_config(about, tensors, len(box), outs, norms=True)
+    if c["activation"] == "relu" and c["readout"] != "mean" and c["norm"] == "none" and not general:
+        try:
+            return Layer(c, weights, places, box, u)
+        except Verdict as found:
+            if found.verdict != "GENERAL":
+                raise
+    with ctx.workprec(WORKING):
+        return Dense(c, weights, places, u)
+
+
+# ═══ 5. Composed layers: T = Σ H(z) with z near g, against f = Σ h(g) ═══════════════════════════════════════════════
 
 Form = dict[tuple[tuple[Node, Any], ...], Any]  # Σ coefficient·Π atom^exponent, rationals
 UNIT: Form = {(): fmpq(1)}
@@ -2787,120 +3085,6 @@ def difference_of(f: Node, parts: list[Node]) -> Any:
         form = accumulated((k, written_out(dict(m) | {a: dict(m).get(a, ZERO) - e})) for m, k in form.items())
     need(not form, "the hinted composition is not recognised as the formula", UNCHECKED)
     return value(canonical(fixed), [])
-
-
-def substituted(node: Any, by: Sequence[Node]) -> Node:
-    """The formula with others in the place of its variables."""
-    if node[0] == "var":
-        return by[node[2]]
-    inside = substituted(node[2], by) if node[0] == "where" else node[2]
-    return (node[0], tuple(substituted(a, by) for a in node[1]), inside)
-
-
-def slope_of(node: Node, i: int) -> Node:
-    """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
-    kind, u, extra = node
-    if i not in variables(node):
-        return NOTHING
-    if kind in KINKS:
-        u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
-        if kind == "where":
-            return ("where", tuple(slope_of(a, i) for a in u), extra)
-        found = slope_of(u[0], i)
-        for n in range(1, len(u)):
-            so_far: Node = ("max" if kind == "abs" else kind, u[:n], None) if n > 1 else u[0]
-            found = ("where", (found, slope_of(u[n], i)), ("cmp", (so_far, u[n]), relation))
-        return found
-    outer: list[Node] = [ONE] * len(u)
-    if kind == "mul":
-        outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
-    elif kind in ("pow", "rpow"):
-        outer = [tree("mul", num(extra), u[0] if extra == 2 else (kind, u, extra - 1))]
-    elif kind + "'" in SPECIAL:
-        outer = [(kind + "'", u, None)]
-    elif kind not in ("add", "var"):
-        outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
-    terms = [product_of([a, slope_of(b, i)]) for a, b in zipped(outer, u) if i in variables(b)]
-    return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else ONE
-
-
-def unbent(node: Node, x: Sides) -> Node:
-    """The formula without the kinks of which one branch counts on all of a box."""
-    node = (node[0], tuple(unbent(a, x) for a in node[1]), node[2])
-    choices = choices_of(node, x) if node[0] in KINKS else []
-    if len(choices) != 1:
-        return node
-    n = choices[0][id(node)]
-    return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
-
-
-def product_of(parts: list[Node]) -> Node:
-    kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
-    return kept[0] if len(kept) == 1 else tree("mul", *kept) if kept else ONE
-
-
-def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
-    """(low, high) from several pairs, all of which hold; NaN if none is finite."""
-    known = [pair for pair in ends if pair[0].is_finite() and pair[1].is_finite()] or [(arb.nan(), arb.nan())]
-    return greatest([low for low, _ in known]), lowest([high for _, high in known])
-
-
-def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
-    """(low, high) of a formula on a box, by ends and by a Taylor model; NaN if it may have no value there."""
-    jets = Jets(Sides(box), sorted(variables(node)))
-    return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
-
-
-def extent(parts: list[tuple[Node, Box]], close: float, tick: Tick) -> tuple[Any, Any]:
-    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
-    ends = [arb(0), arb(0)]
-    for sign in (-1, 1):
-        heap, todo, best, serial = list[Any](), parts, -INF, count()
-        for n in count():
-            for node, box in todo:
-                tick(box)
-                pair, points = enclosed(node, box), (*zipped(*box), midpoint(box))
-                top = pair[1] if sign > 0 else -pair[0]
-                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
-                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
-            axes = sorted(variables(heap[0][2]))
-            if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == 4 * HALVINGS:
-                break
-            _, _, node, box, _ = heapq.heappop(heap)
-            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], axes))]
-        ends[sign > 0] = sign * greatest([top for *_, top in heap])
-    need(all(v.is_finite() for v in ends), "a function has no range that could be found", UNCHECKED)
-    return ends[0], ends[1]
-
-
-def outward(low: Any, high: Any) -> tuple[float, float]:
-    """Floats around rationals."""
-    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
-    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
-    return a, b if b > a else math.nextafter(a, INF)
-
-
-def range_of(node: Node, box: Box, close: float, tick: Tick) -> tuple[float, float]:
-    """(low, high) of a formula; terms with variables of their own are looked at by themselves."""
-    terms, ends = list(node[1]) if node[0] == "add" else [node], [arb(0), arb(0)]
-    groups = [set[int](), *map(set, grouped(len(box), [variables(t) for t in terms]))]
-    for group in groups:
-        part = tree("add", *(t for t in terms if variables(t) & group or not variables(t) | group))
-        ends = plus(ends, extent([(part, box)], close / len(groups), tick)) if part[1] else ends
-    return outward(middle(ends[0].lower()), middle(ends[1].upper()))
-
-
-def defined(f: list[Node], box: Box, tick: Tick, least: float = -INF, most: float = INF) -> None:
-    """Prove that formulas lie between two numbers on all of the box; roots, asin and acos count where they have values."""
-    for node in f:
-        todo = [box]
-        while todo:
-            tick(todo[-1])
-            some = todo.pop()
-            low, high = enclosed(node, some)
-            if not (low.is_finite() and high.is_finite() and low >= least and high <= most):
-                need(variables(node) and len(todo) < DEEP, "the formula may have no value somewhere", UNCHECKED)
-                todo += halved(some, widest(some, box, sorted(variables(node))))
 
 
 def defined_with(f: Node, parts: list[Node], box: Box, tick: Tick) -> None:
@@ -3150,10 +3334,6 @@ def composed(layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: flo
     raise AssertionError("the last spread returns or raises")
 
 
-def some_points(box: Box, n: int) -> list[list[float]]:
-    return [[min(a + (b - a) * (k * math.sqrt(i + 2) % 1), b) for i, (a, b) in enumerate(box)] for k in range(n)]
-
-
 def apart(layer: Layer, node: Node, domain: Domain) -> float:
     """How far a layer is seen from a formula."""
     part = Part(Difference(layer, [node], domain.box, 1.0, 0), range(len(domain.box)), True, domain, 0.0)
@@ -3169,288 +3349,369 @@ def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float) -> N
         need(not (inside and any(far)), f"the error is above the claimed {bound!r}", box=[(v, v) for v in x])
 
 
-def halved(box: Box, axis: int) -> list[Box]:
-    (a, b), middle = box[axis], (box[axis][0] + box[axis][1]) / 2
-    if not a < middle < b:
-        raise Verdict(UNCHECKED, "not decided on a box that cannot be cut further", box)
-    return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
+# ═══ 6. Slopes and properties: derivatives of T, as values before ═══════════════════════════════════════════════════
 
 
-def groups_of(g: AnyDifference, domain: Domain) -> list[list[int]]:
-    """Coordinates that must be looked at together."""
-    links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
-    return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
+class Duals(Jets):
+    """Taylor models with those of their slopes along some axes behind them, n coefficients each.
 
-
-def parts_of(g: AnyDifference, domain: Domain, share: float, axis: int | None = None) -> list[Any]:
-    """The parts of a difference, or those with an axis; `share` is how far all of them together may be off."""
-    groups = [axes for axes in groups_of(g, domain) if axis is None or axis in axes]
-    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-    kind: Any = SlopePart if isinstance(g, Slopes) else Part
-    return [kind(g, axes, n == 0, domain, share / len(groups)) for n, axes in enumerate(groups)]
-
-
-def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
-    """The coordinates 0 … D − 1 in groups, such that every link lies in one."""
-    groups = [{i} for i in range(D)]
-    for link in links:
-        hit = [group for group in groups if group & link]
-        groups = [group for group in groups if not group & link] + ([set[int]().union(*hit)] if hit else [])
-    return [sorted(group) for group in groups]
-
-
-def search(
-    parts: "Sequence[Part | Dense | Outer]",
-    g: AnyDifference | Dense | Composed,
-    bound: float,
-    tick: Tick,
-    asked: slice = slice(None),
-) -> float:
-    """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
-
-    The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
-    the bottom with its sign changed. Only those `asked` for are bounded.
+    φ′(c + h) = φ′(c) + φ″(c)h + φ‴(somewhere)h²/2. A hinge has a slope between 0 and 1 where its sign is open.
     """
-    numbers, ends = range(len(parts)), range(2 * len(g.lines))
-    heaps: list[list[list[Any]]] = [[[] for _ in ends] for _ in parts]
-    best = [[(-INF, part.box) for _ in ends] for part in parts]  # attained, and where
 
-    def insert(n: int, leaf: Leaf) -> None:
-        tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
-        leaf.shapes.clear()  # they may be large
-        for k, heap in enumerate(heaps[n]):
-            o = k // 2
-            top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
-            heapq.heappush(heap, (-top, id(leaf), leaf))
-            best[n][k] = max(best[n][k], (seen, leaf.box))
+    def __init__(self, x: Sides, axes: Sequence[int], along: Sequence[int]) -> None:
+        super().__init__(x, axes)
+        self.own, self.along, self.n = Jets(x, axes), along, len(self.monomials)
+        self.zeros = self.zeros * (1 + len(along))
 
-    for n in numbers:
-        insert(n, parts[n].enclose(parts[n].box, 0))
-    while True:
-        proved, todo = -INF, None
-        for k in ends[asked]:
-            for n in numbers:
-                while not heaps[n][k][0][2].alive:
-                    heapq.heappop(heaps[n][k])
-            low, high = (-g.high[k // 2], -g.low[k // 2]) if k % 2 else (g.low[k // 2], g.high[k // 2])
-            tops, seen = [-heaps[n][k][0][0] for n in numbers], summed(arb(best[n][k][0]) for n in numbers)
-            known, error = min(best[n][k][0] for n in numbers) > -INF, high + g.rounding[k // 2]
-            sides = {i: side for n in numbers for i, side in zipped(parts[n].axes, best[n][k][1])}
-            box = [sides[i] for i in sorted(sides)]
-            if known and seen + low > bound:
-                raise Verdict("INVALID", f"|T − f| ≥ {-up(-seen - low)!r} is above the claimed {bound!r}", box)
-            if known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound:
-                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound!r}", box)
-            total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
-            proved = max(proved, total)
-            if total > bound and todo is None:
-                todo = max(numbers, key=lambda n: INF if tops[n] == INF else tops[n] - best[n][k][0]), k
-        if todo is None:
-            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)  # `claim_exists` has seen to it
-            return max(proved, 0.0)
-        n, leaf, finer = todo[0], heaps[todo[0]][todo[1]][0][2], None
-        leaf.alive = False
-        if max(leaf.high) < INF and not leaf.crude and leaf.effort + 1 < len(EFFORTS):
-            finer = parts[n].enclose(leaf.box, leaf.effort + 1)
-        if finer is not None and max(finer.high) < INF:
-            finer.low, finer.high = list(map(max, finer.low, leaf.low)), list(map(min, finer.high, leaf.high))
-            insert(n, finer)
-            continue
-        for half in halved(leaf.box, leaf.axis):
-            insert(n, parts[n].enclose(half, 0))
+    def cut(self, p: Sequence[Any]) -> list[Jet]:
+        return [list(p[k : k + self.n]) for k in range(0, len(self.zeros), self.n)]
+
+    def variable(self, i: int) -> Jet:
+        steps = [self.own.constant(arb(int(i == k))) for k in self.along]
+        return sum(steps, self.own.variable(i))
+
+    def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
+        rows = [list(map(self.cut, table[k : k + self.n])) for k in range(0, len(self.zeros), self.n)]
+        block = [[self.own.fold([row[b] for row in rows[a]]) for b in range(len(rows)) if not a or not b]
+                 for a in range(len(rows))]  # fmt: skip
+        return sum((combined(block[0][d], 1, block[d][0]) for d in range(1, len(rows))), block[0][0])
+
+    def times(self, p: Jet, q: Jet) -> Jet:
+        (u, *U), (v, *V), times = self.cut(p), self.cut(q), self.own.times
+        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zipped(U, V)), times(u, v))
+
+    def ends(self, p: Jet) -> tuple[Any, Any]:
+        return self.own.ends(p[: self.n])
+
+    def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
+        (u, *U), c = self.cut(p), p[0].mid()
+        reach = sum(map(abs, u[1:]), (u[0] - c).abs_upper())
+        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
+        slope = [a[1] + 2 * a[2] * (u[0] - c) + 3 * last * arb(0).union(reach * reach), *(2 * a[2] * k for k in u[1:])]
+        return sum((self.own.times(slope, d) for d in U), self.own.apply(kind, u, q))
+
+    def hinge(self, p: Jet) -> Jet:
+        (u, *U), (low, high) = self.cut(p), self.ends(p)
+        step = arb(1) if low > 0 else arb(0) if high < 0 else arb(0).union(arb(1))
+        return sum(([step * k for k in d] for d in U), self.own.hinge(u))
 
 
-def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> list[Node]:
-    """An entry of the gallery on n real numbers as formulas, from its name and its parameters: no other text is read.
-
-    The k-th smallest number is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of k or more (maximum–minimums identity).
+class Slopes:
+    """∂_i^n T_o − ∂_i^n f_o as output o·D + i, n = 1 or 2, otherwise as `Difference` has T − f. T is the real function of the
+    weights, so nothing is rounded. A layer with hinges has no second derivatives.
     """
-    given, n, shape = target.get("parameters"), len(box), target.get("output_shape")
-    need(isinstance(given, dict), "the parameters of the entry are malformed")
-    own, x = dict(given or {}), [var(i) for i in range(n)]
-    fits = own.pop("n", n) == n and own.pop("domain", list(box[0])) == list(box[0]) and len(set(box)) == 1
-    fits &= own.pop("dtype", None) == numbers[0] and own.pop("tolerance", None) in (None, numbers[1])
-    need(fits, "entry, parameters, domain and arithmetic do not fit each other")
 
-    def number(q: Any) -> Node:
-        need(type(q) in (int, float) and math.isfinite(q), "a parameter of the entry is no number")
-        return num(exact(q))
-
-    def total(parts: Iterable[tuple[Any, Node]]) -> Node:
-        return tree("add", NOTHING, *(tree("mul", number(c), node) for c, node in parts))
-
-    def top(kind: str, nodes: Sequence[Node]) -> Node:
-        return (kind, tuple(nodes), None) if len(nodes) > 1 else nodes[0]
-
-    def rank(k: int, share: float = 1.0) -> list[tuple[Any, Node]]:
-        need(sum(math.comb(n, m) for m in range(k, n + 1)) <= SETS, "too many sets of numbers", UNCHECKED)
-        rows = [(m, (-1) ** (m - k) * math.comb(m - 1, k - 1) * share) for m in range(k, n + 1)]
-        return [(c, top("max", S)) for m, c in rows for S in combinations(x, m)]
-
-    def moved(source: Sequence[int]) -> list[Node]:
-        return [x[j] if 0 <= j < n else number(0) for j in source]
-
-    f = list[Node]()
-    match (target.get("entry"), *sorted(own)):
-        case ("maximum" | "minimum" as name,):
-            f = [top(name[:3], x)]
-        case ("absolute_difference",) if n == 2:
-            f = [tree("abs", total([(1, x[0]), (-1, x[1])]))]
-        case ("running_max",):
-            f = [top("max", x[: i + 1]) for i in range(n)]
-        case ("median",):
-            f = [total(rank(n // 2 + 1) if n % 2 else rank(n // 2, 0.5) + rank(n // 2 + 1, 0.5))]
-        case ("top_k", "k") if type(own["k"]) is int and 1 <= own["k"] <= n:
-            f = [total(rank(n - i)) for i in range(own["k"])]
-        case ("sort", "descending") if type(own["descending"]) is bool:
-            f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
-        case ("mean",):
-            f = [tree("div", total((1, node) for node in x), number(n))]
-        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
-            A, b = own["matrix"], own["offset"]
-            good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
-            need(good, "the parameters are no matrix and offset")
-            f = [total([(v, ONE), *zipped(row, x)]) for row, v in zipped(A, b)]
-        case ("clip", "high", "low"):
-            low, high = number(own["low"]), number(own["high"])
-            need(low[2] <= high[2], "clip: the ends are in the wrong order")
-            f = [tree("max", low, tree("min", node, high)) for node in x]
-        case ("permute", "order") if isinstance(own["order"], list):
-            whole = all(type(j) is int for j in own["order"])
-            need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
-            f = moved(own["order"])
-        case ("reverse",):
-            f = x[::-1]
-        case ("shift", "by", "cyclic") if type(own["by"]) is int and type(own["cyclic"]) is bool:
-            f = moved([(i - own["by"]) % n if own["cyclic"] else i - own["by"] for i in range(n)])
-    need(f, "the entry of the gallery is not known here, or its parameters do not fit", UNCHECKED)
-    need(shape == [len(f)] and target.get("shape") == [n, 1], "entry and shapes do not fit each other")
-    return f
+    def __init__(self, layer: Layer, f: list[Node], D: int, n: int = 1) -> None:
+        need(n == 1 or not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
+        sums = [Sum([arb(k if n == 1 else 0)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
+        for s, (node, i) in zipped(sums, product(f, range(D))):
+            s.add(arb(-1), reduce(slope_of, [i] * n, node))
+        bends = [[(scale, tree("max", *map(line_node, forms))) for scale, forms in s.kinks] for s in sums]
+        self.n, self.lines, self.steps = n, [s.line for s in sums], set[int]()
+        self.terms: list[Terms] = [s.terms + more for s, more in zipped(sums, bends)]
+        for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
+            bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
+            above: Node = ("cmp", (bend, NOTHING), operator.gt)
+            self.steps.add(id(above))
+            for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
+                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, NOTHING), above)))
+        moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
+        self.heads = [head.in_balls() for head in moving]
+        lost = arb(layer.lost if n == 1 else layer.bent)
+        self.low, self.high, self.rounding = [-lost for _ in sums], [lost for _ in sums], [arb(0) for _ in sums]
 
 
-def read_target(
-    target: dict[str, Any], margin: float, numbers: tuple[str, float] = ("", 0.0)
-) -> tuple[list[Node], Domain, str]:
-    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
+AnyDifference = Difference | Slopes
 
-    numbers: arithmetic and tolerance, which an entry of the gallery repeats among its parameters.
+
+class SlopePart(Part):
+    """As `Part`, for derivatives. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
+
+        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
+              = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
+
+    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
+    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head. Once more,
+
+        A″ = 2 Cov(u, k) + Σ_t w_t(v_t − A)(k_t − k̄)² = 2(mean uk − ū k̄) + mean vk² − 2k̄ mean vk − A mean k² + 2A k̄².
+
+    With v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
+    |A″| ≤ φ³(2κ max|u − c| + 3/2·κ² max|v − c|).
     """
-    names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
-    lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
-    need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
-    reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
-    need(
-        all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0]),
-        "a variable has no proper name",
-    )
-    own_letters = all(normalize("NFKC", n) == n for n in lists[0])
-    need(own_letters, "the name of a variable has letters that Python reads as others", UNCHECKED)
-    need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
-    box = list[tuple[float, float]]()
-    for a, b, pair in zipped(*lists[1:]):
-        good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
-        need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
-        box.append((float(a), float(b)))
-        written = list[Any]()
-        for text, own in zipped(map(str, pair), (a, b)):
-            plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
-            found = arb(own) if plain else value(Reader([], text).node(), [])
-            need(not (found < a or found > b), f"the end {text[:40]!r} of the domain lies outside its box")
-            need(found >= a and found <= b, f"whether the end {text[:40]!r} lies in the box is not decided", UNCHECKED)
-            written.append(found)
-        need(written[0] < written[1], "the ends of a side are in the wrong order")
-    shape, names = target.get("output_shape"), lists[0]
-    where = None if target.get("within") is None else Reader(names, target["within"]).condition()
-    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zipped(lists[0], lists[3])]
-    same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
-    text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
-    entry = target.get("formula") is None
-    need(entry or isinstance(target["formula"], str), "the formula is no text")
-    need(entry != (target.get("entry") is None), "a formula, and an entry of the gallery")
-    f = entry_of(target, numbers, box) if entry else [Reader(names, p).node() for p in target["formula"].split(";")]
-    tokens: Any = target.get("shape")
-    fits = isinstance(tokens, list) and len(tokens) == 2 and all(type(n) is int and n > 0 for n in tokens)
-    need(fits and math.prod(tokens) == len(box), "shape does not fit the variables")
-    good = (
-        isinstance(shape, list)
-        and shape
-        and all(type(n) is int and n > 0 for n in shape)
-        and math.prod(shape) == len(f)
-    )
-    need(good, "output_shape does not fit the formula")
-    encoded = any(target.get(name) is not None for name in ("vocabulary", "decoding"))
-    need(not encoded, "inputs or answers are encoded, though there is a formula")
-    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
+
+    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+        self.order = g.n + 1
+        super().__init__(g, axes, first, domain, share)
+        # T may bend anywhere, f near its kinks alone
+        self.jumps = [jump for jump in self.jumps if id(jump) not in g.steps]
+
+    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
+        for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
+            of_values, of_slopes = (k, 1.0) if self.order == 2 else (1.5 * k * k, 2 * k)
+            most = (own[0] * of_values + own[n] * of_slopes) * UP
+            yield o * len(self.domain.box) + i, [most, *(r * of_values * UP for r in own[1:])]
+
+    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
+        """∂_i^n T on a grid: A(x + te_i) = Σ w_t e^(k_t t)(v_t + u_t t)/Σ w_t e^(k_t t), divided as power series in t."""
+        found, zeros = [line_on(line, grid) for line in self.lines], [arb(0)] * len(grid)
+        everything = [tuple(range(len(grid)))] * len(self.averages)
+        for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
+            heights = [mean(row) for row in values]
+            for n, i in enumerate(self.axes):
+                keys = [s[n + 1] - scores[0][n + 1] for s in scores]
+                powers = [[power(k, j) / math.factorial(j) for k in keys] for j in range(self.order)]
+                under = [mean([[p, *zeros] for p in row]) for row in powers[1:]]
+                for o, row in enumerate(values):
+                    series = [heights[o]]
+                    for before, here in pairwise(powers):
+                        tops = mean(
+                            [
+                                [q * v[0] + p * v[n + 1], *(q * k for k in v[1:])]
+                                for p, q, v in zipped(before, here, row)
+                            ]
+                        )
+                        for a, b in zip(reversed(series), under, strict=False):
+                            tops = [t - p * q for t, p, q in zipped(tops, a, b)]
+                        series.append(tops)
+                    p, many = o * len(self.domain.box) + i, math.factorial(self.order - 1)
+                    found[p] = [f + many * a for f, a in zipped(found[p], series[-1])]
+        return found, []
 
 
-def read_config(
-    about: dict[str, Any],
-    tensors: dict[str, tuple[list[int], Any]],
-    ins: int,
-    outs: int,
-    lengths: bool = False,
-    norms: bool = False,
-) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
-    """(configuration, weights, places), if the tensors have the shapes that the configuration says.
+class Tangents(Dense):
+    """∂_i T_o − ∂_i f_o for the axes `along`, at o·n + its place among these n, T the real function: nothing is rounded."""
 
-    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once. It may have
-    LayerNorm where `norms` says so.
-    """
-    c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
-    sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
-    special = ["anchor_tokens", "memory_tokens", "output_tokens"]
-    whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
-    plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
-    need(whole and plain, "the configuration is malformed")
-    unknown = {*c} - {*sizes, *special, *FIELDS}
-    need(
-        not unknown,
-        f"the configuration has what is unknown here: {', '.join(sorted(map(str, unknown)))[:60]}",
-        UNCHECKED,
-    )
-    masks = [c.get(k, False) for k in MASKS]
-    need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
-    need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
-    c |= dict(zipped(MASKS, masks))
-    plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
-    need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
-    eps = c.get("norm_eps")
-    need(c["norm"] == "none" or (type(eps) is float and 1e-300 < eps < INF), "the ε of LayerNorm makes no sense")
-    need(c.get("attention") == "softmax", "only softmax attention can be checked", UNCHECKED)
-    known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")
-    need(known, "the activation or the read-out is unknown")
-    n, d, m, M, h, k, v, F = (c[name] for name in sizes)
-    extra = sum(c[name] for name in special)
-    shapes = {"shift": [n, d], "scale": [n, d], "W_E": [d, M], "b_E": [M], "W_Q": [h, M, k], "W_K": [h, M, k]}
-    shapes |= {"W_V": [h, M, v], "W_O": [h * v, M], "W_1": [M, F], "b_1": [F], "W_2": [F, M], "b_2": [M]}
-    shapes |= {"W_R": [M, m], "b_R": [m]} | ({"S": [extra, M]} if extra else {})
-    shapes |= {"P": [n, M]} if c.get("code") != "none" else {}
-    shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
-    shapes |= {f"{k}_{i}": [M] for k in ("gain", "offset") for i in (1, 2)} if c["norm"] != "none" else {}
-    wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
-    need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
-    places: Any = list(range(n if c["readout"] == "position" else 1)) if lengths else facts.get("places")
-    most = {"output": c["output_tokens"], "mean": 1}.get(c["readout"], n)
-    good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
-    need(good and len(places) * m == outs and n * d == ins, "model, domain and formula have different shapes")
-    weights = {name: rows for name, (_, rows) in tensors.items()}
-    need(all(v for row in weights["scale"] for v in row), "a scale is 0")
-    return c, weights, places
+    def __init__(self, layer: Dense, f: list[Node], domain: Domain, along: Sequence[int]) -> None:
+        vars(self).update(vars(layer))
+        self.along = along
+        self.on([slope_of(node, i) for node in f for i in along], domain)
+        self.lines = [None] * len(self.f)
+        self.low = self.high = self.rounding = [arb(0) for _ in self.f]
+        self.u = self.smallest = arb(0)
+
+    def sizes(self, stage: Stage) -> list[Any]:
+        return [arb(0)] * stage[0].ncols()
+
+    def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
+        found, zeros = x[0] * self.m[name].W, [arb(0)] * self.m[name].W.ncols()
+        for j, numbers in enumerate(zipped(*(b for b in biases if b is not None))):
+            found[0, j] += summed(map(arb, numbers))
+        return (found, zeros), zeros
+
+    def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
+        """As `Dense` has it; no token is left out."""
+        return self.mixed(jets, self.scores(jets, q, keys), values)[0], values[0][1]
+
+    def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
+        return self.one_by_one(jets, row, z)
+
+    def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
+        duals = Duals(x, self.axes, self.along)
+        T = self.answers([duals.variable(i) for i in self.axes], duals)[0]
+        return duals.own, [jet for t in T for jet in duals.cut(t)[1:]], self.low
 
 
-def read_layer(
-    about: dict[str, Any], tensors: Any, box: Box, outs: int, u: Any, general: bool = False
-) -> Layer | Dense:
-    """The layer; `Dense` if it is not of a constructed kind."""
-    c, weights, places = read_config(about, tensors, len(box), outs, norms=True)
-    if c["activation"] == "relu" and c["readout"] != "mean" and c["norm"] == "none" and not general:
-        try:
-            return Layer(c, weights, places, box, u)
-        except Verdict as found:
-            if found.verdict != "GENERAL":
-                raise
+def slope_of(node: Node, i: int) -> Node:
+    """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
+    kind, u, extra = node
+    if i not in variables(node):
+        return NOTHING
+    if kind in KINKS:
+        u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
+        if kind == "where":
+            return ("where", tuple(slope_of(a, i) for a in u), extra)
+        found = slope_of(u[0], i)
+        for n in range(1, len(u)):
+            so_far: Node = ("max" if kind == "abs" else kind, u[:n], None) if n > 1 else u[0]
+            found = ("where", (found, slope_of(u[n], i)), ("cmp", (so_far, u[n]), relation))
+        return found
+    outer: list[Node] = [ONE] * len(u)
+    if kind == "mul":
+        outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
+    elif kind in ("pow", "rpow"):
+        outer = [tree("mul", num(extra), u[0] if extra == 2 else (kind, u, extra - 1))]
+    elif kind + "'" in SPECIAL:
+        outer = [(kind + "'", u, None)]
+    elif kind not in ("add", "var"):
+        outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
+    terms = [product_of([a, slope_of(b, i)]) for a, b in zipped(outer, u) if i in variables(b)]
+    return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else ONE
+
+
+def unbent(node: Node, x: Sides) -> Node:
+    """The formula without the kinks of which one branch counts on all of a box."""
+    node = (node[0], tuple(unbent(a, x) for a in node[1]), node[2])
+    choices = choices_of(node, x) if node[0] in KINKS else []
+    if len(choices) != 1:
+        return node
+    n = choices[0][id(node)]
+    return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
+
+
+def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
+    """(tolerance, bound, observed) of the slopes, if something is claimed about them."""
+    about = record.get("slope")
+    need(about is None or isinstance(about, dict), "the record of the slopes is malformed")
+    if about is None:
+        return None
+    need(set(about) == {"tolerance", "bound", "observed"}, "the record of the slopes is malformed")
+    return read_number(about, "tolerance"), read_number(about, "bound", INF), read_number(about, "observed", INF)
+
+
+def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Tick) -> None:
+    """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
+    f, D = [unbent(node, Sides(domain.box)) for node in f], len(domain.box)
+    kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
+    need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
+    if isinstance(layer, Dense):
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, range(D))
+            claim_exists(domain, part.axes, part.jumps, tick)
+            search([part], part, bound, tick)
+        return
+    need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
+    g = Slopes(layer, f, D)
     with ctx.workprec(WORKING):
-        return Dense(c, weights, places, u)
+        parts = parts_of(g, domain, bound)
+        try:
+            for one in parts:
+                claim_exists(domain, one.axes, one.jumps, tick)
+            search(parts, g, bound, tick)
+        except Verdict as found:
+            if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
+                steeper_somewhere(parts, g, domain, bound)
+            raise
+
+
+def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: float) -> None:
+    """Refute a claim about slopes, if it fails at one of some points."""
+    jumps = [jump for part in parts for jump in part.jumps]
+    for x in some_points(domain.box, 16):
+        rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
+        errors = [summed(column) for column in zipped(*rows)]
+        least = [greatest([e + a, -e - b]) for e, a, b in zipped(errors, g.low, g.high)]
+        inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps)
+        failing = inside and any(e > bound for e in least)
+        need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
+
+
+class Property(NamedTuple):
+    """∂^order T along an axis lies below (side 0) or above (side 1) numbers, for all outputs; not so, if `denied`."""
+
+    text: str
+    order: int
+    axis: int
+    limits: list[tuple[int, Node]]
+    denied: bool
+
+
+def read_property(text: Any, names: list[str]) -> Property:
+    """What a line such as "increasing in x1", "Lipschitz 3 in x2" or "not T <= 2*pi" says."""
+    line = " ".join(text.split()) if isinstance(text, str) else ""
+    denied, plain = line[:4].lower() == "not ", re.sub("^not ", "", line, flags=re.IGNORECASE)
+    axis, order, limits = names[0], 0, list[tuple[int, Node]]()
+    if found := re.fullmatch(r"(increasing|decreasing|convex|concave) in (.+)", plain, re.IGNORECASE):
+        (order, side), axis = SHAPES[found[1].lower()], found[2]
+        limits = [(side, NOTHING)]
+    elif found := re.fullmatch(r"lipschitz (.+?) in (.+)", plain, re.IGNORECASE):
+        c, order, axis = Reader([], found[1]).node(), 1, found[2]
+        limits = [(0, c), (1, minus(c))]
+    elif found := re.fullmatch(r"T ?(<=|>=|<|>|≤|≥) ?(.+)", plain):
+        limits = [(int(found[1] in (">", ">=", "≥")), Reader([], found[2]).node())]
+    known = limits and axis in names and all(value(c, []).is_finite() for _, c in limits)
+    need(known, f"the property {line[:60]!r} is not understood", UNCHECKED)
+    return Property(line, order, names.index(axis), limits, denied)
+
+
+def proved_property(layer: Any, said: Property, domain: Domain, tick: Tick) -> None:
+    """Prove that T, the real function of the weights, has a property; another verdict is raised."""
+    broken: Verdict | None = None
+    for side, c in said.limits:
+        try:
+            kept_below(layer, said, side, c, replace(domain, margin=0.0), tick)
+        except Verdict as found:
+            if found.verdict != "INVALID":
+                raise replace(found, reason=f"{said.text!r}: {found.reason}") from None
+            broken = found
+            break
+    box = broken.box if broken and not said.denied else None
+    need((broken is not None) == said.denied, f"{said.text!r} is claimed, and is false", box=box)
+
+
+def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Tick) -> None:
+    """Prove that derivatives of T of an order are at most c everywhere, or at least c (side 1); INVALID where one is not.
+
+    How close boxes have to come is told by points: the room that they leave decides what interpolation may cost.
+    """
+    steps = 2 * len(domain.box) if said.order and isinstance(layer, Layer) else 2
+    asked = slice(side + (2 * said.axis if steps > 2 else 0), None, steps)
+    room = 0.0
+    if isinstance(layer, Layer):
+        room = room_left(*beside(layer, said, c, domain, 0, 0.0), asked, domain, not said.order or domain.where is None)
+    for reading in (1, 0) if isinstance(layer, Layer) and not said.order else (0,):
+        g, parts = beside(layer, said, c, domain, reading, room)
+        try:
+            with ctx.workprec(WORKING):
+                search(parts, g, 0.0, tick, asked)
+            return
+        except Verdict as found:
+            if not reading or found.verdict != UNCHECKED:
+                raise
+
+
+def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, room: float) -> tuple[Any, list[Any]]:
+    """(∂^order T − c, its parts), as `search` has them."""
+    f = [product_of([c, var(said.axis)]) if said.order == 1 else c] * len(layer.lines)
+    if isinstance(layer, Dense):
+        need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
+        return part, [part]
+    need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
+    g: AnyDifference = Difference(layer, f, domain.box, room, reading)
+    g = Slopes(layer, f, len(domain.box), said.order) if said.order else g
+    return g, parts_of(g, domain, room, said.axis if said.order else None)
+
+
+def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain, strict: bool) -> float:
+    """How far below 0 the ends of g that are asked for stay at some points, from which they are followed uphill.
+
+    A point at which one of them is above 0 refutes the claim, if `strict`.
+    """
+
+    def heights(part: Part, x: list[float]) -> list[Any]:
+        return [v for t in part.at(balls(x)) for v in (t, -t)][asked]
+
+    def uphill(part: Part, k: int, x: list[float], best: Any) -> tuple[list[float], Any]:
+        step = 0.125
+        while step > 1e-4:
+            moves = [(i, s * step * (b - a)) for i, (a, b) in enumerate(part.box) for s in (-1, 1)]
+            near = [[*x[:i], min(max(x[i] + by, part.box[i][0]), part.box[i][1]), *x[i + 1 :]] for i, by in moves]
+            tops = [(y, heights(part, y)[k]) for y in near if domain.where is None or domain.contains(y, [])]
+            y, top = max([*tops, (x, best)], key=lambda t: float(t[1]))
+            x, best, step = (y, top, step) if top > best else (x, best, step / 4)
+        return x, best
+
+    rooms, sizes, tried = list[float](), [1e-290], list[list[tuple[list[float], list[Any]]]]()
+    with ctx.workprec(WORKING):
+        for part in parts:
+            points = [[x[i] for i in part.axes] for x in some_points(domain.box, 32)]
+            points += [list(x) for x in product(*part.box)] if len(part.box) <= 4 else []
+            tried.append([(x, heights(part, x)) for x in points if domain.where is None or domain.contains(x, [])])
+        for k, end in enumerate(range(2 * len(g.lines))[asked] if all(tried) else []):
+            total, where = -g.high[end // 2] if end % 2 else g.low[end // 2], dict[int, float]()
+            for part, some in zipped(parts, tried):
+                start = max(((x, here[k]) for x, here in some), key=lambda t: float(t[1]))
+                x, best = uphill(part, k, *start)
+                total, where = total + best, where | dict(zipped(part.axes, x))
+                sizes.append(abs(float(best)))
+            found = [(where[i], where[i]) for i in sorted(where)]
+            need(not (strict and total > 0), "a point shows it", box=found)
+            rooms.append(-float(total))
+    return max(min(rooms, default=0.0) / 2, 1e-9 * max(sizes))
+
+
+# ═══ 7. Tokens and sequences: programs on tokens, layers for all lengths, language models ═══════════════════════════
 
 
 def project(row: Sequence[float], W: Any) -> list[int]:
@@ -4487,6 +4748,15 @@ def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
     return exact(x[source]) if 0 <= source < len(x) else ZERO
 
 
+def flattened(numbers: Any) -> list[Any]:
+    """Nested lists, or an array, as one list."""
+    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    return [v for part in numbers for v in flattened(part)] if isinstance(numbers, (list, tuple)) else [numbers]
+
+
+# ═══ 8. Sets: functions of sets of any size ═════════════════════════════════════════════════════════════════════════
+
+
 class SetReader(Reader):
     """A formula of a set: sum, mean, max and min of one argument are aggregates, variables 1, 2, … beside x, variable 0."""
 
@@ -4532,23 +4802,6 @@ def set_value(target: dict[str, Any], x: list[float], i: int) -> Any:
         best = arb.max if kind == "max" else arb.min
         found.append(reduce(best, values) if kind in ("max", "min") else total if kind == "sum" else total / len(x))
     return value(f, found)
-
-
-def terms_of(node: Node) -> list[Node]:
-    """Nodes that add up to the given one: sums are followed through constant factors and divisors."""
-    kind, operands, extra = node
-    moving = [i for i, a in enumerate(operands) if variables(a)]
-    if kind == "add":
-        return [term for part in operands for term in terms_of(part)]
-    if kind not in ("mul", "div") or len(moving) != 1 or (kind == "div" and moving != [0]):
-        return [node]
-    i = moving[0]
-    return [(kind, (*operands[:i], term, *operands[i + 1 :]), extra) for term in terms_of(operands[i])]
-
-
-def replaced(node: Node, old: Node, by: Node) -> Node:
-    """The formula with another in the place of a part; conditions of `where` are left as they are."""
-    return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
 
 
 Input = tuple[str, Node]  # own, mean, max, min (of x); sum, average (of a function of x)
@@ -5018,62 +5271,7 @@ def set_bound(
     return middle(abs(low).max(abs(high)).upper()) + off, 2 * off
 
 
-NORM = "maximum absolute difference over all output entries"
-VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
-
-
-def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
-    """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
-    evidence = record.get("evidence")
-    need(isinstance(evidence, dict), "the evidence is malformed")
-    need(lemma or dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
-    about = dict(evidence or {}).get("relative")
-    if about is None:
-        return None
-    need(isinstance(about, dict) and about.get("known") == "proved", "the smallest |f| of a formula is to be proved")
-    share, m = read_number(about, "share"), read_number(about, "least")
-    product = exact(share) * exact(m)
-    fits = product * (1 - fmpq(1, 2**50)) <= exact(tolerance) <= product and m > 0
-    need(fits, f"the tolerance {tolerance!r} is not {share!r} of |f| ≥ {m!r}")
-    return share, m
-
-
-def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Tick) -> None:
-    """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
-    todo = deque([[domain.box[i] for i in axes]])
-    while todo and (domain.where is not None or (domain.margin and jumps)):
-        box = todo.pop() if len(todo) % 2 else todo.popleft()  # deep and broad by turns
-        whole = domain.whole(axes, box, domain.box)
-        tick(whole)
-        middles = [(a, a / 2 + b / 2, b) for a, b in box]
-        points = product(*middles) if box == [domain.box[i] for i in axes] else [[m for _, m, _ in middles]]
-        if any(domain.contains(domain.whole(axes, p, [a for a, _ in domain.box]), jumps) for p in points):
-            return
-        small = all(b - a <= 1e-12 * (abs(a) + abs(b)) for a, b in box)
-        if not small and not domain.excused(Sides(whole), jumps):
-            halves = halved(box, widest(box, [domain.box[i] for i in axes], range(len(axes))))
-            todo += halves if len(todo) % 4 < 2 else halves[::-1]
-    need(
-        not (domain.where is not None or (domain.margin and jumps)),
-        "no point was found that the claim is about",
-        UNCHECKED,
-    )
-
-
-def require_values(f: list[Node], domain: Domain) -> None:
-    """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
-    for n in range(64):
-        shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
-        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zipped(shares, domain.box)]
-        if domain.where is None or truth(domain.where, balls(x)) == {True}:
-            known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
-            need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
-
-
-def flattened(numbers: Any) -> list[Any]:
-    """Nested lists, or an array, as one list."""
-    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
-    return [v for part in numbers for v in flattened(part)] if isinstance(numbers, (list, tuple)) else [numbers]
+# ═══ 9. Samples: stored data, point by point ════════════════════════════════════════════════════════════════════════
 
 
 def read_table(path: Path, names: list[str]) -> tuple[list[list[str]], list[list[str]]]:
@@ -5122,11 +5320,6 @@ def scores(answer: Any, labels: list[Any] | None) -> list[float]:
     return [float(k == labels.index(answer)) for k in range(len(labels))]
 
 
-def rounded(number: float, width: int) -> float:
-    """The nearest float32, or the number itself: sums and products in float64 of float32 numbers round to the same."""
-    return number if width == 8 else float(struct.unpack("<f", struct.pack("<f", number))[0])
-
-
 def normalised(layer: Dense, x: list[float], width: int) -> list[float]:
     """x̂ = (x − shift)·scale as the model computes it: one operation at a time, each rounded, the same everywhere."""
     shift, scale = ([v for row in layer.w[name] for v in row] for name in ("shift", "scale"))
@@ -5154,6 +5347,50 @@ def stored(layer: Dense, samples: Any, numbers: tuple[float, float], width: int,
             proved = max(proved, up(error + e))
     need(proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {proved!r} is proved", UNCHECKED)
     return Verdict("VALID", f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples", None, proved)
+
+
+def memorised(record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Tick) -> Verdict:
+    """The verdict on a folder of stored samples, with these beside it."""
+    names, (about, tensors, width) = target.get("names"), weights
+    need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
+    X, Y = read_samples(data, target)
+    need(X and len({len(x) for x in X}) == 1, "no samples, or samples of different shapes", UNCHECKED)
+    single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
+    said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
+    need(
+        record.get("domain") == said and record.get("norm") == NORM,
+        "the claim is about other points, or in another norm",
+    )
+    evidence: Any = record.get("evidence")
+    alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
+    need(alone, "more is claimed than an error at stored samples")
+    need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
+    u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
+    layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)
+    assert isinstance(layer, Dense)
+    return stored(layer, (X, Y), (read_number(record, "bound"), read_number(record, "tolerance")), width, tick)
+
+
+# ═══ 10. The verdict: which claim is made, and what decides it ══════════════════════════════════════════════════════
+
+NORM = "maximum absolute difference over all output entries"
+VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
+
+
+def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
+    """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
+    evidence = record.get("evidence")
+    need(isinstance(evidence, dict), "the evidence is malformed")
+    need(lemma or dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
+    about = dict(evidence or {}).get("relative")
+    if about is None:
+        return None
+    need(isinstance(about, dict) and about.get("known") == "proved", "the smallest |f| of a formula is to be proved")
+    share, m = read_number(about, "share"), read_number(about, "least")
+    product = exact(share) * exact(m)
+    fits = product * (1 - fmpq(1, 2**50)) <= exact(tolerance) <= product and m > 0
+    need(fits, f"the tolerance {tolerance!r} is not {share!r} of |f| ≥ {m!r}")
+    return share, m
 
 
 def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
@@ -5282,213 +5519,6 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
                 raise replace(found, reason=before + found.reason, bound=proved) from None
             said += f"; {' '.join(text.split())}"
         return Verdict("VALID", said, None, proved)
-
-
-def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
-    """(tolerance, bound, observed) of the slopes, if something is claimed about them."""
-    about = record.get("slope")
-    need(about is None or isinstance(about, dict), "the record of the slopes is malformed")
-    if about is None:
-        return None
-    need(set(about) == {"tolerance", "bound", "observed"}, "the record of the slopes is malformed")
-    return read_number(about, "tolerance"), read_number(about, "bound", INF), read_number(about, "observed", INF)
-
-
-def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Tick) -> None:
-    """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
-    f, D = [unbent(node, Sides(domain.box)) for node in f], len(domain.box)
-    kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
-    need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
-    if isinstance(layer, Dense):
-        with ctx.workprec(WORKING):
-            part = Tangents(layer, f, domain, range(D))
-            claim_exists(domain, part.axes, part.jumps, tick)
-            search([part], part, bound, tick)
-        return
-    need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
-    g = Slopes(layer, f, D)
-    with ctx.workprec(WORKING):
-        parts = parts_of(g, domain, bound)
-        try:
-            for one in parts:
-                claim_exists(domain, one.axes, one.jumps, tick)
-            search(parts, g, bound, tick)
-        except Verdict as found:
-            if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
-                steeper_somewhere(parts, g, domain, bound)
-            raise
-
-
-def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: float) -> None:
-    """Refute a claim about slopes, if it fails at one of some points."""
-    jumps = [jump for part in parts for jump in part.jumps]
-    for x in some_points(domain.box, 16):
-        rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
-        errors = [summed(column) for column in zipped(*rows)]
-        least = [greatest([e + a, -e - b]) for e, a, b in zipped(errors, g.low, g.high)]
-        inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps)
-        failing = inside and any(e > bound for e in least)
-        need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
-
-
-class Property(NamedTuple):
-    """∂^order T along an axis lies below (side 0) or above (side 1) numbers, for all outputs; not so, if `denied`."""
-
-    text: str
-    order: int
-    axis: int
-    limits: list[tuple[int, Node]]
-    denied: bool
-
-
-def read_property(text: Any, names: list[str]) -> Property:
-    """What a line such as "increasing in x1", "Lipschitz 3 in x2" or "not T <= 2*pi" says."""
-    line = " ".join(text.split()) if isinstance(text, str) else ""
-    denied, plain = line[:4].lower() == "not ", re.sub("^not ", "", line, flags=re.IGNORECASE)
-    axis, order, limits = names[0], 0, list[tuple[int, Node]]()
-    if found := re.fullmatch(r"(increasing|decreasing|convex|concave) in (.+)", plain, re.IGNORECASE):
-        (order, side), axis = SHAPES[found[1].lower()], found[2]
-        limits = [(side, NOTHING)]
-    elif found := re.fullmatch(r"lipschitz (.+?) in (.+)", plain, re.IGNORECASE):
-        c, order, axis = Reader([], found[1]).node(), 1, found[2]
-        limits = [(0, c), (1, minus(c))]
-    elif found := re.fullmatch(r"T ?(<=|>=|<|>|≤|≥) ?(.+)", plain):
-        limits = [(int(found[1] in (">", ">=", "≥")), Reader([], found[2]).node())]
-    known = limits and axis in names and all(value(c, []).is_finite() for _, c in limits)
-    need(known, f"the property {line[:60]!r} is not understood", UNCHECKED)
-    return Property(line, order, names.index(axis), limits, denied)
-
-
-def proved_property(layer: Any, said: Property, domain: Domain, tick: Tick) -> None:
-    """Prove that T, the real function of the weights, has a property; another verdict is raised."""
-    broken: Verdict | None = None
-    for side, c in said.limits:
-        try:
-            kept_below(layer, said, side, c, replace(domain, margin=0.0), tick)
-        except Verdict as found:
-            if found.verdict != "INVALID":
-                raise replace(found, reason=f"{said.text!r}: {found.reason}") from None
-            broken = found
-            break
-    box = broken.box if broken and not said.denied else None
-    need((broken is not None) == said.denied, f"{said.text!r} is claimed, and is false", box=box)
-
-
-def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Tick) -> None:
-    """Prove that derivatives of T of an order are at most c everywhere, or at least c (side 1); INVALID where one is not.
-
-    How close boxes have to come is told by points: the room that they leave decides what interpolation may cost.
-    """
-    steps = 2 * len(domain.box) if said.order and isinstance(layer, Layer) else 2
-    asked = slice(side + (2 * said.axis if steps > 2 else 0), None, steps)
-    room = 0.0
-    if isinstance(layer, Layer):
-        room = room_left(*beside(layer, said, c, domain, 0, 0.0), asked, domain, not said.order or domain.where is None)
-    for reading in (1, 0) if isinstance(layer, Layer) and not said.order else (0,):
-        g, parts = beside(layer, said, c, domain, reading, room)
-        try:
-            with ctx.workprec(WORKING):
-                search(parts, g, 0.0, tick, asked)
-            return
-        except Verdict as found:
-            if not reading or found.verdict != UNCHECKED:
-                raise
-
-
-def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, room: float) -> tuple[Any, list[Any]]:
-    """(∂^order T − c, its parts), as `search` has them."""
-    f = [product_of([c, var(said.axis)]) if said.order == 1 else c] * len(layer.lines)
-    if isinstance(layer, Dense):
-        need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
-        with ctx.workprec(WORKING):
-            part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
-        return part, [part]
-    need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
-    g: AnyDifference = Difference(layer, f, domain.box, room, reading)
-    g = Slopes(layer, f, len(domain.box), said.order) if said.order else g
-    return g, parts_of(g, domain, room, said.axis if said.order else None)
-
-
-def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain, strict: bool) -> float:
-    """How far below 0 the ends of g that are asked for stay at some points, from which they are followed uphill.
-
-    A point at which one of them is above 0 refutes the claim, if `strict`.
-    """
-
-    def heights(part: Part, x: list[float]) -> list[Any]:
-        return [v for t in part.at(balls(x)) for v in (t, -t)][asked]
-
-    def uphill(part: Part, k: int, x: list[float], best: Any) -> tuple[list[float], Any]:
-        step = 0.125
-        while step > 1e-4:
-            moves = [(i, s * step * (b - a)) for i, (a, b) in enumerate(part.box) for s in (-1, 1)]
-            near = [[*x[:i], min(max(x[i] + by, part.box[i][0]), part.box[i][1]), *x[i + 1 :]] for i, by in moves]
-            tops = [(y, heights(part, y)[k]) for y in near if domain.where is None or domain.contains(y, [])]
-            y, top = max([*tops, (x, best)], key=lambda t: float(t[1]))
-            x, best, step = (y, top, step) if top > best else (x, best, step / 4)
-        return x, best
-
-    rooms, sizes, tried = list[float](), [1e-290], list[list[tuple[list[float], list[Any]]]]()
-    with ctx.workprec(WORKING):
-        for part in parts:
-            points = [[x[i] for i in part.axes] for x in some_points(domain.box, 32)]
-            points += [list(x) for x in product(*part.box)] if len(part.box) <= 4 else []
-            tried.append([(x, heights(part, x)) for x in points if domain.where is None or domain.contains(x, [])])
-        for k, end in enumerate(range(2 * len(g.lines))[asked] if all(tried) else []):
-            total, where = -g.high[end // 2] if end % 2 else g.low[end // 2], dict[int, float]()
-            for part, some in zipped(parts, tried):
-                start = max(((x, here[k]) for x, here in some), key=lambda t: float(t[1]))
-                x, best = uphill(part, k, *start)
-                total, where = total + best, where | dict(zipped(part.axes, x))
-                sizes.append(abs(float(best)))
-            found = [(where[i], where[i]) for i in sorted(where)]
-            need(not (strict and total > 0), "a point shows it", box=found)
-            rooms.append(-float(total))
-    return max(min(rooms, default=0.0) / 2, 1e-9 * max(sizes))
-
-
-def bounded(
-    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Tick
-) -> tuple[float, Difference, list[Part]]:
-    """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
-    for reading in (2, 1):
-        g = Difference(layer, f, domain.box, bound, reading)
-        parts = parts_of(g, domain, bound)
-        try:
-            with ctx.workprec(WORKING):
-                for part in parts:
-                    claim_exists(domain, part.axes, part.jumps, tick)
-                    g.rounding = plus(g.rounding, part.rounding(layer, tick))
-                if len(parts) == 1:
-                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zipped(ends, g.rounding)]
-                    parts[0].goal = bound - max(map(up, more))
-                return search(parts, g, bound, tick), g, parts
-        except Verdict as found:
-            if reading == 1 or not g.optional or found.verdict != UNCHECKED:
-                raise
-    raise AssertionError("the last reading returns or raises")
-
-
-def memorised(record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Tick) -> Verdict:
-    """The verdict on a folder of stored samples, with these beside it."""
-    names, (about, tensors, width) = target.get("names"), weights
-    need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
-    X, Y = read_samples(data, target)
-    need(X and len({len(x) for x in X}) == 1, "no samples, or samples of different shapes", UNCHECKED)
-    single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
-    said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
-    need(
-        record.get("domain") == said and record.get("norm") == NORM,
-        "the claim is about other points, or in another norm",
-    )
-    evidence: Any = record.get("evidence")
-    alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
-    need(alone, "more is claimed than an error at stored samples")
-    need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
-    u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
-    layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)
-    assert isinstance(layer, Dense)
-    return stored(layer, (X, Y), (read_number(record, "bound"), read_number(record, "tolerance")), width, tick)
 
 
 def claim(
