@@ -19,7 +19,7 @@ balls (1, 2). Beyond that:
     the same for any other layer (trained, LayerNorm)                4         `Dense`, then `search` in 3
     the same for a network that makes Σ h(g) of functions g          3, 4, 5   `composed`
     a lower bound of sup |T − f|, or a witness that refutes          3 or 4    `errors_at` in 10
-    slopes, |∂_i T − ∂_i f| ≤ bound; "increasing in x1", "T <= 1"    6         `Slopes`, `Tangents`, `kept_below`, on top of 3 or 4
+    slopes, |∂_i T − ∂_i f| ≤ bound; "increasing in x1", "T <= 1"    6         `Slopes`, `Tangents`, `kept_below`, on 3 or 4
     programs on tokens, all lengths, language models                 7         `program`, `sequences`
     functions of sets of any size                                    8         `SetProof`, with `Rounded` of 7
     stored samples                                                   4, 9      `stored`
@@ -874,11 +874,6 @@ def expansion(kind: str, z: Any, q: Any = None) -> list[Any]:
     return [s[k] for k in range(4)]
 
 
-def away(low: Any, high: Any, m: float) -> bool:
-    """Whether numbers between low and high are at least m in size."""
-    return bool(low.is_finite() and high.is_finite() and (low >= m or high <= -m))
-
-
 def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Tick) -> None:
     """Prove |f| ≥ m on the domain for every output, by bisection; another verdict is raised."""
     for node in f:
@@ -887,17 +882,14 @@ def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Tick) -> None
         while heap:  # where |f| is small first
             _, _, box = heapq.heappop(heap)
             tick(box)
-            x, jets = Sides(box), Jets(Sides(box), axes if len(axes) <= 6 else [])
-            if (domain.where is not None and truth(domain.where, x) == {False}) or away(*interval(node, x), m):
+            (low, high), centre = enclosed(node, box), balls(midpoint(box))
+            away = low.is_finite() and high.is_finite() and (low >= m or high <= -m)
+            if away or (domain.where is not None and truth(domain.where, Sides(box)) == {False}):
                 continue
-            p = jets.of(node)
-            if away(*jets.ends(p), m):
-                continue
-            centre = balls(midpoint(box))
             inside = domain.where is None or truth(domain.where, centre) == {True}
             need(not (inside and abs(value(node, centre)) < m), f"|f| ≥ {m!r} is claimed, and is false", box=box)
             need(axes, "the smallest |f| is not decided", UNCHECKED)
-            for half in halved(box, jets.steepest([p], domain.box) if jets.axes else widest(box, domain.box, axes)):
+            for half in halved(box, widest(box, domain.box, axes)):
                 here = abs(value(node, balls(midpoint(half))))
                 heapq.heappush(heap, (float(here) if here.is_finite() else 0.0, next(serial), half))
 
@@ -953,15 +945,6 @@ class Jets:
             square = len(m) == 2 and m[0] == m[1]
             low, high = low + (k.min(arb(0)) if square else -abs(k)), high + (k.max(arb(0)) if square else abs(k))
         return low.lower(), high.upper()
-
-    def steepest(self, some: list[Jet], whole: Box) -> int:
-        """The axis along which Taylor models change most; the widest, where what is beyond them matters more."""
-        swings = [summed(abs(k) for p in some for w, k in zipped(self.monomials, p) if n in w)
-                  for n in range(len(self.axes))]  # fmt: skip
-        known = [up(swing) for swing in swings]
-        if not up(summed(p[0].rad() for p in some)) < max(known) < INF:
-            return widest(self.x.box, whole, self.axes)
-        return self.axes[known.index(max(known))]
 
     def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
         c, D = p[0].mid(), len(self.axes)
@@ -3186,15 +3169,59 @@ def largest_sums(one: list[float], two: list[float]) -> list[float]:
 
 
 class Lane(NamedTuple):
-    """z within δ of g, u = g between the ends of a span; H = Σ worth·relu(u − knot) stands for h in output o."""
+    """z within δ of g, u = g between the ends of a span; H stands for h in output o."""
 
     o: int
     g: Node
     h: Node
-    units: list[tuple[Any, Any]]  # knot, worth
+    H: "Polyline"
     delta: Any
     difference: Difference  # z − g
     parts: "list[Part]"
+
+
+class Polyline:
+    """D(u) = Σ height·relu(λu + c): slopes[n]·u + heights[n] where n knots are at or below u; units: (λ, c, height, number)."""
+
+    def __init__(self, units: Iterable[tuple[Any, Any, Any, int]] = ()) -> None:
+        self.units, changes = list(units), dict[Any, Any]()
+        falling = [(k * h, c * h) for k, c, h, _ in self.units if k < 0]
+        self.slopes, self.heights = [sum((k for k, _ in falling), ZERO)], [sum((c for _, c in falling), ZERO)]
+        for k, c, h, _ in self.units:
+            changes[-c / k] = changes.get(-c / k, ZERO) + abs(k) * h
+        self.knots = sorted(changes)
+        for knot in self.knots:
+            self.slopes.append(self.slopes[-1] + changes[knot])
+            self.heights.append(self.heights[-1] - changes[knot] * knot)
+
+    def at(self, u: Any) -> Any:
+        n = bisect_right(self.knots, u)
+        return self.slopes[n] * u + self.heights[n]
+
+    def cuts(self, low: float, high: float) -> list[Any]:
+        """The ends, and the knots between them."""
+        a, b = exact(low), exact(high)
+        return [a, *self.knots[bisect_right(self.knots, a) : bisect_left(self.knots, b)], b]
+
+    def less(self, node: Node, low: float, high: float) -> list[tuple[Node, Box]]:
+        """D − node, a function of one variable, on pieces."""
+        first = bisect_right(self.knots, exact(low))
+        pieces = zip(self.slopes[first:], self.heights[first:], pairwise(self.cuts(low, high)), strict=False)
+        return [(tree("add", tree("mul", num(k), VAR), num(c), minus(node)), [outward(*ends)]) for k, c, ends in pieces]
+
+    def polynomial(self, low: float, high: float, degree: int) -> Node:
+        """A polynomial through points of D between the ends, near to Chebyshev's; any would do for a proof."""
+        points = self.cuts(low, high)
+        ideal = [(low + high) / 2 - (high - low) / 2 * math.cos(math.pi * k / degree) for k in range(degree + 1)]
+        chosen = sorted({min(points, key=lambda t: abs(t - exact(v))) for v in ideal})
+        table, newton = [self.at(t) for t in chosen], list[Any]()
+        for k in range(len(chosen)):
+            newton.append(table[0])
+            table = [(q - p) / (chosen[i + k + 1] - chosen[i]) for i, (p, q) in enumerate(pairwise(table))]
+        node = num(newton[-1])
+        for t, k in zipped(chosen[-2::-1], newton[-2::-1]):
+            node = tree("add", num(k), tree("mul", tree("add", VAR, num(-t)), node))
+        return node
 
 
 class Outer:
@@ -3206,29 +3233,21 @@ class Outer:
 
     def __init__(self, n: int, spans: Box, outs: int, lane: Lane, near: Spread) -> None:
         self.axes, self.domain, self.box, self.outs = [n], Domain(spans, None, 0.0), [spans[n]], outs
-        self.o, self.h, self.near = lane.o, lane.h, near
-        self.knots, self.slopes, self.heights = [k for k, _ in lane.units], [ZERO], [ZERO]
-        for knot, worth in lane.units:
-            self.slopes.append(self.slopes[-1] + worth)
-            self.heights.append(self.heights[-1] - worth * knot)
-
-    def height(self, u: Any) -> Any:
-        n = bisect_right(self.knots, u)
-        return self.slopes[n] * u + self.heights[n]
+        self.o, self.h, self.H, self.near = lane.o, lane.h, lane.H, near
 
     def moved(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) of H(u + e) − H(u) for u between a and b, where n knots are below."""
-        (low, high), knots = self.near.on(a, b), self.knots
-        near = self.slopes[bisect_left(knots, a + min(low, ZERO)) : bisect_right(knots, b + max(high, ZERO)) + 1]
+        (low, high), knots = self.near.on(a, b), self.H.knots
+        near = self.H.slopes[bisect_left(knots, a + min(low, ZERO)) : bisect_right(knots, b + max(high, ZERO)) + 1]
         ends = [e * s for e in (low, high) for s in (min(near), max(near))]
         between = knots[bisect_left(knots, a + low) : bisect_right(knots, a + high)]
-        heights = [self.height(u) - self.height(a) for u in (a + low, *between, a + high)]
-        falls, rises = ((b - a) * (s - self.slopes[n]) for s in (min(near), max(near)))
+        heights = [self.H.at(u) - self.H.at(a) for u in (a + low, *between, a + high)]
+        falls, rises = ((b - a) * (s - self.H.slopes[n]) for s in (min(near), max(near)))
         return max(min(ends), min(heights) + falls), min(max(ends), max(heights) + rises)
 
     def piece(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) between a and b, where n knots are below."""
-        jets, slope, height = Jets(Sides([(a, b)]), [0]), arb(self.slopes[n]), arb(self.heights[n])
+        jets, slope, height = Jets(Sides([(a, b)]), [0]), arb(self.H.slopes[n]), arb(self.H.heights[n])
         line, (less, more) = combined(jets.constant(height), slope, jets.variable(0)), self.moved(n, a, b)
         (bottom, top), (low, high) = corners([slope * arb(v) + height for v in (a, b)]), interval(self.h, jets.x)
         low, high = narrower((bottom - high, top - low), jets.ends(combined(line, -1, jets.of(self.h))))
@@ -3236,9 +3255,9 @@ class Outer:
 
     def enclose(self, box: Box, effort: int) -> Leaf:
         a, b, m = *map(exact, box[0]), exact(box[0][0] / 2 + box[0][1] / 2)
-        n, first, last = (bisect_right(self.knots, v) for v in (m, a, b))
-        ends = [self.piece(k, *pair) for k, pair in enumerate(pairwise([a, *self.knots[first:last], b]), first)]
-        here, (less, more) = arb(self.height(m)) - value(self.h, [arb(m)]), map(arb, self.moved(n, m, m))
+        n, first, last = (bisect_right(self.H.knots, v) for v in (m, a, b))
+        ends = [self.piece(k, *pair) for k, pair in enumerate(pairwise([a, *self.H.knots[first:last], b]), first)]
+        here, (less, more) = arb(self.H.at(m)) - value(self.h, [arb(m)]), map(arb, self.moved(n, m, m))
         leaf = Leaf(box, len(EFFORTS), 0, [0.0] * self.outs, [0.0] * self.outs, [(0.0, 0.0)] * self.outs)
         leaf.low[self.o], leaf.high[self.o] = -max(up(-v) for v, _ in ends), max(up(v) for _, v in ends)
         leaf.seen[self.o] = up(here + less), -up(-here - more)
@@ -3311,8 +3330,8 @@ def composed(layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: flo
             spans.append(range_of(g, box, delta / 16, tick))
         top, own = exact(spans[-1][1]) - exact(shift) + exact(delta), [j for j in F if reads[j] == [k]]
         sizes[0, o] += sum((heavy[j, o] * max(top + b_1[j], ZERO) for j in own), ZERO)
-        units = sorted((exact(shift) - b_1[j], worth[j, o]) for j in own)
-        outer.append(Lane(o, g, h, units, exact(delta), difference, parts))
+        H = Polyline((fmpq(1), b_1[j] - exact(shift), worth[j, o], j) for j in own)
+        outer.append(Lane(o, g, h, H, exact(delta), difference, parts))
     need(not any(left), "there are more coordinates of the stream than lanes", UNCHECKED)
     with ctx.workprec(WORKING):
         many, found = max(additions([row[m] for row in w["W_2"]], bool(b_2[0, m])) for m in M), Composed(f, [], [], [])
@@ -4807,64 +4826,6 @@ def set_value(target: dict[str, Any], x: list[float], i: int) -> Any:
 Input = tuple[str, Node]  # own, mean, max, min (of x); sum, average (of a function of x)
 
 
-class BentLine:
-    """D(u) = Σ height·relu(λu + c) of a linear form u = Σ slopes·inputs, and how far its units are off by themselves."""
-
-    def __init__(self) -> None:
-        self.units = list[tuple[Any, Any, Any, Any]]()  # λ, c, height, own error
-
-    def at(self, u: Any, sizes: bool = False) -> Any:
-        return sum(((abs(h) if sizes else h) * max(k * u + c, ZERO) for k, c, h, _ in self.units), ZERO)
-
-    def slopes(self) -> list[tuple[Any, Any]]:
-        """(knot, change of the slope there), by knot, a slope far to the left before them."""
-        found = dict[Any, Any]()
-        for k, c, h, _ in self.units:
-            found[-c / k] = found.get(-c / k, ZERO) + abs(k) * h
-        return [(None, sum((k * h for k, _, h, _ in self.units if k < 0), ZERO)), *sorted(found.items())]
-
-    def steepest(self) -> Any:
-        return max(map(abs, accumulate(change for _, change in self.slopes())))
-
-    def pieces(self, low: float, high: float) -> tuple[list[tuple[Any, Any, float, float]], Any]:
-        """(slope, constant, from, to) of D with knots at floats, in order; and how far that is from D."""
-        off, cuts = ZERO, dict[float, Any]()
-        for knot, change in self.slopes()[1:]:
-            near = float(Fraction(int(knot.p), int(knot.q)))
-            off += abs(change) * abs(exact(near) - knot)
-            cuts[near] = cuts.get(near, ZERO) + change
-        start = self.slopes()[0][1] + sum((v for t, v in cuts.items() if t <= low), ZERO)
-        found, here, slope = list[Any](), self.at(exact(low)), start
-        for a, b in pairwise([low, *sorted(t for t in cuts if low < t < high), high]):
-            slope += cuts[a] if a > low else 0
-            found.append((slope, here - slope * exact(a), a, b))
-            here += slope * (exact(b) - exact(a))
-        return found, 2 * off
-
-    def less(self, node: Node, low: float, high: float) -> tuple[list[tuple[Node, Box]], Any]:
-        """D − node, a function of one variable, on pieces; and how far knots are off."""
-        pieces, off = self.pieces(low, high)
-        lines = [tree("add", tree("mul", num(k), VAR), num(c)) for k, c, _, _ in pieces]
-        gaps: list[Node] = [tree("add", line, minus(node)) for line in lines]
-        return [(gap, [(a, b)]) for gap, (_, _, a, b) in zipped(gaps, pieces)], off
-
-    def polynomial(self, low: float, high: float, degree: int) -> Node:
-        """A polynomial through points of D between the ends, near to Chebyshev's; any would do for a proof."""
-        knots = {t for t, _ in self.slopes()[1:] if exact(low) < t < exact(high)}
-        points = [exact(low), exact(high), *sorted(knots)]
-        ideal = [(low + high) / 2 - (high - low) / 2 * math.cos(math.pi * k / degree) for k in range(degree + 1)]
-        chosen = sorted({min(points, key=lambda t: abs(t - exact(v))) for v in ideal})
-        table, newton = [self.at(t) for t in chosen], list[Any]()
-        for k in range(len(chosen)):
-            newton.append(table[0])
-            table = [(q - p) / (chosen[i + k + 1] - chosen[i]) for i, (p, q) in enumerate(pairwise(table))]
-        node: Node = num(newton[-1])
-        for t, k in zipped(chosen[-2::-1], newton[-2::-1]):
-            moved = tree("add", VAR, num(-t))
-            node = tree("add", num(k), tree("mul", moved, node))
-        return node
-
-
 class SetLayer(Rounded):
     """A layer for functions of sets of up to N numbers x between two ends, read from the weights; x̂ = (x − shift)·scale.
 
@@ -5067,7 +5028,7 @@ class SetProof:
 
     def units(self) -> None:
         """The polylines of the layer, by inputs and by where they are seen; a linear form has 1 as its first slope."""
-        s, w, self.lines = self.layer, self.layer.w, dict[Any, BentLine]()
+        s, w, lines = self.layer, self.layer.w, dict[Any, list[Any]]()
         out = [m for m in s.M if w["W_R"][m][0]]
         need(len(out) == 1 and w["W_R"][out[0]][0] == 1, "the answer is not one coordinate", UNCHECKED)
         idle = [m for m in s.M if m != out[0] and any(row[m] for row in w["W_2"])]
@@ -5108,12 +5069,13 @@ class SetProof:
             first = form[places[0]][1]
             key = (places, tuple(form[m][0] for m in places), tuple(form[m][1] / first for m in places))
             self.seen[k] = (silenced, key)
-            self.lines.setdefault(key, BentLine()).units.append((first, constant, height, k))
+            lines.setdefault(key, []).append((first, constant, height, k))
+        self.lines = {key: Polyline(units) for key, units in lines.items()}
 
     def off(self) -> Any:
         """How far computed numbers and those of exponential sums are off, all in all; errors of inputs are found on the way."""
         s, N = self.layer, self.layer.N
-        steep = {key: line.steepest() for key, line in self.lines.items()}
+        steep = {key: max(map(abs, line.slopes)) for key, line in self.lines.items()}
         felt = dict[int, Any]()
         for (places, own, slopes), L in steep.items():
             for m, v, k in zipped(places, own, slopes):
@@ -5147,20 +5109,20 @@ class SetProof:
             places, own, slopes = key
             reach = sum((abs(k) * errors[m] * (N if self.inputs[v][0] == "sum" else 1)
                          for m, v, k in zipped(places, own, slopes)), ZERO)  # fmt: skip
-            low, high = map(exact, self.span_of(own, slopes))
+            ends = self.span_of(own, slopes)
+            low, high = map(exact, ends)
             moved, L = sum((abs(h) * apart[k] for _, _, h, k in line.units), ZERO), steep[key]
             spread, growth = L * reach, fmpq(1)
             if self.inputs[own[0]][0] == "average":
                 e = errors[self.counts[0]]
                 need(e < fmpq(1, 2), "n is not known", UNCHECKED)
-                largest = max(
-                    abs(line.at(t)) for t in (low, high, *(t for t, _ in line.slopes()[1:] if low < t < high))
-                )
+                largest = max(abs(line.at(t)) for t in line.cuts(*ends))
                 growth, reach = (1 + e) / (1 - e), reach + max(abs(low), abs(high)) * e
                 spread = L * growth * reach + e * largest
             total += spread + moved
             heights = sum((abs(h * k) for k, _, h, _ in line.units), ZERO)
-            size += (max(line.at(t, sizes=True) for t in (low, high)) + heights * reach + moved) * growth * growth
+            tops = [sum((abs(h) * max(k * t + c, ZERO) for k, c, h, _ in line.units), ZERO) for t in (low, high)]
+            size += (max(tops) + heights * reach + moved) * growth * growth
         need((N * size) ** 2 * s.tiny < 1, "numbers may overflow", UNCHECKED)
         steps = number + 2 + (N + 2 if s.c["readout"] == "mean" else 0)
         return total + s.gamma(steps) * size + 4 * number * s.tiny
@@ -5182,9 +5144,10 @@ class SetProof:
 
     def gap(self, terms: list[Node]) -> tuple[Any, Any]:
         """(low, high) of D − f for inputs between their ends, without rounding."""
-        joined, ends = dict[Any, BentLine](), [arb(exact(self.layer.w["b_R"][0]))] * 2
+        units, ends = dict[Any, list[Any]](), [arb(exact(self.layer.w["b_R"][0]))] * 2
         for (_, own, slopes), line in self.lines.items():
-            joined.setdefault((own, slopes), BentLine()).units.extend(line.units)
+            units.setdefault((own, slopes), []).extend(line.units)
+        joined = {key: Polyline(some) for key, some in units.items()}
         sets = {frozenset(variables(t)) for t in terms} | {frozenset(own) for own, _ in joined}
         for group in [set[int](), *map(set, grouped(len(self.inputs), [set(one) for one in sets]))]:
             here = [t for t in terms if variables(t) & group or not variables(t) | group]
@@ -5198,7 +5161,7 @@ class SetProof:
                     ends = [ends[0] + low, ends[1] + high]
         return ends[0], ends[1]
 
-    def alone(self, terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]] | None:
+    def alone(self, terms: list[Node], lines: dict[Any, Polyline]) -> list[tuple[Any, Any]] | None:
         """`gap` of terms that are functions of one linear form each, the one of the polylines with the same inputs."""
         found = list[tuple[Any, Any]]()
         for own in {tuple(sorted(variables(t))) for t in terms} | {own for own, _ in lines}:
@@ -5208,13 +5171,11 @@ class SetProof:
                 return None
             slopes = next(iter(forms))
             node: Node = tree("add", NOTHING, *(t for t in here if t is not None))
-            found.append(self.between(lines.get((own, slopes), BentLine()), node, self.span_of(own, slopes)))
+            found.append(self.between(lines.get((own, slopes), Polyline()), node, self.span_of(own, slopes)))
         return found
 
-    def between(self, line: BentLine, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
-        parts, off = line.less(node, *ends)
-        low, high = extent(parts, 1e-3 * self.bound, self.tick)
-        return low - arb(off), high + arb(off)
+    def between(self, line: Polyline, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
+        return extent(line.less(node, *ends), 1e-3 * self.bound, self.tick)
 
     def of_form(self, term: Node, own: tuple[int, ...], slopes: tuple[Any, ...]) -> Node | None:
         """A term as a function of the linear form u, if it sees its inputs through that alone."""
@@ -5231,7 +5192,7 @@ class SetProof:
                         return replaced(found, var(-1), VAR)
         return None
 
-    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]]:
+    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, Polyline]) -> list[tuple[Any, Any]]:
         """`gap` by way of a polynomial for each linear form: D less that, and their sum less f."""
         need(len(group) == 2 and lines, "a function of several inputs that interact", UNCHECKED)
         found, parts = list[tuple[Any, Any]](), list[Node]()
