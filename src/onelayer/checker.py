@@ -54,22 +54,12 @@ Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: r
 Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a number, index, condition or relation
 Box = list[tuple[float, float]]
 Terms = list[tuple[Any, Node]]
+Record = dict[str, Any]
 Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
-FIELDS = [
-    "activation",
-    "dropout",
-    "code",
-    "residual",
-    "norm",
-    "norm_eps",
-    "readout",
-    "projection_bias",
-    "attention",
-    *MASKS,
-]
+FIELDS = ["activation", "dropout", "code", "residual", "norm", "norm_eps", "readout", "projection_bias", "attention"]
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
@@ -88,10 +78,13 @@ UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = re.findall(
-    r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos erf abs sqr sinc exprel cbrt sigmoid"
-)
-UNARY += ["expm1", "log1p", "softplus"]  # read as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
+UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel")
+UNARY += [
+    "cbrt",
+    "expm1",
+    "log1p",
+    "softplus",
+]  # the last as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
 BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
 SLOPES = {"sin": "cos(u)", "cos": "-sin(u)", "tan": "1 + tan(u)**2", "exp": "exp(u)", "log": "1/u", "cosh": "sinh(u)"}
@@ -140,10 +133,10 @@ def need(condition: object, reason: str, verdict: str = "INVALID", box: Box | No
         raise Verdict(verdict, reason, box)
 
 
-def read_json(text: bytes, what: str) -> dict[str, Any]:
+def read_json(text: bytes, what: str) -> Record:
     """A JSON object without NaN and without a key twice."""
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    def pairs(items: list[tuple[str, Any]]) -> Record:
         need(len(dict(items)) == len(items), f"{what} has a key twice")
         return dict(items)
 
@@ -155,7 +148,7 @@ def read_json(text: bytes, what: str) -> dict[str, Any]:
     return dict(found)
 
 
-def read_number(record: dict[str, Any], name: str, instead: float | None = None) -> float:
+def read_number(record: Record, name: str, instead: float | None = None) -> float:
     found: Any = record.get(name)
     if found is None and instead is not None:
         return instead
@@ -163,7 +156,7 @@ def read_number(record: dict[str, Any], name: str, instead: float | None = None)
     return float(found)
 
 
-def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[int], Any]], int, str]:
+def read_tensors(content: bytes) -> tuple[Record, dict[str, tuple[list[int], Any]], int, str]:
     """(metadata, name → (shape, nested lists), bytes of a number, fingerprint) of a safetensors file; all is finite."""
     length, kinds = int.from_bytes(content[:8], "little"), {"F64": (8, "d"), "F32": (4, "f")}
     need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
@@ -342,10 +335,9 @@ def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
             for one, wave, sign in ((a, negated(b), -1), (negated(b), a, 1)):
                 if one == ONE and wave is not None and wave[0] in ("exp", "cos"):
                     v, narrow = wave[1][0], tree("sinc", tree("div", wave[1][0], two))
-                    found = (
-                        (-sign * half, [(narrow, 2)]) if wave[0] == "cos" else (fmpq(sign), [(tree("exprel", v), 1)])
-                    )
-                    return v, 1 + (wave[0] == "cos"), found
+                    if wave[0] == "cos":
+                        return v, 2, (-sign * half, [(narrow, 2)])
+                    return v, 1, (fmpq(sign), [(tree("exprel", v), 1)])
     if kind == "log" and operands[0][0] == "add" and ONE in operands[0][1]:  # log(1 + v) = v/exprel(log(1 + v))
         rest = list(operands[0][1])
         rest.remove(ONE)
@@ -355,11 +347,7 @@ def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
     v, own = operands[0], tree("sinc", node)  # with w = asin v or atan v: v = sin w, or v = tan w
     sine, cosine = tree("sinc", *operands), tree("cos", *operands)
     fall: Node = tree("exprel", tree("mul", num(fmpq(-2)), v))  # (1 − e^(−2v))/(2v)
-    parts: dict[str, list[tuple[Node, int]]] = {
-        "sin": [(sine, 1)],
-        "tan": [(sine, 1), (cosine, -1)],
-        "asin": [(own, -1)],
-    }
+    parts = {"sin": [(sine, 1)], "tan": [(sine, 1), (cosine, -1)], "asin": [(own, -1)]}
     parts |= {"sinh": [(tree("exp", *operands), 1), (fall, 1)], "atan": [(tree("cos", node), 1), (own, -1)]}
     parts |= {"tanh": [(tree("exp", *operands), 1), (fall, 1), (tree("cosh", *operands), -1)]}
     return v, 1, (fmpq(1), parts[kind])
@@ -384,9 +372,8 @@ def continued(node: Node) -> Node:
             found, changed = times(times(after, split[2], m), (fmpq(1), [(part, 1)]), -m), True
     if not changed or found is None:
         return node
-    top, bottom = (
-        [f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))) for f, n in found[1] if n * sign > 0] for sign in (1, -1)
-    )
+    powers = [(f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))), n) for f, n in found[1]]
+    top, bottom = ([f for f, n in powers if n * sign > 0] for sign in (1, -1))
     dividend: Node = tree("mul", num(found[0]), *top)
     return tree("div", dividend, tree("mul", ONE, *bottom)) if bottom else dividend
 
@@ -431,7 +418,7 @@ def product_of(parts: list[Node]) -> Node:
     return kept[0] if len(kept) == 1 else tree("mul", *kept) if kept else ONE
 
 
-def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> list[Node]:
+def entry_of(target: Record, numbers: tuple[str, float], box: Box) -> list[Node]:
     """An entry of the gallery on n real numbers as formulas, from its name and its parameters: no other text is read.
 
     The k-th smallest number is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of k or more (maximum–minimums identity).
@@ -500,7 +487,7 @@ def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> li
 
 
 def read_target(
-    target: dict[str, Any], margin: float, numbers: tuple[str, float] = ("", 0.0)
+    target: Record, margin: float, numbers: tuple[str, float] = ("", 0.0)
 ) -> "tuple[list[Node], Domain, str]":
     """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
 
@@ -510,10 +497,8 @@ def read_target(
     lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
     need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
     reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
-    need(
-        all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0]),
-        "a variable has no proper name",
-    )
+    proper = all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0])
+    need(proper, "a variable has no proper name")
     own_letters = all(normalize("NFKC", n) == n for n in lists[0])
     need(own_letters, "the name of a variable has letters that Python reads as others", UNCHECKED)
     need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
@@ -542,26 +527,21 @@ def read_target(
     tokens: Any = target.get("shape")
     fits = isinstance(tokens, list) and len(tokens) == 2 and all(type(n) is int and n > 0 for n in tokens)
     need(fits and math.prod(tokens) == len(box), "shape does not fit the variables")
-    good = (
-        isinstance(shape, list)
-        and shape
-        and all(type(n) is int and n > 0 for n in shape)
-        and math.prod(shape) == len(f)
-    )
-    need(good, "output_shape does not fit the formula")
+    good = isinstance(shape, list) and shape and all(type(n) is int and n > 0 for n in shape)
+    need(good and math.prod(shape or []) == len(f), "output_shape does not fit the formula")
     encoded = any(target.get(name) is not None for name in ("vocabulary", "decoding"))
     need(not encoded, "inputs or answers are encoded, though there is a formula")
     return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
 
 
 def read_config(
-    about: dict[str, Any],
+    about: Record,
     tensors: dict[str, tuple[list[int], Any]],
     ins: int,
     outs: int,
     lengths: bool = False,
     norms: bool = False,
-) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
+) -> tuple[Record, Record, list[int]]:
     """(configuration, weights, places), if the tensors have the shapes that the configuration says.
 
     A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once. It may have
@@ -573,12 +553,9 @@ def read_config(
     whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
     plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
     need(whole and plain, "the configuration is malformed")
-    unknown = {*c} - {*sizes, *special, *FIELDS}
-    need(
-        not unknown,
-        f"the configuration has what is unknown here: {', '.join(sorted(map(str, unknown)))[:60]}",
-        UNCHECKED,
-    )
+    unknown = {*c} - {*sizes, *special, *FIELDS, *MASKS}
+    listed = ", ".join(sorted(map(str, unknown)))[:60]
+    need(not unknown, f"the configuration has what is unknown here: {listed}", UNCHECKED)
     masks = [c.get(k, False) for k in MASKS]
     need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
     need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
@@ -1052,10 +1029,8 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     if kind == "sinc" and low.abs_upper() < 4.49 and high.abs_upper() < 4.49:  # even, and falls up to 4.4934…
         top = arb(1) if not (low > 0 or high < 0) else corners([sinc(low), sinc(high)])[1]
         return corners([sinc(low), sinc(high)])[0], top
-    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos", "exprel", "cbrt") or (
-        kind == "pow" and extra > 0
-    )
-    if rises or (kind == "rpow" and extra > 0 and low >= 0):
+    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos", "exprel", "cbrt")
+    if rises or (kind in ("pow", "rpow") and extra > 0 and (kind == "pow" or low >= 0)):
         return corners([value((kind, (num(v),), extra), []) for v in (low, high)])
     hull = low.union(high)
     slope = hull.cos() if kind == "sin" else hull.sin() if kind == "cos" else arb(0)
@@ -1240,8 +1215,8 @@ def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
 
 def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Tick) -> None:
     """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
-    todo = deque([[domain.box[i] for i in axes]])
-    while todo and (domain.where is not None or (domain.margin and jumps)):
+    todo, cut = deque([[domain.box[i] for i in axes]]), domain.where is not None or (domain.margin and jumps)
+    while todo and cut:
         box = todo.pop() if len(todo) % 2 else todo.popleft()  # deep and broad by turns
         whole = domain.whole(axes, box, domain.box)
         tick(whole)
@@ -1253,11 +1228,7 @@ def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: T
         if not small and not domain.excused(Sides(whole), jumps):
             halves = halved(box, widest(box, [domain.box[i] for i in axes], range(len(axes))))
             todo += halves if len(todo) % 4 < 2 else halves[::-1]
-    need(
-        not (domain.where is not None or (domain.margin and jumps)),
-        "no point was found that the claim is about",
-        UNCHECKED,
-    )
+    need(not cut, "no point was found that the claim is about", UNCHECKED)
 
 
 def require_values(f: list[Node], domain: Domain) -> None:
@@ -1345,9 +1316,8 @@ def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
     L are those of the forms that the maximum has, by increasing slope: each meets the next one later than the last one.
     """
     gaps = [combined(form, -1, forms[0]) for form in forms]
-    _, t, i = max(
-        (float(abs(g[i]).mid()) * (q - p), t, i) for t, g in enumerate(gaps) for i, (p, q) in enumerate(box, 1)
-    )
+    places = product(range(len(gaps)), range(1, len(box) + 1))
+    t, i = max(places, key=lambda p: (float(abs(gaps[p[0]][p[1]]).mid()) * (box[p[1] - 1][1] - box[p[1] - 1][0]), *p))
     axis = [arb(0), *(k / gaps[t][i] for k in gaps[t][1:])]
     lines = [combined(combined(forms[0], g[i], axis), g[0], [arb(1)] + [arb(0)] * len(box)) for g in gaps]
     off = greatest([size(combined(a, -1, b), box) for a, b in zipped(forms, lines)])
@@ -1500,7 +1470,7 @@ class Layer:
     `sure`: each unit but hinges keeps its sign by more than that, or is half of an identity, so slopes are those of its branch.
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
+    def __init__(self, c: Record, w: Record, places: list[int], box: Box, u: Any) -> None:
         self.c, self.w, self.u, self.D, D = c, w, u, len(box), len(box)
         d, outs, n = c["features_in"], c["features_out"] * len(places), c["tokens"]
         self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
@@ -1544,9 +1514,8 @@ class Layer:
 
         sizes = {name: norm(rows) for name, rows in self.w.items()}
         weights = math.prod(1 + sizes[f"W_{k}"] + sizes.get(f"b_{k}", 0.0) for k in "QKVO12R")
-        token = (
-            1 + (1 + float(sum(self.reach, ZERO))) * sizes["W_E"] + sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
-        )
+        token = 1 + (1 + float(sum(self.reach, ZERO))) * sizes["W_E"]
+        token += sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
         single, most = self.u > fmpq(1, 2**30), self.c["heads"] * token * token * token * weights
         room = 2.0**126 if single else 2.0**1022
         need((most + far + sizes["shift"]) * (1 + sizes["scale"]) < room, "numbers may overflow", UNCHECKED)
@@ -1602,9 +1571,7 @@ class Layer:
             most = max(self.large(v[i]) for v in seen[h][1] if i in v)
             large = [s + abs(exact(a)) * most if a else s for s, a in zipped(large, row)]
         worth, P = matrix(w["W_2"]) * read, read * fmpq(int(c["residual"]))
-        heavy = absolute(matrix(w["W_2"])) * absolute(
-            read
-        )  # what cancels on the way to an output is rounded all the same
+        heavy = absolute(matrix(w["W_2"])) * absolute(read)  # what cancels on the way is rounded all the same
         paths, constant = absolute(P), matrix([w["b_2"]]) * read + matrix([w["b_R"]])
         beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
         hidden, biased = paths * ZERO, beside * ZERO  # roundings of hidden units, along their paths
@@ -1629,9 +1596,7 @@ class Layer:
                 continue  # 0, however it is computed
             live.append(j)
             ways, alike = absolute(unit) * matrix([weight]), matrix([weight]) * abs(exact(bias))
-            often = fmpq(
-                (1 + paired) * additions(weights, bool(bias))
-            )  # both of a pair may be off, each in its own way
+            often = fmpq((1 + paired) * additions(weights, bool(bias)))  # both of a pair may be off, each by itself
             paths, beside = paths + ways, beside + alike
             hidden, biased = hidden + ways * often, biased + alike * often
             if paired or low >= 0:
@@ -1648,14 +1613,10 @@ class Layer:
         costs = matrix([[u * ((sums[m] + steps) * paths[m, o] + hidden[m, o]) for o in outs] for m in n])
         moved = list(map(operator.mul, self.reach, self.steps))
         for o in outs:
-            line, off = (
-                column(stream * P, o),
-                [u * v.error(self.reach, moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items()],
-            )
+            line, off = column(stream * P, o), u * (steps * beside[0, o] + biased[0, o])
+            off += sum(u * v.error(self.reach, moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items())
             self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
-            self.fixed[first + o] = sum(off, u * (steps * beside[0, o] + biased[0, o])) + sum(
-                held[m] * costs[m, o] for m in n
-            )
+            self.fixed[first + o] = off + sum(held[m] * costs[m, o] for m in n)
         for h, (scores, values) in enumerate(seen):
             empty = [[zeros] * len(scores)] * len(self.lines)
             new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores], self.steps)
@@ -1729,9 +1690,7 @@ class Difference:
                 self.add([scale if p == o else arb(0) for p in self.outs], branches)
         for scales, line in layer.hinges:
             self.add(balls(scales), [zeros, balls(line)])
-        smooth = list[
-            tuple[list[Any], Head, bool]
-        ]()  # heads read as maxima, their factors, and whether rounding is fine
+        smooth = list[tuple[list[Any], Head, bool]]()  # heads read as maxima, factors, whether rounding is fine
         for head in layer.heads.values():
             if any(k > 0 for _, gain, cost in head.columns.values() for k in (*gain, *cost)):
                 self.add_head(layer, head, bound, reading, smooth)
@@ -1804,21 +1763,13 @@ class Difference:
         """
         sets = {frozenset(map(tuple, head.scores)): factors for factors, head, _ in smooth}
         n, sizes = len(frozenset[Any]().union(*sets)), [len(s) for s in sets]
-        whole = (
-            1 < n <= 8
-            and all(fine for _, _, fine in smooth)
-            and len(sets) == len(smooth) == sum(math.comb(n, m) for m in set(sizes))
-        )
+        whole = 1 < n <= 8 and len(sets) == len(smooth) == sum(math.comb(n, m) for m in set(sizes))
+        whole &= all(fine for _, _, fine in smooth)
         whole &= all(len({*map(tuple, head.scores)}) == len(head.scores) for _, head, _ in smooth)
-        R = (
-            arb(n).log() - sum((-1) ** (m - 1) * math.comb(n, m) * arb(m).log() for m in range(1, n + 1))
-            if whole
-            else 0
-        )
+        terms = [(-1) ** (m - 1) * math.comb(n, m) * arb(m).log() for m in range(1, n + 1)] if whole else []
+        R, shorts = arb(max(n, 1)).log() - sum(terms), [arb(len(h.scores) - 1) / arb.const_e() for _, h, _ in smooth]
         for o in self.outs:
-            parts = [
-                (factors[o], (arb(len(head.scores) - 1) / arb.const_e()).lambertw()) for factors, head, _ in smooth
-            ]
+            parts = [(factors[o], short.lambertw()) for (factors, _, _), short in zipped(smooth, shorts)]
             ends = [summed(arb(max(sign * c, ZERO)) * short for c, short in parts) for sign in (1, -1)]
             by_size = {m: {c[o] for s, c in sets.items() if len(s) == m} for m in sizes}
             if whole and all(len(found) == 1 for found in by_size.values()):
@@ -1828,9 +1779,7 @@ class Difference:
                 ends = [end.min(off) for end in ends]
             self.widen(o, *ends)
 
-    def add_head(
-        self, layer: Layer, head: Head, bound: float, reading: int, smooth: list[tuple[list[Any], Head, bool]]
-    ) -> None:
+    def add_head(self, layer: Layer, head: Head, bound: float, reading: int, smooth: list[Any]) -> None:
         """Add a head to all outputs: affine, as a maximum (`smooth` is told), or as it is."""
         scores, (slopes, residues) = [balls(s) for s in head.scores], head.as_maximum(self.box)
         keys = [[float(k) for k in column] for column in list(zipped(*head.scores))[1:]]
@@ -2061,10 +2010,7 @@ def climbed(size: Callable[[int], list[float]], start: int, enough: float) -> di
         for n in (n for n in (best, best - 1, best + 1) if n not in found and 0 <= n < len(RHOS)):
             found[n], rho = size(n), RHOS[n]
             tail = max(found[n]) / max(enough, 1e-300) / (rho - 1)
-            need[n] = (
-                max(math.log(max(tail, 1e-300)) / math.log(rho), 1.0),
-                tail / rho,
-            )  # the degree; if it is 1, the tail
+            need[n] = max(math.log(max(tail, 1e-300)) / math.log(rho), 1.0), tail / rho  # degree; if it is 1, tail
             if tail == INF:
                 break
         last, best = best, min(need, key=lambda n: (need[n], n))
@@ -2150,17 +2096,12 @@ class Part:
         self.strips = dict[tuple[float, ...], list[list[float]]]()  # spread of keys → |v_t − c|, its growth outside
         self.sharp = list[tuple[tuple[float, ...], list[Affine], list[list[float]]]]()  # spread, scores, as above
         self.heads = [head for head in g.heads if mine(touched(head))]
-        self.averages = [
-            ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
-        ]
+        self.averages = [(list(map(local, h.scores)), [list(map(local, row)) for row in h.values]) for h in self.heads]
         self.cleared, every = len(self.averages) == self.order == 1, range(len(axes))
-        moving = [
-            [i for i in every if any(not (s[i + 1] - rows[0][i + 1]).is_zero() for s in rows)]
-            for rows, _ in self.averages
-        ]
-        self.owns = [
-            tuple(every) if self.cleared else tuple(own or [0]) for own in moving
-        ]  # coordinates of its weights
+        self.owns = list[tuple[int, ...]]()  # coordinates of its weights
+        for scores, _ in self.averages:
+            own = [i for i in every if any(not (s[i + 1] - scores[0][i + 1]).is_zero() for s in scores)]
+            self.owns.append(tuple(every if self.cleared else own or [0]))
         self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
             spread = tuple(up(greatest(k) - lowest(k)) for k in list(zipped(*scores))[1:])
@@ -2366,10 +2307,8 @@ class Part:
         if steep is not None:
             leaf.axis = steep
             return leaf
-        grid = [
-            [(arb(a) + arb(b)) / 2 + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
-            for (a, b), h, p in zipped(box, halves, degrees)
-        ]
+        grid = [[m + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
+                for m, h, p in zipped(centre_of(box), halves, degrees)]  # fmt: skip
         layers, weights = self.layer_at(grid, tilt)
         off = sum(least[-1] for least in tails) * UP / max(self.share, 1e-100) if self.cleared else 0.0
         for o, layer in enumerate(layers):
@@ -2605,11 +2544,9 @@ class Weights:
     def roundings(self, sizes: list[Any], biases: list[Any]) -> list[int]:
         """Of every column: additions of summands that are not 0 but one, and one more for inexact products."""
         live = [not v.is_zero() for v in sizes]
-        counts = (
-            self.most
-            if all(live)
-            else [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
-        )
+        counts = self.most
+        if not all(live):
+            counts = [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
         more = [sum(not b[j].is_zero() for b in biases) for j in range(len(counts))]
         return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zipped(counts, more, self.inexact)]
 
@@ -2629,7 +2566,7 @@ class Dense:
     beyond the Taylor models of h counts as δ too. With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], u: Any) -> None:
+    def __init__(self, c: Record, w: Record, places: list[int], u: Any) -> None:
         self.c, self.w, self.places, self.unit, self.u = c, w, places, u, arb(u)
         single = u > fmpq(1, 2**30)
         self.smallest, self.room = arb(2) ** (-126 if single else -1022), arb(2) ** (120 if single else 1000)
@@ -2644,13 +2581,8 @@ class Dense:
 
     def on(self, f: list[Node], domain: "Domain") -> "Dense":
         need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-        self.f, self.domain, self.jumps, self.box, self.axes = (
-            f,
-            domain,
-            jumps_of(f),
-            domain.box,
-            range(len(domain.box)),
-        )
+        self.f, self.domain, self.jumps = f, domain, jumps_of(f)
+        self.box, self.axes = domain.box, range(len(domain.box))
         return self
 
     def sizes(self, stage: Stage) -> list[Any]:
@@ -2762,10 +2694,8 @@ class Dense:
             off = [self.charge(k) * v + self.smallest * (1 + abs(arb(s))) * (not normal) for k, v, s in
                    zipped(steps, self.sizes((X, [arb(0)] * d)), scales)]  # fmt: skip
             data.append(self.linear((X, off), "E", w["b_E"], w["P"][j] if "P" in w else None)[0])
-        zero = [arb(0)] * c["d_model"]
-        special = [
-            (arb_mat([list(row), *([0] * c["d_model"] for _ in jets.zeros[1:])]), zero) for row in w.get("S", [])
-        ]
+        zero, rest = [arb(0)] * c["d_model"], [[0] * c["d_model"] for _ in jets.zeros[1:]]
+        special = [(arb_mat([list(row), *rest]), zero) for row in w.get("S", [])]
         asking = [special[p - c["output_tokens"]] if c["readout"] == "output" else data[p] for p in self.places]
         asking = data if c["readout"] == "mean" else asking
         flat = {k: [v for row in w[f"b_{k}"] for v in row] if f"b_{k}" in w else None for k in "QKV"}
@@ -2892,9 +2822,8 @@ class Dense:
             apart = off[j] + e + (m + 2) * u * size + 2 * u * (sizes[j] + size)
             y = greatest(map(abs, jets.ends(p)))
             error = apart * most * (1 + 2 * relative) + y * (relative + 3 * u) + self.smallest
-            found.append(
-                error * abs(gain[j]) + self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j])) + self.smallest
-            )
+            own = self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j]))
+            found.append(error * abs(gain[j]) + own + self.smallest)
             parts[j] = [k * gain[j] + (offset[j] if not a else 0) for a, k in enumerate(p)]
         return arb_mat(transposed(parts)), found
 
@@ -2945,9 +2874,7 @@ def joined(stages: list[Stage]) -> Stage:
     return arb_mat(rows), [v for s in stages for v in s[1]]
 
 
-def read_layer(
-    about: dict[str, Any], tensors: Any, box: Box, outs: int, u: Any, general: bool = False
-) -> Layer | Dense:
+def read_layer(about: Record, tensors: Any, box: Box, outs: int, u: Any, general: bool = False) -> Layer | Dense:
     """The layer; `Dense` if it is not of a constructed kind."""
     c, weights, places = read_config(about, tensors, len(box), outs, norms=True)
     if c["activation"] == "relu" and c["readout"] != "mean" and c["norm"] == "none" and not general:
@@ -3030,9 +2957,8 @@ def normal(node: Node) -> Form:
     if kind == "div":
         return multiplied(normal(operands[0]), inverse(operands[1]))
     if kind == "pow":
-        return reduce(
-            multiplied, [inverse(operands[0]) if extra < 0 else normal(operands[0])] * abs(int(extra.p)), UNIT
-        )
+        base = inverse(operands[0]) if extra < 0 else normal(operands[0])
+        return reduce(multiplied, [base] * abs(int(extra.p)), UNIT)
     if kind == "rpow":
         return raised(normal(operands[0]), extra)
     if kind != "exp":
@@ -3174,13 +3100,13 @@ class Lane(NamedTuple):
     o: int
     g: Node
     h: Node
-    H: "Polyline"
+    H: "BentLine"
     delta: Any
     difference: Difference  # z − g
     parts: "list[Part]"
 
 
-class Polyline:
+class BentLine:
     """D(u) = Σ height·relu(λu + c): slopes[n]·u + heights[n] where n knots are at or below u; units: (λ, c, height, number)."""
 
     def __init__(self, units: Iterable[tuple[Any, Any, Any, int]] = ()) -> None:
@@ -3284,11 +3210,8 @@ def stream(layer: Dense, m: int, box: Box) -> Layer:
 
 def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node, Node, float, float]]:
     """(output, g, h, shift, δ) of every lane, as the certificate says: all of it is to be proved."""
-    found, listed = (
-        list[tuple[int, Node, Node, float, float]](),
-        list[Any](hints if isinstance(hints, list) else [None]),
-    )
-    for hint in listed:
+    found = list[tuple[int, Node, Node, float, float]]()
+    for hint in hints if isinstance(hints, list) else [None]:
         need(isinstance(hint, dict), "a lane is malformed", UNCHECKED)
         o, shift = hint.get("output"), hint.get("shift")
         need(type(o) is int and 0 <= o < outs and type(shift) in (int, float), "a lane is malformed", UNCHECKED)
@@ -3330,7 +3253,7 @@ def composed(layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: flo
             spans.append(range_of(g, box, delta / 16, tick))
         top, own = exact(spans[-1][1]) - exact(shift) + exact(delta), [j for j in F if reads[j] == [k]]
         sizes[0, o] += sum((heavy[j, o] * max(top + b_1[j], ZERO) for j in own), ZERO)
-        H = Polyline((fmpq(1), b_1[j] - exact(shift), worth[j, o], j) for j in own)
+        H = BentLine((fmpq(1), b_1[j] - exact(shift), worth[j, o], j) for j in own)
         outer.append(Lane(o, g, h, H, exact(delta), difference, parts))
     need(not any(left), "there are more coordinates of the stream than lanes", UNCHECKED)
     with ctx.workprec(WORKING):
@@ -3483,12 +3406,8 @@ class SlopePart(Part):
                 for o, row in enumerate(values):
                     series = [heights[o]]
                     for before, here in pairwise(powers):
-                        tops = mean(
-                            [
-                                [q * v[0] + p * v[n + 1], *(q * k for k in v[1:])]
-                                for p, q, v in zipped(before, here, row)
-                            ]
-                        )
+                        both = zipped(before, here, row)
+                        tops = mean([[q * v[0] + p * v[n + 1], *(q * k for k in v[1:])] for p, q, v in both])
                         for a, b in zip(reversed(series), under, strict=False):
                             tops = [t - p * q for t, p, q in zipped(tops, a, b)]
                         series.append(tops)
@@ -3567,7 +3486,7 @@ def unbent(node: Node, x: Sides) -> Node:
     return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
 
 
-def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
+def read_slope(record: Record) -> tuple[float, float, float] | None:
     """(tolerance, bound, observed) of the slopes, if something is claimed about them."""
     about = record.get("slope")
     need(about is None or isinstance(about, dict), "the record of the slopes is malformed")
@@ -3749,7 +3668,7 @@ def above(q: Any) -> Any:
 class Rounded:
     """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
 
-    def __init__(self, w: dict[str, Any], u: Any) -> None:
+    def __init__(self, w: Record, u: Any) -> None:
         self.w, self.u, self.columns, self.gammas = w, u, dict[str, Any](), dict[int, Any]()
         self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
 
@@ -3809,18 +3728,14 @@ class Levels(Rounded):
     With `numbers`, inputs are numbers in place of unit vectors, and no part of queries and keys (`copied`).
     """
 
-    def __init__(
-        self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False, residual: bool = False
-    ) -> None:
+    def __init__(self, c: Record, w: Record, u: Any, numbers: bool = False, residual: bool = False) -> None:
         super().__init__(w, u)
         self.c, self.n, M = c, c["tokens"], c["d_model"]
         one = c["residual"] == residual and not c["projection_bias"] and c["activation"] == "relu"
         plain = not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
         need(one and plain and c["readout"] != "mean", "the layer is no program on whole numbers", UNCHECKED)
         kinds = "QK" if numbers else "QKV"
-        heard = [
-            any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)
-        ]  # all else is nothing to the heads
+        heard = [any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)]  # by the heads
         words, placed, special, (shared,) = (
             [[v if on else 0.0 for v, on in zipped(row, heard)] for row in rows]
             for rows in ([] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]])
@@ -3908,11 +3823,10 @@ class Levels(Rounded):
 
     def behind(self, units: list[Any], idle: list[bool]) -> list[Any]:
         """(low, high, error) of every output; what units see, and which are 0 all the time."""
-        pairs = zipped(units, idle)
-        z = [
-            (ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO) if b is not a else max(a, ZERO), e)
-            for (a, b, e), dead in pairs
-        ]
+        z = list[Any]()
+        for (a, b, e), dead in zipped(units, idle):
+            low = max(a, ZERO)
+            z.append((ZERO,) * 3 if dead else (low, low if b is a else max(b, ZERO), e))
         return self.linear(self.linear(z, "W_2", "b_2"), "W_R", "b_R")
 
     def knots(self, a: int, low: Any, high: Any, some: Sequence[int] | None = None) -> list[Any]:
@@ -4133,7 +4047,7 @@ class Program(NamedTuple):
         return 1 << (self.n - 1).bit_length()
 
 
-def read_program(target: dict[str, Any], record: dict[str, Any], n: int, lengths: bool = False) -> Program:
+def read_program(target: Record, record: Record, n: int, lengths: bool = False) -> Program:
     """The program on tokens of a folder; entry, parameters, shapes and domain must fit."""
     name, given = str(target.get("entry")), target.get("parameters")
     own = dict(given) if isinstance(given, dict) else {}
@@ -4328,12 +4242,8 @@ def bracketed(levels: Levels, about: Program, tick: Tick) -> Any:
                 large = [count * abs(v) + sum(abs(o[0]) for o in others) for v in values[h]]
                 ((v, e),) = levels.averaged(h, count + len(others), sums, large)
                 y = count * (1 - 2 * h)
-                rows.append(
-                    max(
-                        abs(T - y) + off + levels.summed() * size
-                        for _, T, off, size in levels.lane(h, -above(e - v), above(v + e))
-                    )
-                )
+                points = levels.lane(h, -above(e - v), above(v + e))
+                rows.append(max(abs(T - y) + off + levels.summed() * size for _, T, off, size in points))
             lanes.append(rows)
         else:
             need(kinds == [0, 1] and not others and values == [[1], [-1]], "heads of another kind", UNCHECKED)
@@ -4354,7 +4264,7 @@ TASK = {*re.findall(r"\w+", "kind text longest ends answer outputs vocabulary de
 CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induction")
 
 
-def sequences(target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Tick) -> Verdict:
+def sequences(target: Record, record: Record, weights: Any, bound: float, tick: Tick) -> Verdict:
     """The verdict on a layer for all lengths up to the longest: an entry of the gallery, a language model, a function of sets."""
     about, tensors, u = weights
     given: list[Any] = [target.get(k) for k in ("longest", "ends", "vocabulary", "kind")]
@@ -4398,16 +4308,17 @@ def sequences(target: dict[str, Any], record: dict[str, Any], weights: Any, boun
     return Verdict("VALID", said, None, min(bound, up(arb(proved))))
 
 
-def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, int]]:
+def read_followers(target: Record) -> dict[tuple[int, ...], dict[int, int]]:
     """What followed which context of up to order − 1 tokens, and how often: "a b" → "c:3 d:1"."""
     own, V, words = target["parameters"], target["vocabulary"], target["words"]
     need(isinstance(own, dict) and "followers" in own, "the counts are not stored", UNCHECKED)
     plain = own.get("order") in (2, 3) and isinstance(own.get("followers"), dict)
     plain = plain and {*own} == {"order", "tokens", "counts", "followers"} and type(V) is int and V >= 2
-    plain = (
-        plain and isinstance(words, list) and len(words) == V and target["entry"] == "" and target["decoding"] is None
+    plain = plain and isinstance(words, list) and len(words) == V and target["entry"] == ""
+    need(
+        plain and target["decoding"] is None and target["answer"] == "position" and target["outputs"] == V,
+        "the task is malformed",
     )
-    need(plain and target["answer"] == "position" and target["outputs"] == V, "the task is malformed")
     found = dict[tuple[int, ...], dict[int, int]]()
     for context, text in own["followers"].items():
         good = re.fullmatch(r"(\d{1,9}( \d{1,9})*)?", context, re.ASCII) and isinstance(text, str)
@@ -4421,7 +4332,7 @@ def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, in
     return found
 
 
-def language(c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], bound: float, tick: Tick) -> Any:
+def language(c: Record, w: Record, u: Any, target: Record, bound: float, tick: Tick) -> Any:
     """A proved bound on the total variation of the next token's distribution from that of the counts, for every context.
 
     The head reads the token before, at the first position a special token, with weight 1 to the last bit. So the stream at a
@@ -4443,11 +4354,8 @@ def language(c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any
         tick([])
         for q in (levels.query(0, t, i) for t in askers):
             found = {j for j, _ in levels.reads(0, q, [(0, i + 1, range(V), True)], 800)}
-            need(
-                len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0),
-                "not the token before is read",
-                UNCHECKED,
-            )
+            before = len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0)
+            need(before, "not the token before is read", UNCHECKED)
             firsts += found if not i else ()
     need(len({*firsts}) == 1, none, UNCHECKED)
     placed = [any(row[m] for row in w["P"]) for m in range(M)]
@@ -4457,9 +4365,8 @@ def language(c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any
         used = any(w["W_1"][m]) or any(w["W_R"][m])
         alone = placed[m] + written[m] + embedded[m] + bool(w["b_E"][m]) <= 1
         need(not used or (alone and not placed[m]), "sums that may be rounded, or depend on positions", UNCHECKED)
-    passed = [
-        project(list(map(float, row)), w["W_O"]) for row in (*words, special[-1 - firsts[0]])
-    ]  # the last: at the start
+    said = [*words, special[-1 - firsts[0]]]  # the last: at the start
+    passed = [project(list(map(float, row)), w["W_O"]) for row in said]
     seen = [m for m in range(M) if any(w["W_1"][m])]
     whole = [[v for m in seen for v in rows(m)] for rows in (lambda m: w["W_1"][m], lambda m: [r[m] for r in w["W_E"]])]
     whole += [[w["b_E"][m] for m in seen], w["b_1"]]
@@ -4472,24 +4379,19 @@ def language(c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any
         if any(w["W_2"][j]):
             column = [(m, int(w["W_1"][m][j])) for m in seen if w["W_1"][m][j]]
             need((sum(abs(k) for _, k in column) * 2 * wide + abs(bias)) <= int(1 / u), none, UNCHECKED)
-            before = [sum(k * row[m] for m, k in column) for row in passed]
+            earlier = [sum(k * row[m] for m, k in column) for row in passed]
             here = [sum(k * int(row[m] + w["b_E"][m]) for m, k in column) + int(bias) for row in w["W_E"]]
-            most = max(before)
+            most = max(earlier)
             for b in (b for b, v in enumerate(here) if v + most > 0):
-                for a in (a for a, v in enumerate(before) if v + here[b] > 0):
-                    need(before[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
+                for a in (a for a, v in enumerate(earlier) if v + here[b] > 0):
+                    need(earlier[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
                     fires[a, b] = j
     width, read = 8 if u < fmpq(1, 2**30) else 4, [m for m in range(M) if any(w["W_R"][m])]
     need(not any(written[m] for m in read), "the head writes what is read out", UNCHECKED)
     columns = list(zipped(*(w["W_R"][m] for m in read)))
     terms = [(sum(map(bool, row)), not all(binary(exact(v)) for v in row if v)) for row in columns]
     R, sizes = (arb_mat([balls(list(map(size, w["W_R"][m]))) for m in read]) for size in (float, abs))
-    contexts = {
-        *fires,
-        *((V, b) for b in range(V)),
-        *((-1, b) for b in range(V)),
-        *(k for k in followers if len(k) == 2),
-    }
+    contexts = {*fires, *product((V, -1), range(V)), *(k for k in followers if len(k) == 2)}
     worst, done = arb(0), set[Any]()
     for a, b in sorted(contexts):
         p = followers.get((a, b)) or followers.get((b,)) or followers[()]
@@ -4502,8 +4404,8 @@ def language(c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any
         if case[1] is not None:
             h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zipped(h, read)]
         least, most = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
-        said = f"the total variation is above {bound!r} after {([a] if 0 <= a < V else []) + [b]}"
-        need(not least > bound, said)
+        where = ([a] if 0 <= a < V else []) + [b]
+        need(not least > bound, f"the total variation is above {bound!r} after {where}")
         worst = worst.max(most)
     return middle(worst.upper())
 
@@ -4512,15 +4414,12 @@ def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, 
     """Balls below and above the total variation of softmax(h·R + b) as it is computed, and p, in counts."""
     (R, sizes, terms, biases), u, V = reading, levels.u, len(reading[2])
     used, signs = sum(map(bool, h)), {*map(abs, h)} <= {0.0, 1.0}  # products with 1 are exact
-    products, large = (
-        (arb_mat([row]) * W).tolist()[0] for row, W in ((balls(h), R), (balls(list(map(abs, h))), sizes))
-    )
+    products, large = ((arb_mat([list(row)]) * W).entries() for row, W in ((h, R), (map(abs, h), sizes)))
     logits, delta = list[Any](), arb(0)
     for v, size, (many, rough), bias in zipped(products, large, terms, biases):
         steps = max(min(many, used) + (not bias.is_zero()) - 1, 0) + (rough and not signs)
-        delta = delta.max(
-            arb(levels.gamma(steps)) * (size + abs(bias)) + arb((rough and not signs) * many * levels.tiny)
-        )
+        lost = arb((rough and not signs) * many * levels.tiny)
+        delta = delta.max(arb(levels.gamma(steps)) * (size + abs(bias)) + lost)
         logits.append(v + bias)
         need(size + abs(bias) < 2.0**60, "numbers may overflow", UNCHECKED)
     top, total = greatest(logits), sum(p.values())
@@ -4532,7 +4431,7 @@ def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, 
     return apart - off, apart + off
 
 
-def read_numbers(target: dict[str, Any]) -> None:
+def read_numbers(target: Record) -> None:
     """Refuse an entry on numbers whose parameters, answers and decoding do not fit each other."""
     name, own, by_name = str(target["entry"]), target["parameters"], {"shift": "by", "sort": "tolerance"}
     one = name in ("mean", "maximum", "minimum")
@@ -4544,9 +4443,7 @@ def read_numbers(target: dict[str, Any]) -> None:
     need(fits and (target["answer"] == "whole") == one, "entry, parameters and answers do not fit each other")
 
 
-def numbered(
-    c: dict[str, Any], w: dict[str, Any], u: Any, places: list[int], target: dict[str, Any], tick: Tick
-) -> Any:
+def numbered(c: Record, w: Record, u: Any, places: list[int], target: Record, tick: Tick) -> Any:
     """A proved bound on |T − f| for an entry on numbers, all lengths up to the longest.
 
     Scores are constant, or a power of two times the number: they are exact. Special tokens lie 745 below.
@@ -4607,7 +4504,7 @@ def smooth_bound(levels: Rounded, m: int, n: int, slope: Any, reach: Any) -> Any
         return middle(short.upper()) + rest
 
 
-def sorted_bound(c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any], tick: Tick) -> Any:
+def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick: Tick) -> Any:
     """A proved bound on |T − sorted x| for up to N numbers: a smooth minimum for every set of positions and the anchor.
 
     Pad a sequence of n numbers with the anchor's, which is not smaller than any. By the maximum–minimums identity its k-th
@@ -4651,9 +4548,8 @@ def sorted_bound(c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int,
             ranks[m] = N - fits[0]
             size = sum((abs(v) * (reach + errors[h]) for v, h in rows), ZERO)
             rough = not all(binary(v) for v, _ in rows)
-            E[m] = sum(
-                (abs(v) * errors[h] for v, h in rows), net.gamma(len(rows) - 1 + rough) * size + len(rows) * net.tiny
-            )
+            E[m] = net.gamma(len(rows) - 1 + rough) * size + len(rows) * net.tiny
+            E[m] += sum((abs(v) * errors[h] for v, h in rows), ZERO)
     proved = ZERO
     for i in range(N):
         stream = [(low, top, E[m]) if m in ranks else (low, high, ZERO) if m == X else (exact(codes[i][m]),) * 2 + (ZERO,)
@@ -4670,10 +4566,11 @@ def sorted_bound(c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int,
         ((_, _, off),) = net.linear(after, "W_R", "b_R")
         W_1, worth = matrix(w["W_1"]), matrix(w["W_2"]) * matrix(w["W_R"])
         worth = matrix([[worth[j, 0] if on else 0] for j, on in enumerate(live)])
-        gain, biases = matrix(w["W_R"]) + W_1 * worth, [w["b_1"], w["b_2"], w["b_R"]]
-        constant = (
-            (matrix([biases[0]]) * worth)[0, 0] + (matrix([biases[1]]) * matrix(w["W_R"]))[0, 0] + exact(biases[2][0])
+        gain, biases = (
+            matrix(w["W_R"]) + W_1 * worth,
+            matrix([w["b_1"]]) * worth + matrix([w["b_2"]]) * matrix(w["W_R"]),
         )
+        constant = biases[0, 0] + exact(w["b_R"][0])
         constant += sum((exact(codes[i][m]) * gain[m, 0] for m in range(M) if m not in ranks and m != X), ZERO)
         shares = [sum((gain[m, 0] for m, k in ranks.items() if k == rank), ZERO) for rank in range(N)]
         right = shares == [fmpq(k == i) for k in range(N)] and not gain[X, 0]
@@ -4683,7 +4580,7 @@ def sorted_bound(c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int,
 
 
 def members_of(
-    w: dict[str, Any], h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
+    w: Record, h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
 ) -> tuple[Any, frozenset[int]]:
     """(β, the positions that head h sees), if their scores and the anchor's are −βx exactly; others lie 745 below that."""
     root, none = math.isqrt(d_k), "scores may be rounded"
@@ -4704,9 +4601,7 @@ def members_of(
     return -slope, frozenset(j for j, part in enumerate(parts[1:]) if not part)
 
 
-def seen_to_be_wrong(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float, off: Any
-) -> None:
+def seen_to_be_wrong(c: Record, w: Record, u: Any, target: Record, record: Record, bound: float, off: Any) -> None:
     """Refute a claim about sequences, if it fails at one of some short ones, where T is evaluated step by step.
 
     At the last position, which sees all others, a causal layer is like any other. Rounding is at most `off`, if that is known.
@@ -4734,11 +4629,8 @@ def seen_to_be_wrong(
             for i, at in zipped(places, range(0, len(T), target["outputs"])):
                 rows = list(zip(T[at : at + target["outputs"]], steps[at:], strict=False))
                 if text:
-                    known = (
-                        followers.get(tuple(x[max(i - k, 0) : i + 1]))
-                        for k in (1, 0)
-                        if k < target["parameters"]["order"] - 1
-                    )
+                    shown = (tuple(x[max(i - k, 0) : i + 1]) for k in range(target["parameters"]["order"] - 2, -1, -1))
+                    known = map(followers.get, shown)
                     p, e = next(filter(None, known), followers[()]), [t[0].exp() for t, _ in rows]
                     total, count = summed(e), sum(p.values())
                     apart = summed(abs(v / total - arb(p.get(k, 0)) / count) for k, v in enumerate(e)) / 2
@@ -4749,7 +4641,7 @@ def seen_to_be_wrong(
         need(not any(v > bound for v in far), f"the error is above the claimed {bound!r} at the sequence {x}")
 
 
-def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
+def number_right(target: Record, x: list[float], i: int) -> Any:
     """What an entry on numbers, or a function of sets, says at position i of a sequence."""
     if target["kind"] == "set":
         return set_value(target, x, i)
@@ -4797,7 +4689,7 @@ class SetReader(Reader):
         return super().node(t, depth)
 
 
-def read_set(target: dict[str, Any], dtype: str, tolerance: float) -> tuple[Node, list[tuple[str, Node]]]:
+def read_set(target: Record, dtype: str, tolerance: float) -> tuple[Node, list[tuple[str, Node]]]:
     """(f over x and aggregates, the aggregates), if task and parameters say the same."""
     own: Any = {"formula": target["text"], "longest": target["longest"], "tolerance": tolerance, "dtype": dtype}
     same = target["parameters"] == own | {"domain": target["ends"]} and target["entry"] == "" and target["outputs"] == 1
@@ -4811,7 +4703,7 @@ def read_set(target: dict[str, Any], dtype: str, tolerance: float) -> tuple[Node
     return f, reader.found
 
 
-def set_value(target: dict[str, Any], x: list[float], i: int) -> Any:
+def set_value(target: Record, x: list[float], i: int) -> Any:
     """f at number i of a set."""
     f, aggregates = read_set(target, target["parameters"]["dtype"], target["parameters"]["tolerance"])
     found = [arb(x[i])]
@@ -4837,7 +4729,7 @@ class SetLayer(Rounded):
     positions see nothing but sums and n, at the first one: Σ_j ψ(x̂_j) = n·average, and the mean read-out divides by n.
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any]) -> None:
+    def __init__(self, c: Record, w: Record, u: Any, about: tuple[int, Any, Any]) -> None:
         super().__init__(w, u)
         self.c, (self.N, self.low, self.high), self.M = c, about, range(c["d_model"])
         plain = c["residual"] and not c["projection_bias"] and c["activation"] == "relu" and not c["causal"]
@@ -4948,7 +4840,7 @@ class SetProof:
     functions of the linear forms, a polynomial of each form stands between.
     """
 
-    def __init__(self, layer: SetLayer, target: dict[str, Any], bound: float, tick: Tick) -> None:
+    def __init__(self, layer: SetLayer, target: Record, bound: float, tick: Tick) -> None:
         self.layer, self.bound, self.tick, self.each = layer, bound, tick, target["answer"] == "position"
         self.inputs: list[Input] = [("own", VAR)]
         self.sides = [(float(target["ends"][0]), float(target["ends"][1]))]
@@ -5070,7 +4962,7 @@ class SetProof:
             key = (places, tuple(form[m][0] for m in places), tuple(form[m][1] / first for m in places))
             self.seen[k] = (silenced, key)
             lines.setdefault(key, []).append((first, constant, height, k))
-        self.lines = {key: Polyline(units) for key, units in lines.items()}
+        self.lines = {key: BentLine(units) for key, units in lines.items()}
 
     def off(self) -> Any:
         """How far computed numbers and those of exponential sums are off, all in all; errors of inputs are found on the way."""
@@ -5109,14 +5001,14 @@ class SetProof:
             places, own, slopes = key
             reach = sum((abs(k) * errors[m] * (N if self.inputs[v][0] == "sum" else 1)
                          for m, v, k in zipped(places, own, slopes)), ZERO)  # fmt: skip
-            ends = self.span_of(own, slopes)
-            low, high = map(exact, ends)
+            sides = self.span_of(own, slopes)
+            low, high = map(exact, sides)
             moved, L = sum((abs(h) * apart[k] for _, _, h, k in line.units), ZERO), steep[key]
             spread, growth = L * reach, fmpq(1)
             if self.inputs[own[0]][0] == "average":
                 e = errors[self.counts[0]]
                 need(e < fmpq(1, 2), "n is not known", UNCHECKED)
-                largest = max(abs(line.at(t)) for t in line.cuts(*ends))
+                largest = max(abs(line.at(t)) for t in line.cuts(*sides))
                 growth, reach = (1 + e) / (1 - e), reach + max(abs(low), abs(high)) * e
                 spread = L * growth * reach + e * largest
             total += spread + moved
@@ -5147,7 +5039,7 @@ class SetProof:
         units, ends = dict[Any, list[Any]](), [arb(exact(self.layer.w["b_R"][0]))] * 2
         for (_, own, slopes), line in self.lines.items():
             units.setdefault((own, slopes), []).extend(line.units)
-        joined = {key: Polyline(some) for key, some in units.items()}
+        joined = {key: BentLine(some) for key, some in units.items()}
         sets = {frozenset(variables(t)) for t in terms} | {frozenset(own) for own, _ in joined}
         for group in [set[int](), *map(set, grouped(len(self.inputs), [set(one) for one in sets]))]:
             here = [t for t in terms if variables(t) & group or not variables(t) | group]
@@ -5161,7 +5053,7 @@ class SetProof:
                     ends = [ends[0] + low, ends[1] + high]
         return ends[0], ends[1]
 
-    def alone(self, terms: list[Node], lines: dict[Any, Polyline]) -> list[tuple[Any, Any]] | None:
+    def alone(self, terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]] | None:
         """`gap` of terms that are functions of one linear form each, the one of the polylines with the same inputs."""
         found = list[tuple[Any, Any]]()
         for own in {tuple(sorted(variables(t))) for t in terms} | {own for own, _ in lines}:
@@ -5171,10 +5063,10 @@ class SetProof:
                 return None
             slopes = next(iter(forms))
             node: Node = tree("add", NOTHING, *(t for t in here if t is not None))
-            found.append(self.between(lines.get((own, slopes), Polyline()), node, self.span_of(own, slopes)))
+            found.append(self.between(lines.get((own, slopes), BentLine()), node, self.span_of(own, slopes)))
         return found
 
-    def between(self, line: Polyline, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
+    def between(self, line: BentLine, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
         return extent(line.less(node, *ends), 1e-3 * self.bound, self.tick)
 
     def of_form(self, term: Node, own: tuple[int, ...], slopes: tuple[Any, ...]) -> Node | None:
@@ -5192,7 +5084,7 @@ class SetProof:
                         return replaced(found, var(-1), VAR)
         return None
 
-    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, Polyline]) -> list[tuple[Any, Any]]:
+    def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]]:
         """`gap` by way of a polynomial for each linear form: D less that, and their sum less f."""
         need(len(group) == 2 and lines, "a function of several inputs that interact", UNCHECKED)
         found, parts = list[tuple[Any, Any]](), list[Node]()
@@ -5217,7 +5109,7 @@ class SetProof:
 
 
 def set_bound(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], tolerance: float, bound: float,
+    c: Record, w: Record, u: Any, target: Record, tolerance: float, bound: float,
     tick: Tick
 ) -> tuple[Any, Any]:  # fmt: skip
     """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
@@ -5250,7 +5142,7 @@ def read_table(path: Path, names: list[str]) -> tuple[list[list[str]], list[list
     return [[row[i] for i in places] for row in rows[1:]], [[row[i] for i in others] for row in rows[1:]]
 
 
-def read_samples(data: Any, target: dict[str, Any]) -> tuple[list[list[float]], list[list[float]]]:
+def read_samples(data: Any, target: Record) -> tuple[list[list[float]], list[list[float]]]:
     """Inputs and answers (scores, for labels), which have the digest that the folder names."""
     x, y = read_table(Path(data), target["names"]) if isinstance(data, (str, Path)) else (list(part) for part in data)
     X, cells, encoded = [flattened(row) for row in x], [flattened(row) for row in y], target.get("decoding")
@@ -5310,7 +5202,7 @@ def stored(layer: Dense, samples: Any, numbers: tuple[float, float], width: int,
     return Verdict("VALID", f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples", None, proved)
 
 
-def memorised(record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Tick) -> Verdict:
+def memorised(record: Record, target: Record, weights: Any, data: Any, tick: Tick) -> Verdict:
     """The verdict on a folder of stored samples, with these beside it."""
     names, (about, tensors, width) = target.get("names"), weights
     need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
@@ -5338,7 +5230,7 @@ NORM = "maximum absolute difference over all output entries"
 VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
 
 
-def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
+def read_relative(record: Record, tolerance: float, lemma: bool) -> tuple[float, float] | None:
     """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
     evidence = record.get("evidence")
     need(isinstance(evidence, dict), "the evidence is malformed")
@@ -5483,7 +5375,7 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
 
 
 def claim(
-    ends: tuple[float, float], tolerance: float, relative: Any, domain: Domain, target: dict[str, Any], arithmetic: str
+    ends: tuple[float, float], tolerance: float, relative: Any, domain: Domain, target: Record, arithmetic: str
 ) -> str:
     """What was proved, in a line: where, how far from jumps, and for which inputs."""
     share = f" = {relative[0]!r}·m, |f| ≥ m = {relative[1]!r}" if relative else ""
