@@ -79,12 +79,7 @@ STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
 UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel")
-UNARY += [
-    "cbrt",
-    "expm1",
-    "log1p",
-    "softplus",
-]  # the last as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
+UNARY += ["cbrt", "expm1", "log1p", "softplus"]  # the last as exp(u) − 1, log(1 + u), log(1 + exp(u))
 BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
 SLOPES = {"sin": "cos(u)", "cos": "-sin(u)", "tan": "1 + tan(u)**2", "exp": "exp(u)", "log": "1/u", "cosh": "sinh(u)"}
@@ -186,6 +181,10 @@ def minus(node: Node) -> Node:
     return tree("mul", num(fmpq(-1)), node)
 
 
+def takes(name: str, operands: int) -> bool:
+    return name in ("min", "max") or name in {1: UNARY, 2: BINARY}.get(operands, ())
+
+
 class Reader:
     """Text to nodes over the given names. Python's `ast` reads, a whitelist decides, nothing is executed."""
 
@@ -231,15 +230,16 @@ class Reader:
                 return tree("gpow", base, exponent) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
                 return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
-            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if name in ("min", "max") or (
-                name in BINARY if len(more) == 1 else not more and name in UNARY
-            ):
+            case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if takes(name, len(args)):
                 u = tuple(self.node(a, depth) for a in args)
                 grown, squares = tree("exp", u[0]), tuple(("pow", (a,), fmpq(2)) for a in u)
                 rest: Node = tree("add", ONE, tree("exp", minus(u[0])))
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
                 known |= {"sigmoid": tree("div", ONE, rest), "expm1": tree("add", grown, minus(ONE))}
-                known |= {"log1p": tree("log", tree("add", ONE, u[0])), "hypot": root(tree("add", *squares))}
+                known |= {
+                    "log1p": tree("log", tree("add", ONE, u[0])),
+                    "hypot": ("rpow", (tree("add", *squares),), fmpq(1, 2)),
+                }
                 known |= {"softplus": tree("log", tree("add", ONE, grown))}
                 return known.get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
@@ -276,10 +276,6 @@ def rational(node: Node) -> Any:
         found = found + q if kind == "add" else found * q
         need(bits(found) <= EXPONENT_BITS, "an exponent is too large")
     return found
-
-
-def root(node: Node) -> Node:
-    return ("rpow", (node,), fmpq(1, 2))
 
 
 Factors = tuple[Any, list[tuple[Node, int]]]  # a rational, and nodes with exponents
@@ -535,12 +531,7 @@ def read_target(
 
 
 def read_config(
-    about: Record,
-    tensors: dict[str, tuple[list[int], Any]],
-    ins: int,
-    outs: int,
-    lengths: bool = False,
-    norms: bool = False,
+    about: Record, tensors: Record, ins: int, outs: int, lengths: bool = False, norms: bool = False
 ) -> tuple[Record, Record, list[int]]:
     """(configuration, weights, places), if the tensors have the shapes that the configuration says.
 
@@ -2100,8 +2091,8 @@ class Part:
         self.cleared, every = len(self.averages) == self.order == 1, range(len(axes))
         self.owns = list[tuple[int, ...]]()  # coordinates of its weights
         for scores, _ in self.averages:
-            own = [i for i in every if any(not (s[i + 1] - scores[0][i + 1]).is_zero() for s in scores)]
-            self.owns.append(tuple(every if self.cleared else own or [0]))
+            moving = [i for i in every if any(not (s[i + 1] - scores[0][i + 1]).is_zero() for s in scores)]
+            self.owns.append(tuple(every if self.cleared else moving or [0]))
         self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
             spread = tuple(up(greatest(k) - lowest(k)) for k in list(zipped(*scores))[1:])
@@ -2732,8 +2723,7 @@ class Dense:
         off = [p + q + r for p, q, r in zipped(passed, own, beyond)]
         sides = zipped(self.sizes((a, passed)), self.sizes(row))
         added = [c["residual"] and not (p.is_zero() or q.is_zero()) for p, q in sides]  # to 0: exact
-        fresh = [p + self.charge(k) * s + r for p, k, s, r in
-                 zipped(fresh, added, self.sizes((h, off)), beyond)]  # fmt: skip
+        fresh = [p + self.charge(k) * s + r for p, k, s, r in zipped(fresh, added, self.sizes((h, off)), beyond)]
         off = plus(off, fresh)
         (hidden, wide), new = self.linear((h, off), "1", w["b_1"])
         G, slopes, acts = self.activated(jets, (hidden, wide))
@@ -3211,7 +3201,7 @@ def stream(layer: Dense, m: int, box: Box) -> Layer:
 def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node, Node, float, float]]:
     """(output, g, h, shift, δ) of every lane, as the certificate says: all of it is to be proved."""
     found = list[tuple[int, Node, Node, float, float]]()
-    for hint in hints if isinstance(hints, list) else [None]:
+    for hint in list[Any](hints if isinstance(hints, list) else [None]):
         need(isinstance(hint, dict), "a lane is malformed", UNCHECKED)
         o, shift = hint.get("output"), hint.get("shift")
         need(type(o) is int and 0 <= o < outs and type(shift) in (int, float), "a lane is malformed", UNCHECKED)
@@ -3736,10 +3726,9 @@ class Levels(Rounded):
         need(one and plain and c["readout"] != "mean", "the layer is no program on whole numbers", UNCHECKED)
         kinds = "QK" if numbers else "QKV"
         heard = [any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)]  # by the heads
-        words, placed, special, (shared,) = (
-            [[v if on else 0.0 for v, on in zipped(row, heard)] for row in rows]
-            for rows in ([] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]])
-        )
+        given = [] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]]
+        kept = [[[v if on else 0.0 for v, on in zipped(row, heard)] for row in rows] for rows in given]
+        words, placed, special, (shared,) = kept
         whole = {k: flattened(w[f"W_{k}"]) for k in kinds} | {"": flattened([words, placed, special, shared])}
         need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
         words, placed = words or [[0.0] * M], placed or [[0.0] * M] * self.n
@@ -4292,7 +4281,7 @@ def sequences(target: Record, record: Record, weights: Any, bound: float, tick: 
         elif kind == "set":
             need(tokens is None, "a set of tokens is not checked", UNCHECKED)
             with ctx.workprec(WORKING):
-                proved, off = set_bound(c, w, u, target, read_number(record, "tolerance"), bound, tick)
+                proved, off = set_bound(c, w, u, target, (read_number(record, "tolerance"), bound), tick)
         elif tokens is not None:
             proved = program(Levels(c, w, u), places, read_program(target, record, N, True), bound, tick)
         else:
@@ -4315,10 +4304,8 @@ def read_followers(target: Record) -> dict[tuple[int, ...], dict[int, int]]:
     plain = own.get("order") in (2, 3) and isinstance(own.get("followers"), dict)
     plain = plain and {*own} == {"order", "tokens", "counts", "followers"} and type(V) is int and V >= 2
     plain = plain and isinstance(words, list) and len(words) == V and target["entry"] == ""
-    need(
-        plain and target["decoding"] is None and target["answer"] == "position" and target["outputs"] == V,
-        "the task is malformed",
-    )
+    plain = plain and target["decoding"] is None and target["answer"] == "position"
+    need(plain and target["outputs"] == V, "the task is malformed")
     found = dict[tuple[int, ...], dict[int, int]]()
     for context, text in own["followers"].items():
         good = re.fullmatch(r"(\d{1,9}( \d{1,9})*)?", context, re.ASCII) and isinstance(text, str)
@@ -4564,12 +4551,9 @@ def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick
             step = u * (max(abs(a), abs(b)) + max(abs(p), abs(q)) + e + f) if (a or b) and (p or q) else 0
             after.append((a + p, b + q, e + f + step))
         ((_, _, off),) = net.linear(after, "W_R", "b_R")
-        W_1, worth = matrix(w["W_1"]), matrix(w["W_2"]) * matrix(w["W_R"])
+        read, worth = matrix(w["W_R"]), matrix(w["W_2"]) * matrix(w["W_R"])
         worth = matrix([[worth[j, 0] if on else 0] for j, on in enumerate(live)])
-        gain, biases = (
-            matrix(w["W_R"]) + W_1 * worth,
-            matrix([w["b_1"]]) * worth + matrix([w["b_2"]]) * matrix(w["W_R"]),
-        )
+        gain, biases = read + matrix(w["W_1"]) * worth, matrix([w["b_1"]]) * worth + matrix([w["b_2"]]) * read
         constant = biases[0, 0] + exact(w["b_R"][0])
         constant += sum((exact(codes[i][m]) * gain[m, 0] for m in range(M) if m not in ranks and m != X), ZERO)
         shares = [sum((gain[m, 0] for m, k in ranks.items() if k == rank), ZERO) for rank in range(N)]
@@ -5109,13 +5093,12 @@ class SetProof:
 
 
 def set_bound(
-    c: Record, w: Record, u: Any, target: Record, tolerance: float, bound: float,
-    tick: Tick
-) -> tuple[Any, Any]:  # fmt: skip
+    c: Record, w: Record, u: Any, target: Record, numbers: tuple[float, float], tick: Tick
+) -> tuple[Any, Any]:
     """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
-    f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", tolerance)
+    f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", numbers[0])
     layer = SetLayer(c, w, u, (target["longest"], *map(exact, target["ends"])))
-    proof = SetProof(layer, target, bound, tick)
+    proof = SetProof(layer, target, numbers[1], tick)
     terms = proof.terms(f, aggregates)
     proof.coordinates()
     proof.units()
@@ -5148,9 +5131,7 @@ def read_samples(data: Any, target: Record) -> tuple[list[list[float]], list[lis
     X, cells, encoded = [flattened(row) for row in x], [flattened(row) for row in y], target.get("decoding")
     labels: Any = encoded.get("labels") if isinstance(encoded, dict) else None
     parameters: Any = target.get("parameters")
-    for order in (
-        permutations(range(len(cells[0]) if cells else 0)) if len(cells[:1]) and len(cells[0]) <= 4 else [None]
-    ):
+    for order in permutations(range(len(cells[0]))) if cells and len(cells[0]) <= 4 else [None]:
         try:
             X = [[float(v) + 0.0 for v in row] for row in X]
             Y = [[v for i in order or range(len(row)) for v in scores(row[i], labels)] for row in cells]
@@ -5185,18 +5166,13 @@ def stored(layer: Dense, samples: Any, numbers: tuple[float, float], width: int,
     bound, proved, (X, Y) = numbers[0], 0.0, samples
     for n, (x, y) in enumerate(zipped(X, Y), 1):
         tick([(v, v) for v in x])
-        need(
-            len(x) == layer.c["tokens"] * layer.c["features_in"] and len(y) == len(layer.lines),
-            "samples of another shape",
-        )
+        fits = len(x) == layer.c["tokens"] * layer.c["features_in"] and len(y) == len(layer.lines)
+        need(fits, "samples of another shape")
         T, off = layer.answers([[arb(v)] for v in normalised(layer, x, width)], Jets(Sides([]), []), True)
         for t, e, v in zipped(T, off, y):
             error = abs(t[0] - arb(v))
-            need(
-                not error - e > bound,
-                f"at sample {n} the error is above the claimed {bound!r}",
-                box=[(v, v) for v in x],
-            )
+            said = f"at sample {n} the error is above the claimed {bound!r}"
+            need(not error - e > bound, said, box=[(v, v) for v in x])
             proved = max(proved, up(error + e))
     need(proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {proved!r} is proved", UNCHECKED)
     return Verdict("VALID", f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples", None, proved)
@@ -5210,10 +5186,8 @@ def memorised(record: Record, target: Record, weights: Any, data: Any, tick: Tic
     need(X and len({len(x) for x in X}) == 1, "no samples, or samples of different shapes", UNCHECKED)
     single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
     said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
-    need(
-        record.get("domain") == said and record.get("norm") == NORM,
-        "the claim is about other points, or in another norm",
-    )
+    same = record.get("domain") == said and record.get("norm") == NORM
+    need(same, "the claim is about other points, or in another norm")
     evidence: Any = record.get("evidence")
     alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
     need(alone, "more is claimed than an error at stored samples")
@@ -5269,9 +5243,8 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     lower = read_number(record, "lower", 0.0)
     need(lower <= bound, f"a lower bound of {lower!r}, above the upper one of {bound!r}")
     slope, properties = read_slope(record), record.get("properties") or []
-    judged = isinstance(properties, list) and all(
-        isinstance(p, dict) and set(p) == {"text", "verdict"} for p in properties
-    )
+    listed = properties if isinstance(properties, list) else [None]
+    judged = all(isinstance(p, dict) and set(p) == {"text", "verdict"} for p in listed)
     need(judged, "the record of the properties is malformed")
     holds = observed <= bound <= tolerance and (slope is None or slope[2] <= slope[1] <= slope[0])
     holds = holds and all(p["verdict"] == "PROVED" for p in properties)
@@ -5311,9 +5284,8 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
         need(lower == 0, "a lower bound without a formula is not checked", UNCHECKED)
         proved = program(Levels(*config[:2], u), config[2], what, bound, tick)
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
-        return Verdict(
-            "VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, min(bound, up(arb(proved)))
-        )
+        said = f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}"
+        return Verdict("VALID", said, None, min(bound, up(arb(proved))))
     with ctx.workprec(READING):
         f, domain, said = read_target(target, margin, (arithmetic, tolerance))
         need(record.get("domain") == said, "target and certificate speak of different domains")
@@ -5332,10 +5304,8 @@ def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
             attained(layer, step_by_step, f, domain, record.get("lower_point"), lower)
         if witness is not None:
             found = refuted(layer, f, domain, witness, (tolerance, bound))
-            need(
-                all(rounded(v, width) == v for v in witness),
-                "the witness is no point in float32, which the claim is about",
-            )
+            same = all(rounded(v, width) == v for v in witness)
+            need(same, "the witness is no point in float32, which the claim is about")
             return found
         said = claim((lower, bound), tolerance, relative, domain, target, arithmetic)
         require_values(f, domain)
