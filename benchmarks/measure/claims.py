@@ -1,12 +1,14 @@
 """True and false claims through every command, judged by the independent checker.
 
 `python benchmarks/measure/claims.py --page` writes a folder with every command of `benchmarks/data/folders.py`, asks the checker
-and writes verdicts and seconds into docs/trust/checker.md. `--count 300` takes 300 true claims instead, these and random
+and writes verdicts, seconds and lines read into docs/trust/checker.md: lines of the functions of the checker that were
+entered to decide the folder, the code that its verdict rests on. `--count 300` takes 300 true claims instead, these and random
 variations of them, and makes one false claim of each, by a change whose margin is known: a bound below an error that was seen,
 a formula, a bias or a weight moved, a wider domain, slopes, longer sequences. All digests are made to fit. It exits with 1 if a
 false claim is VALID or a true one INVALID.
 """
 
+import ast
 import contextlib
 import io
 import json
@@ -17,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,7 @@ from page import markdown, options, page_of, placed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from checking import check, forged
+from checking import SOURCE, check, forged
 from folders import DECIDED, files, words_of
 
 SECONDS = 120.0  # for every check
@@ -73,15 +76,42 @@ def written(command: str, folder: Path) -> bool:
     return status == 0 and json.loads((folder / "certificate.json").read_text())["verdict"] == "CERTIFIED"
 
 
+def samples(command: str) -> Any:
+    """What was memorised: the checker is to be told."""
+    if not command.startswith("memorize"):
+        return None
+    rows = np.loadtxt("points.csv", delimiter=",", skiprows=1)
+    return rows[:, :-1], rows[:, -1:]
+
+
 def judged(command: str, folder: Path) -> tuple[str, str, float]:
-    """(verdict, reason, seconds) of the checker; memorised samples are passed to it."""
-    data = None
-    if command.startswith("memorize"):
-        rows = np.loadtxt("points.csv", delimiter=",", skiprows=1)
-        data = (rows[:, :-1], rows[:, -1:])
-    started = time.process_time()
+    """(verdict, reason, seconds) of the checker."""
+    data, started = samples(command), time.process_time()
     found = check(folder, data=data, seconds=SECONDS)
     return found.verdict, found.reason, time.process_time() - started
+
+
+def lines_read(command: str, folder: Path) -> int:
+    """The lines of the checker's functions that are entered to decide a folder, docstrings included."""
+    entered, functions, seen = set[int](), dict[int, range](), set[int]()
+    for node in ast.walk(ast.parse(SOURCE.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+            functions[first] = range(first, (node.end_lineno or first) + 1)
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename == str(SOURCE):
+            entered.add(frame.f_code.co_firstlineno)
+
+    data = samples(command)
+    sys.setprofile(note)
+    try:
+        check(folder, data=data, seconds=10 * SECONDS)
+    finally:
+        sys.setprofile(None)
+    for first in entered:
+        seen.update(functions.get(first, ()))
+    return len(seen)
 
 
 def smaller(record: Record, share: float) -> Record:
@@ -109,7 +139,8 @@ def changes(folder: Path, rng: np.random.Generator) -> dict[str, tuple[Edit, flo
         def moved(tensors: Record) -> None:
             tensors["b_R"] += move
 
-        found["bias"] = {"certificate": unsure, "weights": moved}, move / bound - 1
+        if target.get("kind") != "language":  # where softmax takes back what is added to all logits
+            found["bias"] = {"certificate": unsure, "weights": moved}, move / bound - 1
     if target.get("formula"):
         first, *rest = target["formula"].split(";")
         other = ";".join([f"({first}) + {move!r}", *rest])
@@ -177,9 +208,10 @@ def walk(place: Path) -> str:
         folder = place / f"{number}"
         made = written(command, folder)
         verdict, reason, seconds = judged(command, folder) if made else ("not certified", "", 0.0)
-        rows.append([f"`onelayer {command}`".replace("|", "\\|"), verdict, f"{seconds:.1f}"])
+        read = f"{lines_read(command, folder):,}" if made else ""
+        rows.append([f"`onelayer {command}`".replace("|", "\\|"), verdict, f"{seconds:.1f}", read])
         print(*rows[-1], "" if verdict == "VALID" else reason, sep="; ", flush=True)
-    return markdown(["command", "verdict", "processor seconds"], rows)
+    return markdown(["command", "verdict", "processor seconds", "lines read"], rows)
 
 
 def many(place: Path, count: int, seed: int) -> int:

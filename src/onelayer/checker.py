@@ -9,15 +9,20 @@ scores and values affine in x a head is a softmax average; a ReLU unit is half a
 
 Kinks of T and f that are equal up to scale, an affine function and a trifle are merged (`Difference`), what remains is bounded
 box by box (`Part`), the rounding of the deployed model is bounded beside it (`Layer`, `Head.rounding`), and boxes are split,
-the worst first, until the claim is proved or refuted (`search`). Any other layer, with LayerNorm or not, is followed step by step
-in Taylor models (`Jets`, `Dense`). A composed layer, whose network makes Σ h(g) of functions g that the heads compute, is proved
-along the composition that the certificate hints at, once that is recognised as f (`normal`, `composed`). Beside the bound, a
-relative tolerance is a claim (`bounded_below`), so is a lower bound of sup |T − f| (`attained`), and there must be a point
-that the claim is about (`claim_exists`). Claimed slopes, |∂_i T − ∂_i f| ≤ bound for all i, T the real function of the weights,
-are proved like values (`Slopes`, `SlopePart`, `slope_of`, `Tangents`), and so are properties such as "increasing in x1" and
-"T <= 1" (`Property`, `kept_below`, `CurvePart`). Stored samples are checked one by one (`stored`). Programs on tokens
-(`Levels`, `Program`), and layers for sequences of any length (`sequences`), are gone through case by case. Functions of sets
-of any size are proved in a few inputs, sums and extremes over the set (`SetLayer`, `SetProof`).
+the worst first, until the claim is proved or refuted (`search`).
+
+No claim rests on all of this file. `prove` decides what is claimed (chapter 10), and everything needs files, formulas and
+balls (1, 2). Beyond that:
+
+    claim                                                            chapters  begin with
+    |T − f| ≤ bound for a formula, constructed layer                 3         `bounded`, `Difference`, `Part`
+    the same for any other layer (trained, LayerNorm)                4         `Dense`, then `search` in 3
+    the same for a network that makes Σ h(g) of functions g          3, 4, 5   `composed`
+    a lower bound of sup |T − f|, or a witness that refutes          3 or 4    `errors_at` in 10
+    slopes, |∂_i T − ∂_i f| ≤ bound; "increasing in x1", "T <= 1"    6         `Slopes`, `Tangents`, `kept_below`, on 3 or 4
+    programs on tokens, all lengths, language models                 7         `program`, `sequences`
+    functions of sets of any size                                    8         `SetProof`, with `Rounded` of 7
+    stored samples                                                   4, 9      `stored`
 """
 
 import ast
@@ -49,22 +54,12 @@ Affine = list[Any]  # [constant, coefficient of x_1, …, coefficient of x_D]: r
 Node = tuple[str, tuple[Any, ...], Any]  # a formula: kind, operands, and a number, index, condition or relation
 Box = list[tuple[float, float]]
 Terms = list[tuple[Any, Node]]
-
+Record = dict[str, Any]
+Tick = Callable[[Box], None]  # counts a box; raises where the budget is spent
 FILES = ("model.safetensors", "target.json", "certificate.json")
 SCHEMAS = (3, 4)  # 4 has a lower bound beside the upper one
 MASKS = ["any_length", "causal"]
-FIELDS = [
-    "activation",
-    "dropout",
-    "code",
-    "residual",
-    "norm",
-    "norm_eps",
-    "readout",
-    "projection_bias",
-    "attention",
-    *MASKS,
-]
+FIELDS = ["activation", "dropout", "code", "residual", "norm", "norm_eps", "readout", "projection_bias", "attention"]
 READING, WORKING = 320, 96  # bits of balls: while kinks are compared, on boxes
 SECONDS, BOXES, HALVINGS = 300.0, 200_000, 4096  # at most; halvings of boxes for the rounding
 MASKED = 745  # a score so far below another has weight ≤ e^−745 < 2^−1074
@@ -83,13 +78,10 @@ UP, INF, UNCHECKED, ZERO = 1 + 1e-12, math.inf, "NOT CHECKABLE", fmpq(0)
 STATUS = {"VALID": 0, "INVALID": 1, UNCHECKED: 3}  # of the process; 2: no model folder
 RELATIONS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 CONVERSE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le, operator.ge: operator.lt}
-UNARY = re.findall(
-    r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel cbrt"
-)
-UNARY += ["expm1", "log1p", "softplus"]  # read as exp(u) − 1, log(1 + u), log(1 + exp(u)): balls have bits enough
+UNARY = re.findall(r"\w+", "sin cos tan exp log sqrt tanh sinh cosh atan asin acos sigmoid erf abs sqr sinc exprel")
+UNARY += ["cbrt", "expm1", "log1p", "softplus"]  # the last as exp(u) − 1, log(1 + u), log(1 + exp(u))
 BINARY = ("atan2", "hypot")
 KINKS = ("abs", "min", "max", "where")
-ONE: Node = ("num", (), fmpq(1))
 SLOPES = {"sin": "cos(u)", "cos": "-sin(u)", "tan": "1 + tan(u)**2", "exp": "exp(u)", "log": "1/u", "cosh": "sinh(u)"}
 SLOPES |= {"sinh": "cosh(u)", "tanh": "1 - tanh(u)**2", "atan": "1/(1 + u**2)", "asin": "(1 - u**2)**(-0.5)"}
 SLOPES |= {"acos": "-(1 - u**2)**(-0.5)", "erf": "2/sqrt(pi)*exp(-u**2)", "cbrt": "1/(3*cbrt(u)**2)"}
@@ -98,6 +90,21 @@ SLOPES["atan2"] = "v/(u**2 + v**2) + 0*log(v + hypot(u, v)); -u/(u**2 + v**2)"  
 SHAPES = {"decreasing": (1, 0), "increasing": (1, 1), "concave": (2, 0), "convex": (2, 1)}  # order, side
 LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?0*\d{1,3})?", re.ASCII)
 DEEP, EXPONENT_BITS = 100, 16384  # operations within each other; of an exponent while it is computed
+
+
+# ═══ 1. Files and formulas: what the folder says, read and not believed ═════════════════════════════════════════════
+
+
+def num(q: Any) -> Node:
+    return ("num", (), q)
+
+
+def var(i: int) -> Node:
+    return ("var", (), i)
+
+
+def tree(kind: str, *operands: Node) -> Node:
+    return (kind, operands, None)
 
 
 @dataclass(eq=False)
@@ -121,10 +128,10 @@ def need(condition: object, reason: str, verdict: str = "INVALID", box: Box | No
         raise Verdict(verdict, reason, box)
 
 
-def read_json(text: bytes, what: str) -> dict[str, Any]:
+def read_json(text: bytes, what: str) -> Record:
     """A JSON object without NaN and without a key twice."""
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    def pairs(items: list[tuple[str, Any]]) -> Record:
         need(len(dict(items)) == len(items), f"{what} has a key twice")
         return dict(items)
 
@@ -136,7 +143,7 @@ def read_json(text: bytes, what: str) -> dict[str, Any]:
     return dict(found)
 
 
-def read_number(record: dict[str, Any], name: str, instead: float | None = None) -> float:
+def read_number(record: Record, name: str, instead: float | None = None) -> float:
     found: Any = record.get(name)
     if found is None and instead is not None:
         return instead
@@ -144,7 +151,7 @@ def read_number(record: dict[str, Any], name: str, instead: float | None = None)
     return float(found)
 
 
-def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[int], Any]], int, str]:
+def read_tensors(content: bytes) -> tuple[Record, dict[str, tuple[list[int], Any]], int, str]:
     """(metadata, name → (shape, nested lists), bytes of a number, fingerprint) of a safetensors file; all is finite."""
     length, kinds = int.from_bytes(content[:8], "little"), {"F64": (8, "d"), "F32": (4, "f")}
     need(8 + length <= len(content) and length <= 10**8, "model.safetensors: its header is longer than the file")
@@ -171,7 +178,11 @@ def read_tensors(content: bytes) -> tuple[dict[str, Any], dict[str, tuple[list[i
 
 
 def minus(node: Node) -> Node:
-    return ("mul", (("num", (), fmpq(-1)), node), None)
+    return tree("mul", num(fmpq(-1)), node)
+
+
+def takes(name: str, operands: int) -> bool:
+    return name in ("min", "max") or name in {1: UNARY, 2: BINARY}.get(operands, ())
 
 
 class Reader:
@@ -194,9 +205,9 @@ class Reader:
             case ast.Constant(value=int() | float()):
                 source = ast.get_source_segment(self.text, t) or ""
                 need(LITERAL.fullmatch(source) and len(source) <= 400, f"the literal {source[:40]!r} is refused")
-                return ("num", (), fmpq(*Fraction(source).as_integer_ratio()))
+                return num(fmpq(*Fraction(source).as_integer_ratio()))
             case ast.Name(id=name) if name in self.names:
-                return ("var", (), self.names.index(name))
+                return var(self.names.index(name))
             case ast.Name(id="pi" | "e" as name):
                 return (name, (), None)
             case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=a):
@@ -208,27 +219,28 @@ class Reader:
                     parts.append(minus(part) if isinstance(t.op, ast.Sub) else part)
                     t = t.left
                 parts.append(self.node(t, depth))
-                found: Node = ("mul" if isinstance(op, ast.Mult) else "add", tuple(reversed(parts)), None)
+                found: Node = tree("mul" if isinstance(op, ast.Mult) else "add", *reversed(parts))
                 return continued(found) if found[0] == "mul" else found
             case ast.BinOp(op=ast.Div(), left=a, right=b):
-                return continued(("div", (self.node(a, depth), self.node(b, depth)), None))
+                return continued(tree("div", self.node(a, depth), self.node(b, depth)))
             case ast.BinOp(op=ast.Pow(), left=a, right=b):
                 base, exponent = self.node(a, depth), self.node(b, depth)
                 q = rational(exponent)
                 need(q is None or abs(q) <= 1000, "a constant exponent is too large")
-                return ("gpow", (base, exponent), None) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
+                return tree("gpow", base, exponent) if q is None else ("pow" if q.q == 1 else "rpow", (base,), q)
             case ast.Call(func=ast.Name(id="where"), args=[test, a, b], keywords=[]):
                 return ("where", (self.node(a, depth), self.node(b, depth)), self.condition(test, depth))
-            case ast.Call(func=ast.Name(id=name), args=[_, *more] as args, keywords=[]) if name in ("min", "max") or (
-                name in BINARY if len(more) == 1 else not more and name in UNARY
-            ):
+            case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if takes(name, len(args)):
                 u = tuple(self.node(a, depth) for a in args)
-                grown, squares = ("exp", (u[0],), None), tuple(("pow", (a,), fmpq(2)) for a in u)
-                rest: Node = ("add", (ONE, ("exp", (minus(u[0]),), None)), None)
+                grown, squares = tree("exp", u[0]), tuple(("pow", (a,), fmpq(2)) for a in u)
+                rest: Node = tree("add", ONE, tree("exp", minus(u[0])))
                 known: dict[str, Node] = {"sqrt": ("rpow", u, fmpq(1, 2)), "sqr": ("pow", u, fmpq(2))}
-                known |= {"sigmoid": ("div", (ONE, rest), None), "expm1": ("add", (grown, minus(ONE)), None)}
-                known |= {"log1p": ("log", (("add", (ONE, u[0]), None),), None), "hypot": root(("add", squares, None))}
-                known |= {"softplus": ("log", (("add", (ONE, grown), None),), None)}
+                known |= {"sigmoid": tree("div", ONE, rest), "expm1": tree("add", grown, minus(ONE))}
+                known |= {
+                    "log1p": tree("log", tree("add", ONE, u[0])),
+                    "hypot": ("rpow", (tree("add", *squares),), fmpq(1, 2)),
+                }
+                known |= {"softplus": tree("log", tree("add", ONE, grown))}
                 return known.get(name, (name, u, None))
         said = (ast.get_source_segment(self.text, t) or "")[:60]
         raise Verdict("INVALID", f"{said!r} is not in the formula language")
@@ -240,12 +252,12 @@ class Reader:
             case ast.Compare(left=first, ops=ops, comparators=others) if all(type(o) in RELATIONS for o in ops):
                 sides = [self.node(s, depth) for s in (first, *others)]
                 links = [("cmp", (a, b), RELATIONS[type(o)]) for o, a, b in zip(ops, sides, sides[1:], strict=False)]
-                return ("and", tuple(links), None)
+                return tree("and", *links)
             case ast.BoolOp(op=op, values=values):
                 parts = tuple(self.condition(value, depth) for value in values)
-                return ("and" if isinstance(op, ast.And) else "or", parts, None)
+                return tree("and" if isinstance(op, ast.And) else "or", *parts)
             case ast.UnaryOp(op=ast.Not(), operand=a):
-                return ("not", (self.condition(a, depth),), None)
+                return tree("not", self.condition(a, depth))
         raise Verdict("INVALID", "a condition is no comparison")
 
 
@@ -264,10 +276,6 @@ def rational(node: Node) -> Any:
         found = found + q if kind == "add" else found * q
         need(bits(found) <= EXPONENT_BITS, "an exponent is too large")
     return found
-
-
-def root(node: Node) -> Node:
-    return ("rpow", (node,), fmpq(1, 2))
 
 
 Factors = tuple[Any, list[tuple[Node, int]]]  # a rational, and nodes with exponents
@@ -295,12 +303,12 @@ def factors(node: Node) -> Factors | None:
         other = negated(b)
         if other is not None and negated(a) is None:
             turned = str(a) > str(other)
-            return fmpq(-1 if turned else 1), [(("add", (other, minus(a)) if turned else (a, b), None), 1)]
+            return fmpq(-1 if turned else 1), [(tree("add", *((other, minus(a)) if turned else (a, b))), 1)]
     powers = {"mul": [1] * len(operands), "div": [1, -1], "pow": [int(extra.p)] if kind == "pow" else []}.get(kind)
     if not powers or 0 in powers:
         return fmpq(1), [(node, 1)]
     found: Factors = (fmpq(1), [])
-    for part, exponent in zip(operands, powers, strict=True):
+    for part, exponent in zipped(operands, powers):
         inner = factors(part)
         if inner is None or bits(inner[0]) * abs(exponent) > 900:
             return None
@@ -311,44 +319,33 @@ def factors(node: Node) -> Factors | None:
 def negated(node: Node) -> Node | None:
     """What a node is minus of."""
     kind, operands, _ = node
-    return operands[1] if kind == "mul" and len(operands) == 2 and operands[0] == ("num", (), fmpq(-1)) else None
+    return operands[1] if kind == "mul" and len(operands) == 2 and operands[0] == num(fmpq(-1)) else None
 
 
 def vanishing(node: Node) -> tuple[Node, int, Factors] | None:
     """(v, k, ψ) with node = v^k·ψ(v) and ψ(0) ≠ 0, for functions that vanish with v."""
     kind, operands, _ = node
-    half, two = fmpq(1, 2), ("num", (), fmpq(2))
+    half, two = fmpq(1, 2), num(fmpq(2))
     if kind == "add" and len(operands) == 2:  # ±(e^v − 1), ±(1 − cos v)
         for a, b in (operands, operands[::-1]):
             for one, wave, sign in ((a, negated(b), -1), (negated(b), a, 1)):
                 if one == ONE and wave is not None and wave[0] in ("exp", "cos"):
-                    v, narrow = wave[1][0], ("sinc", (("div", (wave[1][0], two), None),), None)
-                    found = (
-                        (-sign * half, [(narrow, 2)])
-                        if wave[0] == "cos"
-                        else (fmpq(sign), [(("exprel", (v,), None), 1)])
-                    )
-                    return v, 1 + (wave[0] == "cos"), found
+                    v, narrow = wave[1][0], tree("sinc", tree("div", wave[1][0], two))
+                    if wave[0] == "cos":
+                        return v, 2, (-sign * half, [(narrow, 2)])
+                    return v, 1, (fmpq(sign), [(tree("exprel", v), 1)])
     if kind == "log" and operands[0][0] == "add" and ONE in operands[0][1]:  # log(1 + v) = v/exprel(log(1 + v))
         rest = list(operands[0][1])
         rest.remove(ONE)
-        return (
-            rest[0] if len(rest) == 1 else ("add", tuple(rest), None),
-            1,
-            (fmpq(1), [(("exprel", (node,), None), -1)]),
-        )
+        return (rest[0] if len(rest) == 1 else tree("add", *rest), 1, (fmpq(1), [(tree("exprel", node), -1)]))
     if kind not in ("sin", "tan", "sinh", "tanh", "asin", "atan"):
         return None
-    v, own = operands[0], ("sinc", (node,), None)  # with w = asin v or atan v: v = sin w, or v = tan w
-    sine, cosine = ("sinc", operands, None), ("cos", operands, None)
-    fall: Node = ("exprel", (("mul", (("num", (), fmpq(-2)), v), None),), None)  # (1 − e^(−2v))/(2v)
-    parts: dict[str, list[tuple[Node, int]]] = {
-        "sin": [(sine, 1)],
-        "tan": [(sine, 1), (cosine, -1)],
-        "asin": [(own, -1)],
-    }
-    parts |= {"sinh": [(("exp", operands, None), 1), (fall, 1)], "atan": [(("cos", (node,), None), 1), (own, -1)]}
-    parts |= {"tanh": [(("exp", operands, None), 1), (fall, 1), (("cosh", operands, None), -1)]}
+    v, own = operands[0], tree("sinc", node)  # with w = asin v or atan v: v = sin w, or v = tan w
+    sine, cosine = tree("sinc", *operands), tree("cos", *operands)
+    fall: Node = tree("exprel", tree("mul", num(fmpq(-2)), v))  # (1 − e^(−2v))/(2v)
+    parts = {"sin": [(sine, 1)], "tan": [(sine, 1), (cosine, -1)], "asin": [(own, -1)]}
+    parts |= {"sinh": [(tree("exp", *operands), 1), (fall, 1)], "atan": [(tree("cos", node), 1), (own, -1)]}
+    parts |= {"tanh": [(tree("exp", *operands), 1), (fall, 1), (tree("cosh", *operands), -1)]}
     return v, 1, (fmpq(1), parts[kind])
 
 
@@ -365,29 +362,20 @@ def continued(node: Node) -> Node:
             continue
         after = times(found, inner, split[1] * m)
         exponents = [next((n for f, n in t[1] if f == g), 0) for t in (found, after) for g, _ in inner[1]]
-        pairs = zip(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :], strict=True)
+        pairs = zipped(inner[1], exponents[: len(inner[1])], exponents[len(inner[1]) :])
         zeros = [end for (f, n), begin, end in pairs if n > 0 and begin * m < 0 and variables(f)]
         if zeros and min(zeros) >= 0:
             found, changed = times(times(after, split[2], m), (fmpq(1), [(part, 1)]), -m), True
     if not changed or found is None:
         return node
-    top, bottom = (
-        [f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))) for f, n in found[1] if n * sign > 0] for sign in (1, -1)
-    )
-    dividend: Node = ("mul", (("num", (), found[0]), *top), None)
-    return ("div", (dividend, ("mul", (ONE, *bottom), None)), None) if bottom else dividend
+    powers = [(f if abs(n) == 1 else ("pow", (f,), fmpq(abs(n))), n) for f, n in found[1]]
+    top, bottom = ([f for f, n in powers if n * sign > 0] for sign in (1, -1))
+    dividend: Node = tree("mul", num(found[0]), *top)
+    return tree("div", dividend, tree("mul", ONE, *bottom)) if bottom else dividend
 
 
 def bits(q: Any) -> int:
     return max(int(q.p).bit_length(), int(q.q).bit_length())
-
-
-class Sides(list[Any]):
-    """Balls around the sides of a box, with the exact box beside them."""
-
-    def __init__(self, box: Box) -> None:
-        super().__init__(arb(a).union(arb(b)) for a, b in box)
-        self.box = box
 
 
 def below(node: Node) -> Iterator[Node]:
@@ -405,6 +393,252 @@ def jumps_of(f: Sequence[Node]) -> list[Node]:
 def variables(node: Node) -> set[int]:
     found = {n[2] for n in below(node) if n[0] == "var"}
     return found.union(*(variables(n[2]) for n in below(node) if n[0] == "where"))
+
+
+def line_node(a: Affine) -> Node:
+    """An affine function as a formula."""
+    parts = [product_of([num(k), var(i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
+    return tree("add", num(a[0]), *parts)
+
+
+def substituted(node: Any, by: Sequence[Node]) -> Node:
+    """The formula with others in the place of its variables."""
+    if node[0] == "var":
+        return by[node[2]]
+    inside = substituted(node[2], by) if node[0] == "where" else node[2]
+    return (node[0], tuple(substituted(a, by) for a in node[1]), inside)
+
+
+def product_of(parts: list[Node]) -> Node:
+    kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
+    return kept[0] if len(kept) == 1 else tree("mul", *kept) if kept else ONE
+
+
+def entry_of(target: Record, numbers: tuple[str, float], box: Box) -> list[Node]:
+    """An entry of the gallery on n real numbers as formulas, from its name and its parameters: no other text is read.
+
+    The k-th smallest number is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of k or more (maximum–minimums identity).
+    """
+    given, n, shape = target.get("parameters"), len(box), target.get("output_shape")
+    need(isinstance(given, dict), "the parameters of the entry are malformed")
+    own, x = dict(given or {}), [var(i) for i in range(n)]
+    fits = own.pop("n", n) == n and own.pop("domain", list(box[0])) == list(box[0]) and len(set(box)) == 1
+    fits &= own.pop("dtype", None) == numbers[0] and own.pop("tolerance", None) in (None, numbers[1])
+    need(fits, "entry, parameters, domain and arithmetic do not fit each other")
+
+    def number(q: Any) -> Node:
+        need(type(q) in (int, float) and math.isfinite(q), "a parameter of the entry is no number")
+        return num(exact(q))
+
+    def total(parts: Iterable[tuple[Any, Node]]) -> Node:
+        return tree("add", NOTHING, *(tree("mul", number(c), node) for c, node in parts))
+
+    def top(kind: str, nodes: Sequence[Node]) -> Node:
+        return (kind, tuple(nodes), None) if len(nodes) > 1 else nodes[0]
+
+    def rank(k: int, share: float = 1.0) -> list[tuple[Any, Node]]:
+        need(sum(math.comb(n, m) for m in range(k, n + 1)) <= SETS, "too many sets of numbers", UNCHECKED)
+        rows = [(m, (-1) ** (m - k) * math.comb(m - 1, k - 1) * share) for m in range(k, n + 1)]
+        return [(c, top("max", S)) for m, c in rows for S in combinations(x, m)]
+
+    def moved(source: Sequence[int]) -> list[Node]:
+        return [x[j] if 0 <= j < n else number(0) for j in source]
+
+    f = list[Node]()
+    match (target.get("entry"), *sorted(own)):
+        case ("maximum" | "minimum" as name,):
+            f = [top(name[:3], x)]
+        case ("absolute_difference",) if n == 2:
+            f = [tree("abs", total([(1, x[0]), (-1, x[1])]))]
+        case ("running_max",):
+            f = [top("max", x[: i + 1]) for i in range(n)]
+        case ("median",):
+            f = [total(rank(n // 2 + 1) if n % 2 else rank(n // 2, 0.5) + rank(n // 2 + 1, 0.5))]
+        case ("top_k", "k") if type(own["k"]) is int and 1 <= own["k"] <= n:
+            f = [total(rank(n - i)) for i in range(own["k"])]
+        case ("sort", "descending") if type(own["descending"]) is bool:
+            f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
+        case ("mean",):
+            f = [tree("div", total((1, node) for node in x), number(n))]
+        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
+            A, b = own["matrix"], own["offset"]
+            good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
+            need(good, "the parameters are no matrix and offset")
+            f = [total([(v, ONE), *zipped(row, x)]) for row, v in zipped(A, b)]
+        case ("clip", "high", "low"):
+            low, high = number(own["low"]), number(own["high"])
+            need(low[2] <= high[2], "clip: the ends are in the wrong order")
+            f = [tree("max", low, tree("min", node, high)) for node in x]
+        case ("permute", "order") if isinstance(own["order"], list):
+            whole = all(type(j) is int for j in own["order"])
+            need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
+            f = moved(own["order"])
+        case ("reverse",):
+            f = x[::-1]
+        case ("shift", "by", "cyclic") if type(own["by"]) is int and type(own["cyclic"]) is bool:
+            f = moved([(i - own["by"]) % n if own["cyclic"] else i - own["by"] for i in range(n)])
+    need(f, "the entry of the gallery is not known here, or its parameters do not fit", UNCHECKED)
+    need(shape == [len(f)] and target.get("shape") == [n, 1], "entry and shapes do not fit each other")
+    return f
+
+
+def read_target(
+    target: Record, margin: float, numbers: tuple[str, float] = ("", 0.0)
+) -> "tuple[list[Node], Domain, str]":
+    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
+
+    numbers: arithmetic and tolerance, which an entry of the gallery repeats among its parameters.
+    """
+    names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
+    lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
+    need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
+    reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
+    proper = all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0])
+    need(proper, "a variable has no proper name")
+    own_letters = all(normalize("NFKC", n) == n for n in lists[0])
+    need(own_letters, "the name of a variable has letters that Python reads as others", UNCHECKED)
+    need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
+    box = list[tuple[float, float]]()
+    for a, b, pair in zipped(*lists[1:]):
+        good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
+        need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
+        box.append((float(a), float(b)))
+        written = list[Any]()
+        for text, own in zipped(map(str, pair), (a, b)):
+            plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
+            found = arb(own) if plain else value(Reader([], text).node(), [])
+            need(not (found < a or found > b), f"the end {text[:40]!r} of the domain lies outside its box")
+            need(found >= a and found <= b, f"whether the end {text[:40]!r} lies in the box is not decided", UNCHECKED)
+            written.append(found)
+        need(written[0] < written[1], "the ends of a side are in the wrong order")
+    shape, names = target.get("output_shape"), lists[0]
+    where = None if target.get("within") is None else Reader(names, target["within"]).condition()
+    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zipped(lists[0], lists[3])]
+    same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
+    text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
+    entry = target.get("formula") is None
+    need(entry or isinstance(target["formula"], str), "the formula is no text")
+    need(entry != (target.get("entry") is None), "a formula, and an entry of the gallery")
+    f = entry_of(target, numbers, box) if entry else [Reader(names, p).node() for p in target["formula"].split(";")]
+    tokens: Any = target.get("shape")
+    fits = isinstance(tokens, list) and len(tokens) == 2 and all(type(n) is int and n > 0 for n in tokens)
+    need(fits and math.prod(tokens) == len(box), "shape does not fit the variables")
+    good = isinstance(shape, list) and shape and all(type(n) is int and n > 0 for n in shape)
+    need(good and math.prod(shape or []) == len(f), "output_shape does not fit the formula")
+    encoded = any(target.get(name) is not None for name in ("vocabulary", "decoding"))
+    need(not encoded, "inputs or answers are encoded, though there is a formula")
+    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
+
+
+def read_config(
+    about: Record, tensors: Record, ins: int, outs: int, lengths: bool = False, norms: bool = False
+) -> tuple[Record, Record, list[int]]:
+    """(configuration, weights, places), if the tensors have the shapes that the configuration says.
+
+    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once. It may have
+    LayerNorm where `norms` says so.
+    """
+    c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
+    sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
+    special = ["anchor_tokens", "memory_tokens", "output_tokens"]
+    whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
+    plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
+    need(whole and plain, "the configuration is malformed")
+    unknown = {*c} - {*sizes, *special, *FIELDS, *MASKS}
+    listed = ", ".join(sorted(map(str, unknown)))[:60]
+    need(not unknown, f"the configuration has what is unknown here: {listed}", UNCHECKED)
+    masks = [c.get(k, False) for k in MASKS]
+    need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
+    need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
+    c |= dict(zipped(MASKS, masks))
+    plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
+    need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
+    eps = c.get("norm_eps")
+    need(c["norm"] == "none" or (type(eps) is float and 1e-300 < eps < INF), "the ε of LayerNorm makes no sense")
+    need(c.get("attention") == "softmax", "only softmax attention can be checked", UNCHECKED)
+    known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")
+    need(known, "the activation or the read-out is unknown")
+    n, d, m, M, h, k, v, F = (c[name] for name in sizes)
+    extra = sum(c[name] for name in special)
+    shapes = {"shift": [n, d], "scale": [n, d], "W_E": [d, M], "b_E": [M], "W_Q": [h, M, k], "W_K": [h, M, k]}
+    shapes |= {"W_V": [h, M, v], "W_O": [h * v, M], "W_1": [M, F], "b_1": [F], "W_2": [F, M], "b_2": [M]}
+    shapes |= {"W_R": [M, m], "b_R": [m]} | ({"S": [extra, M]} if extra else {})
+    shapes |= {"P": [n, M]} if c.get("code") != "none" else {}
+    shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
+    shapes |= {f"{k}_{i}": [M] for k in ("gain", "offset") for i in (1, 2)} if c["norm"] != "none" else {}
+    wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
+    need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
+    places: Any = list(range(n if c["readout"] == "position" else 1)) if lengths else facts.get("places")
+    most = {"output": c["output_tokens"], "mean": 1}.get(c["readout"], n)
+    good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
+    need(good and len(places) * m == outs and n * d == ins, "model, domain and formula have different shapes")
+    weights = {name: rows for name, (_, rows) in tensors.items()}
+    need(all(v for row in weights["scale"] for v in row), "a scale is 0")
+    return c, weights, places
+
+
+def terms_of(node: Node) -> list[Node]:
+    """Nodes that add up to the given one: sums are followed through constant factors and divisors."""
+    kind, operands, extra = node
+    moving = [i for i, a in enumerate(operands) if variables(a)]
+    if kind == "add":
+        return [term for part in operands for term in terms_of(part)]
+    if kind not in ("mul", "div") or len(moving) != 1 or (kind == "div" and moving != [0]):
+        return [node]
+    i = moving[0]
+    return [(kind, (*operands[:i], term, *operands[i + 1 :]), extra) for term in terms_of(operands[i])]
+
+
+def replaced(node: Node, old: Node, by: Node) -> Node:
+    """The formula with another in the place of a part; conditions of `where` are left as they are."""
+    return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
+
+
+# ═══ 2. Ball arithmetic and Taylor models: enclosures of formulas on boxes, and the domain ══════════════════════════
+
+zipped = partial(zip, strict=True)
+ONE, NOTHING, VAR = num(fmpq(1)), num(ZERO), var(0)
+
+
+def summed(numbers: Iterable[Any]) -> Any:
+    return sum(numbers, arb(0))
+
+
+def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
+    return sum(map(operator.mul, a, b), arb(0))
+
+
+def plus(a: Iterable[Any], b: Iterable[Any]) -> list[Any]:
+    return list(map(operator.add, a, b))
+
+
+def greatest(numbers: Iterable[Any]) -> Any:
+    return reduce(arb.max, numbers)
+
+
+def lowest(numbers: Iterable[Any]) -> Any:
+    return reduce(arb.min, numbers)
+
+
+def transposed(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    return list(map(list, zipped(*rows)))
+
+
+def centre_of(box: Box) -> list[Any]:
+    """The centre of a box, in balls."""
+    return [(arb(a) + arb(b)) / 2 for a, b in box]
+
+
+def midpoint(box: Box) -> list[float]:
+    return [a / 2 + b / 2 for a, b in box]
+
+
+class Sides(list[Any]):
+    """Balls around the sides of a box, with the exact box beside them."""
+
+    def __init__(self, box: Box) -> None:
+        super().__init__(arb(a).union(arb(b)) for a, b in box)
+        self.box = box
 
 
 def value(node: Node, x: Sequence[Any], choice: dict[int, int] | None = None) -> Any:
@@ -544,7 +778,7 @@ def exact(number: Any) -> Any:
 
 
 def combined(a: Affine, scale: Any, b: Affine) -> Affine:
-    return [p + scale * q for p, q in zip(a, b, strict=True)]
+    return [p + scale * q for p, q in zipped(a, b)]
 
 
 def span(a: Affine, box: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -608,12 +842,7 @@ def expansion(kind: str, z: Any, q: Any = None) -> list[Any]:
     return [s[k] for k in range(4)]
 
 
-def away(low: Any, high: Any, m: float) -> bool:
-    """Whether numbers between low and high are at least m in size."""
-    return bool(low.is_finite() and high.is_finite() and (low >= m or high <= -m))
-
-
-def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Callable[[Box], None]) -> None:
+def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Tick) -> None:
     """Prove |f| ≥ m on the domain for every output, by bisection; another verdict is raised."""
     for node in f:
         axes = sorted(variables(node)) if domain.where is None else list(range(len(domain.box)))
@@ -621,18 +850,15 @@ def bounded_below(f: list[Node], domain: "Domain", m: float, tick: Callable[[Box
         while heap:  # where |f| is small first
             _, _, box = heapq.heappop(heap)
             tick(box)
-            x, jets = Sides(box), Jets(Sides(box), axes if len(axes) <= 6 else [])
-            if (domain.where is not None and truth(domain.where, x) == {False}) or away(*interval(node, x), m):
+            (low, high), centre = enclosed(node, box), balls(midpoint(box))
+            away = low.is_finite() and high.is_finite() and (low >= m or high <= -m)
+            if away or (domain.where is not None and truth(domain.where, Sides(box)) == {False}):
                 continue
-            p = jets.of(node)
-            if away(*jets.ends(p), m):
-                continue
-            centre = balls([a / 2 + b / 2 for a, b in box])
             inside = domain.where is None or truth(domain.where, centre) == {True}
             need(not (inside and abs(value(node, centre)) < m), f"|f| ≥ {m!r} is claimed, and is false", box=box)
             need(axes, "the smallest |f| is not decided", UNCHECKED)
-            for half in halved(box, jets.steepest([p], domain.box) if jets.axes else widest(box, domain.box, axes)):
-                here = abs(value(node, balls([a / 2 + b / 2 for a, b in half])))
+            for half in halved(box, widest(box, domain.box, axes)):
+                here = abs(value(node, balls(midpoint(half))))
                 heapq.heappush(heap, (float(here) if here.is_finite() else 0.0, next(serial), half))
 
 
@@ -668,8 +894,8 @@ class Jets:
     def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
         """Σ table[a][b]·(monomial a)·(monomial b)."""
         found, beyond = list(self.zeros), arb(0)
-        for row, places in zip(table, self.places, strict=True):
-            for number, place in zip(row, places, strict=True):
+        for row, places in zipped(table, self.places):
+            for number, place in zipped(row, places):
                 if place is None:
                     beyond += abs(number)
                 else:
@@ -683,24 +909,15 @@ class Jets:
     def ends(self, p: Jet) -> tuple[Any, Any]:
         """(low, high): a square is not negative."""
         low = high = p[0]
-        for m, k in zip(self.monomials[1:], p[1:], strict=True):
+        for m, k in zipped(self.monomials[1:], p[1:]):
             square = len(m) == 2 and m[0] == m[1]
             low, high = low + (k.min(arb(0)) if square else -abs(k)), high + (k.max(arb(0)) if square else abs(k))
         return low.lower(), high.upper()
 
-    def steepest(self, some: list[Jet], whole: Box) -> int:
-        """The axis along which Taylor models change most; the widest, where what is beyond them matters more."""
-        swings = [sum((abs(k) for p in some for w, k in zip(self.monomials, p, strict=True) if n in w), arb(0))
-                  for n in range(len(self.axes))]  # fmt: skip
-        known = [up(swing) for swing in swings]
-        if not up(sum((p[0].rad() for p in some), arb(0))) < max(known) < INF:
-            return widest(self.x.box, whole, self.axes)
-        return self.axes[known.index(max(known))]
-
     def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
         c, D = p[0].mid(), len(self.axes)
         rest = p[0] - c
-        first, second = sum(map(abs, p[1 : D + 1]), arb(0)), sum(map(abs, p[D + 1 :]), rest.abs_upper())
+        first, second = summed(map(abs, p[1 : D + 1])), sum(map(abs, p[D + 1 :]), rest.abs_upper())
         reach = first + second
         a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
         beyond = a[2] * within_ball(second * (2 * first + second)) + last * within_ball(reach * reach * reach)
@@ -719,6 +936,11 @@ class Jets:
         gap = (-share * low).max((1 - share) * high)
         return [share * p[0] + gap.union(arb(0)), *(share * k for k in p[1:])]
 
+    def share(self, p: Jet) -> Jet:
+        """What is between 0 and 1, however large its model is."""
+        (low, high), n = self.ends(p), len(self.monomials)
+        return p if low > -1 and high < 2 else [arb(0).union(arb(1)), *self.zeros[1:n], *p[n:]]
+
     def of(self, node: Node) -> Jet:
         """The node on the box; where it has no Taylor model, an enclosure."""
         found = self.smooth(node)
@@ -736,14 +958,12 @@ class Jets:
             return self.of(operands[0 if True in truths else 1]) if known else self.constant(value(node, self.x))
         u = [self.of(a) for a in operands]
         if kind == "add":
-            return [sum(column, arb(0)) for column in zip(*u, strict=True)]
+            return [summed(column) for column in zipped(*u)]
         if kind == "abs":
-            return [2 * a - b for a, b in zip(self.hinge(u[0]), u[0], strict=True)]
+            return [2 * a - b for a, b in zipped(self.hinge(u[0]), u[0])]
         if kind in ("min", "max"):
             sign = 1 if kind == "max" else -1
-            return reduce(
-                lambda a, b: combined(a, sign, self.hinge([sign * (q - p) for p, q in zip(a, b, strict=True)])), u
-            )
+            return reduce(lambda a, b: combined(a, sign, self.hinge([sign * (q - p) for p, q in zipped(a, b)])), u)
         if kind == "mul":
             return reduce(self.times, u)
         if kind == "div":
@@ -764,50 +984,6 @@ class Jets:
         return self.apply(kind, u[0], extra)
 
 
-class Duals(Jets):
-    """Taylor models with those of their slopes along some axes behind them, n coefficients each.
-
-    φ′(c + h) = φ′(c) + φ″(c)h + φ‴(somewhere)h²/2. A hinge has a slope between 0 and 1 where its sign is open.
-    """
-
-    def __init__(self, x: Sides, axes: Sequence[int], along: Sequence[int]) -> None:
-        super().__init__(x, axes)
-        self.own, self.along, self.n = Jets(x, axes), along, len(self.monomials)
-        self.zeros = self.zeros * (1 + len(along))
-
-    def cut(self, p: Sequence[Any]) -> list[Jet]:
-        return [list(p[k : k + self.n]) for k in range(0, len(self.zeros), self.n)]
-
-    def variable(self, i: int) -> Jet:
-        steps = [self.own.constant(arb(int(i == k))) for k in self.along]
-        return sum(steps, self.own.variable(i))
-
-    def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
-        rows = [list(map(self.cut, table[k : k + self.n])) for k in range(0, len(self.zeros), self.n)]
-        block = [[self.own.fold([row[b] for row in rows[a]]) for b in range(len(rows)) if not a or not b]
-                 for a in range(len(rows))]  # fmt: skip
-        return sum((combined(block[0][d], 1, block[d][0]) for d in range(1, len(rows))), block[0][0])
-
-    def times(self, p: Jet, q: Jet) -> Jet:
-        (u, *U), (v, *V), times = self.cut(p), self.cut(q), self.own.times
-        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zip(U, V, strict=True)), times(u, v))
-
-    def ends(self, p: Jet) -> tuple[Any, Any]:
-        return self.own.ends(p[: self.n])
-
-    def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
-        (u, *U), c = self.cut(p), p[0].mid()
-        reach = sum(map(abs, u[1:]), (u[0] - c).abs_upper())
-        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
-        slope = [a[1] + 2 * a[2] * (u[0] - c) + 3 * last * arb(0).union(reach * reach), *(2 * a[2] * k for k in u[1:])]
-        return sum((self.own.times(slope, d) for d in U), self.own.apply(kind, u, q))
-
-    def hinge(self, p: Jet) -> Jet:
-        (u, *U), (low, high) = self.cut(p), self.ends(p)
-        step = arb(1) if low > 0 else arb(0) if high < 0 else arb(0).union(arb(1))
-        return sum(([step * k for k in d] for d in U), self.own.hinge(u))
-
-
 def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     """(low, high) of a node on a box, each end computed from ends: exact where they are, unlike balls."""
     kind, operands, extra = node
@@ -815,8 +991,8 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
         return arb(x.box[extra][0]), arb(x.box[extra][1])
     if kind == "where":
         found = [interval(operands[0 if t else 1], x) for t in truth(extra, x) if t is not None]
-        lows, highs = zip(*found, strict=True) if None not in truth(extra, x) else ((arb.nan(),), (arb.nan(),))
-        return reduce(arb.min, lows), reduce(arb.max, highs)
+        lows, highs = zipped(*found) if None not in truth(extra, x) else ((arb.nan(),), (arb.nan(),))
+        return lowest(lows), greatest(highs)
     u = [interval(a, x) for a in operands]
     if not all(v.is_finite() for pair in u for v in pair):
         return arb.nan(), arb.nan()
@@ -844,16 +1020,14 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
     if kind == "sinc" and low.abs_upper() < 4.49 and high.abs_upper() < 4.49:  # even, and falls up to 4.4934…
         top = arb(1) if not (low > 0 or high < 0) else corners([sinc(low), sinc(high)])[1]
         return corners([sinc(low), sinc(high)])[0], top
-    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos", "exprel", "cbrt") or (
-        kind == "pow" and extra > 0
-    )
-    if rises or (kind == "rpow" and extra > 0 and low >= 0):
-        return corners([value((kind, (("num", (), v),), extra), []) for v in (low, high)])
+    rises = kind in ("exp", "log", "sinh", "tanh", "atan", "asin", "erf", "abs", "cosh", "acos", "exprel", "cbrt")
+    if rises or (kind in ("pow", "rpow") and extra > 0 and (kind == "pow" or low >= 0)):
+        return corners([value((kind, (num(v),), extra), []) for v in (low, high)])
     hull = low.union(high)
     slope = hull.cos() if kind == "sin" else hull.sin() if kind == "cos" else arb(0)
     if slope > 0 or slope < 0:
         return corners([getattr(low, kind)(), getattr(high, kind)()])
-    hulls = tuple(("num", (), a.union(b)) for a, b in u)
+    hulls = tuple(num(a.union(b)) for a, b in u)
     ball = value((kind, hulls, extra), [])
     if kind in ("sin", "cos"):
         return ball.lower().max(arb(-1)), ball.upper().min(arb(1))
@@ -861,7 +1035,209 @@ def interval(node: Node, x: Sides) -> tuple[Any, Any]:
 
 
 def corners(numbers: list[Any]) -> tuple[Any, Any]:
-    return reduce(arb.min, numbers), reduce(arb.max, numbers)
+    return lowest(numbers), greatest(numbers)
+
+
+def middle(ball: Any) -> Any:
+    """The centre of a ball, exactly."""
+    man, exp = ball.mid().man_exp()
+    return fmpq(man) * fmpq(2) ** int(exp)
+
+
+def binary(number: Any) -> bool:
+    """Whether a number is ± a power of two: products with it are exact."""
+    p, q = abs(int(number.p)), int(number.q)
+    return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
+
+
+def up(ball: Any) -> float:
+    """A float above a ball; infinite if there is none."""
+    found = float(ball.upper()) if ball.is_finite() else INF
+    return found + abs(found) * 1e-15 + 1e-307 if math.isfinite(found) else INF
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The box, the condition that cuts a part out of it, and the margin around jumps about which nothing is claimed."""
+
+    box: Box
+    where: Node | None
+    margin: float
+
+    def whole(self, axes: Sequence[int], own: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+        """A list over all coordinates: `own` on the axes, `rest` elsewhere."""
+        found = dict(zipped(axes, own))
+        return [found.get(i, other) for i, other in enumerate(rest)]
+
+    def point(self, axes: Sequence[int], own: Sequence[Any]) -> list[Any]:
+        return self.whole(axes, own, [arb.nan()] * len(self.box))
+
+    def excused(self, x: Sides, jumps: list[Node]) -> bool:
+        """Whether no point of the box is claimed: outside the condition, or all within the margin of a jump.
+
+        Two points, each within the margin of every point of the box, on different sides of the condition of a `where`: on
+        the segment between them, which is within the margin too, there is a jump.
+        """
+        if self.where is not None and truth(self.where, x) == {False}:
+            return True
+        for jump in jumps if self.margin else []:
+            axes = sorted(variables(jump))
+            least = [max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)) for i in axes]
+            most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
+            near = list(zipped(least, most))
+            if all(a <= b for a, b in near) and len(axes) <= 6:
+                claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
+                corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
+                found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
+                if {True} in found and {False} in found:
+                    return True
+        return False
+
+    def contains(self, x: Sequence[float], jumps: list[Node]) -> bool:
+        """Whether a point is claimed for certain."""
+        near = self.margin * (1 + 1e-13)
+        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zipped(x, self.box)])
+        clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
+        return clear and (self.where is None or truth(self.where, balls(x)) == {True})
+
+    def claimed(self, x: Sides, jumps: list[Node]) -> bool:
+        """Whether all of the box is claimed for certain."""
+        wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
+        clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
+        return clear and (self.where is None or truth(self.where, list(x)) == {True})
+
+
+def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
+    """The branches that abs, min, max, where may take on a box; none if that is undefined, or they are too many."""
+    options: dict[int, list[int]] = {}
+    for kink in (n for n in below(node) if n[0] in KINKS):
+        truths = truth(kink[2], x) if kink[0] == "where" else set()
+        u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
+        u, worse = [u[0], -u[0]] if kink[0] == "abs" else u, operator.gt if kink[0] == "min" else operator.lt
+        left = [i for i, v in enumerate(u) if not any(worse(v, w) for w in u)]
+        options[id(kink)] = left or ([] if None in truths else [0 if t else 1 for t in truths])
+    many = math.prod(map(len, options.values())) > BRANCHES
+    return [] if many else [dict(zipped(options, picks)) for picks in product(*options.values())]
+
+
+def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
+    """(low, high) from several pairs, all of which hold; NaN if none is finite."""
+    known = [pair for pair in ends if pair[0].is_finite() and pair[1].is_finite()] or [(arb.nan(), arb.nan())]
+    return greatest([low for low, _ in known]), lowest([high for _, high in known])
+
+
+def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
+    """(low, high) of a formula on a box, by ends and by a Taylor model; NaN if it may have no value there."""
+    jets = Jets(Sides(box), sorted(variables(node)))
+    return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
+
+
+def extent(parts: list[tuple[Node, Box]], close: float, tick: Tick) -> tuple[Any, Any]:
+    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
+    ends = [arb(0), arb(0)]
+    for sign in (-1, 1):
+        heap, todo, best, serial = list[Any](), parts, -INF, count()
+        for n in count():
+            for node, box in todo:
+                tick(box)
+                pair, points = enclosed(node, box), (*zipped(*box), midpoint(box))
+                top = pair[1] if sign > 0 else -pair[0]
+                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
+                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
+            axes = sorted(variables(heap[0][2]))
+            if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == 4 * HALVINGS:
+                break
+            _, _, node, box, _ = heapq.heappop(heap)
+            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], axes))]
+        ends[sign > 0] = sign * greatest([top for *_, top in heap])
+    need(all(v.is_finite() for v in ends), "a function has no range that could be found", UNCHECKED)
+    return ends[0], ends[1]
+
+
+def outward(low: Any, high: Any) -> tuple[float, float]:
+    """Floats around rationals."""
+    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
+    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
+    return a, b if b > a else math.nextafter(a, INF)
+
+
+def range_of(node: Node, box: Box, close: float, tick: Tick) -> tuple[float, float]:
+    """(low, high) of a formula; terms with variables of their own are looked at by themselves."""
+    terms, ends = list(node[1]) if node[0] == "add" else [node], [arb(0), arb(0)]
+    groups = [set[int](), *map(set, grouped(len(box), [variables(t) for t in terms]))]
+    for group in groups:
+        part = tree("add", *(t for t in terms if variables(t) & group or not variables(t) | group))
+        ends = plus(ends, extent([(part, box)], close / len(groups), tick)) if part[1] else ends
+    return outward(middle(ends[0].lower()), middle(ends[1].upper()))
+
+
+def defined(f: list[Node], box: Box, tick: Tick, least: float = -INF, most: float = INF) -> None:
+    """Prove that formulas lie between two numbers on all of the box; roots, asin and acos count where they have values."""
+    for node in f:
+        todo = [box]
+        while todo:
+            tick(todo[-1])
+            some = todo.pop()
+            low, high = enclosed(node, some)
+            if not (low.is_finite() and high.is_finite() and low >= least and high <= most):
+                need(variables(node) and len(todo) < DEEP, "the formula may have no value somewhere", UNCHECKED)
+                todo += halved(some, widest(some, box, sorted(variables(node))))
+
+
+def some_points(box: Box, n: int) -> list[list[float]]:
+    return [[min(a + (b - a) * (k * math.sqrt(i + 2) % 1), b) for i, (a, b) in enumerate(box)] for k in range(n)]
+
+
+def halved(box: Box, axis: int) -> list[Box]:
+    (a, b), middle = box[axis], (box[axis][0] + box[axis][1]) / 2
+    if not a < middle < b:
+        raise Verdict(UNCHECKED, "not decided on a box that cannot be cut further", box)
+    return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
+
+
+def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
+    """The coordinates 0 … D − 1 in groups, such that every link lies in one."""
+    groups = [{i} for i in range(D)]
+    for link in links:
+        hit = [group for group in groups if group & link]
+        groups = [group for group in groups if not group & link] + ([set[int]().union(*hit)] if hit else [])
+    return [sorted(group) for group in groups]
+
+
+def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Tick) -> None:
+    """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
+    todo, cut = deque([[domain.box[i] for i in axes]]), domain.where is not None or (domain.margin and jumps)
+    while todo and cut:
+        box = todo.pop() if len(todo) % 2 else todo.popleft()  # deep and broad by turns
+        whole = domain.whole(axes, box, domain.box)
+        tick(whole)
+        middles = [(a, a / 2 + b / 2, b) for a, b in box]
+        points = product(*middles) if box == [domain.box[i] for i in axes] else [[m for _, m, _ in middles]]
+        if any(domain.contains(domain.whole(axes, p, [a for a, _ in domain.box]), jumps) for p in points):
+            return
+        small = all(b - a <= 1e-12 * (abs(a) + abs(b)) for a, b in box)
+        if not small and not domain.excused(Sides(whole), jumps):
+            halves = halved(box, widest(box, [domain.box[i] for i in axes], range(len(axes))))
+            todo += halves if len(todo) % 4 < 2 else halves[::-1]
+    need(not cut, "no point was found that the claim is about", UNCHECKED)
+
+
+def require_values(f: list[Node], domain: Domain) -> None:
+    """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
+    for n in range(64):
+        shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
+        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zipped(shares, domain.box)]
+        if domain.where is None or truth(domain.where, balls(x)) == {True}:
+            known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
+            need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
+
+
+def rounded(number: float, width: int) -> float:
+    """The nearest float32, or the number itself: sums and products in float64 of float32 numbers round to the same."""
+    return number if width == 8 else float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+
+# ═══ 3. Constructed layers: T in rationals, its rounding, T − f box by box ══════════════════════════════════════════
 
 
 @dataclass
@@ -925,24 +1301,17 @@ def bent(node: Node, D: int) -> tuple[list[Affine], list[Affine]] | None:
     return (P, Q) if P else None
 
 
-def middle(ball: Any) -> Any:
-    """The centre of a ball, exactly."""
-    man, exp = ball.mid().man_exp()
-    return fmpq(man) * fmpq(2) ** int(exp)
-
-
 def chain(forms: list[Affine], box: Box) -> tuple[list[Affine], Any] | None:
     """(L_1, …, L_n; δ): the maximum is L_1 + Σ max(0, L_(k+1) − L_k) up to δ, if all forms differ along one direction.
 
     L are those of the forms that the maximum has, by increasing slope: each meets the next one later than the last one.
     """
     gaps = [combined(form, -1, forms[0]) for form in forms]
-    _, t, i = max(
-        (float(abs(g[i]).mid()) * (q - p), t, i) for t, g in enumerate(gaps) for i, (p, q) in enumerate(box, 1)
-    )
+    places = product(range(len(gaps)), range(1, len(box) + 1))
+    t, i = max(places, key=lambda p: (float(abs(gaps[p[0]][p[1]]).mid()) * (box[p[1] - 1][1] - box[p[1] - 1][0]), *p))
     axis = [arb(0), *(k / gaps[t][i] for k in gaps[t][1:])]
     lines = [combined(combined(forms[0], g[i], axis), g[0], [arb(1)] + [arb(0)] * len(box)) for g in gaps]
-    off = reduce(arb.max, [size(combined(a, -1, b), box) for a, b in zip(forms, lines, strict=True)])
+    off = greatest([size(combined(a, -1, b), box) for a, b in zipped(forms, lines)])
     hull = list[int]()
 
     def meet(a: int, b: int) -> Any:
@@ -976,13 +1345,7 @@ class Computed(NamedTuple):
         return Computed(balls(self.A), balls(self.R), self.own)
 
 
-def binary(number: Any) -> bool:
-    """Whether a number is ± a power of two: products with it are exact."""
-    p, q = abs(int(number.p)), int(number.q)
-    return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
-
-
-def dot(terms: list[tuple[Any, Any, Computed]], D: int) -> Computed:
+def combination(terms: list[tuple[Any, Any, Computed]], D: int) -> Computed:
     """Σ c·L, added in any order, over (c, error of c in units of u, L).
 
     Of N summands the last addition is off by u|Σ|, all others together by (N − 2)u Σ|summands|.
@@ -1003,7 +1366,7 @@ def projected(token: dict[int, Computed], W: Any, biases: list[Any], D: int) -> 
         terms = [(exact(W[m][j]), ZERO, L) for m, L in token.items() if W[m][j]]
         terms += [(exact(b[j]), ZERO, one) for b in biases if b[j]]
         if terms:
-            found[j] = dot(terms, D)
+            found[j] = combination(terms, D)
     return found
 
 
@@ -1021,14 +1384,18 @@ class Head:
     steps: list[int]
     columns: dict[int, tuple[list[Computed], list[Any], list[Any]]] = field(default_factory=dict)
 
+    def in_balls(self) -> "Head":
+        values = [list(map(balls, row)) for row in self.values]
+        return replace(self, scores=list(map(balls, self.scores)), values=values)
+
     def as_maximum(self, box: Box) -> tuple[list[Any], list[Any]]:
         """(γ, residue) per output: values = γ·scores + a common affine function, up to the residue."""
         apart = [combined(s, -1, self.scores[0]) for s in self.scores]
         sides = [exact(q - p) for p, q in box]
         _, t, i = max((abs(s[i]) * r, t, i) for t, s in enumerate(apart) for i, r in enumerate(sides, 1))
         slopes = [(v[t][i] - v[0][i]) / apart[t][i] if apart[t][i] else ZERO for v in self.values]
-        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zip(v, apart, strict=True)]
-                for v, g in zip(self.values, slopes, strict=True)]  # fmt: skip
+        gaps = [[combined(combined(p, -1, v[0]), -g, s) for p, s in zipped(v, apart)]
+                for v, g in zipped(self.values, slopes)]  # fmt: skip
         return slopes, [max(size(gap, box) for gap in row) for row in gaps]
 
     def rounding(self, c: list[Any], r: list[Any], u: Any, slopes: list[Any] | None = None) -> list[Any]:
@@ -1046,40 +1413,40 @@ class Head:
         With slopes γ (`as_maximum`): averages of scores off by d lie between max − W − 2d and max + d, whatever the box;
         weights off by factors count as scores off by their logarithms (at most 764u: e^−745 is the least number).
         """
-        X, n = [abs(p) + q for p, q in zip(c, r, strict=True)], len(self.computed)
+        X, n = [abs(p) + q for p, q in zipped(c, r)], len(self.computed)
         s, P = [at(t.A, c) for t in self.computed], [t.moving(X) for t in self.computed]
         moved = list(map(operator.mul, X, self.steps))
-        d = [u * t.error(X, moved, abs(v) + t.moving(r)) for t, v in zip(self.computed, s, strict=True)]
-        top, far = reduce(arb.max, s), 2 * reduce(arb.max, d)
+        d = [u * t.error(X, moved, abs(v) + t.moving(r)) for t, v in zipped(self.computed, s)]
+        top, far = greatest(s), 2 * greatest(d)
         e = [(v - top).exp() for v in s]
-        w = [v / sum(e, arb(0)) for v in e]
-        mean = [sum(map(operator.mul, w, k), arb(0)) for k in zip(*(t.A[1:] for t in self.computed), strict=True)]
+        w = [v / summed(e) for v in e]
+        mean = [dot(w, k) for k in zipped(*(t.A[1:] for t in self.computed))]
         g = [at([arb(0), *map(abs, map(operator.sub, t.A[1:], mean))], r) for t in self.computed]
-        W = [(v * grow.exp()).min(arb(1)) for v, grow in zip(w, g, strict=True)]
-        a = [top - v + grow + reduce(arb.max, g) + far for v, grow in zip(s, g, strict=True)]
-        logs = [(p + u * (q + 4)).max(u * (3 * t + 11)) for p, q, t in zip(d, a, P, strict=True)]
+        W = [(v * grow.exp()).min(arb(1)) for v, grow in zipped(w, g)]
+        a = [top - v + grow + greatest(g) + far for v, grow in zipped(s, g)]
+        logs = [(p + u * (q + 4)).max(u * (3 * t + 11)) for p, q, t in zipped(d, a, P)]
         E = [y + y * y if y < 1 else y.exp() for y in logs]
         WE, Wg = list(map(operator.mul, W, E)), list(map(operator.mul, W, g))
-        share = sum(WE, arb(0))
+        share = summed(WE)
         known = [abs(v) * (far + 1528 * u) for v in slopes or [arb(0)] * len(self.values)]
         smooth = slopes is None and n > 1
         if smooth and not share < 0.5:
             return [arb("inf")] * len(self.values)
         for column, gain, cost in self.columns.values():
             v, swing = [at(t.A, c) for t in column], [t.moving(r) for t in column]
-            large = [abs(p) + q for p, q in zip(v, swing, strict=True)]
-            off = [u * t.error(X, moved, p, n + 4 if n > 1 else 0) for t, p in zip(column, large, strict=True)]
-            here, error = reduce(arb.max, large), reduce(arb.max, off)
+            large = [abs(p) + q for p, q in zipped(v, swing)]
+            off = [u * t.error(X, moved, p, n + 4 if n > 1 else 0) for t, p in zipped(column, large)]
+            here, error = greatest(large), greatest(off)
             if smooth:
-                z = sum(map(operator.mul, w, v), arb(0))
-                dev = [abs(p - z) + q for p, q in zip(v, swing, strict=True)]
-                around = sum(map(operator.mul, W, dev), arb(0))
+                z = dot(w, v)
+                dev = [abs(p - z) + q for p, q in zipped(v, swing)]
+                around = dot(W, dev)
                 near = around.min(sum(map(operator.mul, W, swing), sum(map(operator.mul, Wg, dev), sum(Wg) * around)))
                 here = here.min(abs(z) + near)
-                weighted = sum(((p + q) * t for p, q, t in zip(W, WE, off, strict=True)), arb(0))
+                weighted = summed((p + q) * t for p, q, t in zipped(W, WE, off))
                 error = (sum(map(operator.mul, WE, dev), share * near) + weighted) / (1 - share)
             error += (n + 2) * u * here if n > 1 else 0
-            known = [k + error * p + here * q for k, p, q in zip(known, gain, cost, strict=True)]
+            known = [k + error * p + here * q for k, p, q in zipped(known, gain, cost)]
         return known
 
 
@@ -1094,13 +1461,13 @@ class Layer:
     `sure`: each unit but hinges keeps its sign by more than that, or is half of an identity, so slopes are those of its branch.
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], box: Box, u: Any) -> None:
+    def __init__(self, c: Record, w: Record, places: list[int], box: Box, u: Any) -> None:
         self.c, self.w, self.u, self.D, D = c, w, u, len(box), len(box)
         d, outs, n = c["features_in"], c["features_out"] * len(places), c["tokens"]
         self.shift, self.scale = ([exact(v) for row in w[name] for v in row] for name in ("shift", "scale"))
         need(all(self.scale), "a scale is 0")
-        self.steps = [bool(a) + (not binary(b)) for a, b in zip(self.shift, self.scale, strict=True)]
-        ends = [[(exact(v) - s) * q for v in side] for side, s, q in zip(box, self.shift, self.scale, strict=True)]
+        self.steps = [bool(a) + (not binary(b)) for a, b in zipped(self.shift, self.scale)]
+        ends = [[(exact(v) - s) * q for v in side] for side, s, q in zipped(box, self.shift, self.scale)]
         self.sides, self.reach = [(min(e), max(e)) for e in ends], [max(map(abs, e)) for e in ends]
         self.lines, self.hinges = [[ZERO] * (D + 1) for _ in range(outs)], list[tuple[list[Any], Affine]]()
         self.heads, self.fixed, self.sure = dict[Any, Head](), [ZERO] * outs, True
@@ -1138,9 +1505,8 @@ class Layer:
 
         sizes = {name: norm(rows) for name, rows in self.w.items()}
         weights = math.prod(1 + sizes[f"W_{k}"] + sizes.get(f"b_{k}", 0.0) for k in "QKVO12R")
-        token = (
-            1 + (1 + float(sum(self.reach, ZERO))) * sizes["W_E"] + sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
-        )
+        token = 1 + (1 + float(sum(self.reach, ZERO))) * sizes["W_E"]
+        token += sum(sizes.get(k, 0.0) for k in ("b_E", "P", "S"))
         single, most = self.u > fmpq(1, 2**30), self.c["heads"] * token * token * token * weights
         room = 2.0**126 if single else 2.0**1022
         need((most + far + sizes["shift"]) * (1 + sizes["scale"]) < room, "numbers may overflow", UNCHECKED)
@@ -1177,7 +1543,7 @@ class Layer:
             ordered = [(b, a) if any(a.A[1:]) else (a, b) for a, b in pairs[t]]
             flat = not any(any(a.A[1:]) for a, _ in ordered)
             need(flat, f"scores of head {h} are not affine in x", "GENERAL")
-            s = dot([(a.A[0], at(a.R, self.reach) + a.own * abs(a.A[0]), b) for a, b in ordered], self.D)
+            s = combination([(a.A[0], at(a.R, self.reach) + a.own * abs(a.A[0]), b) for a, b in ordered], self.D)
             found[t] = Computed([k / root for k in s.A], [k / root for k in s.R], s.own + (not binary(root)))
         return found
 
@@ -1194,11 +1560,9 @@ class Layer:
         large = held = [abs(exact(b_O[m])) + (self.large(own[m]) if m in own else 0) for m in n]
         for (h, i), row in columns.items():
             most = max(self.large(v[i]) for v in seen[h][1] if i in v)
-            large = [s + abs(exact(a)) * most if a else s for s, a in zip(large, row, strict=True)]
+            large = [s + abs(exact(a)) * most if a else s for s, a in zipped(large, row)]
         worth, P = matrix(w["W_2"]) * read, read * fmpq(int(c["residual"]))
-        heavy = absolute(matrix(w["W_2"])) * absolute(
-            read
-        )  # what cancels on the way to an output is rounded all the same
+        heavy = absolute(matrix(w["W_2"])) * absolute(read)  # what cancels on the way is rounded all the same
         paths, constant = absolute(P), matrix([w["b_2"]]) * read + matrix([w["b_R"]])
         beside = absolute(matrix([w["b_2"]])) * absolute(read) + absolute(matrix([w["b_R"]]))
         hidden, biased = paths * ZERO, beside * ZERO  # roundings of hidden units, along their paths
@@ -1211,21 +1575,19 @@ class Layer:
                 continue
             line = column(stream * unit + self.first([bias]), 0)
             averages = [[line], *([column(C * unit, 0) for C in t] for t in heads.values())]
-            ends = [list(zip(*(span(v, self.sides) for v in row), strict=True)) for row in averages]
+            ends = [list(zipped(*(span(v, self.sides) for v in row))) for row in averages]
             low, high = sum((min(e[0]) for e in ends), ZERO), sum((max(e[1]) for e in ends), ZERO)
             twin = twins.get((tuple(-v for v in weights), -bias), j)
-            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zip(outs, gain, strict=True))
+            paired = twin not in {j, *done} and all(worth[twin, o] == -v for o, v in zipped(outs, gain))
             done |= {j, twin} if paired else {j}
             weight = [max(weight[o], heavy[twin, o]) for o in outs] if paired else weight
-            inputs = sum((abs(exact(v)) * s for v, s in zip(weights, large, strict=True)), abs(exact(bias)))
+            inputs = sum((abs(exact(v)) * s for v, s in zipped(weights, large)), abs(exact(bias)))
             self.sure &= paired or not any(weights) or bool(low > self.tiny or high < -self.tiny or low < 0 < high)
             if not paired and high <= (1 - self.rise) * inputs:
                 continue  # 0, however it is computed
             live.append(j)
             ways, alike = absolute(unit) * matrix([weight]), matrix([weight]) * abs(exact(bias))
-            often = fmpq(
-                (1 + paired) * additions(weights, bool(bias))
-            )  # both of a pair may be off, each in its own way
+            often = fmpq((1 + paired) * additions(weights, bool(bias)))  # both of a pair may be off, each by itself
             paths, beside = paths + ways, beside + alike
             hidden, biased = hidden + ways * often, biased + alike * often
             if paired or low >= 0:
@@ -1242,14 +1604,10 @@ class Layer:
         costs = matrix([[u * ((sums[m] + steps) * paths[m, o] + hidden[m, o]) for o in outs] for m in n])
         moved = list(map(operator.mul, self.reach, self.steps))
         for o in outs:
-            line, off = (
-                column(stream * P, o),
-                [u * v.error(self.reach, moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items()],
-            )
+            line, off = column(stream * P, o), u * (steps * beside[0, o] + biased[0, o])
+            off += sum(u * v.error(self.reach, moved, size(v.A, self.sides)) * paths[m, o] for m, v in own.items())
             self.lines[first + o] = self.real([line[0] + constant[0, o], *line[1:]])
-            self.fixed[first + o] = sum(off, u * (steps * beside[0, o] + biased[0, o])) + sum(
-                held[m] * costs[m, o] for m in n
-            )
+            self.fixed[first + o] = off + sum(held[m] * costs[m, o] for m in n)
         for h, (scores, values) in enumerate(seen):
             empty = [[zeros] * len(scores)] * len(self.lines)
             new = Head([self.real(s.A) for s in scores], empty, [s.ball() for s in scores], self.steps)
@@ -1266,8 +1624,8 @@ class Layer:
 
     def rounding(self, box: Box, head: Head, slopes: list[Any] | None = None) -> list[Any]:
         """What the rounding of a head may add to every output on a box."""
-        middles = [((arb(a) + arb(b)) / 2 - s) * q for (a, b), s, q in zip(box, self.shift, self.scale, strict=True)]
-        halves = [(arb(b) - arb(a)) / 2 * abs(q) for (a, b), q in zip(box, self.scale, strict=True)]
+        middles = [((arb(a) + arb(b)) / 2 - s) * q for (a, b), s, q in zipped(box, self.shift, self.scale)]
+        halves = [(arb(b) - arb(a)) / 2 * abs(q) for (a, b), q in zipped(box, self.scale)]
         return [r * self.rise for r in head.rounding(middles, halves, arb(self.u), slopes)]
 
     def large(self, v: Computed) -> Any:
@@ -1316,39 +1674,33 @@ class Difference:
         self.rounding = balls([layer.rise * r for r in layer.fixed])  # of all but the heads
         self.known: list[tuple[list[Any], list[Affine]]] = []  # (a_k per output, û_k)
         sums = [Sum(list(zeros)) for _ in f]
-        for o, (s, node) in enumerate(zip(sums, f, strict=True)):
+        for o, (s, node) in enumerate(zipped(sums, f)):
             s.add(arb(-1), node)
             self.lines[o] = combined(self.lines[o], 1, s.line)
             for scale, branches in s.kinks:
                 self.add([scale if p == o else arb(0) for p in self.outs], branches)
         for scales, line in layer.hinges:
             self.add(balls(scales), [zeros, balls(line)])
-        smooth = list[
-            tuple[list[Any], Head, bool]
-        ]()  # heads read as maxima, their factors, and whether rounding is fine
+        smooth = list[tuple[list[Any], Head, bool]]()  # heads read as maxima, factors, whether rounding is fine
         for head in layer.heads.values():
             if any(k > 0 for _, gain, cost in head.columns.values() for k in (*gain, *cost)):
                 self.add_head(layer, head, bound, reading, smooth)
         self.fall_short(smooth)
         self.terms = [s.terms for s in sums]
         for scales, hats in self.known:
-            lines, reach = list[Node](), reduce(arb.max, [size(h, box) for h in hats])
-            for h in hats:
-                moving = [(k, ("var", (), i)) for i, k in enumerate(h[1:]) if not k.is_zero()]
-                parts = [("mul", (("num", (), k), x), None) for k, x in moving]
-                lines.append(("add", (("num", (), h[0]), *parts), None))
+            reach = greatest([size(h, box) for h in hats])
             for o, s in enumerate(scales):
                 if abs(s) * reach <= bound * 1e-9:
                     self.widen(o, abs(s) * reach)
                 else:
-                    self.terms[o].append((s, ("max", tuple(lines), None)))
+                    self.terms[o].append((s, tree("max", *map(line_node, hats))))
 
     def widen(self, o: int, below: Any, above: Any = None) -> None:
         self.low[o], self.high[o] = self.low[o] - below, self.high[o] + (below if above is None else above)
 
     def normal(self, branches: list[Affine]) -> tuple[Affine, Any, list[Affine]]:
         """(mean, λ, û)."""
-        mean = [sum(column, arb(0)) / len(branches) for column in zip(*branches, strict=True)]
+        mean = [summed(column) / len(branches) for column in zipped(*branches)]
         apart = [combined(b, -1, mean) for b in branches]
         scale = max((span([arb(0), *b[1:]], self.box)[1].mid() for b in apart), key=float)
         return mean, scale, [[k / scale for k in b] for b in apart] if scale > 0 else apart
@@ -1367,7 +1719,7 @@ class Difference:
     def add(self, scales: list[Any], branches: list[Affine]) -> None:
         """Add scales[o]·max(branches) to every output o; a branch that is always below another one does not count."""
         above = [[span(combined(c, -1, b), self.box)[0] for c in branches] for b in branches]
-        branches = [b for b, row in zip(branches, above, strict=True) if not any(v > 0 for v in row)]
+        branches = [b for b, row in zipped(branches, above) if not any(v > 0 for v in row)]
         if steps := chain(branches, self.box) if len(branches) > 2 else None:
             self.add(scales, steps[0][:1])
             for low, high in zip(steps[0], steps[0][1:], strict=False):
@@ -1377,8 +1729,8 @@ class Difference:
             return
         mean, scale, hats = self.normal(branches)
         if not scale > 0:  # they differ by constants only
-            mean = [mean[0] + reduce(arb.max, [b[0] for b in hats]), *mean[1:]]
-        self.lines = [combined(line, s, mean) for line, s in zip(self.lines, scales, strict=True)]
+            mean = [mean[0] + greatest([b[0] for b in hats]), *mean[1:]]
+        self.lines = [combined(line, s, mean) for line, s in zipped(self.lines, scales)]
         scaled = [s * scale for s in scales]
         if found := self.match(hats) if scale > 0 else None:
             old, known = self.known[found[0]]
@@ -1402,22 +1754,14 @@ class Difference:
         """
         sets = {frozenset(map(tuple, head.scores)): factors for factors, head, _ in smooth}
         n, sizes = len(frozenset[Any]().union(*sets)), [len(s) for s in sets]
-        whole = (
-            1 < n <= 8
-            and all(fine for _, _, fine in smooth)
-            and len(sets) == len(smooth) == sum(math.comb(n, m) for m in set(sizes))
-        )
+        whole = 1 < n <= 8 and len(sets) == len(smooth) == sum(math.comb(n, m) for m in set(sizes))
+        whole &= all(fine for _, _, fine in smooth)
         whole &= all(len({*map(tuple, head.scores)}) == len(head.scores) for _, head, _ in smooth)
-        R = (
-            arb(n).log() - sum((-1) ** (m - 1) * math.comb(n, m) * arb(m).log() for m in range(1, n + 1))
-            if whole
-            else 0
-        )
+        terms = [(-1) ** (m - 1) * math.comb(n, m) * arb(m).log() for m in range(1, n + 1)] if whole else []
+        R, shorts = arb(max(n, 1)).log() - sum(terms), [arb(len(h.scores) - 1) / arb.const_e() for _, h, _ in smooth]
         for o in self.outs:
-            parts = [
-                (factors[o], (arb(len(head.scores) - 1) / arb.const_e()).lambertw()) for factors, head, _ in smooth
-            ]
-            ends = [sum((arb(max(sign * c, ZERO)) * short for c, short in parts), arb(0)) for sign in (1, -1)]
+            parts = [(factors[o], short.lambertw()) for (factors, _, _), short in zipped(smooth, shorts)]
+            ends = [summed(arb(max(sign * c, ZERO)) * short for c, short in parts) for sign in (1, -1)]
             by_size = {m: {c[o] for s, c in sets.items() if len(s) == m} for m in sizes}
             if whole and all(len(found) == 1 for found in by_size.values()):
                 c = {m: next(iter(found)) for m, found in by_size.items()}
@@ -1426,32 +1770,30 @@ class Difference:
                 ends = [end.min(off) for end in ends]
             self.widen(o, *ends)
 
-    def add_head(
-        self, layer: Layer, head: Head, bound: float, reading: int, smooth: list[tuple[list[Any], Head, bool]]
-    ) -> None:
+    def add_head(self, layer: Layer, head: Head, bound: float, reading: int, smooth: list[Any]) -> None:
         """Add a head to all outputs: affine, as a maximum (`smooth` is told), or as it is."""
         scores, (slopes, residues) = [balls(s) for s in head.scores], head.as_maximum(self.box)
-        keys = [[float(k) for k in column] for column in list(zip(*head.scores, strict=True))[1:]]
-        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zip(keys, self.box, strict=True))
+        keys = [[float(k) for k in column] for column in list(zipped(*head.scores))[1:]]
+        pieces = math.prod(max(1.0, (max(k) - min(k)) * (b - a) / 8) for k, (a, b) in zipped(keys, self.box))
         like = reading and all(r <= exact(bound) / 1000 for r in residues)
         if all(s[1:] == head.scores[0][1:] for s in head.scores):  # one token, or weights that do not depend on x
             self.rounding = combined(self.rounding, 1, layer.rounding(self.box, head))
             exps = [arb(s[0] - head.scores[0][0]).exp() for s in head.scores]
             for o, t in product(self.outs, range(len(exps)) if len(exps) > 1 else []):
-                self.lines[o] = combined(self.lines[o], exps[t] / sum(exps, arb(0)), balls(head.values[o][t]))
+                self.lines[o] = combined(self.lines[o], exps[t] / summed(exps), balls(head.values[o][t]))
         elif like and (pieces > SHARP or (reading == 2 and self.match(self.normal(scores)[2]) is not None)):
             self.optional |= pieces <= SHARP
             rounding = layer.rounding(self.box, head, balls(slopes))
-            fine = all(r <= 0.04 * abs(arb(c)) for r, c in zip(rounding, slopes, strict=True) if c)
+            fine = all(r <= 0.04 * abs(arb(c)) for r, c in zipped(rounding, slopes) if c)
             smooth.append((slopes, head, fine))
             self.add(balls(slopes), scores)
-            for o, (slope, residue) in enumerate(zip(slopes, residues, strict=True)):
+            for o, (slope, residue) in enumerate(zipped(slopes, residues)):
                 rest = combined(head.values[o][0], -slope, head.scores[0])
                 self.lines[o] = combined(self.lines[o], 1, balls(rest))
                 self.widen(o, residue)
             self.rounding = combined(self.rounding, 1, rounding)
         else:
-            self.heads.append(replace(head, scores=scores, values=[[balls(v) for v in row] for row in head.values]))
+            self.heads.append(head.in_balls())
 
 
 def outspread(start: Any, rows: Sequence[list[Any]], join: Callable[[Any, Any], Any]) -> list[Any]:
@@ -1465,7 +1807,7 @@ def outspread(start: Any, rows: Sequence[list[Any]], join: Callable[[Any, Any], 
 def line_on(a: Affine, grid: list[list[Any]]) -> list[Any]:
     """An affine function on a grid, coordinate by coordinate."""
     found = [a[0]]
-    for k, nodes in zip(a[1:], grid, strict=True):
+    for k, nodes in zipped(a[1:], grid):
         row = [] if k.is_zero() else [k * v for v in nodes]
         found = [w + t for w in found for t in row] if row else [w for w in found for _ in nodes]
     return found
@@ -1474,20 +1816,20 @@ def line_on(a: Affine, grid: list[list[Any]]) -> list[Any]:
 def settled(node: Node, D: int) -> Node:
     """The same function, quicker to evaluate: constants are numbers, e^(a + b) = e^a·e^b where a and b share no variable."""
     if not variables(node):
-        return "num", (), value(node, [])
+        return num(value(node, []))
     kind, operands, extra = node
     if kind == "mul" and len(operands) == 2 and operands[0] == operands[1]:
         kind, operands, extra = "pow", operands[:1], fmpq(2)
     if kind == "exp":
         inner = Sum([arb(0)] * (D + 1))
         inner.add(arb(1), operands[0])
-        parts = [(k, ("var", (), i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
+        parts = [(k, var(i)) for i, k in enumerate(inner.line[1:]) if not k.is_zero()] + inner.terms
         groups = [set(own) for own in grouped(D, [variables(n) for _, n in parts])]
         rows = [[(k, n) for k, n in parts if variables(n) <= own] for own in groups]
         if sum(map(bool, rows)) > 1 and not inner.kinks:
-            sums = [tuple(("mul", (("num", (), k), settled(n, D)), None) for k, n in row) for row in rows if row]
-            exps = [("exp", (("add", row, None),), None) for row in sums]
-            return "mul", (("num", (), inner.line[0].exp()), *exps), None
+            sums = [tuple(tree("mul", num(k), settled(n, D)) for k, n in row) for row in rows if row]
+            exps = [tree("exp", tree("add", *row)) for row in sums]
+            return tree("mul", num(inner.line[0].exp()), *exps)
     return kind, tuple(settled(a, D) for a in operands), extra
 
 
@@ -1506,13 +1848,13 @@ def value_on(
     columns = [widened(*part, own, grid) for part in parts]
     if node[0] in ("add", "mul"):
         return own, reduce(lambda u, v: list(map(getattr(operator, node[0]), u, v)), columns)
-    return own, [applied(node, list(u), False, choice) for u in zip(*columns, strict=True)]
+    return own, [applied(node, list(u), False, choice) for u in zipped(*columns)]
 
 
 def widened(have: list[int], values: list[Any], want: Sequence[int], grid: list[list[Any]]) -> list[Any]:
     """Values on the grid of some coordinates as values on a grid of more."""
     steps = [math.prod(len(grid[m]) for m in have[have.index(n) + 1 :]) if n in have else 0 for n in want]
-    rows = [[k * step for k in range(len(grid[n]))] for n, step in zip(want, steps, strict=True)]
+    rows = [[k * step for k in range(len(grid[n]))] for n, step in zipped(want, steps)]
     return values if have == want else [values[k] for k in outspread(0, rows, operator.add)]
 
 
@@ -1549,7 +1891,7 @@ def strides(sizes: Sequence[int]) -> list[int]:
 
 def places_of(strides: Sequence[int], ranges: Sequence[Iterable[int]]) -> list[int]:
     """Where the entries of a tensor are whose indices lie in these ranges."""
-    return outspread(0, [[k * step for k in some] for some, step in zip(ranges, strides, strict=True)], operator.add)
+    return outspread(0, [[k * step for k in some] for some, step in zipped(ranges, strides)], operator.add)
 
 
 @cache
@@ -1567,7 +1909,7 @@ def halves_of(tensor: list[float], sizes: tuple[int, ...], axis: int) -> list[li
     rows = [[tensor[place] for place in row] for row in places] if tensor else []
     low, high = rows[:1], rows[-1:]
     while len(rows) > 1:
-        rows = [[(a + b) / 2 for a, b in zip(p, q, strict=True)] for p, q in pairwise(rows)]
+        rows = [[(a + b) / 2 for a, b in zipped(p, q)] for p, q in pairwise(rows)]
         low.append(rows[0])
         high.append(rows[-1])
     flat = [[v for row in side for v in row] for side in (low, high[::-1])]
@@ -1597,13 +1939,13 @@ class Shape(NamedTuple):
         most = [max(map(abs, row), default=0.0) for row in tensors]
         if not (math.isfinite(sum(map(sum, tensors)) + sum(errors)) and max(most) < 1e150):
             return None
-        room = [(e + max(sizes) * CELLS * 2.0**-52 * m + 1e-300) * UP for e, m in zip(errors, most, strict=True)]
+        room = [(e + max(sizes) * CELLS * 2.0**-52 * m + 1e-300) * UP for e, m in zipped(errors, most)]
         return cls(tensors[0], tensors[1], sizes, *room)
 
     def quotients(self) -> list[float]:
         """(P_k + δ)/(Q_k ∓ ε), or nothing."""
         tops, eps = [a + self.delta for a in self.P] if min(self.Q, default=INF) > 2 * self.eps else [], self.eps
-        pairs = zip(tops, self.Q, strict=True) if tops and self.Q else ()
+        pairs = zipped(tops, self.Q) if tops and self.Q else ()
         return [a / (b - eps if a > 0 else b + eps) for a, b in pairs] if self.Q else tops
 
     def top(self) -> float:
@@ -1615,7 +1957,7 @@ class Shape(NamedTuple):
         return self._replace(P=[-a for a in self.P])
 
     def halves(self, axis: int) -> list["Shape"]:
-        pairs = zip(*(halves_of(t, self.sizes, axis) for t in (self.P, self.Q)), strict=True)
+        pairs = zipped(*(halves_of(t, self.sizes, axis) for t in (self.P, self.Q)))
         return [self._replace(P=a, Q=b) for a, b in pairs]
 
     def ceiling(self, goal: float, close: float) -> tuple[float, float]:
@@ -1632,7 +1974,7 @@ class Shape(NamedTuple):
             rows = found or [-b for b in shape.Q]  # cut where Q is least
             most, axis, bent = max(rows), -1, -1.0
             place = rows.index(most)
-            for i, (n, step) in enumerate(zip(self.sizes, steps, strict=True)):
+            for i, (n, step) in enumerate(zipped(self.sizes, steps)):
                 k = place // step % n
                 if 0 < k < n - 1:  # a coefficient differs from the value nearby by so much, about
                     bend = k * (n - 1 - k) / (n - 1) * abs(rows[place - step] - 2 * most + rows[place + step])
@@ -1640,7 +1982,7 @@ class Shape(NamedTuple):
             heapq.heappush(heap, (-most if found else -INF, next(serial), axis, shape))
             low, eps = [shape.P[c] - self.delta for c in corners], self.eps if shape.Q else 0.0
             under = [shape.Q[c] for c in corners] if shape.Q else [1.0] * len(low)
-            values = [a / (b + eps if a > 0 else b - eps) for a, b in zip(low, under, strict=True)] if found else []
+            values = [a / (b + eps if a > 0 else b - eps) for a, b in zipped(low, under)] if found else []
             return max(values, default=-INF)
 
         seen = insert(self)
@@ -1659,10 +2001,7 @@ def climbed(size: Callable[[int], list[float]], start: int, enough: float) -> di
         for n in (n for n in (best, best - 1, best + 1) if n not in found and 0 <= n < len(RHOS)):
             found[n], rho = size(n), RHOS[n]
             tail = max(found[n]) / max(enough, 1e-300) / (rho - 1)
-            need[n] = (
-                max(math.log(max(tail, 1e-300)) / math.log(rho), 1.0),
-                tail / rho,
-            )  # the degree; if it is 1, the tail
+            need[n] = max(math.log(max(tail, 1e-300)) / math.log(rho), 1.0), tail / rho  # degree; if it is 1, tail
             if tail == INF:
                 break
         last, best = best, min(need, key=lambda n: (need[n], n))
@@ -1675,12 +2014,6 @@ def phi_of(theta: float, eta: float = 0.0) -> float:
     """A number above (1 + η)/(cos θ − η); infinite if there is none."""
     gap = math.cos(theta * (1 + 1e-9)) - eta - 1e-9 if theta < 1.5 else 0.0
     return (1 + eta) / gap * (1 + 1e-9) if gap > 0.01 else INF
-
-
-def up(ball: Any) -> float:
-    """A float above a ball; infinite if there is none."""
-    found = float(ball.upper()) if ball.is_finite() else INF
-    return found + abs(found) * 1e-15 + 1e-307 if math.isfinite(found) else INF
 
 
 @dataclass
@@ -1697,69 +2030,13 @@ class Leaf:
     shapes: list[Shape | None] = field(default_factory=list)  # of the outputs, less the level of the part
     alive: bool = True
 
+    @classmethod
+    def unknown(cls, box: Box, effort: int, axis: int, outs: int) -> "Leaf":
+        return cls(box, effort, axis, [-INF] * outs, [INF] * outs, [(INF, -INF)] * outs)
 
-@dataclass(frozen=True)
-class Domain:
-    """The box, the condition that cuts a part out of it, and the margin around jumps about which nothing is claimed."""
-
-    box: Box
-    where: Node | None
-    margin: float
-
-    def whole(self, axes: Sequence[int], own: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
-        """A list over all coordinates: `own` on the axes, `rest` elsewhere."""
-        found = dict(zip(axes, own, strict=True))
-        return [found.get(i, other) for i, other in enumerate(rest)]
-
-    def point(self, axes: Sequence[int], own: Sequence[Any]) -> list[Any]:
-        return self.whole(axes, own, [arb.nan()] * len(self.box))
-
-    def excused(self, x: Sides, jumps: list[Node]) -> bool:
-        """Whether no point of the box is claimed: outside the condition, or all within the margin of a jump.
-
-        Two points, each within the margin of every point of the box, on different sides of the condition of a `where`: on
-        the segment between them, which is within the margin too, there is a jump.
-        """
-        if self.where is not None and truth(self.where, x) == {False}:
-            return True
-        for jump in jumps if self.margin else []:
-            axes = sorted(variables(jump))
-            least = [max(self.box[i][0], math.nextafter(x.box[i][1] - self.margin, INF)) for i in axes]
-            most = [min(self.box[i][1], math.nextafter(x.box[i][0] + self.margin, -INF)) for i in axes]
-            near = list(zip(least, most, strict=True))
-            if all(a <= b for a, b in near) and len(axes) <= 6:
-                claimed = self.where is None or truth(self.where, list(Sides(self.whole(axes, near, x.box)))) == {True}
-                corners = product(*((a, a / 2 + b / 2, b) for a, b in near))
-                found = [truth(jump, self.point(axes, balls(corner))) for corner in corners] if claimed else []
-                if {True} in found and {False} in found:
-                    return True
-        return False
-
-    def contains(self, x: Sequence[float], jumps: list[Node]) -> bool:
-        """Whether a point is claimed for certain."""
-        near = self.margin * (1 + 1e-13)
-        wide = Sides([(max(a, v - near), min(b, v + near)) for v, (a, b) in zip(x, self.box, strict=True)])
-        clear = all(truth(jump, wide) in ({True}, {False}) for jump in jumps) if self.margin else True
-        return clear and (self.where is None or truth(self.where, balls(x)) == {True})
-
-    def claimed(self, x: Sides, jumps: list[Node]) -> bool:
-        """Whether all of the box is claimed for certain."""
-        wide = Sides([(a - 2 * self.margin, b + 2 * self.margin) for a, b in x.box])
-        clear = all(len(truth(jump, wide)) == 1 for jump in jumps) if self.margin else True
-        return clear and (self.where is None or truth(self.where, list(x)) == {True})
-
-
-def choices_of(node: Node, x: Sides) -> list[dict[int, int]]:
-    """The branches that abs, min, max, where may take on a box; none if that is undefined, or they are too many."""
-    options: dict[int, list[int]] = {}
-    for kink in (n for n in below(node) if n[0] in KINKS):
-        truths = truth(kink[2], x) if kink[0] == "where" else set()
-        u = [value(a, x) for a in kink[1]] if kink[0] != "where" else []
-        u, worse = [u[0], -u[0]] if kink[0] == "abs" else u, operator.gt if kink[0] == "min" else operator.lt
-        left = [i for i, v in enumerate(u) if not any(worse(v, w) for w in u)]
-        options[id(kink)] = left or ([] if None in truths else [0 if t else 1 for t in truths])
-    many = math.prod(map(len, options.values())) > BRANCHES
-    return [] if many else [dict(zip(options, picks, strict=True)) for picks in product(*options.values())]
+    def excused(self) -> "Leaf":
+        """Nothing is claimed there."""
+        return replace(self, low=self.high, high=self.low)
 
 
 def touched(head: Head) -> set[int]:
@@ -1810,51 +2087,46 @@ class Part:
         self.strips = dict[tuple[float, ...], list[list[float]]]()  # spread of keys → |v_t − c|, its growth outside
         self.sharp = list[tuple[tuple[float, ...], list[Affine], list[list[float]]]]()  # spread, scores, as above
         self.heads = [head for head in g.heads if mine(touched(head))]
-        self.averages = [
-            ([local(s) for s in h.scores], [[local(v) for v in row] for row in h.values]) for h in self.heads
-        ]
+        self.averages = [(list(map(local, h.scores)), [list(map(local, row)) for row in h.values]) for h in self.heads]
         self.cleared, every = len(self.averages) == self.order == 1, range(len(axes))
-        moving = [
-            [i for i in every if any(not (s[i + 1] - rows[0][i + 1]).is_zero() for s in rows)]
-            for rows, _ in self.averages
-        ]
-        self.owns = [
-            tuple(every) if self.cleared else tuple(own or [0]) for own in moving
-        ]  # coordinates of its weights
+        self.owns = list[tuple[int, ...]]()  # coordinates of its weights
+        for scores, _ in self.averages:
+            moving = [i for i in every if any(not (s[i + 1] - scores[0][i + 1]).is_zero() for s in scores)]
+            self.owns.append(tuple(every if self.cleared else moving or [0]))
         self.rest, self.level = list(self.lines), [arb(0) for _ in self.lines]
         for scores, values in self.averages:
-            spread = tuple(up(reduce(arb.max, k) - reduce(arb.min, k)) for k in list(zip(*scores, strict=True))[1:])
+            spread = tuple(up(greatest(k) - lowest(k)) for k in list(zipped(*scores))[1:])
             reach = [[0.0] * (len(axes) + 1) for _ in self.outs]
-            if max((k * (b - a) for k, (a, b) in zip(spread, self.box, strict=True)), default=0.0) > TURNS:
+            if max((k * (b - a) for k, (a, b) in zipped(spread, self.box)), default=0.0) > TURNS:
                 self.sharp.append((spread, scores, reach))
             else:
                 reach = self.strips.setdefault(spread, reach)
             for o, row in enumerate(values):
-                middle = [(reduce(arb.max, c) + reduce(arb.min, c)) / 2 for c in zip(*row, strict=True)]
+                middle = [(greatest(c) + lowest(c)) / 2 for c in zipped(*row)]
                 self.rest[o], apart = combined(self.rest[o], 1, middle), [combined(v, -1, middle) for v in row]
                 sizes = [[size(a, self.box), *map(abs, a[1:])] for a in apart]
-                for k, own in self.reaches(o, [up(reduce(arb.max, s)) for s in zip(*sizes, strict=True)], spread):
-                    reach[k] = list(map(operator.add, reach[k], own))
+                for k, own in self.reaches(o, [up(greatest(s)) for s in zipped(*sizes)], spread):
+                    reach[k] = plus(reach[k], own)
             self.reach = reach
         if self.cleared:
-            here = [v.mid() for v in self.at([(arb(a) + arb(b)) / 2 for a, b in self.box])]
+            here = [v.mid() for v in self.at(centre_of(self.box))]
             self.level = [v if v.is_finite() else arb(0) for v in here]
-            self.rest = [[line[0] - m, *line[1:]] for line, m in zip(self.rest, self.level, strict=True)]
+            self.rest = [[line[0] - m, *line[1:]] for line, m in zipped(self.rest, self.level)]
 
     def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
         """What a head's values for output o make of |v_t − c|, per output of g."""
         yield o, own
 
-    def rounding(self, layer: Layer, tick: Callable[[Box], None]) -> list[float]:
+    def rounding(self, layer: Layer, tick: Tick) -> list[float]:
         """What rounding may add to every output: boxes are halved, the worst first, while that brings something."""
         spreads, serial, before = [*self.strips, *(spread for spread, _, _ in self.sharp)], count(), INF
-        widest = [max(k, default=0.0) for k in zip(*spreads, strict=True)]
+        widest = [max(k, default=0.0) for k in zipped(*spreads)]
 
         def bounded(box: Box) -> tuple[float, int, Box, list[float]]:
             whole = self.domain.whole(self.axes, box, self.domain.box)
             tick(whole)
             rows = [layer.rounding(whole, head) for head in self.heads]
-            found = [up(sum(column, arb(0))) for column in zip(*rows, strict=True)]
+            found = [up(summed(column)) for column in zipped(*rows)]
             return -max(found), next(serial), box, found
 
         heap = [bounded(self.box)] if self.heads else [(-0.0, 0, self.box, [0.0 for _ in self.outs])]
@@ -1864,7 +2136,7 @@ class Part:
             if -worst <= 0.002 * self.share or stuck:
                 break
             before = -worst if n & (n - 1) == 0 else before
-            scaled = [(b - a) * k for (a, b), k in zip(box, widest, strict=True)]
+            scaled = [(b - a) * k for (a, b), k in zipped(box, widest)]
             halves = halved(box, scaled.index(max(scaled)))
             heapq.heapreplace(heap, bounded(halves[0]))
             heapq.heappush(heap, bounded(halves[1]))
@@ -1872,11 +2144,11 @@ class Part:
 
     def turning(self, box: Box) -> list[tuple[list[float], list[list[float]], list[list[tuple[float, float]]]]]:
         """For each sharp head, relative to its largest score at the centre: scores there, and keys, in size and in bounds."""
-        centre, found = [(arb(a) + arb(b)) / 2 for a, b in box], []
+        centre, found = centre_of(box), []
         for _, scores, _ in self.sharp:
             here = [at(s, centre) for s in scores]
             top = max(range(len(here)), key=lambda t: float(here[t]))
-            keys = [[k - r for k, r in zip(s[1:], scores[top][1:], strict=True)] for s in scores]
+            keys = [[k - r for k, r in zipped(s[1:], scores[top][1:])] for s in scores]
             sizes = [[up(abs(k)) for k in row] for row in keys]
             found.append(([up(s - here[top]) for s in here], sizes, [[(-up(-k), up(k)) for k in row] for row in keys]))
         return found
@@ -1894,18 +2166,18 @@ class Part:
 
         def faded(across: float, beyond: float, gaps: list[float], sizes: Any, keys: Any) -> float:
             real, found = [*halves[:i], beyond, *halves[i + 1 :]], list[float]()
-            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zip(gaps, sizes, strict=True)]
+            tops = [(g + sum(map(operator.mul, row, real))) for g, row in zipped(gaps, sizes)]
             tops = [t + 1e-9 * (1 + abs(t)) for t in tops]  # log of |e^(s_t)|/Σ_K |e^(s)|, at most
             for least in FADED:
                 kept = [t for t, top in enumerate(tops) if top > least or gaps[t] >= 0]
                 eta = sum((math.exp(top) * (1 + 1e-9) for top in tops if top <= least), 0.0)
-                lows, highs = zip(*(keys[t][i] for t in kept), strict=True)
+                lows, highs = zipped(*(keys[t][i] for t in kept))
                 found.append(phi_of(across * (max(highs) - min(lows)) / 2, eta))
             return min(found)
 
         for spread, reach in self.strips.items():
             yield partial(sized, reach=reach, phi=partial(turned, k=spread[i]))
-        for (_, _, reach), (gaps, sizes, keys) in zip(self.sharp, turning, strict=True):
+        for (_, _, reach), (gaps, sizes, keys) in zipped(self.sharp, turning):
             yield partial(sized, reach=reach, phi=partial(faded, gaps=gaps, sizes=sizes, keys=keys))
 
     def loose(self, terms: list[tuple[Any, Node]], box: Box) -> Any:
@@ -1930,7 +2202,7 @@ class Part:
                 rows = [[[v[j], *(v[i + 1] if j == 0 else arb(0) for i in own)] for v in row] for row in values]
                 if j == 0 or not all(v[0].is_zero() for row in rows for v in row):
                     have, more = sums.get((own, j)), [mean(row) for row in rows]
-                    more = [list(map(operator.add, a, b)) for a, b in zip(have, more, strict=True)] if have else more
+                    more = [plus(a, b) for a, b in zipped(have, more)] if have else more
                     sums[own, j] = more
             last = total
         found = [line_on(line, grid) for line in self.lines]
@@ -1938,7 +2210,7 @@ class Part:
             rows = [widened(list(own), row, range(D), grid) for row in rows]
             along = widened([j - 1], grid[j - 1], range(D), grid) if j else []
             rows = [list(map(operator.mul, row, along)) for row in rows] if j else rows
-            found = [list(map(operator.add, a, b)) for a, b in zip(found, rows, strict=True)]
+            found = [plus(a, b) for a, b in zipped(found, rows)]
         return found, last
 
     def means(
@@ -1952,14 +2224,14 @@ class Part:
         for (given, values), own in zip(self.averages, owns, strict=False):
             grid, scores = [whole[i] for i in own], given if tilt is None else [combined(s, -1, tilt) for s in given]
             scores = [[s[0], *(s[i + 1] for i in own)] for s in scores]
-            powers = [[[(k * v).exp() for v in nodes] for k, nodes in zip(s[1:], grid, strict=True)] for s in scores]
-            first = [[s[0].exp() * e for e in axes[0]] for s, axes in zip(scores, powers, strict=True)]
+            powers = [[[(k * v).exp() for v in nodes] for k, nodes in zipped(s[1:], grid)] for s in scores]
+            first = [[s[0].exp() * e for e in axes[0]] for s, axes in zipped(scores, powers)]
             others = [outspread(arb(1), axes[1:], operator.mul) for axes in powers]
             tables = first, others, list((arb_mat(first).transpose() * arb_mat(others)).entries())
 
             def mean(row: list[Affine], grid: Any = grid, tables: Any = tables) -> list[Any]:
                 first, others, total = tables
-                left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zip(row, first, strict=True)]
+                left = [list(map(operator.mul, line_on(v[:2], grid[:1]), e)) for v, e in zipped(row, first)]
                 more = [t for t, v in enumerate(row) if not all(k.is_zero() for k in v[2:])]
                 along = [list(map(operator.mul, line_on([arb(0), *row[t][2:]], grid[1:]), others[t])) for t in more]
                 tops = arb_mat(left + [first[t] for t in more]).transpose() * arb_mat(others + along)
@@ -1970,8 +2242,8 @@ class Part:
     def at(self, x: Sequence[Any]) -> list[Any]:
         """g at a point of these coordinates."""
         whole, layer = self.domain.point(self.axes, x), self.layer_at([[v] for v in x])[0]
-        rest = [sum((s * value(n, whole) for s, n in row), arb(0)) for row in self.terms]
-        return [t[0] + r for t, r in zip(layer, rest, strict=True)]
+        rest = [summed(s * value(n, whole) for s, n in row) for row in self.terms]
+        return [t[0] + r for t, r in zipped(layer, rest)]
 
     def sizes(self, node: Node, choice: dict[int, int], x: Sides, i: int, n: int = 0) -> float:
         """V_i of a term for the n-th ρ, with coordinate i in the rectangle around its ellipse."""
@@ -1986,7 +2258,7 @@ class Part:
         curves[output][axis]: V by number of ρ, of each summand.
         """
         tails, found, ends = list[list[float]](), list[int](), UP
-        for axis in zip(*curves, strict=True):
+        for axis in zipped(*curves):
             for p in DEGREES:
                 falls = [4 * rho**-p / (rho - 1) * ends for rho in RHOS]
                 rows = [[min([v * falls[n] for n, v in curve.items()]) for curve in output] for output in axis]
@@ -2002,12 +2274,10 @@ class Part:
     def enclose(self, box: Box, effort: int) -> Leaf:
         """What can be proved of g on a box."""
         D, outs, x = len(box), self.outs, Sides(self.domain.whole(self.axes, box, self.domain.box))
-        widths = [(b - a) / (q - p) for (a, b), (p, q) in zip(box, self.box, strict=True)]
-        unseen = [(INF, -INF) for _ in outs]
-        leaf = Leaf(box, effort, widths.index(max(widths)), [-INF for _ in outs], [INF for _ in outs], unseen)
+        widths = [(b - a) / (q - p) for (a, b), (p, q) in zipped(box, self.box)]
+        leaf = Leaf.unknown(box, effort, widths.index(max(widths)), len(outs))
         if self.domain.excused(x, self.jumps):
-            leaf.low, leaf.high = leaf.high, leaf.low
-            return leaf
+            return leaf.excused()
         halves, enough = [(arb(b) - arb(a)) / 2 for a, b in box], EFFORTS[effort] * self.share / D
         smooth: list[list[tuple[Any, Node, list[dict[int, int]]]]] = [[] for _ in outs]
         rough: list[list[tuple[Any, Node]]] = [[] for _ in outs]
@@ -2028,10 +2298,8 @@ class Part:
         if steep is not None:
             leaf.axis = steep
             return leaf
-        grid = [
-            [(arb(a) + arb(b)) / 2 + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
-            for (a, b), h, p in zip(box, halves, degrees, strict=True)
-        ]
+        grid = [[m + h * arb.cos_pi_fmpq(fmpq(2 * k + 1, 2 * p + 2)) for k in range(p + 1)]
+                for m, h, p in zipped(centre_of(box), halves, degrees)]  # fmt: skip
         layers, weights = self.layer_at(grid, tilt)
         off = sum(least[-1] for least in tails) * UP / max(self.share, 1e-100) if self.cleared else 0.0
         for o, layer in enumerate(layers):
@@ -2040,9 +2308,9 @@ class Part:
             tail, low, high, m = sum(least[o] for least in tails) * UP, INF, -INF, self.level[o]
             goals = self.goal - up(-loose[o] - m), self.goal - up(loose[o] + m)
             for branch in product(*columns):
-                values = [sum(v) for v in zip(layer, *branch, strict=True)]
+                values = [sum(v) for v in zipped(layer, *branch)]
                 if self.cleared:
-                    values = [(v - m) * w for v, w in zip(values, weights, strict=True)]
+                    values = [(v - m) * w for v, w in zipped(values, weights)]
                 shape = self.shape((values, weights if self.cleared else []), degrees, effort, (tail, off))
                 found = self.extremes(shape, effort, goals)
                 leaf.seen[o] = up(m + found[2]), -up(-m - found[3])
@@ -2051,7 +2319,7 @@ class Part:
             crude = math.prod(len(c) for _, _, c in smooth[o]) > 1 or not loose[o].is_zero()
             leaf.crude, leaf.shapes = leaf.crude or crude, [*leaf.shapes, None if crude else shape]
         if leaf.crude:
-            leaf.seen = [(up(v), -up(-v)) for v in self.at([(arb(a) + arb(b)) / 2 for a, b in box])]
+            leaf.seen = [(up(v), -up(-v)) for v in self.at(centre_of(box))]
         leaf.seen = leaf.seen if self.domain.claimed(x, self.jumps) else [(INF, -INF) for _ in outs]
         return leaf
 
@@ -2074,11 +2342,11 @@ class Part:
                 terms = [[followed((i, o, k), partial(of_term, i=i, scale=s, node=node, choices=choices))[0]
                           for k, (s, node, choices) in enumerate(smooth[o])] for o in self.outs]  # fmt: skip
                 found.append([[*(head[o] for head in heads), *terms[o]] for o in self.outs])
-            return [list(output) for output in zip(*found, strict=True)], None
-        scores, centre = self.averages[0][0], [(arb(a) + arb(b)) / 2 for a, b in box]
+            return [list(output) for output in zipped(*found)], None
+        scores, centre = self.averages[0][0], centre_of(box)
         here = [float(at(s, centre)) for s in scores]
         weights = [math.exp(s - max(here)) for s in here]
-        means = [sum(w * float(s[i + 1]) for w, s in zip(weights, scores, strict=True)) / sum(weights) for i in axes]
+        means = [sum(w * float(s[i + 1]) for w, s in zipped(weights, scores)) / sum(weights) for i in axes]
         tilt = [arb(max(here) + math.log(sum(weights))) - at([arb(0), *balls(means)], centre), *balls(means)]
         tilted = [combined(s, -1, tilt) for s in scores]
         logs, keys = [up(at(s, centre)) for s in tilted], [[up(abs(k)) for k in s[1:]] for s in tilted]
@@ -2087,15 +2355,15 @@ class Part:
         def of_all(n: int, i: int) -> list[float]:
             far = halves[i] * (RHOS[n] + 1 / RHOS[n]) / 2 * (1 + 1e-9)
             sides = [*halves[:i], far, *halves[i + 1 :]]
-            tops = [log + sum(map(operator.mul, row, sides)) for log, row in zip(logs, keys, strict=True)]
+            tops = [log + sum(map(operator.mul, row, sides)) for log, row in zipped(logs, keys)]
             S = sum(math.exp(t + 1e-9 * (1 + abs(t))) for t in tops) * (1 + 1e-9) if max(tops) < 600 else INF
-            pairs = zip(self.reach, lines, smooth, strict=True) if S < INF else []
+            pairs = zipped(self.reach, lines, smooth) if S < INF else []
             sizes = [r[0] + r[i + 1] * far + at(line, sides) + sum(of_term(n, i, *term)[0] for term in terms)
                      for r, line, terms in pairs]  # fmt: skip
             return [*(v * S * (1 + 1e-9) for v in sizes or [INF for _ in self.outs]), S * max(self.share, 1e-100)]
 
         rows = [followed(i, partial(of_all, i=i)) for i in axes]
-        return [[[curve] for curve in output] for output in zip(*rows, strict=True)], tilt
+        return [[[curve] for curve in output] for output in zipped(*rows)], tilt
 
     def across(self, rough: list[list[tuple[Any, Node]]], box: Box, widths: list[float]) -> int:
         """The axis whose halves, then eighths, let most terms become analytic; then the one whose halves have smaller ranges."""
@@ -2118,7 +2386,7 @@ class Part:
         able = [i for i, (a, b) in enumerate(box) if b - a > 64 * math.ulp(max(-a, b))] or [widths.index(max(widths))]
         for times in (1, 3):
             found = [still(i, times) for i in able] if len(able) > 1 else [0]
-            able = [i for i, n in zip(able, found, strict=True) if n == min(found)]
+            able = [i for i, n in zipped(able, found) if n == min(found)]
         return min(able, key=left) if len(able) > 1 else able[0]
 
     def shape(self, rows: Sequence[list[Any]], degrees: list[int], effort: int, off: Sequence[float]) -> Shape | None:
@@ -2129,21 +2397,21 @@ class Part:
         sizes, little, kept = tuple(p + 1 for p in degrees), EFFORTS[effort] / 4 / len(degrees), list[int]()
         tensors = [transformed(row, [coefficients(p) for p in degrees]) if row else [] for row in rows]
         floats = [list(map(float, row)) for row in tensors]
-        errors = [e + up(sum(row, arb(0)).rad()) for e, row in zip(off, tensors, strict=True)]
+        errors = [e + up(summed(row).rad()) for e, row in zipped(off, tensors)]
         if not math.isfinite(sum(map(sum, floats)) + sum(errors)):
             return None
         for i, p in enumerate(degrees):
             rests, fewer = list[list[float]](), p
-            for row, least in zip(floats, (little * self.share, little), strict=True):
+            for row, least in zipped(floats, (little * self.share, little)):
                 sums = [sum([abs(row[n]) for n in places]) for places in lines(sizes, i)[0]] if row else [0.0] * (p + 1)
                 rests.append(list(accumulate(reversed(sums[1:]), initial=0.0)))  # of the highest degree, the two …
                 fewer = min(fewer, sum(size <= least for size in rests[-1]) - 1)
-            errors, kept = [e + rest[fewer] * UP for e, rest in zip(errors, rests, strict=True)], [*kept, p - fewer]
+            errors, kept = [e + rest[fewer] * UP for e, rest in zipped(errors, rests)], [*kept, p - fewer]
         places, found = places_of(strides(sizes), [range(p + 1) for p in kept]), list[list[float]]()
         for n, row in enumerate(tensors):
             balls = transformed([row[k] for k in places], [bernstein(p) for p in kept]) if row else []
             found.append(list(map(float, balls)))
-            errors[n] += up(sum(balls, arb(0)).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
+            errors[n] += up(summed(balls).rad()) + 1e-15 * max(map(abs, found[-1]), default=0.0)
         return Shape.of(found, tuple(p + 1 for p in kept), errors)
 
     def extremes(self, shape: Shape | None, effort: int, goals: Sequence[float] = (-INF, -INF)) -> tuple[float, ...]:
@@ -2155,120 +2423,104 @@ class Part:
         return -low, high, -falls, rises
 
 
-def line_node(a: Affine) -> Node:
-    """An affine function as a formula."""
-    parts = [product_of([("num", (), k), ("var", (), i)]) for i, k in enumerate(a[1:]) if not arb(k).is_zero()]
-    return ("add", (("num", (), a[0]), *parts), None)
+def groups_of(g: "AnyDifference", domain: Domain) -> list[list[int]]:
+    """Coordinates that must be looked at together."""
+    links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
+    return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
 
 
-class Slopes:
-    """∂_i T_o − ∂_i f_o as output o·D + i, otherwise as `Difference` has T − f; T is the real function, so nothing is rounded."""
-
-    def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
-        sums = [Sum([arb(k)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
-        for s, (node, i) in zip(sums, product(f, range(D)), strict=True):
-            s.add(arb(-1), slope_of(node, i))
-        bends = [[(scale, ("max", tuple(map(line_node, forms)), None)) for scale, forms in s.kinks] for s in sums]
-        self.lines, self.steps = [s.line for s in sums], set[int]()
-        self.terms: list[Terms] = [s.terms + more for s, more in zip(sums, bends, strict=True)]
-        for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
-            bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
-            above: Node = ("cmp", (bend, ("num", (), ZERO)), operator.gt)
-            self.steps.add(id(above))
-            for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
-                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, ("num", (), ZERO)), above)))
-        moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
-        self.heads = [replace(h, scores=list(map(balls, h.scores)), values=[list(map(balls, row)) for row in h.values])
-                      for h in moving]  # fmt: skip
-        self.low, self.high = [[arb(s * layer.lost) for _ in sums] for s in (-1, 1)]
-        self.rounding = [arb(0) for _ in sums]
+def parts_of(g: "AnyDifference", domain: Domain, share: float, axis: int | None = None) -> list[Any]:
+    """The parts of a difference, or those with an axis; `share` is how far all of them together may be off."""
+    groups = [axes for axes in groups_of(g, domain) if axis is None or axis in axes]
+    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+    kind: Any = SlopePart if isinstance(g, Slopes) else Part
+    return [kind(g, axes, n == 0, domain, share / len(groups)) for n, axes in enumerate(groups)]
 
 
-class Curves(Slopes):
-    """∂_i² T_o as output o·D + i, of a layer without hinges."""
+def search(
+    parts: "Sequence[Part | Dense | Outer]",
+    g: "AnyDifference | Dense | Composed",
+    bound: float,
+    tick: Tick,
+    asked: slice = slice(None),
+) -> float:
+    """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
 
-    def __init__(self, layer: Layer, f: list[Node], D: int) -> None:
-        super().__init__(layer, f, D)
-        need(not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
-        self.lines = [[arb(0)] * (D + 1) for _ in self.lines]
-        self.low, self.high = [[arb(s * layer.bent) for _ in self.lines] for s in (-1, 1)]
-
-
-AnyDifference = Difference | Slopes
-
-
-class SlopePart(Part):
-    """As `Part`, for slopes. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
-
-        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
-              = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
-
-    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
-    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head.
+    The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
+    the bottom with its sign changed. Only those `asked` for are bounded.
     """
+    numbers, ends = range(len(parts)), range(2 * len(g.lines))
+    heaps: list[list[list[Any]]] = [[[] for _ in ends] for _ in parts]
+    best = [[(-INF, part.box) for _ in ends] for part in parts]  # attained, and where
 
-    order = 2
+    def insert(n: int, leaf: Leaf) -> None:
+        tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
+        leaf.shapes.clear()  # they may be large
+        for k, heap in enumerate(heaps[n]):
+            o = k // 2
+            top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
+            heapq.heappush(heap, (-top, id(leaf), leaf))
+            best[n][k] = max(best[n][k], (seen, leaf.box))
 
-    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
-        super().__init__(g, axes, first, domain, share)
-        self.jumps = [
-            jump for jump in self.jumps if id(jump) not in g.steps
-        ]  # T may bend anywhere, f near its kinks alone
+    for n in numbers:
+        insert(n, parts[n].enclose(parts[n].box, 0))
+    while True:
+        proved, todo = -INF, None
+        for k in ends[asked]:
+            for n in numbers:
+                while not heaps[n][k][0][2].alive:
+                    heapq.heappop(heaps[n][k])
+            low, high = (-g.high[k // 2], -g.low[k // 2]) if k % 2 else (g.low[k // 2], g.high[k // 2])
+            tops, seen = [-heaps[n][k][0][0] for n in numbers], summed(arb(best[n][k][0]) for n in numbers)
+            known, error = min(best[n][k][0] for n in numbers) > -INF, high + g.rounding[k // 2]
+            sides = {i: side for n in numbers for i, side in zipped(parts[n].axes, best[n][k][1])}
+            box = [sides[i] for i in sorted(sides)]
+            if known and seen + low > bound:
+                raise Verdict("INVALID", f"|T − f| ≥ {-up(-seen - low)!r} is above the claimed {bound!r}", box)
+            if known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound:
+                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound!r}", box)
+            total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
+            proved = max(proved, total)
+            if total > bound and todo is None:
+                todo = max(numbers, key=lambda n: INF if tops[n] == INF else tops[n] - best[n][k][0]), k
+        if todo is None:
+            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)  # `claim_exists` has seen to it
+            return max(proved, 0.0)
+        n, leaf, finer = todo[0], heaps[todo[0]][todo[1]][0][2], None
+        leaf.alive = False
+        if max(leaf.high) < INF and not leaf.crude and leaf.effort + 1 < len(EFFORTS):
+            finer = parts[n].enclose(leaf.box, leaf.effort + 1)
+        if finer is not None and max(finer.high) < INF:
+            finer.low, finer.high = list(map(max, finer.low, leaf.low)), list(map(min, finer.high, leaf.high))
+            insert(n, finer)
+            continue
+        for half in halved(leaf.box, leaf.axis):
+            insert(n, parts[n].enclose(half, 0))
 
-    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
-        for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
-            yield o * len(self.domain.box) + i, [(own[0] * k + own[n]) * UP, *(r * k * UP for r in own[1:])]
 
-    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
-        found = [line_on(line, grid) for line in self.lines]
-        everything = [tuple(range(len(grid)))] * len(self.averages)
-        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
-            zeros = [arb(0)] * len(grid)
-            keys = [[s[n + 1] - scores[0][n + 1] for s in scores] for n in range(len(grid))]
-            middles = [mean([[k, *zeros] for k in row]) for row in keys]
-            for o, row in enumerate(values):
-                here = mean(row)
-                for n, i in enumerate(self.axes):
-                    both = [[k * v[0] + v[n + 1], *(k * p for p in v[1:])] for k, v in zip(keys[n], row, strict=True)]
-                    p = o * len(self.domain.box) + i
-                    columns = zip(found[p], mean(both), here, middles[n], strict=True)
-                    found[p] = [f + b - v * k for f, b, v, k in columns]
-        return found, []
+def bounded(
+    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Tick
+) -> tuple[float, Difference, list[Part]]:
+    """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
+    for reading in (2, 1):
+        g = Difference(layer, f, domain.box, bound, reading)
+        parts = parts_of(g, domain, bound)
+        try:
+            with ctx.workprec(WORKING):
+                for part in parts:
+                    claim_exists(domain, part.axes, part.jumps, tick)
+                    g.rounding = plus(g.rounding, part.rounding(layer, tick))
+                if len(parts) == 1:
+                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zipped(ends, g.rounding)]
+                    parts[0].goal = bound - max(map(up, more))
+                return search(parts, g, bound, tick), g, parts
+        except Verdict as found:
+            if reading == 1 or not g.optional or found.verdict != UNCHECKED:
+                raise
+    raise AssertionError("the last reading returns or raises")
 
 
-class CurvePart(SlopePart):
-    """As `SlopePart`, for second derivatives along a coordinate, u and k the slopes of values and scores along it:
-
-        A″ = 2 Cov(u, k) + Σ_t w_t(v_t − A)(k_t − k̄)² = 2(mean uk − ū k̄) + mean vk² − 2k̄ mean vk − A mean k² + 2A k̄².
-
-    On an ellipse, with v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
-    |A″| ≤ φ³(2κ max|u − c| + 3/2·κ² max|v − c|).
-    """
-
-    order = 3
-
-    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
-        for n, (i, k) in enumerate(zip(self.axes, spread, strict=True), 1):
-            here = [(1.5 * own[0] * k * k + 2 * own[n] * k) * UP, *(1.5 * r * k * k * UP for r in own[1:])]
-            yield o * len(self.domain.box) + i, here
-
-    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
-        found = [line_on(line, grid) for line in self.lines]
-        everything = [tuple(range(len(grid)))] * len(self.averages)
-        for (mean, _, values, _), (scores, _) in zip(self.means(grid, everything), self.averages, strict=True):
-            zeros = [arb(0)] * len(grid)
-            for n, i in enumerate(self.axes):
-                keys = [s[n + 1] - scores[0][n + 1] for s in scores]
-                k1, k2 = (mean([[k**power, *zeros] for k in keys]) for power in (1, 2))
-                for o, row in enumerate(values):
-                    once = [[k * p for p in v] for k, v in zip(keys, row, strict=True)]
-                    twice = [[k * p for p in v] for k, v in zip(keys, once, strict=True)]
-                    steep, both = (mean([[v[n + 1], *zeros] for v in some]) for some in (row, once))
-                    p, averages = o * len(self.domain.box) + i, map(mean, (row, once, twice))
-                    columns = zip(found[p], k1, k2, steep, both, *averages, strict=True)
-                    found[p] = [f + 2 * (uk - u * k) + vkk - 2 * k * vk - v * kk + 2 * v * k * k
-                                for f, k, kk, u, uk, v, vk, vkk in columns]  # fmt: skip
-        return found, []
+# ═══ 4. Any layer: the model's own steps in Taylor models, errors beside them ═══════════════════════════════════════
 
 
 class Weights:
@@ -2277,19 +2529,17 @@ class Weights:
     def __init__(self, rows: Any) -> None:
         self.W, self.size = arb_mat(rows), arb_mat([[abs(v) for v in row] for row in rows])
         self.used = arb_mat([[int(v != 0) for v in row] for row in rows])
-        self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zip(*rows, strict=True)]
-        self.most = [sum(map(bool, column)) for column in zip(*rows, strict=True)]
+        self.inexact = [not all(binary(exact(v)) for v in column if v) for column in zipped(*rows)]
+        self.most = [sum(map(bool, column)) for column in zipped(*rows)]
 
     def roundings(self, sizes: list[Any], biases: list[Any]) -> list[int]:
         """Of every column: additions of summands that are not 0 but one, and one more for inexact products."""
         live = [not v.is_zero() for v in sizes]
-        counts = (
-            self.most
-            if all(live)
-            else [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
-        )
+        counts = self.most
+        if not all(live):
+            counts = [round(float(v)) for v in (arb_mat([list(map(int, live))]) * self.used).entries()]
         more = [sum(not b[j].is_zero() for b in biases) for j in range(len(counts))]
-        return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zip(counts, more, self.inexact, strict=True)]
+        return [max(n + k - 1, 0) + (e and n > 0) for n, k, e in zipped(counts, more, self.inexact)]
 
 
 Stage = tuple[Any, list[Any]]  # [coefficients of Jets, column], and how far floating point may be from it
@@ -2307,7 +2557,7 @@ class Dense:
     beyond the Taylor models of h counts as δ too. With LayerNorm errors are added up step by step (`norm`, `one_by_one`).
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], places: list[int], u: Any) -> None:
+    def __init__(self, c: Record, w: Record, places: list[int], u: Any) -> None:
         self.c, self.w, self.places, self.unit, self.u = c, w, places, u, arb(u)
         single = u > fmpq(1, 2**30)
         self.smallest, self.room = arb(2) ** (-126 if single else -1022), arb(2) ** (120 if single else 1000)
@@ -2321,21 +2571,14 @@ class Dense:
         self.low = self.high = self.rounding = [arb(0) for _ in self.lines]  # all of it is in the leaves
 
     def on(self, f: list[Node], domain: "Domain") -> "Dense":
-        self.f, self.domain, self.box, self.axes, self.jumps = (
-            f,
-            domain,
-            domain.box,
-            range(len(domain.box)),
-            jumps_of(f),
-        )
+        need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
+        self.f, self.domain, self.jumps = f, domain, jumps_of(f)
+        self.box, self.axes = domain.box, range(len(domain.box))
         return self
 
     def sizes(self, stage: Stage) -> list[Any]:
         """How large the computed numbers of every column can be."""
-        found = [
-            sum(map(abs, column), off)
-            for column, off in zip(zip(*stage[0].tolist(), strict=True), stage[1], strict=True)
-        ]
+        found = [sum(map(abs, column), off) for column, off in zipped(zipped(*stage[0].tolist()), stage[1])]
         self.fit(found)
         return found
 
@@ -2348,17 +2591,16 @@ class Dense:
         m, given, sizes = self.m[name], [balls(b) for b in biases if b is not None], self.sizes(x)
         found, (large, passed) = x[0] * m.W, (arb_mat([sizes, x[1]]) * m.size).tolist()
         for b in given:
-            large = [s + abs(v) for s, v in zip(large, b, strict=True)]
+            large = [s + abs(v) for s, v in zipped(large, b)]
             for j, v in enumerate(b):
                 found[0, j] += v
         self.fit(large)
+        # the last rounding is one of the result
         fresh, units = list[Any](), [self.charge(n) for n in range(len(sizes) + len(given) + 2)]
-        for column, n, whole, more in zip(
-            zip(*found.tolist(), strict=True), m.roundings(sizes, given), large, passed, strict=True
-        ):  # the last rounding is one of the result
+        for column, n, whole, more in zipped(zipped(*found.tolist()), m.roundings(sizes, given), large, passed):
             result = sum(map(abs, column), more + units[n] * whole)
             fresh.append(units[n - 1] * whole + units[1] * result + (n + 1) * self.smallest if n else arb(0))
-        return (found, list(map(operator.add, passed, fresh))), fresh
+        return (found, plus(passed, fresh)), fresh
 
     def charge(self, roundings: int) -> Any:
         """What so many roundings in a row cost of a number, at most (1 + u)^n − 1."""
@@ -2366,60 +2608,65 @@ class Dense:
 
     def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
         """What one head makes of one query, keys and values."""
-        n, u, root, scores, errors = len(keys), self.u, arb(self.c["d_k"]).sqrt(), list[Jet](), list[Any]()
-        V, large = [v[0] for v in values], self.sizes(q)
+        n, u, root, errors = len(keys), self.u, arb(self.c["d_k"]).sqrt(), list[Any]()
+        large, scores = self.sizes(q), self.scores(jets, q, keys)
         for k in keys:
-            scores.append([v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())])
             more = self.sizes(k)
-            off = sum((a * d + e * b for a, b, d, e in zip(large, more, k[1], q[1], strict=True)), arb(0))
-            whole = sum(map(operator.mul, large, more), arb(0))
+            off = summed(a * d + e * b for a, b, d, e in zipped(large, more, k[1], q[1]))
+            whole = dot(large, more)
             self.fit([whole])
             errors.append((off + u * (len(more) + 4) * arb(1.002) * whole) / root + self.smallest * (len(more) + 2))
         if n == 1:
             return values[0]
         ends = [jets.ends(s) for s in scores]
-        sure = reduce(arb.max, [low - e for (low, _), e in zip(ends, errors, strict=True)])
+        sure = greatest([low - e for (low, _), e in zipped(ends, errors)])
         seen = [t for t in range(n) if not ends[t][1] + errors[t] - sure <= -MASKED]
         if len(seen) < n:  # weights below e^−745 are nothing but underflow
             z, off = self.average(jets, q, [keys[t] for t in seen], [values[t] for t in seen])
-            most_of = reduce(arb.max, [v for value in values for v in self.sizes(value)])
-            lost = [4 * n * self.smallest * (1 + most_of)] * len(off)
-            return z, list(map(operator.add, off, lost))
-        top = reduce(arb.max, [high for _, high in ends])
-        best = max(range(n), key=lambda t: float(scores[t][0]))
-        first = scores[best][0].mid()
-        powers = [jets.apply("exp", [s[0] - first, *s[1:]]) for s in scores]
-        inverse = jets.apply("inv", [sum(column, arb(0)) for column in zip(*powers, strict=True)])
-        weights = list[Jet]()
-        for e in powers:
-            weight = jets.times(e, inverse)
-            low, high = jets.ends(weight)
-            weights.append(weight if low > -1 and high < 2 else jets.constant(arb(0).union(arb(1))))
-        most = [jets.ends(weight)[1].min(arb(1)) for weight in weights]
-        apart = [v - V[best] for v in V]
-        tops = arb_mat([list(column) for column in zip(*weights, strict=True)])
-        lists = [a.tolist() for a in apart]
-        rows = [(tops * arb_mat([a[b] for a in lists])).tolist() for b in range(len(jets.zeros))]
-        moved = [
-            jets.fold([[rows[b][a][j] for b in range(len(rows))] for a in range(len(rows))])
-            for j in range(V[0].ncols())
-        ]
-        z = V[best] + arb_mat([list(row) for row in zip(*moved, strict=True)])
-        gap, d = reduce(arb.max, [top - low for low, _ in ends]), 2 * reduce(arb.max, errors)
+            most_of = greatest([v for value in values for v in self.sizes(value)])
+            return z, plus(off, [4 * n * self.smallest * (1 + most_of)] * len(off))
+        z, best, weights, apart = self.mixed(jets, scores, values)
+        top, most = greatest([high for _, high in ends]), [jets.ends(weight)[1].min(arb(1)) for weight in weights]
+        gap, d = greatest([top - low for low, _ in ends]), 2 * greatest(errors)
         logs = [e + u * (gap + d + 4) * arb(1.01) for e in errors]
-        shares = [p * (y + y * y) if y < 1 else arb("inf") for p, y in zip(most, logs, strict=True)]
+        shares = [p * (y + y * y) if y < 1 else arb("inf") for p, y in zipped(most, logs)]
         spread = [self.sizes((a, [arb(0)] * a.ncols())) for a in apart]
-        around = self.sizes((z - V[best], [arb(0)] * z.ncols()))
-        share = sum(shares, arb(0))
+        around = self.sizes((z - best, [arb(0)] * z.ncols()))
+        share = summed(shares)
         need(share < 0.5, "the box is too large", "LARGE")
-        off = list[Any]()
+        found, relative = list[Any](), (2 * n + 8) * u * arb(1.002)
         for j in range(z.ncols()):
-            moves = sum((p * (a[j] + around[j]) for p, a in zip(shares, spread, strict=True)), arb(0)) / (1 - share)
-            error = reduce(arb.max, [v[1][j] for v in values])
-            here = reduce(arb.max, [sum(abs(v[0][k, j]) for k in range(v[0].nrows())) + v[1][j] for v in values])
-            relative = (2 * n + 8) * u * arb(1.002)
-            off.append(moves + error * (1 + relative) + relative * here + 4 * n * self.smallest * (1 + here))
-        return z, off
+            moves = summed(p * (a[j] + around[j]) for p, a in zipped(shares, spread)) / (1 - share)
+            error = greatest([v[1][j] for v in values])
+            here = greatest([sum(abs(v[0][k, j]) for k in range(v[0].nrows())) + v[1][j] for v in values])
+            found.append(moves + error * (1 + relative) + relative * here + 4 * n * self.smallest * (1 + here))
+        return z, found
+
+    def scores(self, jets: Jets, q: Stage, keys: list[Stage]) -> list[Jet]:
+        root = arb(self.c["d_k"]).sqrt()
+        return [[v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())] for k in keys]
+
+    def mixed(self, jets: Jets, scores: list[Jet], values: list[Stage]) -> tuple[Any, Any, list[Jet], list[Any]]:
+        """(Σ w_t v_t, the v of the token that leads at the centre, weights, v_t less that)."""
+        best, rows = max(range(len(scores)), key=lambda t: float(scores[t][0])), range(len(jets.zeros))
+        powers = [jets.apply("exp", [s[0] - scores[best][0].mid(), *s[1:]]) for s in scores]
+        inverse = jets.apply("inv", [summed(column) for column in zipped(*powers)])
+        weights = [jets.share(jets.times(e, inverse)) for e in powers]
+        tops, apart = arb_mat(transposed(weights)), [v[0] - values[best][0] for v in values]
+        lists = [a.tolist() for a in apart]
+        table = [(tops * arb_mat([a[b] for a in lists])).tolist() for b in rows]
+        moved = [jets.fold([[table[b][a][j] for b in rows] for a in rows]) for j in range(apart[0].ncols())]
+        return values[best][0] + arb_mat(transposed(moved)), values[best][0], weights, apart
+
+    def activated(self, jets: Jets, stage: Stage) -> tuple[Any, list[Any], list[Any]]:
+        """(what hidden units make of their inputs, slopes there, how far the activation is off by itself)."""
+        kind, units, slopes, acts = self.c["activation"], list[Jet](), list[Any](), list[Any]()
+        for p, e in zipped(zipped(*stage[0].tolist()), stage[1]):
+            ball = p[0] + within_ball(sum((abs(k) for k in p[1 : len(jets.monomials)]), e))
+            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
+            slopes.append(slope(kind, ball))
+            acts.append(arb(0) if kind == "relu" else 16 * self.u * abs(ball) + self.smallest)
+        return arb_mat(transposed(units)), slopes, acts
 
     def answers(self, x: Sequence[Any], jets: Jets, normal: bool = False) -> tuple[list[Jet], list[Any]]:
         """(T, how far the computed one can be off), per output; x: all coordinates, as Taylor models.
@@ -2433,15 +2680,13 @@ class Dense:
             self.fit([sum(map(abs, x[j * d + i]), abs(arb(a))) for i, a in enumerate(shifts)])
             hats = [[(x[j * d + i][0] - arb(shifts[i])) * arb(scales[i]), *(k * arb(scales[i]) for k in x[j * d + i][1:])]
                     for i in range(d)]  # fmt: skip
-            X = arb_mat([list(row) for row in zip(*hats, strict=True)])
-            steps = [(a != 0) + (not binary(exact(b))) for a, b in zip(shifts, scales, strict=True)]
+            X = arb_mat(transposed(hats))
+            steps = [(a != 0) + (not binary(exact(b))) for a, b in zipped(shifts, scales)]
             off = [self.charge(k) * v + self.smallest * (1 + abs(arb(s))) * (not normal) for k, v, s in
-                   zip(steps, self.sizes((X, [arb(0)] * d)), scales, strict=True)]  # fmt: skip
+                   zipped(steps, self.sizes((X, [arb(0)] * d)), scales)]  # fmt: skip
             data.append(self.linear((X, off), "E", w["b_E"], w["P"][j] if "P" in w else None)[0])
-        zero = [arb(0)] * c["d_model"]
-        special = [
-            (arb_mat([list(row), *([0] * c["d_model"] for _ in jets.zeros[1:])]), zero) for row in w.get("S", [])
-        ]
+        zero, rest = [arb(0)] * c["d_model"], [[0] * c["d_model"] for _ in jets.zeros[1:]]
+        special = [(arb_mat([list(row), *rest]), zero) for row in w.get("S", [])]
         asking = [special[p - c["output_tokens"]] if c["readout"] == "output" else data[p] for p in self.places]
         asking = data if c["readout"] == "mean" else asking
         flat = {k: [v for row in w[f"b_{k}"] for v in row] if f"b_{k}" in w else None for k in "QKV"}
@@ -2457,8 +2702,8 @@ class Dense:
             offs.append(off)
         b_R, n = [arb(v) for v in w["b_R"]], len(asking)
         if c["readout"] == "mean":
-            found = [[[sum(column, arb(0)) / n for column in zip(*(t[o] for t in found), strict=True)] for o in outs]]
-            offs = [[sum((t[o] for t in offs), arb(0)) / n for o in outs]]
+            found = [[[summed(column) / n for column in zipped(*(t[o] for t in found))] for o in outs]]
+            offs = [[summed(t[o] for t in offs) / n for o in outs]]
             found, offs = found * len(self.places), offs * len(self.places)
         T = [[jet[0] + b_R[o], *jet[1:]] for t in found for o, jet in enumerate(t)]
         return T, [off for t in offs for off in t]
@@ -2467,7 +2712,7 @@ class Dense:
         """The outputs of one row without b_R, and how far they are off, all that comes after included."""
         if self.c["norm"] != "none":
             return self.one_by_one(jets, row, z)
-        c, w, u, m, outs = self.c, self.w, self.u, self.m, range(self.c["features_out"])
+        c, w, m, outs = self.c, self.w, self.m, range(self.c["features_out"])
         width, stay = c["d_model"], arb(int(c["residual"]))
         (a, passed), fresh = self.linear(z, "O", w.get("b_O"))
         own = [stay * v for v in row[1]]
@@ -2475,47 +2720,37 @@ class Dense:
         beyond = [h[0, j].rad() for j in range(width)]
         for j in range(width):
             h[0, j] = h[0, j].mid()
-        off = [p + q + r for p, q, r in zip(passed, own, beyond, strict=True)]
-        sides = zip(self.sizes((a, passed)), self.sizes(row), strict=True)
+        off = [p + q + r for p, q, r in zipped(passed, own, beyond)]
+        sides = zipped(self.sizes((a, passed)), self.sizes(row))
         added = [c["residual"] and not (p.is_zero() or q.is_zero()) for p, q in sides]  # to 0: exact
-        fresh = [p + self.charge(k) * s + r for p, k, s, r in
-                 zip(fresh, added, self.sizes((h, off)), beyond, strict=True)]  # fmt: skip
-        off = list(map(operator.add, off, fresh))
+        fresh = [p + self.charge(k) * s + r for p, k, s, r in zipped(fresh, added, self.sizes((h, off)), beyond)]
+        off = plus(off, fresh)
         (hidden, wide), new = self.linear((h, off), "1", w["b_1"])
-        kind, units, slopes, acts = c["activation"], list[Jet](), list[Any](), list[Any]()
-        for p, e in zip(zip(*hidden.tolist(), strict=True), wide, strict=True):
-            reach = sum((abs(k) for k in p[1:]), e)
-            ball = p[0] + within_ball(reach)
-            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
-            slopes.append(slope(kind, ball))
-            acts.append(arb(0) if kind == "relu" else 16 * u * abs(ball) + self.smallest)
-        G = arb_mat([list(r) for r in zip(*units, strict=True)])
+        G, slopes, acts = self.activated(jets, (hidden, wide))
         J = m["R"].W * stay + m["1"].W * arb_mat([[s * self.behind[k, o] for o in outs] for k, s in enumerate(slopes)])
         T = h * m["R"].W * stay + G * self.behind
-        answers = [abs(s).upper() * e + t for s, e, t in zip(slopes, wide, acts, strict=True)]
+        answers = [abs(s).upper() * e + t for s, e, t in zipped(slopes, wide, acts)]
         large = self.sizes((G, answers))
         _, last = self.linear((G, answers), "2", w["b_2"])
-        stream = list(map(operator.add, self.sizes((h, off)), (arb_mat([large]) * m["2"].size).tolist()[0]))
-        stream = [s + abs(arb(b)) for s, b in zip(stream, w["b_2"], strict=True)]
+        stream = plus(self.sizes((h, off)), (arb_mat([large]) * m["2"].size).tolist()[0])
+        stream = [s + abs(arb(b)) for s, b in zipped(stream, w["b_2"])]
         written = [not (v.is_zero() and b == 0) for v, b in
-                   zip((arb_mat([large]) * m["2"].size).entries(), w["b_2"], strict=True)]  # fmt: skip
+                   zipped((arb_mat([large]) * m["2"].size).entries(), w["b_2"])]  # fmt: skip
         rows = c["tokens"] if c["readout"] == "mean" else 1
         mean = rows + 1 if rows > 1 else 0
         self.fit([rows * s for s in stream])
-        last = [
-            p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zip(last, written, stream, strict=True)
-        ]
+        last = [p + self.charge(mean + (c["residual"] and v)) * s for p, v, s in zipped(last, written, stream)]
         live = stream if rows == 1 else [arb(1)] * width  # what is 0 in this row need not be 0 in the mean
         reads = m["R"].roundings(live, [balls(w["b_R"])])
         paths = (m["O"].W * J).tolist()
         found = list[Any]()
         for o in outs:
-            T[0, o] += sum((arb(b) * r[o] for b, r in zip(w["b_2"], m["R"].W.tolist(), strict=True)), arb(0))
-            e = sum((abs(J[j, o]) * (fresh[j] + own[j]) for j in range(width)), arb(0))
-            e += sum((abs(p[o]) * d for p, d in zip(paths, z[1], strict=True)), arb(0))
-            e += sum((abs(self.behind[k, o]) * (abs(s) * n + t) for k, (s, n, t) in
-                      enumerate(zip(slopes, new, acts, strict=True))), arb(0))  # fmt: skip
-            e += sum((abs(m["R"].W[j, o]) * last[j] for j in range(width)), arb(0))
+            T[0, o] += summed(arb(b) * r[o] for b, r in zipped(w["b_2"], m["R"].W.tolist()))
+            e = summed(abs(J[j, o]) * (fresh[j] + own[j]) for j in range(width))
+            e += summed(abs(p[o]) * d for p, d in zipped(paths, z[1]))
+            e += summed(abs(self.behind[k, o]) * (abs(s) * n + t) for k, (s, n, t) in
+                      enumerate(zipped(slopes, new, acts)))  # fmt: skip
+            e += summed(abs(m["R"].W[j, o]) * last[j] for j in range(width))
             read = sum((m["R"].size[j, o] * stream[j] for j in range(width)), abs(arb(w["b_R"][o])))
             self.fit([rows * read])
             found.append(e + self.charge(reads[o]) * read + (width + 2) * self.smallest)
@@ -2523,31 +2758,27 @@ class Dense:
 
     def one_by_one(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
         """As `fed_forward`, one step after the other, with LayerNorm where the layer has it."""
-        c, w, kind, units, acts = self.c, self.w, self.c["activation"], list[Jet](), list[Any]()
+        c, w = self.c, self.w
         h = self.linear(z, "O", w.get("b_O"))[0]
         h = self.norm(jets, self.added(row, h) if c["residual"] else h, "1", "post")
-        hidden, wide = self.linear(self.norm(jets, h, "2", "pre"), "1", w["b_1"])[0]
-        for p, e in zip(zip(*hidden.tolist(), strict=True), wide, strict=True):
-            ball = p[0] + within_ball(sum((abs(k) for k in p[1 : len(jets.monomials)]), e))
-            units.append(jets.hinge(list(p)) if kind == "relu" else jets.apply(kind, list(p)))
-            acts.append(
-                abs(slope(kind, ball)).upper() * e + (kind != "relu") * (16 * self.u * abs(ball) + self.smallest)
-            )
-        y = self.linear((arb_mat([list(r) for r in zip(*units, strict=True)]), acts), "2", w["b_2"])[0]
+        hidden = self.linear(self.norm(jets, h, "2", "pre"), "1", w["b_1"])[0]
+        G, slopes, acts = self.activated(jets, hidden)
+        off = [abs(s).upper() * e + t for s, e, t in zipped(slopes, hidden[1], acts)]
+        y = self.linear((G, off), "2", w["b_2"])[0]
         y = self.norm(jets, self.added(h, y) if c["residual"] else y, "2", "post")
         rows, sizes = c["tokens"] if c["readout"] == "mean" else 1, self.sizes(y)
-        mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zip(y[1], sizes, strict=True)]
+        mean = [e + self.charge(rows + 1 if rows > 1 else 0) * s for e, s in zipped(y[1], sizes)]
         self.fit([rows * s for s in sizes])
         off, large = (arb_mat([mean, sizes]) * self.m["R"].size).tolist()
-        large = [v + abs(arb(b)) for v, b in zip(large, w["b_R"], strict=True)]
+        large = [v + abs(arb(b)) for v, b in zipped(large, w["b_R"])]
         self.fit([rows * v for v in large])
-        more = [self.charge(n + 1) * v + (n + 2) * self.smallest for n, v in zip(self.m["R"].most, large, strict=True)]
-        return y[0] * self.m["R"].W, list(map(operator.add, off, more))
+        more = [self.charge(n + 1) * v + (n + 2) * self.smallest for n, v in zipped(self.m["R"].most, large)]
+        return y[0] * self.m["R"].W, plus(off, more)
 
     def added(self, x: Stage, y: Stage) -> Stage:
-        found, off = x[0] + y[0], list(map(operator.add, x[1], y[1]))
-        large = list(map(operator.add, self.sizes(x), self.sizes(y)))
-        return found, [e + self.charge(1) * s for e, s in zip(off, large, strict=True)]
+        found, off = x[0] + y[0], plus(x[1], y[1])
+        large = plus(self.sizes(x), self.sizes(y))
+        return found, [e + self.charge(1) * s for e, s in zipped(off, large)]
 
     def norm(self, jets: Jets, x: Stage, n: str, place: str) -> Stage:
         """LayerNorm, (x − μ)/√(v + ε)·gain + offset, if the layer has it at this place.
@@ -2559,33 +2790,32 @@ class Dense:
         if self.c["norm"] != place:
             return x
         m, u, off, sizes, rows = x[0].ncols(), self.u, x[1], self.sizes(x), x[0].tolist()
-        centred = [[k - mean for k in row] for row in rows for mean in [sum(row, arb(0)) / m]]
+        centred = [[k - mean for k in row] for row in rows for mean in [summed(row) / m]]
         C, eps = arb_mat(centred), arb(self.c["norm_eps"])
         table = (C * C.transpose()).tolist()
         variance = jets.fold([[k / m for k in row] for row in table])
         variance[0] += eps
         least = jets.ends(variance)[0].max(eps)
         root, most = jets.apply("rpow", variance, fmpq(-1, 2)), 1 / least.sqrt()
-        parts = [jets.times(list(column), root) for column in zip(*centred, strict=True)]
+        parts = [jets.times(list(column), root) for column in zipped(*centred)]
         need(all(k.is_finite() for p in parts for k in p), "the box is too large", "LARGE")
         far = self.sizes((C, [arb(0)] * m))
-        e, size = sum(off, arb(0)) / m, sum(sizes, arb(0)) / m
-        square = sum((s * s for s in sizes), arb(0))
+        e, size = summed(off) / m, summed(sizes) / m
+        square = summed(s * s for s in sizes)
         self.fit([m * square])
-        moved = sum((2 * p * q + q * q for p, q in zip(far, off, strict=True)), arb(0)) / m
+        moved = summed(2 * p * q + q * q for p, q in zipped(far, off)) / m
         moved += 2 * (m + 4) * u * square / m + (m + 2) * self.smallest
         need(moved < least / 100, "the box is too large", "LARGE")
         relative, found = moved / (2 * least) * arb(1.01) + 4 * u, list[Any]()
         gain, offset = balls(self.w[f"gain_{n}"]), balls(self.w[f"offset_{n}"])
         for j, p in enumerate(parts):
             apart = off[j] + e + (m + 2) * u * size + 2 * u * (sizes[j] + size)
-            y = reduce(arb.max, map(abs, jets.ends(p)))
+            y = greatest(map(abs, jets.ends(p)))
             error = apart * most * (1 + 2 * relative) + y * (relative + 3 * u) + self.smallest
-            found.append(
-                error * abs(gain[j]) + self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j])) + self.smallest
-            )
+            own = self.charge(3) * ((y + error) * abs(gain[j]) + abs(offset[j]))
+            found.append(error * abs(gain[j]) + own + self.smallest)
             parts[j] = [k * gain[j] + (offset[j] if not a else 0) for a, k in enumerate(p)]
-        return arb_mat([list(row) for row in zip(*parts, strict=True)]), found
+        return arb_mat(transposed(parts)), found
 
     def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
         """T on a box, and how far the computed one can be off."""
@@ -2595,75 +2825,24 @@ class Dense:
     def enclose(self, box: Box, effort: int) -> Leaf:
         """What can be proved of T − f on a box, rounding included."""
         x = Sides(box)
-        nothing, outs = [INF for _ in self.lines], range(len(self.lines))
-        leaf = Leaf(
-            box,
-            len(EFFORTS),
-            widest(box, self.box, self.axes),
-            [-v for v in nothing],
-            nothing,
-            [(INF, -INF)] * len(outs),
-        )
+        leaf = Leaf.unknown(box, len(EFFORTS), widest(box, self.box, self.axes), len(self.lines))
         if self.domain.excused(x, self.jumps):
-            leaf.low, leaf.high = leaf.high, leaf.low
-            return leaf
+            return leaf.excused()
         try:
             jets, T, off = self.followed(x)
         except Verdict as found:
             if found.verdict != "LARGE":
                 raise
             return leaf
-        g = [combined(t, -1, jets.of(node)) for t, node in zip(T, self.f, strict=True)]
+        g = [combined(t, -1, jets.of(node)) for t, node in zipped(T, self.f)]
         ends = [jets.ends(jet) for jet in g]
         if not all(v.is_finite() for pair in ends for v in pair):
             return leaf
-        leaf.low = [-up(e - low) for (low, _), e in zip(ends, off, strict=True)]
-        leaf.high = [up(high + e) for (_, high), e in zip(ends, off, strict=True)]
+        leaf.low = [-up(e - low) for (low, _), e in zipped(ends, off)]
+        leaf.high = [up(high + e) for (_, high), e in zipped(ends, off)]
         if self.domain.claimed(x, self.jumps):  # the centre
-            leaf.seen = [(up(jet[0] + e), -up(e - jet[0])) for jet, e in zip(g, off, strict=True)]
+            leaf.seen = [(up(jet[0] + e), -up(e - jet[0])) for jet, e in zipped(g, off)]
         return leaf
-
-
-class Tangents(Dense):
-    """∂_i T_o − ∂_i f_o for the axes `along`, at o·n + its place among these n, T the real function: nothing is rounded."""
-
-    def __init__(self, layer: Dense, f: list[Node], domain: Domain, along: Sequence[int]) -> None:
-        vars(self).update(vars(layer))
-        self.along = along
-        self.on([slope_of(node, i) for node in f for i in along], domain)
-        self.lines = [None] * len(self.f)
-        self.low = self.high = self.rounding = [arb(0) for _ in self.f]
-        self.u = self.smallest = arb(0)
-
-    def sizes(self, stage: Stage) -> list[Any]:
-        return [arb(0)] * stage[0].ncols()
-
-    def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
-        found, zeros = x[0] * self.m[name].W, [arb(0)] * self.m[name].W.ncols()
-        for j, numbers in enumerate(zip(*(b for b in biases if b is not None), strict=True)):
-            found[0, j] += sum(map(arb, numbers), arb(0))
-        return (found, zeros), zeros
-
-    def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
-        """As `Dense` has it; no token is left out."""
-        root, rows = arb(self.c["d_k"]).sqrt(), range(len(jets.zeros))
-        scores = [[v / root for v in jets.fold((q[0] * k[0].transpose()).tolist())] for k in keys]
-        best = max(range(len(keys)), key=lambda t: float(scores[t][0]))
-        powers = [jets.apply("exp", [s[0] - scores[best][0].mid(), *s[1:]]) for s in scores]
-        inverse = jets.apply("inv", [sum(column, arb(0)) for column in zip(*powers, strict=True)])
-        tops = arb_mat([list(column) for column in zip(*(jets.times(e, inverse) for e in powers), strict=True)])
-        apart = [(v[0] - values[best][0]).tolist() for v in values]
-        table = [(tops * arb_mat([a[b] for a in apart])).tolist() for b in rows]
-        moved = [jets.fold([[table[b][a][j] for b in rows] for a in rows]) for j in range(values[0][0].ncols())]
-        return values[best][0] + arb_mat([list(row) for row in zip(*moved, strict=True)]), values[best][1]
-
-    def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
-        return self.one_by_one(jets, row, z)
-
-    def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
-        duals = Duals(x, self.axes, self.along)
-        T = self.answers([duals.variable(i) for i in self.axes], duals)[0]
-        return duals.own, [jet for t in T for jet in duals.cut(t)[1:]], self.low
 
 
 def slope(kind: str, ball: Any) -> Any:
@@ -2681,13 +2860,28 @@ def cut(stage: Stage, h: int, width: int) -> Stage:
 
 
 def joined(stages: list[Stage]) -> Stage:
-    rows = [[v for part in row for v in part] for row in zip(*(s[0].tolist() for s in stages), strict=True)]
+    rows = [[v for part in row for v in part] for row in zipped(*(s[0].tolist() for s in stages))]
     return arb_mat(rows), [v for s in stages for v in s[1]]
 
 
+def read_layer(about: Record, tensors: Any, box: Box, outs: int, u: Any, general: bool = False) -> Layer | Dense:
+    """The layer; `Dense` if it is not of a constructed kind."""
+    c, weights, places = read_config(about, tensors, len(box), outs, norms=True)
+    if c["activation"] == "relu" and c["readout"] != "mean" and c["norm"] == "none" and not general:
+        try:
+            return Layer(c, weights, places, box, u)
+        except Verdict as found:
+            if found.verdict != "GENERAL":
+                raise
+    with ctx.workprec(WORKING):
+        return Dense(c, weights, places, u)
+
+
+# ═══ 5. Composed layers: T = Σ H(z) with z near g, against f = Σ h(g) ═══════════════════════════════════════════════
+
 Form = dict[tuple[tuple[Node, Any], ...], Any]  # Σ coefficient·Π atom^exponent, rationals
 UNIT: Form = {(): fmpq(1)}
-WRITTEN_OUT = re.findall(r"\w+", "num add mul pow rpow")  # atoms that are forms: whole powers are multiplied out
+WRITTEN_OUT = ("num", "add", "mul", "pow", "rpow")  # atoms that are forms: whole powers are multiplied out
 
 
 def accumulated(parts: Iterable[tuple[Any, Form]]) -> Form:
@@ -2731,9 +2925,9 @@ def canonical(form: Form) -> Node:
     terms = list[Node]()
     for m, k in sorted(form.items(), key=repr):
         powers: list[Node] = [a if e == 1 else ("pow" if e.q == 1 else "rpow", (a,), e) for a, e in m]
-        factors = powers if k == 1 and m else [("num", (), k), *powers]
-        terms.append(("mul", tuple(factors), None) if len(factors) > 1 else factors[0])
-    return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ("num", (), ZERO)
+        factors = powers if k == 1 and m else [num(k), *powers]
+        terms.append(tree("mul", *factors) if len(factors) > 1 else factors[0])
+    return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else NOTHING
 
 
 @cache
@@ -2753,9 +2947,8 @@ def normal(node: Node) -> Form:
     if kind == "div":
         return multiplied(normal(operands[0]), inverse(operands[1]))
     if kind == "pow":
-        return reduce(
-            multiplied, [inverse(operands[0]) if extra < 0 else normal(operands[0])] * abs(int(extra.p)), UNIT
-        )
+        base = inverse(operands[0]) if extra < 0 else normal(operands[0])
+        return reduce(multiplied, [base] * abs(int(extra.p)), UNIT)
     if kind == "rpow":
         return raised(normal(operands[0]), extra)
     if kind != "exp":
@@ -2763,7 +2956,7 @@ def normal(node: Node) -> Form:
     found = UNIT
     for m, k in normal(operands[0]).items():
         log = len(m) == 1 and m[0][0][0] == "log" and m[0][1] == 1
-        power: Form = {((("exp", (canonical({m: fmpq(1)}),), None), k),): fmpq(1)}
+        power: Form = {((tree("exp", canonical({m: fmpq(1)})), k),): fmpq(1)}
         found = multiplied(found, raised(normal(m[0][0][1][0]), k) if log else power)
     return found
 
@@ -2777,7 +2970,7 @@ def inverse(node: Node) -> Form:
         return multiplied(inverse(operands[0]), normal(operands[1]))
     if kind == "pow" and extra > 0:
         return reduce(multiplied, [inverse(operands[0])] * int(extra.p))
-    return normal(("exp", (minus(operands[0]),), None)) if kind == "exp" else raised(normal(node), fmpq(-1))
+    return normal(tree("exp", minus(operands[0]))) if kind == "exp" else raised(normal(node), fmpq(-1))
 
 
 def difference_of(f: Node, parts: list[Node]) -> Any:
@@ -2793,111 +2986,7 @@ def difference_of(f: Node, parts: list[Node]) -> Any:
     return value(canonical(fixed), [])
 
 
-def substituted(node: Any, by: Sequence[Node]) -> Node:
-    """The formula with others in the place of its variables."""
-    if node[0] == "var":
-        return by[node[2]]
-    inside = substituted(node[2], by) if node[0] == "where" else node[2]
-    return (node[0], tuple(substituted(a, by) for a in node[1]), inside)
-
-
-def slope_of(node: Node, i: int) -> Node:
-    """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
-    kind, u, extra = node
-    if i not in variables(node):
-        return ("num", (), ZERO)
-    if kind in KINKS:
-        u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
-        if kind == "where":
-            return ("where", tuple(slope_of(a, i) for a in u), extra)
-        found = slope_of(u[0], i)
-        for n in range(1, len(u)):
-            so_far: Node = ("max" if kind == "abs" else kind, u[:n], None) if n > 1 else u[0]
-            found = ("where", (found, slope_of(u[n], i)), ("cmp", (so_far, u[n]), relation))
-        return found
-    outer: list[Node] = [ONE] * len(u)
-    if kind == "mul":
-        outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
-    elif kind in ("pow", "rpow"):
-        outer = [("mul", (("num", (), extra), u[0] if extra == 2 else (kind, u, extra - 1)), None)]
-    elif kind + "'" in SPECIAL:
-        outer = [(kind + "'", u, None)]
-    elif kind not in ("add", "var"):
-        outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
-    terms = [product_of([a, slope_of(b, i)]) for a, b in zip(outer, u, strict=True) if i in variables(b)]
-    return ("add", tuple(terms), None) if len(terms) > 1 else terms[0] if terms else ONE
-
-
-def unbent(node: Node, x: Sides) -> Node:
-    """The formula without the kinks of which one branch counts on all of a box."""
-    node = (node[0], tuple(unbent(a, x) for a in node[1]), node[2])
-    choices = choices_of(node, x) if node[0] in KINKS else []
-    if len(choices) != 1:
-        return node
-    n = choices[0][id(node)]
-    return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
-
-
-def product_of(parts: list[Node]) -> Node:
-    kept = [b for a in parts for b in (a[1] if a[0] == "mul" else (a,)) if b != ONE]
-    return kept[0] if len(kept) == 1 else ("mul", tuple(kept), None) if kept else ONE
-
-
-def narrower(*ends: tuple[Any, Any]) -> tuple[Any, Any]:
-    """(low, high) from several pairs, all of which hold; NaN if none is finite."""
-    known = [pair for pair in ends if pair[0].is_finite() and pair[1].is_finite()] or [(arb.nan(), arb.nan())]
-    return reduce(arb.max, [low for low, _ in known]), reduce(arb.min, [high for _, high in known])
-
-
-def enclosed(node: Node, box: Box) -> tuple[Any, Any]:
-    """(low, high) of a formula on a box, by ends and by a Taylor model; NaN if it may have no value there."""
-    jets = Jets(Sides(box), sorted(variables(node)))
-    return narrower(interval(node, jets.x), jets.ends(jets.of(node)))
-
-
-def highest(node: Node, box: Box, close: float, tick: Callable[[Box], None]) -> Any:
-    """An upper bound on a formula: boxes are halved, the highest first, until it is close to a value, or they are many."""
-    heap, todo, best, axes = list[Any](), [box], -INF, sorted(variables(node))
-    for n in count():
-        for some in todo:
-            tick(some)
-            end, points = enclosed(node, some)[1], (*zip(*some, strict=True), [a / 2 + b / 2 for a, b in some])
-            heapq.heappush(heap, (-up(end), n, id(some), some, end))
-            best = max(best, *(-up(-value(node, balls(x))) for x in points))
-        if not axes or -heap[0][0] - best <= close + 1e-12 * abs(best) or n == HALVINGS:
-            return reduce(arb.max, [end for *_, end in heap])
-        _, _, _, some, _ = heapq.heappop(heap)
-        todo = halved(some, widest(some, box, axes))
-
-
-def range_of(node: Node, box: Box, close: float, tick: Callable[[Box], None]) -> tuple[float, float]:
-    """(low, high) of a formula; terms with variables of their own are looked at by themselves."""
-    terms, ends = list(node[1]) if node[0] == "add" else [node], [arb(0), arb(0)]
-    groups = [set[int](), *map(set, grouped(len(box), [variables(t) for t in terms]))]
-    for group in groups:
-        part: Node = ("add", tuple(t for t in terms if variables(t) & group or not variables(t) | group), None)
-        for sign in (-1, 1) if part[1] else ():
-            ends[sign > 0] += sign * highest(part if sign > 0 else minus(part), box, close / len(groups), tick)
-    need(all(v.is_finite() for v in ends), "an inner function has no range that could be found", UNCHECKED)
-    low, high = float(ends[0].lower()), float(ends[1].upper())  # to nearest
-    low = low if ends[0] >= low else math.nextafter(low, -INF)
-    return low, high if ends[1] <= high else math.nextafter(high, INF)
-
-
-def defined(f: list[Node], box: Box, tick: Callable[[Box], None], least: float = -INF, most: float = INF) -> None:
-    """Prove that formulas lie between two numbers on all of the box; roots, asin and acos count where they have values."""
-    for node in f:
-        todo = [box]
-        while todo:
-            tick(todo[-1])
-            some = todo.pop()
-            low, high = enclosed(node, some)
-            if not (low.is_finite() and high.is_finite() and low >= least and high <= most):
-                need(variables(node) and len(todo) < DEEP, "the formula may have no value somewhere", UNCHECKED)
-                todo += halved(some, widest(some, box, sorted(variables(node))))
-
-
-def defined_with(f: Node, parts: list[Node], box: Box, tick: Callable[[Box], None]) -> None:
+def defined_with(f: Node, parts: list[Node], box: Box, tick: Tick) -> None:
     """Prove that formulas, as they are written, have values wherever f has one: enclosures do not tell, they are cut off.
 
     What a root, asin or acos is taken of lies in its domain, as is proved here, or f has the same root, asin or acos.
@@ -2921,7 +3010,7 @@ class Spread:
     Σ top_i(k_i) with that K, and K ≤ g/w < K + n. C is found by adding one part after the other; −e likewise.
     """
 
-    def __init__(self, lane: "Lane", count: int, tick: Callable[[Box], None]) -> None:
+    def __init__(self, lane: "Lane", count: int, tick: Tick) -> None:
         self.delta, self.ends, self.first, self.width, self.parts = lane.delta, list[list[float]](), 0, 1.0, lane.parts
         whole = Sum([arb(0)] * (len(lane.parts[0].domain.box) + 1))
         whole.add(arb(1), lane.g)
@@ -2938,9 +3027,9 @@ class Spread:
         self.first, slack = sum(starts), (up(-lane.difference.low[0]), up(lane.difference.high[0]))
         for k in (0, 1):
             C, size = [0.0], 0.0
-            for row, places, start in zip(rows, bins, starts, strict=True):
+            for row, places, start in zipped(rows, bins, starts):
                 top = [-INF] * (max(b for _, b in places) - start + 1)
-                for cell, (a, b) in zip(row, places, strict=True):
+                for cell, (a, b) in zipped(row, places):
                     top[a - start : b - start + 1] = (max(t, cell[2 + k]) for t in top[a - start : b - start + 1])
                 size += max((abs(t) for t in top if abs(t) < 1e300), default=0.0)
                 C = largest_sums(C, top)
@@ -2951,13 +3040,13 @@ class Spread:
         return int((exact(u) / exact(self.width)).floor())
 
     def cells(
-        self, part: "Part", whole: Sum, first: bool, count: int, tick: Callable[[Box], None]
+        self, part: "Part", whole: Sum, first: bool, count: int, tick: Tick
     ) -> Iterator[tuple[float, float, float, float]]:
         """(p, q, upper bounds of −e and of e), 1e300 where there is none, for equal cells of a part's box."""
-        own = [(k, ("var", (), i)) for i, k in enumerate(whole.line[1:]) if i in part.axes and not k.is_zero()]
+        own = [(k, var(i)) for i, k in enumerate(whole.line[1:]) if i in part.axes and not k.is_zero()]
         own += [(scale, node) for scale, node in whole.terms if variables(node) & set(part.axes)]
-        terms = [("mul", (("num", (), scale), node), None) for scale, node in own]
-        g: Node = ("add", (("num", (), whole.line[0] if first else arb(0)), *terms), None)
+        terms = [tree("mul", num(scale), node) for scale, node in own]
+        g: Node = tree("add", num(whole.line[0] if first else arb(0)), *terms)
         todo: list[tuple[Box, Shape | None, int]] = [(list(part.box), None, count)]
         while todo:
             cell, shape, left = todo.pop()
@@ -2969,7 +3058,7 @@ class Spread:
             if left > 1:
                 axis = part.axes.index(widest(box, part.domain.box, part.axes))
                 halves: Sequence[Shape | None] = shape.halves(axis) if shape else (None, None)
-                todo += [(half, some, left // 2) for half, some in zip(halved(cell, axis), halves, strict=True)]
+                todo += [(half, some, left // 2) for half, some in zipped(halved(cell, axis), halves)]
                 continue
             if shape is not None:
                 tops = shape.minus().top() - part.level[0], shape.top() + part.level[0]
@@ -2996,15 +3085,59 @@ def largest_sums(one: list[float], two: list[float]) -> list[float]:
 
 
 class Lane(NamedTuple):
-    """z within δ of g, u = g between the ends of a span; H = Σ worth·relu(u − knot) stands for h in output o."""
+    """z within δ of g, u = g between the ends of a span; H stands for h in output o."""
 
     o: int
     g: Node
     h: Node
-    units: list[tuple[Any, Any]]  # knot, worth
+    H: "BentLine"
     delta: Any
     difference: Difference  # z − g
     parts: "list[Part]"
+
+
+class BentLine:
+    """D(u) = Σ height·relu(λu + c): slopes[n]·u + heights[n] where n knots are at or below u; units: (λ, c, height, number)."""
+
+    def __init__(self, units: Iterable[tuple[Any, Any, Any, int]] = ()) -> None:
+        self.units, changes = list(units), dict[Any, Any]()
+        falling = [(k * h, c * h) for k, c, h, _ in self.units if k < 0]
+        self.slopes, self.heights = [sum((k for k, _ in falling), ZERO)], [sum((c for _, c in falling), ZERO)]
+        for k, c, h, _ in self.units:
+            changes[-c / k] = changes.get(-c / k, ZERO) + abs(k) * h
+        self.knots = sorted(changes)
+        for knot in self.knots:
+            self.slopes.append(self.slopes[-1] + changes[knot])
+            self.heights.append(self.heights[-1] - changes[knot] * knot)
+
+    def at(self, u: Any) -> Any:
+        n = bisect_right(self.knots, u)
+        return self.slopes[n] * u + self.heights[n]
+
+    def cuts(self, low: float, high: float) -> list[Any]:
+        """The ends, and the knots between them."""
+        a, b = exact(low), exact(high)
+        return [a, *self.knots[bisect_right(self.knots, a) : bisect_left(self.knots, b)], b]
+
+    def less(self, node: Node, low: float, high: float) -> list[tuple[Node, Box]]:
+        """D − node, a function of one variable, on pieces."""
+        first = bisect_right(self.knots, exact(low))
+        pieces = zip(self.slopes[first:], self.heights[first:], pairwise(self.cuts(low, high)), strict=False)
+        return [(tree("add", tree("mul", num(k), VAR), num(c), minus(node)), [outward(*ends)]) for k, c, ends in pieces]
+
+    def polynomial(self, low: float, high: float, degree: int) -> Node:
+        """A polynomial through points of D between the ends, near to Chebyshev's; any would do for a proof."""
+        points = self.cuts(low, high)
+        ideal = [(low + high) / 2 - (high - low) / 2 * math.cos(math.pi * k / degree) for k in range(degree + 1)]
+        chosen = sorted({min(points, key=lambda t: abs(t - exact(v))) for v in ideal})
+        table, newton = [self.at(t) for t in chosen], list[Any]()
+        for k in range(len(chosen)):
+            newton.append(table[0])
+            table = [(q - p) / (chosen[i + k + 1] - chosen[i]) for i, (p, q) in enumerate(pairwise(table))]
+        node = num(newton[-1])
+        for t, k in zipped(chosen[-2::-1], newton[-2::-1]):
+            node = tree("add", num(k), tree("mul", tree("add", VAR, num(-t)), node))
+        return node
 
 
 class Outer:
@@ -3016,29 +3149,21 @@ class Outer:
 
     def __init__(self, n: int, spans: Box, outs: int, lane: Lane, near: Spread) -> None:
         self.axes, self.domain, self.box, self.outs = [n], Domain(spans, None, 0.0), [spans[n]], outs
-        self.o, self.h, self.near = lane.o, lane.h, near
-        self.knots, self.slopes, self.heights = [k for k, _ in lane.units], [ZERO], [ZERO]
-        for knot, worth in lane.units:
-            self.slopes.append(self.slopes[-1] + worth)
-            self.heights.append(self.heights[-1] - worth * knot)
-
-    def height(self, u: Any) -> Any:
-        n = bisect_right(self.knots, u)
-        return self.slopes[n] * u + self.heights[n]
+        self.o, self.h, self.H, self.near = lane.o, lane.h, lane.H, near
 
     def moved(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) of H(u + e) − H(u) for u between a and b, where n knots are below."""
-        (low, high), knots = self.near.on(a, b), self.knots
-        near = self.slopes[bisect_left(knots, a + min(low, ZERO)) : bisect_right(knots, b + max(high, ZERO)) + 1]
+        (low, high), knots = self.near.on(a, b), self.H.knots
+        near = self.H.slopes[bisect_left(knots, a + min(low, ZERO)) : bisect_right(knots, b + max(high, ZERO)) + 1]
         ends = [e * s for e in (low, high) for s in (min(near), max(near))]
         between = knots[bisect_left(knots, a + low) : bisect_right(knots, a + high)]
-        heights = [self.height(u) - self.height(a) for u in (a + low, *between, a + high)]
-        falls, rises = ((b - a) * (s - self.slopes[n]) for s in (min(near), max(near)))
+        heights = [self.H.at(u) - self.H.at(a) for u in (a + low, *between, a + high)]
+        falls, rises = ((b - a) * (s - self.H.slopes[n]) for s in (min(near), max(near)))
         return max(min(ends), min(heights) + falls), min(max(ends), max(heights) + rises)
 
     def piece(self, n: int, a: Any, b: Any) -> tuple[Any, Any]:
         """(low, high) between a and b, where n knots are below."""
-        jets, slope, height = Jets(Sides([(a, b)]), [0]), arb(self.slopes[n]), arb(self.heights[n])
+        jets, slope, height = Jets(Sides([(a, b)]), [0]), arb(self.H.slopes[n]), arb(self.H.heights[n])
         line, (less, more) = combined(jets.constant(height), slope, jets.variable(0)), self.moved(n, a, b)
         (bottom, top), (low, high) = corners([slope * arb(v) + height for v in (a, b)]), interval(self.h, jets.x)
         low, high = narrower((bottom - high, top - low), jets.ends(combined(line, -1, jets.of(self.h))))
@@ -3046,9 +3171,9 @@ class Outer:
 
     def enclose(self, box: Box, effort: int) -> Leaf:
         a, b, m = *map(exact, box[0]), exact(box[0][0] / 2 + box[0][1] / 2)
-        n, first, last = (bisect_right(self.knots, v) for v in (m, a, b))
-        ends = [self.piece(k, *pair) for k, pair in enumerate(pairwise([a, *self.knots[first:last], b]), first)]
-        here, (less, more) = arb(self.height(m)) - value(self.h, [arb(m)]), map(arb, self.moved(n, m, m))
+        n, first, last = (bisect_right(self.H.knots, v) for v in (m, a, b))
+        ends = [self.piece(k, *pair) for k, pair in enumerate(pairwise([a, *self.H.knots[first:last], b]), first)]
+        here, (less, more) = arb(self.H.at(m)) - value(self.h, [arb(m)]), map(arb, self.moved(n, m, m))
         leaf = Leaf(box, len(EFFORTS), 0, [0.0] * self.outs, [0.0] * self.outs, [(0.0, 0.0)] * self.outs)
         leaf.low[self.o], leaf.high[self.o] = -max(up(-v) for v, _ in ends), max(up(v) for _, v in ends)
         leaf.seen[self.o] = up(here + less), -up(-here - more)
@@ -3075,11 +3200,8 @@ def stream(layer: Dense, m: int, box: Box) -> Layer:
 
 def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node, Node, float, float]]:
     """(output, g, h, shift, δ) of every lane, as the certificate says: all of it is to be proved."""
-    found, listed = (
-        list[tuple[int, Node, Node, float, float]](),
-        list[Any](hints if isinstance(hints, list) else [None]),
-    )
-    for hint in listed:
+    found = list[tuple[int, Node, Node, float, float]]()
+    for hint in list[Any](hints if isinstance(hints, list) else [None]):
         need(isinstance(hint, dict), "a lane is malformed", UNCHECKED)
         o, shift = hint.get("output"), hint.get("shift")
         need(type(o) is int and 0 <= o < outs and type(shift) in (int, float), "a lane is malformed", UNCHECKED)
@@ -3088,9 +3210,7 @@ def read_lanes(hints: Any, names: list[str], outs: int) -> list[tuple[int, Node,
     return found
 
 
-def composed(
-    layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: float, tick: Callable[[Box], None]
-) -> float:
+def composed(layer: Dense, f: list[Node], domain: Domain, lanes: Any, bound: float, tick: Tick) -> float:
     """A proved bound on |T − f| for T = bias + Σ_j worth_j·relu(z_(k_j) + b_j) and f = constant + Σ_lanes h(g).
 
     A coordinate z of the stream is within δ of g − shift, rounding included. The network rounds a summand when b_j is added,
@@ -3106,7 +3226,7 @@ def composed(
         defined(f, box, tick)
         whole = [[substituted(h, [g]) for p, g, h, *_ in lanes if p == o] for o in range(len(f))]
         fixed = list(map(difference_of, f, whole))
-        for one, same in zip(f, whole, strict=True):
+        for one, same in zipped(f, whole):
             defined_with(one, same, box, tick)
     W_2, W_R, b_2, b_R, b_1 = *map(matrix, (w["W_2"], w["W_R"], [w["b_2"]], [w["b_R"]])), [exact(b) for b in w["b_1"]]
     worth, bias, heavy = W_2 * W_R, b_2 * W_R + b_R, absolute(W_2) * absolute(W_R)
@@ -3114,7 +3234,7 @@ def composed(
     streams = {k: stream(layer, k, box) for k in set[int]().union(*left)}
     sizes, spans, outer = absolute(b_2) * absolute(W_R) + absolute(b_R), list[tuple[float, float]](), list[Lane]()
     for o, g, h, shift, hinted in lanes:
-        node: Node = ("add", (g, ("num", (), -exact(shift))), None)
+        node: Node = tree("add", g, num(-exact(shift)))
         need(left[o], "there are more lanes than coordinates of the stream", UNCHECKED)
         k = min(left[o], key=lambda k: apart(streams[k], node, domain))
         left[o].remove(k)
@@ -3123,8 +3243,8 @@ def composed(
             spans.append(range_of(g, box, delta / 16, tick))
         top, own = exact(spans[-1][1]) - exact(shift) + exact(delta), [j for j in F if reads[j] == [k]]
         sizes[0, o] += sum((heavy[j, o] * max(top + b_1[j], ZERO) for j in own), ZERO)
-        units = sorted((exact(shift) - b_1[j], worth[j, o]) for j in own)
-        outer.append(Lane(o, g, h, units, exact(delta), difference, parts))
+        H = BentLine((fmpq(1), b_1[j] - exact(shift), worth[j, o], j) for j in own)
+        outer.append(Lane(o, g, h, H, exact(delta), difference, parts))
     need(not any(left), "there are more coordinates of the stream than lanes", UNCHECKED)
     with ctx.workprec(WORKING):
         many, found = max(additions([row[m] for row in w["W_2"]], bool(b_2[0, m])) for m in M), Composed(f, [], [], [])
@@ -3146,10 +3266,6 @@ def composed(
     raise AssertionError("the last spread returns or raises")
 
 
-def some_points(box: Box, n: int) -> list[list[float]]:
-    return [[min(a + (b - a) * (k * math.sqrt(i + 2) % 1), b) for i, (a, b) in enumerate(box)] for k in range(n)]
-
-
 def apart(layer: Layer, node: Node, domain: Domain) -> float:
     """How far a layer is seen from a formula."""
     part = Part(Difference(layer, [node], domain.box, 1.0, 0), range(len(domain.box)), True, domain, 0.0)
@@ -3160,293 +3276,377 @@ def seen_to_fail(layer: Dense, f: list[Node], domain: Domain, bound: float) -> N
     """Refute the claim, if it fails at one of some points."""
     width = 8 if layer.unit == fmpq(1, 2**53) else 4
     for x in ([rounded(v, width) for v in x] for x in some_points(domain.box, 64)):
-        T, off = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
-        far = (abs(t[0] - value(node, balls(x))) - e > bound for t, e, node in zip(T, off, f, strict=True))
-        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps_of(f))
+        far = (abs(v) - off > bound for v, _, off in errors_at(layer, f, domain, x))
+        inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps_of(f))
         need(not (inside and any(far)), f"the error is above the claimed {bound!r}", box=[(v, v) for v in x])
 
 
-def halved(box: Box, axis: int) -> list[Box]:
-    (a, b), middle = box[axis], (box[axis][0] + box[axis][1]) / 2
-    if not a < middle < b:
-        raise Verdict(UNCHECKED, "not decided on a box that cannot be cut further", box)
-    return [[*box[:axis], side, *box[axis + 1 :]] for side in ((a, middle), (middle, b))]
+# ═══ 6. Slopes and properties: derivatives of T, as values before ═══════════════════════════════════════════════════
 
 
-def groups_of(g: AnyDifference, domain: Domain) -> list[list[int]]:
-    """Coordinates that must be looked at together."""
-    links = [touched(head) for head in g.heads] + [variables(node) for row in g.terms for _, node in row]
-    return grouped(len(domain.box), [*links, set(range(len(domain.box)))] if domain.where else links)
+class Duals(Jets):
+    """Taylor models with those of their slopes along some axes behind them, n coefficients each.
 
-
-def grouped(D: int, links: list[set[int]]) -> list[list[int]]:
-    """The coordinates 0 … D − 1 in groups, such that every link lies in one."""
-    groups = [{i} for i in range(D)]
-    for link in links:
-        hit = [group for group in groups if group & link]
-        groups = [group for group in groups if not group & link] + ([set[int]().union(*hit)] if hit else [])
-    return [sorted(group) for group in groups]
-
-
-def search(
-    parts: "Sequence[Part | Dense | Outer]",
-    g: AnyDifference | Dense | Composed,
-    bound: float,
-    tick: Callable[[Box], None],
-    asked: slice = slice(None),
-) -> float:
-    """A proved bound ≤ `bound` on |g| over the domain, rounding included: the boxes that decide are refined first.
-
-    The range of g is the sum of the ranges of the parts. Index k is 2·output for the top of the range, 2·output + 1 for
-    the bottom with its sign changed. Only those `asked` for are bounded.
+    φ′(c + h) = φ′(c) + φ″(c)h + φ‴(somewhere)h²/2. A hinge has a slope between 0 and 1 where its sign is open.
     """
-    numbers, ends = range(len(parts)), range(2 * len(g.lines))
-    heaps: list[list[list[Any]]] = [[[] for _ in ends] for _ in parts]
-    best = [[(-INF, part.box) for _ in ends] for part in parts]  # attained, and where
 
-    def insert(n: int, leaf: Leaf) -> None:
-        tick(parts[n].domain.whole(parts[n].axes, leaf.box, parts[n].domain.box))
-        leaf.shapes.clear()  # they may be large
-        for k, heap in enumerate(heaps[n]):
-            o = k // 2
-            top, seen = (-leaf.low[o], -leaf.seen[o][0]) if k % 2 else (leaf.high[o], leaf.seen[o][1])
-            heapq.heappush(heap, (-top, id(leaf), leaf))
-            best[n][k] = max(best[n][k], (seen, leaf.box))
+    def __init__(self, x: Sides, axes: Sequence[int], along: Sequence[int]) -> None:
+        super().__init__(x, axes)
+        self.own, self.along, self.n = Jets(x, axes), along, len(self.monomials)
+        self.zeros = self.zeros * (1 + len(along))
 
-    for n in numbers:
-        insert(n, parts[n].enclose(parts[n].box, 0))
-    while True:
-        proved, todo = -INF, None
-        for k in ends[asked]:
-            for n in numbers:
-                while not heaps[n][k][0][2].alive:
-                    heapq.heappop(heaps[n][k])
-            low, high = (-g.high[k // 2], -g.low[k // 2]) if k % 2 else (g.low[k // 2], g.high[k // 2])
-            tops, seen = [-heaps[n][k][0][0] for n in numbers], sum((arb(best[n][k][0]) for n in numbers), arb(0))
-            known, error = min(best[n][k][0] for n in numbers) > -INF, high + g.rounding[k // 2]
-            sides = {i: side for n in numbers for i, side in zip(parts[n].axes, best[n][k][1], strict=True)}
-            box = [sides[i] for i in sorted(sides)]
-            if known and seen + low > bound:
-                raise Verdict("INVALID", f"|T − f| ≥ {-up(-seen - low)!r} is above the claimed {bound!r}", box)
-            if known and seen + error > bound and max(tops) < INF and sum(map(arb, tops), low) <= bound:
-                raise Verdict(UNCHECKED, f"not decided: rounding and readings leave no room below {bound!r}", box)
-            total = up(sum(map(arb, tops), error)) if max(map(abs, tops)) < INF else max(tops)
-            proved = max(proved, total)
-            if total > bound and todo is None:
-                todo = max(numbers, key=lambda n: INF if tops[n] == INF else tops[n] - best[n][k][0]), k
-        if todo is None:
-            need(proved > -INF, "nothing is claimed about an empty domain", UNCHECKED)  # `claim_exists` has seen to it
-            return max(proved, 0.0)
-        n, leaf, finer = todo[0], heaps[todo[0]][todo[1]][0][2], None
-        leaf.alive = False
-        if max(leaf.high) < INF and not leaf.crude and leaf.effort + 1 < len(EFFORTS):
-            finer = parts[n].enclose(leaf.box, leaf.effort + 1)
-        if finer is not None and max(finer.high) < INF:
-            finer.low, finer.high = list(map(max, finer.low, leaf.low)), list(map(min, finer.high, leaf.high))
-            insert(n, finer)
-            continue
-        for half in halved(leaf.box, leaf.axis):
-            insert(n, parts[n].enclose(half, 0))
+    def cut(self, p: Sequence[Any]) -> list[Jet]:
+        return [list(p[k : k + self.n]) for k in range(0, len(self.zeros), self.n)]
+
+    def variable(self, i: int) -> Jet:
+        steps = [self.own.constant(arb(int(i == k))) for k in self.along]
+        return sum(steps, self.own.variable(i))
+
+    def fold(self, table: Sequence[Sequence[Any]]) -> Jet:
+        rows = [list(map(self.cut, table[k : k + self.n])) for k in range(0, len(self.zeros), self.n)]
+        block = [[self.own.fold([row[b] for row in rows[a]]) for b in range(len(rows)) if not a or not b]
+                 for a in range(len(rows))]  # fmt: skip
+        return sum((combined(block[0][d], 1, block[d][0]) for d in range(1, len(rows))), block[0][0])
+
+    def times(self, p: Jet, q: Jet) -> Jet:
+        (u, *U), (v, *V), times = self.cut(p), self.cut(q), self.own.times
+        return sum((combined(times(u, b), 1, times(a, v)) for a, b in zipped(U, V)), times(u, v))
+
+    def ends(self, p: Jet) -> tuple[Any, Any]:
+        return self.own.ends(p[: self.n])
+
+    def apply(self, kind: str, p: Jet, q: Any = None) -> Jet:
+        (u, *U), c = self.cut(p), p[0].mid()
+        reach = sum(map(abs, u[1:]), (u[0] - c).abs_upper())
+        a, last = expansion(kind, c, q), expansion(kind, c + within_ball(reach), q)[3]
+        slope = [a[1] + 2 * a[2] * (u[0] - c) + 3 * last * arb(0).union(reach * reach), *(2 * a[2] * k for k in u[1:])]
+        return sum((self.own.times(slope, d) for d in U), self.own.apply(kind, u, q))
+
+    def hinge(self, p: Jet) -> Jet:
+        (u, *U), (low, high) = self.cut(p), self.ends(p)
+        step = arb(1) if low > 0 else arb(0) if high < 0 else arb(0).union(arb(1))
+        return sum(([step * k for k in d] for d in U), self.own.hinge(u))
 
 
-def entry_of(target: dict[str, Any], numbers: tuple[str, float], box: Box) -> list[Node]:
-    """An entry of the gallery on n real numbers as formulas, from its name and its parameters: no other text is read.
-
-    The k-th smallest number is Σ_S (−1)^(|S|−k) C(|S|−1, k−1) max_S over all sets S of k or more (maximum–minimums identity).
+class Slopes:
+    """∂_i^n T_o − ∂_i^n f_o as output o·D + i, n = 1 or 2, otherwise as `Difference` has T − f. T is the real function of the
+    weights, so nothing is rounded. A layer with hinges has no second derivatives.
     """
-    given, n, shape = target.get("parameters"), len(box), target.get("output_shape")
-    need(isinstance(given, dict), "the parameters of the entry are malformed")
-    own, x = dict(given or {}), [("var", (), i) for i in range(n)]
-    fits = own.pop("n", n) == n and own.pop("domain", list(box[0])) == list(box[0]) and len(set(box)) == 1
-    fits &= own.pop("dtype", None) == numbers[0] and own.pop("tolerance", None) in (None, numbers[1])
-    need(fits, "entry, parameters, domain and arithmetic do not fit each other")
 
-    def number(q: Any) -> Node:
-        need(type(q) in (int, float) and math.isfinite(q), "a parameter of the entry is no number")
-        return ("num", (), exact(q))
-
-    def total(parts: Iterable[tuple[Any, Node]]) -> Node:
-        return ("add", (("num", (), ZERO), *(("mul", (number(c), node), None) for c, node in parts)), None)
-
-    def top(kind: str, nodes: Sequence[Node]) -> Node:
-        return (kind, tuple(nodes), None) if len(nodes) > 1 else nodes[0]
-
-    def rank(k: int, share: float = 1.0) -> list[tuple[Any, Node]]:
-        need(sum(math.comb(n, m) for m in range(k, n + 1)) <= SETS, "too many sets of numbers", UNCHECKED)
-        rows = [(m, (-1) ** (m - k) * math.comb(m - 1, k - 1) * share) for m in range(k, n + 1)]
-        return [(c, top("max", S)) for m, c in rows for S in combinations(x, m)]
-
-    def moved(source: Sequence[int]) -> list[Node]:
-        return [x[j] if 0 <= j < n else number(0) for j in source]
-
-    f = list[Node]()
-    match (target.get("entry"), *sorted(own)):
-        case ("maximum" | "minimum" as name,):
-            f = [top(name[:3], x)]
-        case ("absolute_difference",) if n == 2:
-            f = [("abs", (total([(1, x[0]), (-1, x[1])]),), None)]
-        case ("running_max",):
-            f = [top("max", x[: i + 1]) for i in range(n)]
-        case ("median",):
-            f = [total(rank(n // 2 + 1) if n % 2 else rank(n // 2, 0.5) + rank(n // 2 + 1, 0.5))]
-        case ("top_k", "k") if type(own["k"]) is int and 1 <= own["k"] <= n:
-            f = [total(rank(n - i)) for i in range(own["k"])]
-        case ("sort", "descending") if type(own["descending"]) is bool:
-            f = [total(rank(k)) for k in range(1, n + 1)][:: -1 if own["descending"] else 1]
-        case ("mean",):
-            f = [("div", (total((1, node) for node in x), number(n)), None)]
-        case ("affine", "matrix", "offset") if all(isinstance(v, list) for v in own.values()):
-            A, b = own["matrix"], own["offset"]
-            good = len(A) == len(b) and all(isinstance(row, list) and len(row) == n for row in A)
-            need(good, "the parameters are no matrix and offset")
-            f = [total([(v, ONE), *zip(row, x, strict=True)]) for row, v in zip(A, b, strict=True)]
-        case ("clip", "high", "low"):
-            low, high = number(own["low"]), number(own["high"])
-            need(low[2] <= high[2], "clip: the ends are in the wrong order")
-            f = [("max", (low, ("min", (node, high), None)), None) for node in x]
-        case ("permute", "order") if isinstance(own["order"], list):
-            whole = all(type(j) is int for j in own["order"])
-            need(whole and sorted(own["order"]) == list(range(n)), "the order is no permutation")
-            f = moved(own["order"])
-        case ("reverse",):
-            f = x[::-1]
-        case ("shift", "by", "cyclic") if type(own["by"]) is int and type(own["cyclic"]) is bool:
-            f = moved([(i - own["by"]) % n if own["cyclic"] else i - own["by"] for i in range(n)])
-    need(f, "the entry of the gallery is not known here, or its parameters do not fit", UNCHECKED)
-    need(shape == [len(f)] and target.get("shape") == [n, 1], "entry and shapes do not fit each other")
-    return f
+    def __init__(self, layer: Layer, f: list[Node], D: int, n: int = 1) -> None:
+        need(n == 1 or not layer.hinges, "second derivatives of a layer with kinks", UNCHECKED)
+        sums = [Sum([arb(k if n == 1 else 0)] + [arb(0)] * D) for line in layer.lines for k in line[1:]]
+        for s, (node, i) in zipped(sums, product(f, range(D))):
+            s.add(arb(-1), reduce(slope_of, [i] * n, node))
+        bends = [[(scale, tree("max", *map(line_node, forms))) for scale, forms in s.kinks] for s in sums]
+        self.n, self.lines, self.steps = n, [s.line for s in sums], set[int]()
+        self.terms: list[Terms] = [s.terms + more for s, more in zipped(sums, bends)]
+        for scales, (start, *line) in layer.hinges:  # max(0, line), which may bend within `tiny` of where it seems to
+            bend = line_node([arb(start) + within_ball(arb(layer.tiny)), *line])
+            above: Node = ("cmp", (bend, NOTHING), operator.gt)
+            self.steps.add(id(above))
+            for o, i in ((o, i) for o, i in product(range(len(scales)), range(D)) if scales[o] and line[i]):
+                self.terms[o * D + i].append((arb(scales[o] * line[i]), ("where", (ONE, NOTHING), above)))
+        moving = [h for h in layer.heads.values() if any(k for row in h.values for v in row for k in v)]
+        self.heads = [head.in_balls() for head in moving]
+        lost = arb(layer.lost if n == 1 else layer.bent)
+        self.low, self.high, self.rounding = [-lost for _ in sums], [lost for _ in sums], [arb(0) for _ in sums]
 
 
-def read_target(
-    target: dict[str, Any], margin: float, numbers: tuple[str, float] = ("", 0.0)
-) -> tuple[list[Node], Domain, str]:
-    """Formula, domain and its description; the ends as text lie inside the box, or are the decimals of its floats.
+AnyDifference = Difference | Slopes
 
-    numbers: arithmetic and tolerance, which an entry of the gallery repeats among its parameters.
+
+class SlopePart(Part):
+    """As `Part`, for derivatives. A = Σ w_t v_t, where v_t has the slopes u_t and the scores have the slopes k_t, has
+
+        ∂_i A = Σ_t w_t u_ti + Σ_t w_t v_t k_ti − (Σ_t w_t v_t)(Σ_t w_t k_ti)
+              = Σ_t w_t u_ti + Σ_t Σ_s w_t w_s (v_t − v_s)(k_ti − k_si)/2.
+
+    On an ellipse Σ|w_t| ≤ φ, φ ≥ 1, and |v_t − v_s| ≤ 2 max|v_t − c|. So, as Σ w_t = 1, with κ_i the spread of k_ti,
+    |∂_i A − c_i| ≤ φ²(max|u_ti − c_i| + κ_i·max|v_t − c|). Coordinates beyond the group have no part in a head. Once more,
+
+        A″ = 2 Cov(u, k) + Σ_t w_t(v_t − A)(k_t − k̄)² = 2(mean uk − ū k̄) + mean vk² − 2k̄ mean vk − A mean k² + 2A k̄².
+
+    With v, u and k relative to their middles, |k| ≤ κ/2, each of these means is at most φ times its summands, so
+    |A″| ≤ φ³(2κ max|u − c| + 3/2·κ² max|v − c|).
     """
-    names, lower, upper, ends = (target.get(k) for k in ("names", "lower", "upper", "ends"))
-    lists = [t for t in (names, lower, upper, ends) if isinstance(t, list)]
-    need(len(lists) == 4 and len({len(t) for t in lists}) == 1 and 0 < len(lists[0]) <= 512, "the domain is malformed")
-    reserved = {*UNARY, *BINARY, "min", "max", "where", "pi"}
-    need(
-        all(isinstance(n, str) and n.isidentifier() and n not in reserved for n in lists[0]),
-        "a variable has no proper name",
-    )
-    own_letters = all(normalize("NFKC", n) == n for n in lists[0])
-    need(own_letters, "the name of a variable has letters that Python reads as others", UNCHECKED)
-    need(len(set(lists[0])) == len(lists[0]), "two variables have the same name")
-    box = list[tuple[float, float]]()
-    for a, b, pair in zip(*lists[1:], strict=True):
-        good = all(type(v) in (int, float) and abs(v) <= 1e150 and float(v) == v for v in (a, b)) and a < b
-        need(good and isinstance(pair, list) and len(pair) == 2, "the ends of the domain are malformed")
-        box.append((float(a), float(b)))
-        written = list[Any]()
-        for text, own in zip(map(str, pair), (a, b), strict=True):
-            plain = re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", text, re.ASCII) and float(text) == own
-            found = arb(own) if plain else value(Reader([], text).node(), [])
-            need(not (found < a or found > b), f"the end {text[:40]!r} of the domain lies outside its box")
-            need(found >= a and found <= b, f"whether the end {text[:40]!r} lies in the box is not decided", UNCHECKED)
-            written.append(found)
-        need(written[0] < written[1], "the ends of a side are in the wrong order")
-    shape, names = target.get("output_shape"), lists[0]
-    where = None if target.get("within") is None else Reader(names, target["within"]).condition()
-    said = [f"{n} in [{a}, {b}]" for n, (a, b) in zip(lists[0], lists[3], strict=True)]
-    same = len(said) > 3 and all(pair == lists[3][0] for pair in lists[3])
-    text = f"{lists[0][0]}, …, {said[-1]}" if same else ", ".join(said)
-    entry = target.get("formula") is None
-    need(entry or isinstance(target["formula"], str), "the formula is no text")
-    need(entry != (target.get("entry") is None), "a formula, and an entry of the gallery")
-    f = entry_of(target, numbers, box) if entry else [Reader(names, p).node() for p in target["formula"].split(";")]
-    tokens: Any = target.get("shape")
-    fits = isinstance(tokens, list) and len(tokens) == 2 and all(type(n) is int and n > 0 for n in tokens)
-    need(fits and math.prod(tokens) == len(box), "shape does not fit the variables")
-    good = (
-        isinstance(shape, list)
-        and shape
-        and all(type(n) is int and n > 0 for n in shape)
-        and math.prod(shape) == len(f)
-    )
-    need(good, "output_shape does not fit the formula")
-    encoded = any(target.get(name) is not None for name in ("vocabulary", "decoding"))
-    need(not encoded, "inputs or answers are encoded, though there is a formula")
-    return f, Domain(box, where, margin), text if where is None else f"{text}, where {target['within']}"
+
+    def __init__(self, g: Slopes, axes: Sequence[int], first: bool, domain: Domain, share: float) -> None:
+        self.order = g.n + 1
+        super().__init__(g, axes, first, domain, share)
+        # T may bend anywhere, f near its kinks alone
+        self.jumps = [jump for jump in self.jumps if id(jump) not in g.steps]
+
+    def reaches(self, o: int, own: list[float], spread: tuple[float, ...]) -> Iterator[tuple[int, list[float]]]:
+        for n, (i, k) in enumerate(zipped(self.axes, spread), 1):
+            of_values, of_slopes = (k, 1.0) if self.order == 2 else (1.5 * k * k, 2 * k)
+            most = (own[0] * of_values + own[n] * of_slopes) * UP
+            yield o * len(self.domain.box) + i, [most, *(r * of_values * UP for r in own[1:])]
+
+    def layer_at(self, grid: list[list[Any]], tilt: Affine | None = None) -> tuple[list[list[Any]], list[Any]]:
+        """∂_i^n T on a grid: A(x + te_i) = Σ w_t e^(k_t t)(v_t + u_t t)/Σ w_t e^(k_t t), divided as power series in t."""
+        found, zeros = [line_on(line, grid) for line in self.lines], [arb(0)] * len(grid)
+        everything = [tuple(range(len(grid)))] * len(self.averages)
+        for (mean, _, values, _), (scores, _) in zipped(self.means(grid, everything), self.averages):
+            heights = [mean(row) for row in values]
+            for n, i in enumerate(self.axes):
+                keys = [s[n + 1] - scores[0][n + 1] for s in scores]
+                powers = [[power(k, j) / math.factorial(j) for k in keys] for j in range(self.order)]
+                under = [mean([[p, *zeros] for p in row]) for row in powers[1:]]
+                for o, row in enumerate(values):
+                    series = [heights[o]]
+                    for before, here in pairwise(powers):
+                        both = zipped(before, here, row)
+                        tops = mean([[q * v[0] + p * v[n + 1], *(q * k for k in v[1:])] for p, q, v in both])
+                        for a, b in zip(reversed(series), under, strict=False):
+                            tops = [t - p * q for t, p, q in zipped(tops, a, b)]
+                        series.append(tops)
+                    p, many = o * len(self.domain.box) + i, math.factorial(self.order - 1)
+                    found[p] = [f + many * a for f, a in zipped(found[p], series[-1])]
+        return found, []
 
 
-def read_config(
-    about: dict[str, Any],
-    tensors: dict[str, tuple[list[int], Any]],
-    ins: int,
-    outs: int,
-    lengths: bool = False,
-    norms: bool = False,
-) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
-    """(configuration, weights, places), if the tensors have the shapes that the configuration says.
+class Tangents(Dense):
+    """∂_i T_o − ∂_i f_o for the axes `along`, at o·n + its place among these n, T the real function: nothing is rounded."""
 
-    A layer for all lengths up to that of the configuration (`lengths`) is read at every position, or once. It may have
-    LayerNorm where `norms` says so.
-    """
-    c, facts = (read_json(str(about.get(k)).encode(), f"the {k} of the model") for k in ("config", "facts"))
-    sizes = ["tokens", "features_in", "features_out", "d_model", "heads", "d_k", "d_v", "ffn_width"]
-    special = ["anchor_tokens", "memory_tokens", "output_tokens"]
-    whole = all(type(c.get(k)) is int and c[k] >= (k in sizes) for k in sizes + special)
-    plain = all(type(c.get(k)) is bool for k in ("residual", "projection_bias"))
-    need(whole and plain, "the configuration is malformed")
-    unknown = {*c} - {*sizes, *special, *FIELDS}
-    need(
-        not unknown,
-        f"the configuration has what is unknown here: {', '.join(sorted(map(str, unknown)))[:60]}",
-        UNCHECKED,
-    )
-    masks = [c.get(k, False) for k in MASKS]
-    need(all(type(v) is bool for v in masks) and masks[0] == lengths, "the layer is for other lengths than the task")
-    need(lengths or not masks[1], "masks cannot be checked", UNCHECKED)
-    c |= dict(zip(MASKS, masks, strict=True))
-    plain = c.get("norm") == "none" or (norms and c.get("norm") in ("pre", "post"))
-    need(plain, f"norm {str(c.get('norm'))[:20]!r} cannot be checked here", UNCHECKED)
-    eps = c.get("norm_eps")
-    need(c["norm"] == "none" or (type(eps) is float and 1e-300 < eps < INF), "the ε of LayerNorm makes no sense")
-    need(c.get("attention") == "softmax", "only softmax attention can be checked", UNCHECKED)
-    known = c.get("activation") in ("relu", "gelu", "silu") and c.get("readout") in ("position", "output", "mean")
-    need(known, "the activation or the read-out is unknown")
-    n, d, m, M, h, k, v, F = (c[name] for name in sizes)
-    extra = sum(c[name] for name in special)
-    shapes = {"shift": [n, d], "scale": [n, d], "W_E": [d, M], "b_E": [M], "W_Q": [h, M, k], "W_K": [h, M, k]}
-    shapes |= {"W_V": [h, M, v], "W_O": [h * v, M], "W_1": [M, F], "b_1": [F], "W_2": [F, M], "b_2": [M]}
-    shapes |= {"W_R": [M, m], "b_R": [m]} | ({"S": [extra, M]} if extra else {})
-    shapes |= {"P": [n, M]} if c.get("code") != "none" else {}
-    shapes |= {"b_Q": [h, k], "b_K": [h, k], "b_V": [h, v], "b_O": [M]} if c["projection_bias"] else {}
-    shapes |= {f"{k}_{i}": [M] for k in ("gain", "offset") for i in (1, 2)} if c["norm"] != "none" else {}
-    wrong = [name for name in {*shapes, *tensors} if tensors.get(name, (None,))[0] != shapes.get(name)]
-    need(not wrong, f"tensors that do not fit the configuration: {', '.join(sorted(wrong))[:60]}")
-    places: Any = list(range(n if c["readout"] == "position" else 1)) if lengths else facts.get("places")
-    most = {"output": c["output_tokens"], "mean": 1}.get(c["readout"], n)
-    good = isinstance(places, list) and all(type(p) is int and 0 <= p < most for p in places)
-    need(good and len(places) * m == outs and n * d == ins, "model, domain and formula have different shapes")
-    weights = {name: rows for name, (_, rows) in tensors.items()}
-    need(all(v for row in weights["scale"] for v in row), "a scale is 0")
-    return c, weights, places
+    def __init__(self, layer: Dense, f: list[Node], domain: Domain, along: Sequence[int]) -> None:
+        vars(self).update(vars(layer))
+        self.along = along
+        self.on([slope_of(node, i) for node in f for i in along], domain)
+        self.lines = [None] * len(self.f)
+        self.low = self.high = self.rounding = [arb(0) for _ in self.f]
+        self.u = self.smallest = arb(0)
+
+    def sizes(self, stage: Stage) -> list[Any]:
+        return [arb(0)] * stage[0].ncols()
+
+    def linear(self, x: Stage, name: str, *biases: Any) -> tuple[Stage, list[Any]]:
+        found, zeros = x[0] * self.m[name].W, [arb(0)] * self.m[name].W.ncols()
+        for j, numbers in enumerate(zipped(*(b for b in biases if b is not None))):
+            found[0, j] += summed(map(arb, numbers))
+        return (found, zeros), zeros
+
+    def average(self, jets: Jets, q: Stage, keys: list[Stage], values: list[Stage]) -> Stage:
+        """As `Dense` has it; no token is left out."""
+        return self.mixed(jets, self.scores(jets, q, keys), values)[0], values[0][1]
+
+    def fed_forward(self, jets: Jets, row: Stage, z: Stage) -> tuple[Any, list[Any]]:
+        return self.one_by_one(jets, row, z)
+
+    def followed(self, x: Sides) -> tuple[Jets, list[Jet], list[Any]]:
+        duals = Duals(x, self.axes, self.along)
+        T = self.answers([duals.variable(i) for i in self.axes], duals)[0]
+        return duals.own, [jet for t in T for jet in duals.cut(t)[1:]], self.low
 
 
-def read_layer(
-    about: dict[str, Any], tensors: Any, box: Box, outs: int, u: Any, general: bool = False
-) -> Layer | Dense:
-    """The layer; `Dense` if it is not of a constructed kind."""
-    c, weights, places = read_config(about, tensors, len(box), outs, norms=True)
-    if c["activation"] == "relu" and c["readout"] != "mean" and c["norm"] == "none" and not general:
-        try:
-            return Layer(c, weights, places, box, u)
-        except Verdict as found:
-            if found.verdict != "GENERAL":
-                raise
+def slope_of(node: Node, i: int) -> Node:
+    """∂_i of a formula, by the chain rule. Where it has no slope, a factor has no finite enclosure, or a `where` jumps."""
+    kind, u, extra = node
+    if i not in variables(node):
+        return NOTHING
+    if kind in KINKS:
+        u, relation = (u[0], minus(u[0])) if kind == "abs" else u, operator.lt if kind == "min" else operator.gt
+        if kind == "where":
+            return ("where", tuple(slope_of(a, i) for a in u), extra)
+        found = slope_of(u[0], i)
+        for n in range(1, len(u)):
+            so_far: Node = ("max" if kind == "abs" else kind, u[:n], None) if n > 1 else u[0]
+            found = ("where", (found, slope_of(u[n], i)), ("cmp", (so_far, u[n]), relation))
+        return found
+    outer: list[Node] = [ONE] * len(u)
+    if kind == "mul":
+        outer = [product_of([*u[:n], *u[n + 1 :]]) for n in range(len(u))]
+    elif kind in ("pow", "rpow"):
+        outer = [tree("mul", num(extra), u[0] if extra == 2 else (kind, u, extra - 1))]
+    elif kind + "'" in SPECIAL:
+        outer = [(kind + "'", u, None)]
+    elif kind not in ("add", "var"):
+        outer = [substituted(Reader(["u", "v"], text).node(), u) for text in SLOPES[kind].split(";")]
+    terms = [product_of([a, slope_of(b, i)]) for a, b in zipped(outer, u) if i in variables(b)]
+    return tree("add", *terms) if len(terms) > 1 else terms[0] if terms else ONE
+
+
+def unbent(node: Node, x: Sides) -> Node:
+    """The formula without the kinks of which one branch counts on all of a box."""
+    node = (node[0], tuple(unbent(a, x) for a in node[1]), node[2])
+    choices = choices_of(node, x) if node[0] in KINKS else []
+    if len(choices) != 1:
+        return node
+    n = choices[0][id(node)]
+    return minus(node[1][0]) if node[0] == "abs" and n else node[1][n]
+
+
+def read_slope(record: Record) -> tuple[float, float, float] | None:
+    """(tolerance, bound, observed) of the slopes, if something is claimed about them."""
+    about = record.get("slope")
+    need(about is None or isinstance(about, dict), "the record of the slopes is malformed")
+    if about is None:
+        return None
+    need(set(about) == {"tolerance", "bound", "observed"}, "the record of the slopes is malformed")
+    return read_number(about, "tolerance"), read_number(about, "bound", INF), read_number(about, "observed", INF)
+
+
+def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Tick) -> None:
+    """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
+    f, D = [unbent(node, Sides(domain.box)) for node in f], len(domain.box)
+    kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
+    need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
+    if isinstance(layer, Dense):
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, range(D))
+            claim_exists(domain, part.axes, part.jumps, tick)
+            search([part], part, bound, tick)
+        return
+    need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
+    g = Slopes(layer, f, D)
     with ctx.workprec(WORKING):
-        return Dense(c, weights, places, u)
+        parts = parts_of(g, domain, bound)
+        try:
+            for one in parts:
+                claim_exists(domain, one.axes, one.jumps, tick)
+            search(parts, g, bound, tick)
+        except Verdict as found:
+            if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
+                steeper_somewhere(parts, g, domain, bound)
+            raise
+
+
+def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: float) -> None:
+    """Refute a claim about slopes, if it fails at one of some points."""
+    jumps = [jump for part in parts for jump in part.jumps]
+    for x in some_points(domain.box, 16):
+        rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
+        errors = [summed(column) for column in zipped(*rows)]
+        least = [greatest([e + a, -e - b]) for e, a, b in zipped(errors, g.low, g.high)]
+        inside = all(a <= v <= b for v, (a, b) in zipped(x, domain.box)) and domain.contains(x, jumps)
+        failing = inside and any(e > bound for e in least)
+        need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
+
+
+class Property(NamedTuple):
+    """∂^order T along an axis lies below (side 0) or above (side 1) numbers, for all outputs; not so, if `denied`."""
+
+    text: str
+    order: int
+    axis: int
+    limits: list[tuple[int, Node]]
+    denied: bool
+
+
+def read_property(text: Any, names: list[str]) -> Property:
+    """What a line such as "increasing in x1", "Lipschitz 3 in x2" or "not T <= 2*pi" says."""
+    line = " ".join(text.split()) if isinstance(text, str) else ""
+    denied, plain = line[:4].lower() == "not ", re.sub("^not ", "", line, flags=re.IGNORECASE)
+    axis, order, limits = names[0], 0, list[tuple[int, Node]]()
+    if found := re.fullmatch(r"(increasing|decreasing|convex|concave) in (.+)", plain, re.IGNORECASE):
+        (order, side), axis = SHAPES[found[1].lower()], found[2]
+        limits = [(side, NOTHING)]
+    elif found := re.fullmatch(r"lipschitz (.+?) in (.+)", plain, re.IGNORECASE):
+        c, order, axis = Reader([], found[1]).node(), 1, found[2]
+        limits = [(0, c), (1, minus(c))]
+    elif found := re.fullmatch(r"T ?(<=|>=|<|>|≤|≥) ?(.+)", plain):
+        limits = [(int(found[1] in (">", ">=", "≥")), Reader([], found[2]).node())]
+    known = limits and axis in names and all(value(c, []).is_finite() for _, c in limits)
+    need(known, f"the property {line[:60]!r} is not understood", UNCHECKED)
+    return Property(line, order, names.index(axis), limits, denied)
+
+
+def proved_property(layer: Any, said: Property, domain: Domain, tick: Tick) -> None:
+    """Prove that T, the real function of the weights, has a property; another verdict is raised."""
+    broken: Verdict | None = None
+    for side, c in said.limits:
+        try:
+            kept_below(layer, said, side, c, replace(domain, margin=0.0), tick)
+        except Verdict as found:
+            if found.verdict != "INVALID":
+                raise replace(found, reason=f"{said.text!r}: {found.reason}") from None
+            broken = found
+            break
+    box = broken.box if broken and not said.denied else None
+    need((broken is not None) == said.denied, f"{said.text!r} is claimed, and is false", box=box)
+
+
+def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Tick) -> None:
+    """Prove that derivatives of T of an order are at most c everywhere, or at least c (side 1); INVALID where one is not.
+
+    How close boxes have to come is told by points: the room that they leave decides what interpolation may cost.
+    """
+    steps = 2 * len(domain.box) if said.order and isinstance(layer, Layer) else 2
+    asked = slice(side + (2 * said.axis if steps > 2 else 0), None, steps)
+    room = 0.0
+    if isinstance(layer, Layer):
+        room = room_left(*beside(layer, said, c, domain, 0, 0.0), asked, domain, not said.order or domain.where is None)
+    for reading in (1, 0) if isinstance(layer, Layer) and not said.order else (0,):
+        g, parts = beside(layer, said, c, domain, reading, room)
+        try:
+            with ctx.workprec(WORKING):
+                search(parts, g, 0.0, tick, asked)
+            return
+        except Verdict as found:
+            if not reading or found.verdict != UNCHECKED:
+                raise
+
+
+def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, room: float) -> tuple[Any, list[Any]]:
+    """(∂^order T − c, its parts), as `search` has them."""
+    f = [product_of([c, var(said.axis)]) if said.order == 1 else c] * len(layer.lines)
+    if isinstance(layer, Dense):
+        need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
+        with ctx.workprec(WORKING):
+            part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
+        return part, [part]
+    need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
+    g: AnyDifference = Difference(layer, f, domain.box, room, reading)
+    g = Slopes(layer, f, len(domain.box), said.order) if said.order else g
+    return g, parts_of(g, domain, room, said.axis if said.order else None)
+
+
+def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain, strict: bool) -> float:
+    """How far below 0 the ends of g that are asked for stay at some points, from which they are followed uphill.
+
+    A point at which one of them is above 0 refutes the claim, if `strict`.
+    """
+
+    def heights(part: Part, x: list[float]) -> list[Any]:
+        return [v for t in part.at(balls(x)) for v in (t, -t)][asked]
+
+    def uphill(part: Part, k: int, x: list[float], best: Any) -> tuple[list[float], Any]:
+        step = 0.125
+        while step > 1e-4:
+            moves = [(i, s * step * (b - a)) for i, (a, b) in enumerate(part.box) for s in (-1, 1)]
+            near = [[*x[:i], min(max(x[i] + by, part.box[i][0]), part.box[i][1]), *x[i + 1 :]] for i, by in moves]
+            tops = [(y, heights(part, y)[k]) for y in near if domain.where is None or domain.contains(y, [])]
+            y, top = max([*tops, (x, best)], key=lambda t: float(t[1]))
+            x, best, step = (y, top, step) if top > best else (x, best, step / 4)
+        return x, best
+
+    rooms, sizes, tried = list[float](), [1e-290], list[list[tuple[list[float], list[Any]]]]()
+    with ctx.workprec(WORKING):
+        for part in parts:
+            points = [[x[i] for i in part.axes] for x in some_points(domain.box, 32)]
+            points += [list(x) for x in product(*part.box)] if len(part.box) <= 4 else []
+            tried.append([(x, heights(part, x)) for x in points if domain.where is None or domain.contains(x, [])])
+        for k, end in enumerate(range(2 * len(g.lines))[asked] if all(tried) else []):
+            total, where = -g.high[end // 2] if end % 2 else g.low[end // 2], dict[int, float]()
+            for part, some in zipped(parts, tried):
+                start = max(((x, here[k]) for x, here in some), key=lambda t: float(t[1]))
+                x, best = uphill(part, k, *start)
+                total, where = total + best, where | dict(zipped(part.axes, x))
+                sizes.append(abs(float(best)))
+            found = [(where[i], where[i]) for i in sorted(where)]
+            need(not (strict and total > 0), "a point shows it", box=found)
+            rooms.append(-float(total))
+    return max(min(rooms, default=0.0) / 2, 1e-9 * max(sizes))
+
+
+# ═══ 7. Tokens and sequences: programs on tokens, layers for all lengths, language models ═══════════════════════════
 
 
 def project(row: Sequence[float], W: Any) -> list[int]:
     """row·W, all whole numbers."""
     found = [0] * len(W[0])
-    for v, weights in ((int(v), weights) for v, weights in zip(row, W, strict=True) if v):
-        found = [a + v * int(k) if k else a for a, k in zip(found, weights, strict=True)]
+    for v, weights in ((int(v), weights) for v, weights in zipped(row, W) if v):
+        found = [a + v * int(k) if k else a for a, k in zipped(found, weights)]
     return found
 
 
@@ -3458,7 +3658,7 @@ def above(q: Any) -> Any:
 class Rounded:
     """The numbers of a layer between ends, each with a bound on how far the computed one is off."""
 
-    def __init__(self, w: dict[str, Any], u: Any) -> None:
+    def __init__(self, w: Record, u: Any) -> None:
         self.w, self.u, self.columns, self.gammas = w, u, dict[str, Any](), dict[int, Any]()
         self.tiny = fmpq(1, 2 ** (1022 if u < fmpq(1, 2**30) else 126))
 
@@ -3484,7 +3684,7 @@ class Rounded:
             W, b = self.w[name], self.w[bias] if bias else [0.0] * len(self.w[name][0])
             table = [[(m, exact(row[j])) for m, row in enumerate(W) if row[j]] for j in range(len(b))]
             rough = [not all(binary(k) for _, k in terms) for terms in table]
-            self.columns[name] = list(zip(table, map(exact, b), rough, strict=True))
+            self.columns[name] = list(zipped(table, map(exact, b), rough))
         found = []
         for j in range(len(self.columns[name])) if some is None else some:
             table, start, rough = self.columns[name][j]
@@ -3518,26 +3718,21 @@ class Levels(Rounded):
     With `numbers`, inputs are numbers in place of unit vectors, and no part of queries and keys (`copied`).
     """
 
-    def __init__(
-        self, c: dict[str, Any], w: dict[str, Any], u: Any, numbers: bool = False, residual: bool = False
-    ) -> None:
+    def __init__(self, c: Record, w: Record, u: Any, numbers: bool = False, residual: bool = False) -> None:
         super().__init__(w, u)
         self.c, self.n, M = c, c["tokens"], c["d_model"]
         one = c["residual"] == residual and not c["projection_bias"] and c["activation"] == "relu"
         plain = not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
         need(one and plain and c["readout"] != "mean", "the layer is no program on whole numbers", UNCHECKED)
         kinds = "QK" if numbers else "QKV"
-        heard = [
-            any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)
-        ]  # all else is nothing to the heads
-        words, placed, special, (shared,) = (
-            [[v if on else 0.0 for v, on in zip(row, heard, strict=True)] for row in rows]
-            for rows in ([] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]])
-        )
+        heard = [any(any(W[m]) for k in kinds for W in w[f"W_{k}"]) for m in range(M)]  # by the heads
+        given = [] if numbers else w["W_E"], w.get("P", []), w.get("S", []), [w["b_E"]]
+        kept = [[[v if on else 0.0 for v, on in zipped(row, heard)] for row in rows] for rows in given]
+        words, placed, special, (shared,) = kept
         whole = {k: flattened(w[f"W_{k}"]) for k in kinds} | {"": flattened([words, placed, special, shared])}
         need(all(v.is_integer() for row in whole.values() for v in row), "codes are no whole numbers", UNCHECKED)
         words, placed = words or [[0.0] * M], placed or [[0.0] * M] * self.n
-        codes = [list(map(operator.add, shared, row)) for row in placed]
+        codes = [plus(shared, row) for row in placed]
         parts = [*words, [0.0] * M], [shared], placed, [*special, [0.0] * M]
         wide = [sum(max(abs(int(row[m])) for row in rows) for rows in parts) for m in range(M)]
         self.rows = {k: [[[project(row, W) for row in rows] for rows in (words, codes, special)] for W in w[f"W_{k}"]]
@@ -3602,7 +3797,7 @@ class Levels(Rounded):
         V = self.rows["V"][h]
         m, found = self.n + len(V[2]), list[tuple[Any, Any]]()
         eta = self.spread(m)
-        for a, (total, large) in enumerate(zip(sums, sizes, strict=True)):
+        for a, (total, large) in enumerate(zipped(sums, sizes)):
             special = [row[a] for row in V[2] if row[a]]
             alone = not any(row[a] for row in V[0] + V[1]) and len(special) == 1 and binary(fmpq(special[0]))
             most = sum(max((abs(row[a]) for row in rows), default=0) for rows in V)
@@ -3617,11 +3812,10 @@ class Levels(Rounded):
 
     def behind(self, units: list[Any], idle: list[bool]) -> list[Any]:
         """(low, high, error) of every output; what units see, and which are 0 all the time."""
-        pairs = zip(units, idle, strict=True)
-        z = [
-            (ZERO,) * 3 if dead else (max(a, ZERO), max(b, ZERO) if b is not a else max(a, ZERO), e)
-            for (a, b, e), dead in pairs
-        ]
+        z = list[Any]()
+        for (a, b, e), dead in zipped(units, idle):
+            low = max(a, ZERO)
+            z.append((ZERO,) * 3 if dead else (low, low if b is a else max(b, ZERO), e))
         return self.linear(self.linear(z, "W_2", "b_2"), "W_R", "b_R")
 
     def knots(self, a: int, low: Any, high: Any, some: Sequence[int] | None = None) -> list[Any]:
@@ -3629,7 +3823,7 @@ class Levels(Rounded):
         if ("knots", a) not in self.known:
             line, b = [(fmpq(k == a),) * 2 for k in range(len(self.w["W_O"]))], self.w["b_1"]
             chosen = range(len(b)) if some is None else some
-            steep = zip(self.hidden(line, chosen), [exact(b[j]) for j in chosen], strict=True)
+            steep = zipped(self.hidden(line, chosen), [exact(b[j]) for j in chosen])
             self.known["knots", a] = sorted({-b / (k[0] - b) for k, b in steep if k[0] != b})
         found = self.known["knots", a]
         return list(found[bisect_right(found, low) : bisect_left(found, high)])
@@ -3642,9 +3836,9 @@ class Levels(Rounded):
         """
         ends, more = ([[(v, v)] for v in head[0]], self.knots(0, *head[0])) if len(head) == 1 else ([head], [])
         seen = [self.hidden(point) for point in (*ends, *([(v, v)] for v in more))]
-        idle = [all(b + e <= 0 for _, b, e in units) for units in zip(*seen[: len(ends)], strict=True)]
+        idle = [all(b + e <= 0 for _, b, e in units) for units in zipped(*seen[: len(ends)])]
         rows = [self.behind(units, idle) for units in seen]
-        return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zip(*rows, strict=True)]
+        return [(min(v[0] for v in o), max(v[1] for v in o), max(v[2] for v in o)) for o in zipped(*rows)]
 
     def lane(self, a: int, low: Any, high: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
         """(point, value, error, size) of what the units of column a add up to, at ends and knots.
@@ -3668,9 +3862,9 @@ class Levels(Rounded):
         some, zeros = units[a], [(ZERO, ZERO)] * len(w["W_O"])
         points = [low, high, *self.knots(a, low, high, some)]
         at_points = [self.hidden([*zeros[:a], (v, v), *zeros[a + 1 :]], some) for v in points]
-        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zip(*at_points[:2], strict=True)]
-        for v, row in zip(points, at_points, strict=True):
-            held = zip((height[j] for j in some), row, idle, strict=True)
+        idle = [all(b + e <= 0 for _, b, e in pair) for pair in zipped(*at_points[:2])]
+        for v, row in zipped(points, at_points):
+            held = zipped((height[j] for j in some), row, idle)
             parts = [(k, max(b, ZERO), e) for k, (_, b, e), dead in held if not dead]
             off = sum((abs(k) * e for k, _, e in parts), ZERO)
             value = sum((k * b for k, b, _ in parts), ZERO)
@@ -3842,7 +4036,7 @@ class Program(NamedTuple):
         return 1 << (self.n - 1).bit_length()
 
 
-def read_program(target: dict[str, Any], record: dict[str, Any], n: int, lengths: bool = False) -> Program:
+def read_program(target: Record, record: Record, n: int, lengths: bool = False) -> Program:
     """The program on tokens of a folder; entry, parameters, shapes and domain must fit."""
     name, given = str(target.get("entry")), target.get("parameters")
     own = dict(given) if isinstance(given, dict) else {}
@@ -3874,7 +4068,7 @@ def read_program(target: dict[str, Any], record: dict[str, Any], n: int, lengths
     return found
 
 
-def program(levels: Levels, places: list[int], about: Program, bound: float, tick: Callable[[Box], None]) -> Any:
+def program(levels: Levels, places: list[int], about: Program, bound: float, tick: Tick) -> Any:
     """A proved bound ≤ `bound` on |T − answer| for all sequences of tokens."""
     n, c = levels.n, levels.c
     asked = places == ([0] if about.whole else list(range(n)))
@@ -3886,7 +4080,7 @@ def program(levels: Levels, places: list[int], about: Program, bound: float, tic
     how = counted if about.name in ("histogram", "parity", "majority") else looked_up
     proved, sure = ZERO, about.name != "composition"  # whose cases may be those of no sequence
     for found, right in how(levels, about, tick):
-        for (low, high, off), y in zip(found, right, strict=True):
+        for (low, high, off), y in zipped(found, right):
             wrong = max(low - y, y - high) - off > exact(bound)
             said = f"an answer is {y}, and the layer is further from it than {bound!r}"
             need(not wrong, said, "INVALID" if sure else UNCHECKED)
@@ -3894,7 +4088,7 @@ def program(levels: Levels, places: list[int], about: Program, bound: float, tic
     return proved
 
 
-def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
+def looked_up(levels: Levels, about: Program, tick: Tick) -> Iterator[tuple[list[Any], Any]]:
     """(outputs, answer) of all that heads which read one token each can add up to.
 
     In every case of `Program.cases` each head reads one position, or tokens that have the same value. Values are passed on as
@@ -3909,7 +4103,7 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
     tops = [[[max((abs(row[a]) for row in rows), default=0) for rows in V[h]] for a in range(d_v)] for h in heads]
     most = [[max(word + code, special) for word, code, special in rows] for rows in tops]
     columns = [(fmpq(-v), fmpq(v), e) for h in heads
-               for v, (_, e) in zip(most[h], levels.averaged(h, 1, most[h], most[h]), strict=True)]  # fmt: skip
+               for v, (_, e) in zipped(most[h], levels.averaged(h, 1, most[h], most[h]))]  # fmt: skip
     errors = [off for _, _, off in levels.linear(columns, "W_O")]
 
     def value(h: int, j: int, t: int) -> tuple[int, ...]:
@@ -3950,12 +4144,12 @@ def looked_up(levels: Levels, about: Program, tick: Callable[[Box], None]) -> It
                 answer = right if held is None else about.answer(held)
                 if (z, answer) not in seen:
                     seen.add((z, answer))
-                    stream = [(fmpq(k), fmpq(k), e) for k, e in zip(z, errors, strict=True)]
+                    stream = [(fmpq(k), fmpq(k), e) for k, e in zipped(z, errors)]
                     units = levels.linear(stream, "W_1", "b_1")
                     yield levels.behind(units, [b + e <= 0 for _, b, e in units]), answer
 
 
-def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iterator[tuple[list[Any], Any]]:
+def counted(levels: Levels, about: Program, tick: Tick) -> Iterator[tuple[list[Any], Any]]:
     """(outputs, answer) for every count: one head, in which equal tokens and special tokens share the weight."""
     need(levels.c["heads"] == 1, "more heads than one count", UNCHECKED)
     lengths, bits, seen = range(1 if about.lengths else about.n, about.n + 1), about.whole, set[Any]()
@@ -3973,9 +4167,9 @@ def counted(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Iter
             else:  # a mean rises or falls with the number of ones, and all means of one answer lie between the ends
                 counts = [(n, [n - c, c], int(2 * c > n)) for n in lengths for c in {0, n // 2, n // 2 + 1, n}]
             for k, own, right in counts:
-                leaders = [*zip(own, values, strict=True), *((1, v) for v in others)]
-                columns = list(zip(*(v for _, v in leaders), strict=True))
-                sums, sizes = ([sum(c * size(v) for (c, _), v in zip(leaders, column, strict=True)) for column in columns]
+                leaders = [*zipped(own, values), *((1, v) for v in others)]
+                columns = list(zipped(*(v for _, v in leaders)))
+                sums, sizes = ([sum(c * size(v) for (c, _), v in zipped(leaders, column)) for column in columns]
                                for size in (int, abs))  # fmt: skip
                 case = (k + len(others), *sums, *sizes, right)
                 if case in seen:
@@ -4010,10 +4204,10 @@ def value_of(levels: Levels, h: int, t: int) -> list[int]:
     """The value of a token, the same at all positions."""
     words, codes, _ = levels.rows["V"][h]
     need(all(row == codes[0] for row in codes), "values depend on positions", UNCHECKED)
-    return list(map(operator.add, words[t], codes[0]))
+    return plus(words[t], codes[0])
 
 
-def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> Any:
+def bracketed(levels: Levels, about: Program, tick: Tick) -> Any:
     """A proved bound for `depth` and `balanced`, causal layers in which every head counts by itself.
 
     T is a sum over the heads (`Levels.lane`) and so is f; what they are apart, and what rounding adds, is added up too. Depth:
@@ -4037,12 +4231,8 @@ def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> An
                 large = [count * abs(v) + sum(abs(o[0]) for o in others) for v in values[h]]
                 ((v, e),) = levels.averaged(h, count + len(others), sums, large)
                 y = count * (1 - 2 * h)
-                rows.append(
-                    max(
-                        abs(T - y) + off + levels.summed() * size
-                        for _, T, off, size in levels.lane(h, -above(e - v), above(v + e))
-                    )
-                )
+                points = levels.lane(h, -above(e - v), above(v + e))
+                rows.append(max(abs(T - y) + off + levels.summed() * size for _, T, off, size in points))
             lanes.append(rows)
         else:
             need(kinds == [0, 1] and not others and values == [[1], [-1]], "heads of another kind", UNCHECKED)
@@ -4059,25 +4249,11 @@ def bracketed(levels: Levels, about: Program, tick: Callable[[Box], None]) -> An
     return max(a + most[n - o] for o, a in enumerate(lanes[0]))
 
 
-TASK = {
-    "kind",
-    "text",
-    "longest",
-    "ends",
-    "answer",
-    "outputs",
-    "vocabulary",
-    "decoding",
-    "entry",
-    "parameters",
-    "words",
-}
+TASK = {*re.findall(r"\w+", "kind text longest ends answer outputs vocabulary decoding entry parameters words")}
 CAUSAL = ("running_mean", "running_max", "look_up", "depth", "balanced", "induction")
 
 
-def sequences(
-    target: dict[str, Any], record: dict[str, Any], weights: Any, bound: float, tick: Callable[[Box], None]
-) -> Verdict:
+def sequences(target: Record, record: Record, weights: Any, bound: float, tick: Tick) -> Verdict:
     """The verdict on a layer for all lengths up to the longest: an entry of the gallery, a language model, a function of sets."""
     about, tensors, u = weights
     given: list[Any] = [target.get(k) for k in ("longest", "ends", "vocabulary", "kind")]
@@ -4105,7 +4281,7 @@ def sequences(
         elif kind == "set":
             need(tokens is None, "a set of tokens is not checked", UNCHECKED)
             with ctx.workprec(WORKING):
-                proved, off = set_bound(c, w, u, target, read_number(record, "tolerance"), bound, tick)
+                proved, off = set_bound(c, w, u, target, (read_number(record, "tolerance"), bound), tick)
         elif tokens is not None:
             proved = program(Levels(c, w, u), places, read_program(target, record, N, True), bound, tick)
         else:
@@ -4121,16 +4297,15 @@ def sequences(
     return Verdict("VALID", said, None, min(bound, up(arb(proved))))
 
 
-def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, int]]:
+def read_followers(target: Record) -> dict[tuple[int, ...], dict[int, int]]:
     """What followed which context of up to order − 1 tokens, and how often: "a b" → "c:3 d:1"."""
     own, V, words = target["parameters"], target["vocabulary"], target["words"]
     need(isinstance(own, dict) and "followers" in own, "the counts are not stored", UNCHECKED)
     plain = own.get("order") in (2, 3) and isinstance(own.get("followers"), dict)
     plain = plain and {*own} == {"order", "tokens", "counts", "followers"} and type(V) is int and V >= 2
-    plain = (
-        plain and isinstance(words, list) and len(words) == V and target["entry"] == "" and target["decoding"] is None
-    )
-    need(plain and target["answer"] == "position" and target["outputs"] == V, "the task is malformed")
+    plain = plain and isinstance(words, list) and len(words) == V and target["entry"] == ""
+    plain = plain and target["decoding"] is None and target["answer"] == "position"
+    need(plain and target["outputs"] == V, "the task is malformed")
     found = dict[tuple[int, ...], dict[int, int]]()
     for context, text in own["followers"].items():
         good = re.fullmatch(r"(\d{1,9}( \d{1,9})*)?", context, re.ASCII) and isinstance(text, str)
@@ -4144,9 +4319,7 @@ def read_followers(target: dict[str, Any]) -> dict[tuple[int, ...], dict[int, in
     return found
 
 
-def language(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], bound: float, tick: Callable[[Box], None]
-) -> Any:
+def language(c: Record, w: Record, u: Any, target: Record, bound: float, tick: Tick) -> Any:
     """A proved bound on the total variation of the next token's distribution from that of the counts, for every context.
 
     The head reads the token before, at the first position a special token, with weight 1 to the last bit. So the stream at a
@@ -4162,19 +4335,14 @@ def language(
     plain = c["heads"] == 1 and (c["features_in"], c["features_out"]) == (V, V) and not any(map(any, codes))
     need(plain and "P" in w and all(v.is_integer() for v in flattened(w["W_O"])), none, UNCHECKED)
     firsts, askers = list[int](), {tuple(row): t for t, row in enumerate(levels.rows["Q"][0][0])}.values()
-    sums = project(
-        [max(map(abs, a)) for a in zip(*words, *special, strict=True)], [list(map(abs, r)) for r in w["W_O"]]
-    )
+    sums = project([max(map(abs, a)) for a in zipped(*words, *special)], [list(map(abs, r)) for r in w["W_O"]])
     need(max(sums) <= int(1 / u), none, UNCHECKED)
     for i in range(N):
         tick([])
         for q in (levels.query(0, t, i) for t in askers):
             found = {j for j, _ in levels.reads(0, q, [(0, i + 1, range(V), True)], 800)}
-            need(
-                len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0),
-                "not the token before is read",
-                UNCHECKED,
-            )
+            before = len(found) == 1 and (max(found) == i - 1 if i else max(found) < 0)
+            need(before, "not the token before is read", UNCHECKED)
             firsts += found if not i else ()
     need(len({*firsts}) == 1, none, UNCHECKED)
     placed = [any(row[m] for row in w["P"]) for m in range(M)]
@@ -4184,9 +4352,8 @@ def language(
         used = any(w["W_1"][m]) or any(w["W_R"][m])
         alone = placed[m] + written[m] + embedded[m] + bool(w["b_E"][m]) <= 1
         need(not used or (alone and not placed[m]), "sums that may be rounded, or depend on positions", UNCHECKED)
-    passed = [
-        project(list(map(float, row)), w["W_O"]) for row in (*words, special[-1 - firsts[0]])
-    ]  # the last: at the start
+    said = [*words, special[-1 - firsts[0]]]  # the last: at the start
+    passed = [project(list(map(float, row)), w["W_O"]) for row in said]
     seen = [m for m in range(M) if any(w["W_1"][m])]
     whole = [[v for m in seen for v in rows(m)] for rows in (lambda m: w["W_1"][m], lambda m: [r[m] for r in w["W_E"]])]
     whole += [[w["b_E"][m] for m in seen], w["b_1"]]
@@ -4199,24 +4366,19 @@ def language(
         if any(w["W_2"][j]):
             column = [(m, int(w["W_1"][m][j])) for m in seen if w["W_1"][m][j]]
             need((sum(abs(k) for _, k in column) * 2 * wide + abs(bias)) <= int(1 / u), none, UNCHECKED)
-            before = [sum(k * row[m] for m, k in column) for row in passed]
+            earlier = [sum(k * row[m] for m, k in column) for row in passed]
             here = [sum(k * int(row[m] + w["b_E"][m]) for m, k in column) + int(bias) for row in w["W_E"]]
-            most = max(before)
+            most = max(earlier)
             for b in (b for b, v in enumerate(here) if v + most > 0):
-                for a in (a for a, v in enumerate(before) if v + here[b] > 0):
-                    need(before[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
+                for a in (a for a, v in enumerate(earlier) if v + here[b] > 0):
+                    need(earlier[a] + here[b] == 1 and (a, b) not in fires, "more than one unit is at work", UNCHECKED)
                     fires[a, b] = j
     width, read = 8 if u < fmpq(1, 2**30) else 4, [m for m in range(M) if any(w["W_R"][m])]
     need(not any(written[m] for m in read), "the head writes what is read out", UNCHECKED)
-    columns = list(zip(*(w["W_R"][m] for m in read), strict=True))
+    columns = list(zipped(*(w["W_R"][m] for m in read)))
     terms = [(sum(map(bool, row)), not all(binary(exact(v)) for v in row if v)) for row in columns]
     R, sizes = (arb_mat([balls(list(map(size, w["W_R"][m]))) for m in read]) for size in (float, abs))
-    contexts = {
-        *fires,
-        *((V, b) for b in range(V)),
-        *((-1, b) for b in range(V)),
-        *(k for k in followers if len(k) == 2),
-    }
+    contexts = {*fires, *product((V, -1), range(V)), *(k for k in followers if len(k) == 2)}
     worst, done = arb(0), set[Any]()
     for a, b in sorted(contexts):
         p = followers.get((a, b)) or followers.get((b,)) or followers[()]
@@ -4227,10 +4389,10 @@ def language(
         tick([])
         h = [w["W_E"][b][m] + w["b_E"][m] for m in read]
         if case[1] is not None:
-            h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zip(h, read, strict=True)]
+            h = [rounded(v + w["W_2"][case[1]][m], width) for v, m in zipped(h, read)]
         least, most = total_variation(levels, h, (R, sizes, terms, balls(w["b_R"])), p)
-        said = f"the total variation is above {bound!r} after {([a] if 0 <= a < V else []) + [b]}"
-        need(not least > bound, said)
+        where = ([a] if 0 <= a < V else []) + [b]
+        need(not least > bound, f"the total variation is above {bound!r} after {where}")
         worst = worst.max(most)
     return middle(worst.upper())
 
@@ -4239,27 +4401,24 @@ def total_variation(levels: Rounded, h: list[float], reading: Any, p: dict[int, 
     """Balls below and above the total variation of softmax(h·R + b) as it is computed, and p, in counts."""
     (R, sizes, terms, biases), u, V = reading, levels.u, len(reading[2])
     used, signs = sum(map(bool, h)), {*map(abs, h)} <= {0.0, 1.0}  # products with 1 are exact
-    products, large = (
-        (arb_mat([row]) * W).tolist()[0] for row, W in ((balls(h), R), (balls(list(map(abs, h))), sizes))
-    )
+    products, large = ((arb_mat([list(row)]) * W).entries() for row, W in ((h, R), (map(abs, h), sizes)))
     logits, delta = list[Any](), arb(0)
-    for v, size, (many, rough), bias in zip(products, large, terms, biases, strict=True):
+    for v, size, (many, rough), bias in zipped(products, large, terms, biases):
         steps = max(min(many, used) + (not bias.is_zero()) - 1, 0) + (rough and not signs)
-        delta = delta.max(
-            arb(levels.gamma(steps)) * (size + abs(bias)) + arb((rough and not signs) * many * levels.tiny)
-        )
+        lost = arb((rough and not signs) * many * levels.tiny)
+        delta = delta.max(arb(levels.gamma(steps)) * (size + abs(bias)) + lost)
         logits.append(v + bias)
         need(size + abs(bias) < 2.0**60, "numbers may overflow", UNCHECKED)
-    top, total = reduce(arb.max, logits), sum(p.values())
+    top, total = greatest(logits), sum(p.values())
     e = [(v - top).exp() for v in logits]
-    norm = sum(e, arb(0))
-    apart = sum((abs(v / norm - arb(p.get(k, 0)) / total) for k, v in enumerate(e)), arb(0)) / 2
-    step = arb(u) * (top - reduce(arb.min, logits) + 2 * delta + 5)
+    norm = summed(e)
+    apart = summed(abs(v / norm - arb(p.get(k, 0)) / total) for k, v in enumerate(e)) / 2
+    step = arb(u) * (top - lowest(logits) + 2 * delta + 5)
     off = ((delta + step) / 2 + arb(levels.gamma(V + 3) / 2 + 4 * V * levels.tiny)) * arb(1.001)
     return apart - off, apart + off
 
 
-def read_numbers(target: dict[str, Any]) -> None:
+def read_numbers(target: Record) -> None:
     """Refuse an entry on numbers whose parameters, answers and decoding do not fit each other."""
     name, own, by_name = str(target["entry"]), target["parameters"], {"shift": "by", "sort": "tolerance"}
     one = name in ("mean", "maximum", "minimum")
@@ -4271,9 +4430,7 @@ def read_numbers(target: dict[str, Any]) -> None:
     need(fits and (target["answer"] == "whole") == one, "entry, parameters and answers do not fit each other")
 
 
-def numbered(
-    c: dict[str, Any], w: dict[str, Any], u: Any, places: list[int], target: dict[str, Any], tick: Callable[[Box], None]
-) -> Any:
+def numbered(c: Record, w: Record, u: Any, places: list[int], target: Record, tick: Tick) -> Any:
     """A proved bound on |T − f| for an entry on numbers, all lengths up to the longest.
 
     Scores are constant, or a power of two times the number: they are exact. Special tokens lie 745 below.
@@ -4299,11 +4456,11 @@ def numbered(
 def sloped(levels: Levels, q: tuple[int, ...], row: Sequence[float], reach: Any) -> Any:
     """β, where the score of a number x is βx exactly (or constant, β = 0), and those of special tokens lie 745 below."""
     _, codes, special = levels.scores(0, q)
-    used = [d for d, (v, k) in enumerate(zip(q, row, strict=True)) if v and k]
+    used = [d for d, (v, k) in enumerate(zipped(q, row)) if v and k]
     slope, near = ZERO, fmpq(codes[0])
     if used:
         constant = levels.rows["K"][0][1][0]
-        alone = len(used) == 1 and not any(v and k for v, k in zip(q, constant, strict=True)) and not constant[used[0]]
+        alone = len(used) == 1 and not any(v and k for v, k in zipped(q, constant)) and not constant[used[0]]
         exact_ones = [fmpq(q[used[0]]), exact(row[used[0]])]
         need(alone and all(map(binary, exact_ones)), "scores may be rounded", UNCHECKED)
         slope = exact_ones[0] * exact_ones[1]
@@ -4334,9 +4491,7 @@ def smooth_bound(levels: Rounded, m: int, n: int, slope: Any, reach: Any) -> Any
         return middle(short.upper()) + rest
 
 
-def sorted_bound(
-    c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any], tick: Callable[[Box], None]
-) -> Any:
+def sorted_bound(c: Record, w: Record, u: Any, about: tuple[int, Any, Any], tick: Tick) -> Any:
     """A proved bound on |T − sorted x| for up to N numbers: a smooth minimum for every set of positions and the anchor.
 
     Pad a sequence of n numbers with the anchor's, which is not smaller than any. By the maximum–minimums identity its k-th
@@ -4351,7 +4506,7 @@ def sorted_bound(
     plain &= not any(flattened(w["shift"])) and {*flattened(w["scale"])} == {1.0}
     ins, whole = [m for m, v in enumerate(w["W_E"][0]) if v], [*w["b_E"], *flattened(w["P"])]
     need(plain and len(ins) == 1 and w["W_E"][0][ins[0]] == 1, "the layer does not sort like the gallery's", UNCHECKED)
-    X, codes = ins[0], [list(map(operator.add, w["b_E"], row)) for row in w["P"]]
+    X, codes = ins[0], [plus(w["b_E"], row) for row in w["P"]]
     top, anchor = exact(w["S"][0][X]), [0.0 if m == X else v for m, v in enumerate(w["S"][0])]
     good = all(v.is_integer() and abs(v) < 2**20 for v in (*whole, *anchor)) and not any(row[X] for row in codes)
     good &= top >= high and all([m for m, row in enumerate(w["W_V"][h]) if row[0]] == [X] for h in heads)
@@ -4380,29 +4535,26 @@ def sorted_bound(
             ranks[m] = N - fits[0]
             size = sum((abs(v) * (reach + errors[h]) for v, h in rows), ZERO)
             rough = not all(binary(v) for v, _ in rows)
-            E[m] = sum(
-                (abs(v) * errors[h] for v, h in rows), net.gamma(len(rows) - 1 + rough) * size + len(rows) * net.tiny
-            )
+            E[m] = net.gamma(len(rows) - 1 + rough) * size + len(rows) * net.tiny
+            E[m] += sum((abs(v) * errors[h] for v, h in rows), ZERO)
     proved = ZERO
     for i in range(N):
         stream = [(low, top, E[m]) if m in ranks else (low, high, ZERO) if m == X else (exact(codes[i][m]),) * 2 + (ZERO,)
                   for m in range(M)]  # fmt: skip
         units = net.linear(stream, "W_1", "b_1")
         live = [b + e > 0 for _, b, e in units]
-        need(all(a >= 0 or not on for (a, _, _), on in zip(units, live, strict=True)), "a unit may switch", UNCHECKED)
-        z = [v if on else (ZERO,) * 3 for v, on in zip(units, live, strict=True)]
+        need(all(a >= 0 or not on for (a, _, _), on in zipped(units, live)), "a unit may switch", UNCHECKED)
+        z = [v if on else (ZERO,) * 3 for v, on in zipped(units, live)]
         more = net.linear(z, "W_2", "b_2")
         after = list[Any]()
-        for (a, b, e), (p, q, f) in zip(stream, more, strict=True):
+        for (a, b, e), (p, q, f) in zipped(stream, more):
             step = u * (max(abs(a), abs(b)) + max(abs(p), abs(q)) + e + f) if (a or b) and (p or q) else 0
             after.append((a + p, b + q, e + f + step))
         ((_, _, off),) = net.linear(after, "W_R", "b_R")
-        W_1, worth = matrix(w["W_1"]), matrix(w["W_2"]) * matrix(w["W_R"])
+        read, worth = matrix(w["W_R"]), matrix(w["W_2"]) * matrix(w["W_R"])
         worth = matrix([[worth[j, 0] if on else 0] for j, on in enumerate(live)])
-        gain, biases = matrix(w["W_R"]) + W_1 * worth, [w["b_1"], w["b_2"], w["b_R"]]
-        constant = (
-            (matrix([biases[0]]) * worth)[0, 0] + (matrix([biases[1]]) * matrix(w["W_R"]))[0, 0] + exact(biases[2][0])
-        )
+        gain, biases = read + matrix(w["W_1"]) * worth, matrix([w["b_1"]]) * worth + matrix([w["b_2"]]) * read
+        constant = biases[0, 0] + exact(w["b_R"][0])
         constant += sum((exact(codes[i][m]) * gain[m, 0] for m in range(M) if m not in ranks and m != X), ZERO)
         shares = [sum((gain[m, 0] for m, k in ranks.items() if k == rank), ZERO) for rank in range(N)]
         right = shares == [fmpq(k == i) for k in range(N)] and not gain[X, 0]
@@ -4412,7 +4564,7 @@ def sorted_bound(
 
 
 def members_of(
-    w: dict[str, Any], h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
+    w: Record, h: int, codes: list[list[float]], anchor: list[float], X: int, sizes: tuple[Any, Any], d_k: int
 ) -> tuple[Any, frozenset[int]]:
     """(β, the positions that head h sees), if their scores and the anchor's are −βx exactly; others lie 745 below that."""
     root, none = math.isqrt(d_k), "scores may be rounded"
@@ -4425,21 +4577,15 @@ def members_of(
     ask, keys = fmpq(q[used[0]]) / root, [exact(row[used[0]]) for row in w["W_K"][h]]
     slope = ask * keys[X]
     need(binary(slope) and slope < 0, none, UNCHECKED)
-    parts = [[ask * k * exact(v) for k, v in zip(keys, row, strict=True) if k and v] for row in (anchor, *codes)]
+    parts = [[ask * k * exact(v) for k, v in zipped(keys, row) if k and v] for row in (anchor, *codes)]
     need(not parts[0], "the anchor has another score", UNCHECKED)
     hidden = [sum(part, ZERO) + sum(map(abs, part), -slope * sizes[0]) * fmpq(1, 2**10) for part in parts[1:]]
     far = [v - slope * sizes[1] <= -MASKED for v in hidden]
-    need(
-        all(away or not part for away, part in zip(far, parts[1:], strict=True)),
-        "a position may have weight",
-        UNCHECKED,
-    )
+    need(all(away or not part for away, part in zipped(far, parts[1:])), "a position may have weight", UNCHECKED)
     return -slope, frozenset(j for j, part in enumerate(parts[1:]) if not part)
 
 
-def seen_to_be_wrong(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], record: dict[str, Any], bound: float, off: Any
-) -> None:
+def seen_to_be_wrong(c: Record, w: Record, u: Any, target: Record, record: Record, bound: float, off: Any) -> None:
     """Refute a claim about sequences, if it fails at one of some short ones, where T is evaluated step by step.
 
     At the last position, which sees all others, a causal layer is like any other. Rounding is at most `off`, if that is known.
@@ -4464,25 +4610,22 @@ def seen_to_be_wrong(
             layer = Dense(c | {"tokens": n}, w | short, places, u)
             T, steps = layer.answers([[arb(v)] for v in given], Jets(Sides([]), []))
             steps, far = [v if off is None else v.min(arb(off)) for v in steps], list[Any]()
-            for i, at in zip(places, range(0, len(T), target["outputs"]), strict=True):
+            for i, at in zipped(places, range(0, len(T), target["outputs"])):
                 rows = list(zip(T[at : at + target["outputs"]], steps[at:], strict=False))
                 if text:
-                    known = (
-                        followers.get(tuple(x[max(i - k, 0) : i + 1]))
-                        for k in (1, 0)
-                        if k < target["parameters"]["order"] - 1
-                    )
+                    shown = (tuple(x[max(i - k, 0) : i + 1]) for k in range(target["parameters"]["order"] - 2, -1, -1))
+                    known = map(followers.get, shown)
                     p, e = next(filter(None, known), followers[()]), [t[0].exp() for t, _ in rows]
-                    total, count = sum(e, arb(0)), sum(p.values())
-                    apart = sum((abs(v / total - arb(p.get(k, 0)) / count) for k, v in enumerate(e)), arb(0)) / 2
-                    far.append(apart - reduce(arb.max, [v for _, v in rows]) - arb(u) * (tokens + 4000))
+                    total, count = summed(e), sum(p.values())
+                    apart = summed(abs(v / total - arb(p.get(k, 0)) / count) for k, v in enumerate(e)) / 2
+                    far.append(apart - greatest([v for _, v in rows]) - arb(u) * (tokens + 4000))
                 else:
                     right = about.right(x, i) if about else [number_right(target, x, i)]
-                    far += [abs(t[0] - arb(y)) - v for (t, v), y in zip(rows, right, strict=True)]
+                    far += [abs(t[0] - arb(y)) - v for (t, v), y in zipped(rows, right)]
         need(not any(v > bound for v in far), f"the error is above the claimed {bound!r} at the sequence {x}")
 
 
-def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
+def number_right(target: Record, x: list[float], i: int) -> Any:
     """What an entry on numbers, or a function of sets, says at position i of a sequence."""
     if target["kind"] == "set":
         return set_value(target, x, i)
@@ -4498,6 +4641,15 @@ def number_right(target: dict[str, Any], x: list[float], i: int) -> Any:
             return exact(sorted(x)[i])
     source = i - target["parameters"]["by"]
     return exact(x[source]) if 0 <= source < len(x) else ZERO
+
+
+def flattened(numbers: Any) -> list[Any]:
+    """Nested lists, or an array, as one list."""
+    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    return [v for part in numbers for v in flattened(part)] if isinstance(numbers, (list, tuple)) else [numbers]
+
+
+# ═══ 8. Sets: functions of sets of any size ═════════════════════════════════════════════════════════════════════════
 
 
 class SetReader(Reader):
@@ -4517,11 +4669,11 @@ class SetReader(Reader):
                 one = (kind, super().node(inner, depth + 1))
                 self.inside = False
                 self.found += [one] if one not in self.found else []
-                return ("var", (), 1 + self.found.index(one))
+                return var(1 + self.found.index(one))
         return super().node(t, depth)
 
 
-def read_set(target: dict[str, Any], dtype: str, tolerance: float) -> tuple[Node, list[tuple[str, Node]]]:
+def read_set(target: Record, dtype: str, tolerance: float) -> tuple[Node, list[tuple[str, Node]]]:
     """(f over x and aggregates, the aggregates), if task and parameters say the same."""
     own: Any = {"formula": target["text"], "longest": target["longest"], "tolerance": tolerance, "dtype": dtype}
     same = target["parameters"] == own | {"domain": target["ends"]} and target["entry"] == "" and target["outputs"] == 1
@@ -4535,124 +4687,19 @@ def read_set(target: dict[str, Any], dtype: str, tolerance: float) -> tuple[Node
     return f, reader.found
 
 
-def set_value(target: dict[str, Any], x: list[float], i: int) -> Any:
+def set_value(target: Record, x: list[float], i: int) -> Any:
     """f at number i of a set."""
     f, aggregates = read_set(target, target["parameters"]["dtype"], target["parameters"]["tolerance"])
     found = [arb(x[i])]
     for kind, phi in aggregates:
         values = [value(phi, [arb(v)]) for v in x]
-        total = sum(values, arb(0))
+        total = summed(values)
         best = arb.max if kind == "max" else arb.min
         found.append(reduce(best, values) if kind in ("max", "min") else total if kind == "sum" else total / len(x))
     return value(f, found)
 
 
-def terms_of(node: Node) -> list[Node]:
-    """Nodes that add up to the given one: sums are followed through constant factors and divisors."""
-    kind, operands, extra = node
-    moving = [i for i, a in enumerate(operands) if variables(a)]
-    if kind == "add":
-        return [term for part in operands for term in terms_of(part)]
-    if kind not in ("mul", "div") or len(moving) != 1 or (kind == "div" and moving != [0]):
-        return [node]
-    i = moving[0]
-    return [(kind, (*operands[:i], term, *operands[i + 1 :]), extra) for term in terms_of(operands[i])]
-
-
-def replaced(node: Node, old: Node, by: Node) -> Node:
-    """The formula with another in the place of a part; conditions of `where` are left as they are."""
-    return by if node == old else (node[0], tuple(replaced(a, old, by) for a in node[1]), node[2])
-
-
-def extent(parts: list[tuple[Node, Box]], close: float, tick: Callable[[Box], None]) -> tuple[Any, Any]:
-    """(low, high) of formulas, each on a box: the worst boxes are halved until both are close to values, or there are many."""
-    ends = [arb(0), arb(0)]
-    for sign in (-1, 1):
-        heap, todo, best, serial = list[Any](), parts, -INF, count()
-        for n in count():
-            for node, box in todo:
-                tick(box)
-                pair, points = enclosed(node, box), (*zip(*box, strict=True), [a / 2 + b / 2 for a, b in box])
-                top = pair[1] if sign > 0 else -pair[0]
-                heapq.heappush(heap, (-up(top), next(serial), node, box, top))
-                best = max(best, *(-up(-sign * value(node, balls(x))) for x in points))
-            if -heap[0][0] - best <= close or n == 4 * HALVINGS:
-                break
-            _, _, node, box, _ = heapq.heappop(heap)
-            todo = [(node, half) for half in halved(box, widest(box, parts[0][1], range(len(box))))]
-        ends[sign > 0] = sign * reduce(arb.max, [top for *_, top in heap])
-    need(all(v.is_finite() for v in ends), "a function of the set has no range that could be found", UNCHECKED)
-    return ends[0], ends[1]
-
-
-def outward(low: Any, high: Any) -> tuple[float, float]:
-    """Floats around rationals."""
-    a, b = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
-    a, b = a if exact(a) <= low else math.nextafter(a, -INF), b if exact(b) >= high else math.nextafter(b, INF)
-    return a, b if b > a else math.nextafter(a, INF)
-
-
 Input = tuple[str, Node]  # own, mean, max, min (of x); sum, average (of a function of x)
-VAR: Node = ("var", (), 0)
-NOTHING: Node = ("num", (), ZERO)
-
-
-class BentLine:
-    """D(u) = Σ height·relu(λu + c) of a linear form u = Σ slopes·inputs, and how far its units are off by themselves."""
-
-    def __init__(self) -> None:
-        self.units = list[tuple[Any, Any, Any, Any]]()  # λ, c, height, own error
-
-    def at(self, u: Any, sizes: bool = False) -> Any:
-        return sum(((abs(h) if sizes else h) * max(k * u + c, ZERO) for k, c, h, _ in self.units), ZERO)
-
-    def slopes(self) -> list[tuple[Any, Any]]:
-        """(knot, change of the slope there), by knot, a slope far to the left before them."""
-        found = dict[Any, Any]()
-        for k, c, h, _ in self.units:
-            found[-c / k] = found.get(-c / k, ZERO) + abs(k) * h
-        return [(None, sum((k * h for k, _, h, _ in self.units if k < 0), ZERO)), *sorted(found.items())]
-
-    def steepest(self) -> Any:
-        return max(map(abs, accumulate(change for _, change in self.slopes())))
-
-    def pieces(self, low: float, high: float) -> tuple[list[tuple[Any, Any, float, float]], Any]:
-        """(slope, constant, from, to) of D with knots at floats, in order; and how far that is from D."""
-        off, cuts = ZERO, dict[float, Any]()
-        for knot, change in self.slopes()[1:]:
-            near = float(Fraction(int(knot.p), int(knot.q)))
-            off += abs(change) * abs(exact(near) - knot)
-            cuts[near] = cuts.get(near, ZERO) + change
-        start = self.slopes()[0][1] + sum((v for t, v in cuts.items() if t <= low), ZERO)
-        found, here, slope = list[Any](), self.at(exact(low)), start
-        for a, b in pairwise([low, *sorted(t for t in cuts if low < t < high), high]):
-            slope += cuts[a] if a > low else 0
-            found.append((slope, here - slope * exact(a), a, b))
-            here += slope * (exact(b) - exact(a))
-        return found, 2 * off
-
-    def less(self, node: Node, low: float, high: float) -> tuple[list[tuple[Node, Box]], Any]:
-        """D − node, a function of one variable, on pieces; and how far knots are off."""
-        pieces, off = self.pieces(low, high)
-        lines = [("add", (("mul", (("num", (), k), VAR), None), ("num", (), c)), None) for k, c, _, _ in pieces]
-        gaps: list[Node] = [("add", (line, minus(node)), None) for line in lines]
-        return [(gap, [(a, b)]) for gap, (_, _, a, b) in zip(gaps, pieces, strict=True)], off
-
-    def polynomial(self, low: float, high: float, degree: int) -> Node:
-        """A polynomial through points of D between the ends, near to Chebyshev's; any would do for a proof."""
-        knots = {t for t, _ in self.slopes()[1:] if exact(low) < t < exact(high)}
-        points = [exact(low), exact(high), *sorted(knots)]
-        ideal = [(low + high) / 2 - (high - low) / 2 * math.cos(math.pi * k / degree) for k in range(degree + 1)]
-        chosen = sorted({min(points, key=lambda t: abs(t - exact(v))) for v in ideal})
-        table, newton = [self.at(t) for t in chosen], list[Any]()
-        for k in range(len(chosen)):
-            newton.append(table[0])
-            table = [(q - p) / (chosen[i + k + 1] - chosen[i]) for i, (p, q) in enumerate(pairwise(table))]
-        node: Node = ("num", (), newton[-1])
-        for t, k in zip(chosen[-2::-1], newton[-2::-1], strict=True):
-            moved = ("add", (VAR, ("num", (), -t)), None)
-            node = ("add", (("num", (), k), ("mul", (moved, node), None)), None)
-        return node
 
 
 class SetLayer(Rounded):
@@ -4666,7 +4713,7 @@ class SetLayer(Rounded):
     positions see nothing but sums and n, at the first one: Σ_j ψ(x̂_j) = n·average, and the mean read-out divides by n.
     """
 
-    def __init__(self, c: dict[str, Any], w: dict[str, Any], u: Any, about: tuple[int, Any, Any]) -> None:
+    def __init__(self, c: Record, w: Record, u: Any, about: tuple[int, Any, Any]) -> None:
         super().__init__(w, u)
         self.c, (self.N, self.low, self.high), self.M = c, about, range(c["d_model"])
         plain = c["residual"] and not c["projection_bias"] and c["activation"] == "relu" and not c["causal"]
@@ -4687,10 +4734,8 @@ class SetLayer(Rounded):
         need(alone and not any(row[ins[0]] for row in self.special), "a number enters in several places", UNCHECKED)
         self.X, self.asks = ins[0], self.special[-c["output_tokens"]] if c["readout"] == "output" else w["b_E"]
         heard = [any(any(W[m]) for k in "QKV" for W in w[f"W_{k}"]) for m in self.M]
-        hidden = not any(h and p for h, p in zip(heard, self.placed, strict=True))
-        asked = not any(any(W[self.X]) for W in w["W_Q"]) and not any(
-            p and b for p, b in zip(self.placed, w["b_E"], strict=True)
-        )
+        hidden = not any(h and p for h, p in zipped(heard, self.placed))
+        asked = not any(any(W[self.X]) for W in w["W_Q"]) and not any(p and b for p, b in zipped(self.placed, w["b_E"]))
         need(hidden and asked, "positions matter to heads, or numbers to queries", UNCHECKED)
         largest = max(map(abs, flattened([w[k] for k in ("W_Q", "W_K", "W_V", "b_E", "S", "P") if k in w])))
         product = (len(self.M) * (1 + self.reach) * (1 + exact(largest)) ** 2) ** 2
@@ -4753,7 +4798,7 @@ class SetLayer(Rounded):
 
     def psi(self, m: int) -> tuple[Node, Any]:
         """(ψ as a formula of x, how far the computed sum is off, for each number of the set) of a coordinate."""
-        xhat: Node = ("mul", (("num", (), self.scale), ("add", (VAR, ("num", (), -self.shift)), None)), None)
+        xhat: Node = tree("mul", num(self.scale), tree("add", VAR, num(-self.shift)))
         parts, sizes, off, n = list[Node](), ZERO, ZERO, 0
         for kind, about, columns in self.heads:
             for k, column in columns.items():
@@ -4761,12 +4806,12 @@ class SetLayer(Rounded):
                 if weight:
                     need(kind == "sum", "heads of several kinds add up to one number", UNCHECKED)
                     (beta, A), (one, by, size, error) = about, column
-                    inner: Node = ("add", (("mul", (("num", (), beta), xhat), None), ("num", (), -A)), None)
-                    factors = (("num", (), weight * by), *([xhat] if one else []), ("exp", (inner,), None))
-                    parts.append(("mul", factors, None))
+                    inner: Node = tree("add", tree("mul", num(beta), xhat), num(-A))
+                    factors = (num(weight * by), *([xhat] if one else []), tree("exp", inner))
+                    parts.append(tree("mul", *factors))
                     sizes, off, n = sizes + abs(weight) * (size + error), off + abs(weight) * error, n + 1
         need((self.N * sizes) ** 2 * self.tiny < 1, "numbers may overflow", UNCHECKED)
-        return ("add", tuple(parts), None), off + self.gamma(n) * sizes + n * self.u * self.tiny
+        return tree("add", *parts), off + self.gamma(n) * sizes + n * self.u * self.tiny
 
 
 class SetProof:
@@ -4779,7 +4824,7 @@ class SetProof:
     functions of the linear forms, a polynomial of each form stands between.
     """
 
-    def __init__(self, layer: SetLayer, target: dict[str, Any], bound: float, tick: Callable[[Box], None]) -> None:
+    def __init__(self, layer: SetLayer, target: Record, bound: float, tick: Tick) -> None:
         self.layer, self.bound, self.tick, self.each = layer, bound, tick, target["answer"] == "position"
         self.inputs: list[Input] = [("own", VAR)]
         self.sides = [(float(target["ends"][0]), float(target["ends"][1]))]
@@ -4794,7 +4839,7 @@ class SetProof:
             (a, b), N = map(exact, self.ranges[phi]), self.layer.N if kind == "sum" else 1
             self.inputs.append((kind, phi))
             self.sides.append(outward(min(a, N * a), max(b, N * b)))
-        return ("var", (), self.inputs.index((kind, phi)))
+        return var(self.inputs.index((kind, phi)))
 
     def rises(self, phi: Node) -> bool:
         """Whether a function is increasing between the ends, or else decreasing: another verdict if neither is proved."""
@@ -4823,7 +4868,7 @@ class SetProof:
         for term in terms_of(substituted(f, by)):
             own = variables(term)
             averages = [v for v in own if self.inputs[v][0] == "average"]
-            names: list[Node] = [("var", (), v) for v in range(len(self.inputs))]
+            names: list[Node] = [var(v) for v in range(len(self.inputs))]
             spread = averages and len(own) == 1 and affine(term, len(names)) is not None
             if spread and not self.each:  # c·mean(φ) is the mean of c·φ(x_i)
                 names[averages[0]] = self.inputs[averages[0]][1]
@@ -4852,14 +4897,14 @@ class SetProof:
                 self.held[m] = (kind, g, s.heads[rows[0][0]][1])
             else:
                 psi, off = s.psi(m)
-                gaps = [(sum((abs(value(psi, x) - value(phi, x)) for x in points), arb(0)), n)
+                gaps = [(summed(abs(value(psi, x) - value(phi, x)) for x in points), n)
                         for n, phi in enumerate([ONE, *known])]  # fmt: skip
                 near = min((up(gap), n) for gap, n in gaps)[1]
                 self.held[m] = ("sum", [ONE, *known][near], psi, off)
 
     def units(self) -> None:
         """The polylines of the layer, by inputs and by where they are seen; a linear form has 1 as its first slope."""
-        s, w, self.lines = self.layer, self.layer.w, dict[Any, BentLine]()
+        s, w, lines = self.layer, self.layer.w, dict[Any, list[Any]]()
         out = [m for m in s.M if w["W_R"][m][0]]
         need(len(out) == 1 and w["W_R"][out[0]][0] == 1, "the answer is not one coordinate", UNCHECKED)
         idle = [m for m in s.M if m != out[0] and any(row[m] for row in w["W_2"])]
@@ -4900,15 +4945,16 @@ class SetProof:
             first = form[places[0]][1]
             key = (places, tuple(form[m][0] for m in places), tuple(form[m][1] / first for m in places))
             self.seen[k] = (silenced, key)
-            self.lines.setdefault(key, BentLine()).units.append((first, constant, height, k))
+            lines.setdefault(key, []).append((first, constant, height, k))
+        self.lines = {key: BentLine(units) for key, units in lines.items()}
 
     def off(self) -> Any:
         """How far computed numbers and those of exponential sums are off, all in all; errors of inputs are found on the way."""
         s, N = self.layer, self.layer.N
-        steep = {key: line.steepest() for key, line in self.lines.items()}
+        steep = {key: max(map(abs, line.slopes)) for key, line in self.lines.items()}
         felt = dict[int, Any]()
         for (places, own, slopes), L in steep.items():
-            for m, v, k in zip(places, own, slopes, strict=True):
+            for m, v, k in zipped(places, own, slopes):
                 felt[m] = felt.get(m, ZERO) + L * abs(k) * (N if self.inputs[v][0] == "sum" else 1)
         errors, stream, each = {s.X: s.own / s.scale}, [(ZERO,) * 3 for _ in s.M], [(ZERO,) * 3 for _ in s.M]
         if s.c["readout"] != "output":
@@ -4922,37 +4968,37 @@ class SetProof:
                 reach = abs(one[1]) * one[2]
                 stream[m] = (min(ends) - reach, max(ends) + reach, ZERO)
                 continue
-            gap: Node = ("add", (one[2], minus(one[1])), None)
+            gap: Node = tree("add", one[2], minus(one[1]))
             close = 1e-3 * self.bound / float(max(felt.get(m, ZERO), fmpq(1, 10**6)))
             low, high = extent([(gap, self.ends)], close, self.tick)
             errors[m] = middle(abs(low).max(abs(high)).upper()) + one[3]
-            a, b = (exact(v) + sign * errors[m] for v, sign in zip(self.ranges[one[1]], (-1, 1), strict=True))
+            a, b = (exact(v) + sign * errors[m] for v, sign in zipped(self.ranges[one[1]], (-1, 1)))
             each[m], stream[m] = (a, b, ZERO), (min(a, N * a), max(b, N * b), ZERO)
         units, apart = {k: silenced for k, (silenced, _) in self.seen.items()}, dict[int, Any]()
         for mode, numbers in ((False, stream), (True, each)):
             some = [k for k, silenced in units.items() if silenced == mode]
-            apart |= dict(zip(some, (e for _, _, e in s.linear(numbers, "W_1", "b_1", some)), strict=True))
+            apart |= dict(zipped(some, (e for _, _, e in s.linear(numbers, "W_1", "b_1", some))))
         for k in (k for k, silenced in units.items() if silenced):
             self.silent(k, each)
         total, size, number = ZERO, abs(exact(s.w["b_R"][0])), len(self.seen)
         for key, line in self.lines.items():
             places, own, slopes = key
             reach = sum((abs(k) * errors[m] * (N if self.inputs[v][0] == "sum" else 1)
-                         for m, v, k in zip(places, own, slopes, strict=True)), ZERO)  # fmt: skip
-            low, high = map(exact, self.span_of(own, slopes))
+                         for m, v, k in zipped(places, own, slopes)), ZERO)  # fmt: skip
+            sides = self.span_of(own, slopes)
+            low, high = map(exact, sides)
             moved, L = sum((abs(h) * apart[k] for _, _, h, k in line.units), ZERO), steep[key]
             spread, growth = L * reach, fmpq(1)
             if self.inputs[own[0]][0] == "average":
                 e = errors[self.counts[0]]
                 need(e < fmpq(1, 2), "n is not known", UNCHECKED)
-                largest = max(
-                    abs(line.at(t)) for t in (low, high, *(t for t, _ in line.slopes()[1:] if low < t < high))
-                )
+                largest = max(abs(line.at(t)) for t in line.cuts(*sides))
                 growth, reach = (1 + e) / (1 - e), reach + max(abs(low), abs(high)) * e
                 spread = L * growth * reach + e * largest
             total += spread + moved
             heights = sum((abs(h * k) for k, _, h, _ in line.units), ZERO)
-            size += (max(line.at(t, sizes=True) for t in (low, high)) + heights * reach + moved) * growth * growth
+            tops = [sum((abs(h) * max(k * t + c, ZERO) for k, c, h, _ in line.units), ZERO) for t in (low, high)]
+            size += (max(tops) + heights * reach + moved) * growth * growth
         need((N * size) ** 2 * s.tiny < 1, "numbers may overflow", UNCHECKED)
         steps = number + 2 + (N + 2 if s.c["readout"] == "mean" else 0)
         return total + s.gamma(steps) * size + 4 * number * s.tiny
@@ -4969,14 +5015,15 @@ class SetProof:
 
     def span_of(self, own: Sequence[int], slopes: Sequence[Any]) -> tuple[float, float]:
         """The ends of a linear form of inputs."""
-        corners = [[k * exact(end) for end in self.sides[v]] for v, k in zip(own, slopes, strict=True)]
+        corners = [[k * exact(end) for end in self.sides[v]] for v, k in zipped(own, slopes)]
         return outward(sum(map(min, corners), ZERO), sum(map(max, corners), ZERO))
 
     def gap(self, terms: list[Node]) -> tuple[Any, Any]:
         """(low, high) of D − f for inputs between their ends, without rounding."""
-        joined, ends = dict[Any, BentLine](), [arb(exact(self.layer.w["b_R"][0]))] * 2
+        units, ends = dict[Any, list[Any]](), [arb(exact(self.layer.w["b_R"][0]))] * 2
         for (_, own, slopes), line in self.lines.items():
-            joined.setdefault((own, slopes), BentLine()).units.extend(line.units)
+            units.setdefault((own, slopes), []).extend(line.units)
+        joined = {key: BentLine(some) for key, some in units.items()}
         sets = {frozenset(variables(t)) for t in terms} | {frozenset(own) for own, _ in joined}
         for group in [set[int](), *map(set, grouped(len(self.inputs), [set(one) for one in sets]))]:
             here = [t for t in terms if variables(t) & group or not variables(t) | group]
@@ -4999,14 +5046,12 @@ class SetProof:
             if len(forms) != 1 or None in here:
                 return None
             slopes = next(iter(forms))
-            node: Node = ("add", (NOTHING, *(t for t in here if t is not None)), None)
+            node: Node = tree("add", NOTHING, *(t for t in here if t is not None))
             found.append(self.between(lines.get((own, slopes), BentLine()), node, self.span_of(own, slopes)))
         return found
 
     def between(self, line: BentLine, node: Node, ends: tuple[float, float]) -> tuple[Any, Any]:
-        parts, off = line.less(node, *ends)
-        low, high = extent(parts, 1e-3 * self.bound, self.tick)
-        return low - arb(off), high + arb(off)
+        return extent(line.less(node, *ends), 1e-3 * self.bound, self.tick)
 
     def of_form(self, term: Node, own: tuple[int, ...], slopes: tuple[Any, ...]) -> Node | None:
         """A term as a function of the linear form u, if it sees its inputs through that alone."""
@@ -5016,18 +5061,18 @@ class SetProof:
             form = affine(part, len(self.inputs)) if variables(part) == {*own} and not jumps_of([term]) else None
             if form is not None and all(form[v + 1].is_exact() for v in own):
                 rates = [middle(form[v + 1]) for v in own]
-                if rates[0] and all(rate == rates[0] * k for rate, k in zip(rates, slopes, strict=True)):
-                    u: Node = ("mul", (("num", (), rates[0]), ("var", (), -1)), None)
-                    found = replaced(term, part, ("add", (u, ("num", (), form[0])), None))
+                if rates[0] and all(rate == rates[0] * k for rate, k in zipped(rates, slopes)):
+                    u: Node = tree("mul", num(rates[0]), var(-1))
+                    found = replaced(term, part, tree("add", u, num(form[0])))
                     if variables(found) == {-1}:
-                        return replaced(found, ("var", (), -1), VAR)
+                        return replaced(found, var(-1), VAR)
         return None
 
     def ridges(self, group: list[int], terms: list[Node], lines: dict[Any, BentLine]) -> list[tuple[Any, Any]]:
         """`gap` by way of a polynomial for each linear form: D less that, and their sum less f."""
         need(len(group) == 2 and lines, "a function of several inputs that interact", UNCHECKED)
         found, parts = list[tuple[Any, Any]](), list[Node]()
-        places: list[Node] = [("var", (), group.index(v) if v in group else 0) for v in range(len(self.inputs))]
+        places: list[Node] = [var(group.index(v) if v in group else 0) for v in range(len(self.inputs))]
         degree = min(max(len(lines) - 1, 2), 14)
         for (own, slopes), line in lines.items():
             ends = self.span_of(own, slopes)
@@ -5040,21 +5085,20 @@ class SetProof:
                 best = (up(high - low), (low, high), polynomial)
             polynomial = best[2]
             found.append(best[1])
-            form = tuple(("mul", (("num", (), k), places[v]), None) for v, k in zip(own, slopes, strict=True))
-            parts.append(substituted(polynomial, [("add", form, None)]))
-        rest: Node = ("add", (*parts, *(minus(substituted(t, places)) for t in terms)), None)
+            form = tuple(tree("mul", num(k), places[v]) for v, k in zipped(own, slopes))
+            parts.append(substituted(polynomial, [tree("add", *form)]))
+        rest: Node = tree("add", *parts, *(minus(substituted(t, places)) for t in terms))
         found.append(extent([(rest, [self.sides[v] for v in group])], 1e-2 * self.bound, self.tick))
         return found
 
 
 def set_bound(
-    c: dict[str, Any], w: dict[str, Any], u: Any, target: dict[str, Any], tolerance: float, bound: float,
-    tick: Callable[[Box], None],
-) -> tuple[Any, Any]:  # fmt: skip
+    c: Record, w: Record, u: Any, target: Record, numbers: tuple[float, float], tick: Tick
+) -> tuple[Any, Any]:
     """A proved bound on |T − f| for a function of sets of up to `longest` numbers; and one on rounding."""
-    f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", tolerance)
+    f, aggregates = read_set(target, "float64" if u < fmpq(1, 2**30) else "float32", numbers[0])
     layer = SetLayer(c, w, u, (target["longest"], *map(exact, target["ends"])))
-    proof = SetProof(layer, target, bound, tick)
+    proof = SetProof(layer, target, numbers[1], tick)
     terms = proof.terms(f, aggregates)
     proof.coordinates()
     proof.units()
@@ -5063,62 +5107,7 @@ def set_bound(
     return middle(abs(low).max(abs(high)).upper()) + off, 2 * off
 
 
-NORM = "maximum absolute difference over all output entries"
-VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
-
-
-def read_relative(record: dict[str, Any], tolerance: float, lemma: bool) -> tuple[float, float] | None:
-    """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
-    evidence = record.get("evidence")
-    need(isinstance(evidence, dict), "the evidence is malformed")
-    need(lemma or dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
-    about = dict(evidence or {}).get("relative")
-    if about is None:
-        return None
-    need(isinstance(about, dict) and about.get("known") == "proved", "the smallest |f| of a formula is to be proved")
-    share, m = read_number(about, "share"), read_number(about, "least")
-    product = exact(share) * exact(m)
-    fits = product * (1 - fmpq(1, 2**50)) <= exact(tolerance) <= product and m > 0
-    need(fits, f"the tolerance {tolerance!r} is not {share!r} of |f| ≥ {m!r}")
-    return share, m
-
-
-def claim_exists(domain: Domain, axes: Sequence[int], jumps: list[Node], tick: Callable[[Box], None]) -> None:
-    """Find a point about which something is claimed: one that is inside the condition and not near a jump."""
-    todo = deque([[domain.box[i] for i in axes]])
-    while todo and (domain.where is not None or (domain.margin and jumps)):
-        box = todo.pop() if len(todo) % 2 else todo.popleft()  # deep and broad by turns
-        whole = domain.whole(axes, box, domain.box)
-        tick(whole)
-        middles = [(a, a / 2 + b / 2, b) for a, b in box]
-        points = product(*middles) if box == [domain.box[i] for i in axes] else [[m for _, m, _ in middles]]
-        if any(domain.contains(domain.whole(axes, p, [a for a, _ in domain.box]), jumps) for p in points):
-            return
-        small = all(b - a <= 1e-12 * (abs(a) + abs(b)) for a, b in box)
-        if not small and not domain.excused(Sides(whole), jumps):
-            halves = halved(box, widest(box, [domain.box[i] for i in axes], range(len(axes))))
-            todo += halves if len(todo) % 4 < 2 else halves[::-1]
-    need(
-        not (domain.where is not None or (domain.margin and jumps)),
-        "no point was found that the claim is about",
-        UNCHECKED,
-    )
-
-
-def require_values(f: list[Node], domain: Domain) -> None:
-    """Stop at a formula without a value at one of some points inside the domain; only where it has one can it be checked."""
-    for n in range(64):
-        shares = [(n + 0.5) * 0.6180339887 * math.sqrt(i + 1) % 1 for i in range(len(domain.box))]
-        x = [min(max(a + (b - a) * t, a), b) for t, (a, b) in zip(shares, domain.box, strict=True)]
-        if domain.where is None or truth(domain.where, balls(x)) == {True}:
-            known = all(value(node, Sides([(v, v) for v in x])).is_finite() for node in f)
-            need(known, "the formula has no value at a point of the domain", UNCHECKED, [(v, v) for v in x])
-
-
-def flattened(numbers: Any) -> list[Any]:
-    """Nested lists, or an array, as one list."""
-    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
-    return [v for part in numbers for v in flattened(part)] if isinstance(numbers, (list, tuple)) else [numbers]
+# ═══ 9. Samples: stored data, point by point ════════════════════════════════════════════════════════════════════════
 
 
 def read_table(path: Path, names: list[str]) -> tuple[list[list[str]], list[list[str]]]:
@@ -5136,15 +5125,13 @@ def read_table(path: Path, names: list[str]) -> tuple[list[list[str]], list[list
     return [[row[i] for i in places] for row in rows[1:]], [[row[i] for i in others] for row in rows[1:]]
 
 
-def read_samples(data: Any, target: dict[str, Any]) -> tuple[list[list[float]], list[list[float]]]:
+def read_samples(data: Any, target: Record) -> tuple[list[list[float]], list[list[float]]]:
     """Inputs and answers (scores, for labels), which have the digest that the folder names."""
     x, y = read_table(Path(data), target["names"]) if isinstance(data, (str, Path)) else (list(part) for part in data)
     X, cells, encoded = [flattened(row) for row in x], [flattened(row) for row in y], target.get("decoding")
     labels: Any = encoded.get("labels") if isinstance(encoded, dict) else None
     parameters: Any = target.get("parameters")
-    for order in (
-        permutations(range(len(cells[0]) if cells else 0)) if len(cells[:1]) and len(cells[0]) <= 4 else [None]
-    ):
+    for order in permutations(range(len(cells[0]))) if cells and len(cells[0]) <= 4 else [None]:
         try:
             X = [[float(v) + 0.0 for v in row] for row in X]
             Y = [[v for i in order or range(len(row)) for v in scores(row[i], labels)] for row in cells]
@@ -5167,57 +5154,82 @@ def scores(answer: Any, labels: list[Any] | None) -> list[float]:
     return [float(k == labels.index(answer)) for k in range(len(labels))]
 
 
-def rounded(number: float, width: int) -> float:
-    """The nearest float32, or the number itself: sums and products in float64 of float32 numbers round to the same."""
-    return number if width == 8 else float(struct.unpack("<f", struct.pack("<f", number))[0])
-
-
 def normalised(layer: Dense, x: list[float], width: int) -> list[float]:
     """x̂ = (x − shift)·scale as the model computes it: one operation at a time, each rounded, the same everywhere."""
     shift, scale = ([v for row in layer.w[name] for v in row] for name in ("shift", "scale"))
-    moved = [rounded(rounded(v, width) - a, width) for v, a in zip(x, shift, strict=True)]
-    return [rounded(v * b, width) for v, b in zip(moved, scale, strict=True)]
+    moved = [rounded(rounded(v, width) - a, width) for v, a in zipped(x, shift)]
+    return [rounded(v * b, width) for v, b in zipped(moved, scale)]
 
 
-def stored(
-    layer: Dense, samples: Any, numbers: tuple[float, float], width: int, tick: Callable[[Box], None]
-) -> Verdict:
+def stored(layer: Dense, samples: Any, numbers: tuple[float, float], width: int, tick: Tick) -> Verdict:
     """VALID if T is within the bound of the answer at every stored sample, rounding included."""
     bound, proved, (X, Y) = numbers[0], 0.0, samples
-    for n, (x, y) in enumerate(zip(X, Y, strict=True), 1):
+    for n, (x, y) in enumerate(zipped(X, Y), 1):
         tick([(v, v) for v in x])
-        need(
-            len(x) == layer.c["tokens"] * layer.c["features_in"] and len(y) == len(layer.lines),
-            "samples of another shape",
-        )
+        fits = len(x) == layer.c["tokens"] * layer.c["features_in"] and len(y) == len(layer.lines)
+        need(fits, "samples of another shape")
         T, off = layer.answers([[arb(v)] for v in normalised(layer, x, width)], Jets(Sides([]), []), True)
-        for t, e, v in zip(T, off, y, strict=True):
+        for t, e, v in zipped(T, off, y):
             error = abs(t[0] - arb(v))
-            need(
-                not error - e > bound,
-                f"at sample {n} the error is above the claimed {bound!r}",
-                box=[(v, v) for v in x],
-            )
+            said = f"at sample {n} the error is above the claimed {bound!r}"
+            need(not error - e > bound, said, box=[(v, v) for v in x])
             proved = max(proved, up(error + e))
     need(proved <= bound, f"not decided: rounding leaves no room below {bound!r}, {proved!r} is proved", UNCHECKED)
-    return Verdict(
-        "VALID",
-        f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples",
-        None,
-        proved,
-    )
+    return Verdict("VALID", f"|T − y| ≤ {bound!r} ≤ {numbers[1]!r} at all {len(X):,} stored samples", None, proved)
 
 
-def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdict:
+def memorised(record: Record, target: Record, weights: Any, data: Any, tick: Tick) -> Verdict:
+    """The verdict on a folder of stored samples, with these beside it."""
+    names, (about, tensors, width) = target.get("names"), weights
+    need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
+    X, Y = read_samples(data, target)
+    need(X and len({len(x) for x in X}) == 1, "no samples, or samples of different shapes", UNCHECKED)
+    single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
+    said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
+    same = record.get("domain") == said and record.get("norm") == NORM
+    need(same, "the claim is about other points, or in another norm")
+    evidence: Any = record.get("evidence")
+    alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
+    need(alone, "more is claimed than an error at stored samples")
+    need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
+    u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
+    layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)
+    assert isinstance(layer, Dense)
+    return stored(layer, (X, Y), (read_number(record, "bound"), read_number(record, "tolerance")), width, tick)
+
+
+# ═══ 10. The verdict: which claim is made, and what decides it ══════════════════════════════════════════════════════
+
+NORM = "maximum absolute difference over all output entries"
+VARIATION = "total variation of the next-token distribution, ½ Σ|p − q|"
+
+
+def read_relative(record: Record, tolerance: float, lemma: bool) -> tuple[float, float] | None:
+    """(share, m) where the tolerance is claimed to be a share of |f| ≥ m; other evidence is not read."""
+    evidence = record.get("evidence")
+    need(isinstance(evidence, dict), "the evidence is malformed")
+    need(lemma or dict(evidence or {}).get("lemma") is None, "the claim rests on a lemma", UNCHECKED)
+    about = dict(evidence or {}).get("relative")
+    if about is None:
+        return None
+    need(isinstance(about, dict) and about.get("known") == "proved", "the smallest |f| of a formula is to be proved")
+    share, m = read_number(about, "share"), read_number(about, "least")
+    product = exact(share) * exact(m)
+    fits = product * (1 - fmpq(1, 2**50)) <= exact(tolerance) <= product and m > 0
+    need(fits, f"the tolerance {tolerance!r} is not {share!r} of |f| ≥ {m!r}")
+    return share, m
+
+
+def prove(folder: Path, tick: Tick, data: Any = None) -> Verdict:
     """VALID, or another verdict is raised."""
     for name in FILES:
         need((folder / name).is_file() and (folder / name).stat().st_size < 2**31, f"no {name} of a sensible size")
     content = [(folder / name).read_bytes() for name in FILES]
-    target, record = (read_json(c, name) for c, name in zip(content[1:], FILES[1:], strict=True))
+    target, record = (read_json(c, name) for c, name in zipped(content[1:], FILES[1:]))
     digest, sums = record.pop("digest", None), record.get("sha256")
     text = json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
     need(digest == hashlib.sha256(text).hexdigest(), "certificate.json was edited: its digest does not fit")
-    for name, held in zip(FILES[:2], content[:2], strict=True):
+    for name, held in zipped(FILES[:2], content[:2]):
         fits = isinstance(sums, dict) and sums.get(name) == hashlib.sha256(held).hexdigest()
         need(fits, f"{name} was edited: its digest does not fit the certificate")
     for about in (record, target):
@@ -5231,9 +5243,8 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
     lower = read_number(record, "lower", 0.0)
     need(lower <= bound, f"a lower bound of {lower!r}, above the upper one of {bound!r}")
     slope, properties = read_slope(record), record.get("properties") or []
-    judged = isinstance(properties, list) and all(
-        isinstance(p, dict) and set(p) == {"text", "verdict"} for p in properties
-    )
+    listed = properties if isinstance(properties, list) else [None]
+    judged = all(isinstance(p, dict) and set(p) == {"text", "verdict"} for p in listed)
     need(judged, "the record of the properties is malformed")
     holds = observed <= bound <= tolerance and (slope is None or slope[2] <= slope[1] <= slope[0])
     holds = holds and all(p["verdict"] == "PROVED" for p in properties)
@@ -5273,9 +5284,8 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         need(lower == 0, "a lower bound without a formula is not checked", UNCHECKED)
         proved = program(Levels(*config[:2], u), config[2], what, bound, tick)
         need(proved <= exact(bound), f"not decided: {float(proved)!r} is proved, not {bound!r}", UNCHECKED)
-        return Verdict(
-            "VALID", f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}", None, min(bound, up(arb(proved)))
-        )
+        said = f"|T − f| ≤ {bound!r} ≤ {tolerance!r} for {record['domain']}"
+        return Verdict("VALID", said, None, min(bound, up(arb(proved))))
     with ctx.workprec(READING):
         f, domain, said = read_target(target, margin, (arithmetic, tolerance))
         need(record.get("domain") == said, "target and certificate speak of different domains")
@@ -5284,7 +5294,7 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 bounded_below(f, domain, relative[1], tick)
         if entry and bound == 0:
             config = read_config(about, tensors, len(domain.box), len(f))
-            moved = all(node[0] == "var" or node == ("num", (), ZERO) for node in f)
+            moved = all(node[0] == "var" or node == NOTHING for node in f)
             need(moved, "the layer does not copy numbers", UNCHECKED)
             sources = [node[2] if node[0] == "var" else None for node in f]
             return copied(Levels(*config[:2], u, numbers=True), config[2], sources)
@@ -5294,10 +5304,8 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
             attained(layer, step_by_step, f, domain, record.get("lower_point"), lower)
         if witness is not None:
             found = refuted(layer, f, domain, witness, (tolerance, bound))
-            need(
-                all(rounded(v, width) == v for v in witness),
-                "the witness is no point in float32, which the claim is about",
-            )
+            same = all(rounded(v, width) == v for v in witness)
+            need(same, "the witness is no point in float32, which the claim is about")
             return found
         said = claim((lower, bound), tolerance, relative, domain, target, arithmetic)
         require_values(f, domain)
@@ -5312,10 +5320,10 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
                 why = found.reason if found.verdict == UNCHECKED else "the hinted composition does not prove it"
                 raise replace(found, verdict=UNCHECKED, reason=why, box=None) from None
         elif isinstance(layer, Dense):
-            need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
             with ctx.workprec(WORKING):
-                claim_exists(domain, range(len(domain.box)), jumps_of(f), tick)
-                proved = search([layer.on(f, domain)], layer, bound, tick)
+                part = layer.on(f, domain)
+                claim_exists(domain, part.axes, part.jumps, tick)
+                proved = search([part], part, bound, tick)
         else:
             proved = bounded(layer, f, domain, bound, tick)[0]
         if slope is not None:
@@ -5336,226 +5344,8 @@ def prove(folder: Path, tick: Callable[[Box], None], data: Any = None) -> Verdic
         return Verdict("VALID", said, None, proved)
 
 
-def read_slope(record: dict[str, Any]) -> tuple[float, float, float] | None:
-    """(tolerance, bound, observed) of the slopes, if something is claimed about them."""
-    about = record.get("slope")
-    need(about is None or isinstance(about, dict), "the record of the slopes is malformed")
-    if about is None:
-        return None
-    need(set(about) == {"tolerance", "bound", "observed"}, "the record of the slopes is malformed")
-    return read_number(about, "tolerance"), read_number(about, "bound", INF), read_number(about, "observed", INF)
-
-
-def bounded_slopes(layer: Any, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]) -> None:
-    """Prove |∂_i T − ∂_i f| ≤ bound over the domain, for every coordinate and output; another verdict is raised."""
-    f, D = [unbent(node, Sides(domain.box)) for node in f], len(domain.box)
-    kinks = [n[0] for node in f for n in below(node) if n[0] in KINKS and variables(n)]
-    need(domain.margin or not kinks, f"the formula has {'/'.join(kinks)}, so kinks or jumps, and no margin", UNCHECKED)
-    if isinstance(layer, Dense):
-        need(D <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-        with ctx.workprec(WORKING):
-            part = Tangents(layer, f, domain, range(D))
-            claim_exists(domain, part.axes, part.jumps, tick)
-            search([part], part, bound, tick)
-        return
-    need(layer.sure, "the sign of a unit of the network is not sure", UNCHECKED)
-    g = Slopes(layer, f, D)
-    groups = groups_of(g, domain)
-    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-    with ctx.workprec(WORKING):
-        parts = [SlopePart(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
-        try:
-            for one in parts:
-                claim_exists(domain, one.axes, one.jumps, tick)
-            search(parts, g, bound, tick)
-        except Verdict as found:
-            if found.verdict == UNCHECKED:  # a tiny bound leaves no room for a proof, but a point may refute it
-                steeper_somewhere(parts, g, domain, bound)
-            raise
-
-
-def steeper_somewhere(parts: list[SlopePart], g: Slopes, domain: Domain, bound: float) -> None:
-    """Refute a claim about slopes, if it fails at one of some points."""
-    jumps = [jump for part in parts for jump in part.jumps]
-    for x in some_points(domain.box, 16):
-        rows = [part.at(balls([x[i] for i in part.axes])) for part in parts]
-        errors = [sum(column, arb(0)) for column in zip(*rows, strict=True)]
-        least = [reduce(arb.max, [e + a, -e - b]) for e, a, b in zip(errors, g.low, g.high, strict=True)]
-        inside = all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True)) and domain.contains(x, jumps)
-        failing = inside and any(e > bound for e in least)
-        need(not failing, f"|∂T − ∂f| is above the claimed {bound!r}", box=[(v, v) for v in x])
-
-
-class Property(NamedTuple):
-    """∂^order T along an axis lies below (side 0) or above (side 1) numbers, for all outputs; not so, if `denied`."""
-
-    text: str
-    order: int
-    axis: int
-    limits: list[tuple[int, Node]]
-    denied: bool
-
-
-def read_property(text: Any, names: list[str]) -> Property:
-    """What a line such as "increasing in x1", "Lipschitz 3 in x2" or "not T <= 2*pi" says."""
-    line, zero = " ".join(text.split()) if isinstance(text, str) else "", ("num", (), ZERO)
-    denied, plain = line[:4].lower() == "not ", re.sub("^not ", "", line, flags=re.IGNORECASE)
-    axis, order, limits = names[0], 0, list[tuple[int, Node]]()
-    if found := re.fullmatch(r"(increasing|decreasing|convex|concave) in (.+)", plain, re.IGNORECASE):
-        (order, side), axis = SHAPES[found[1].lower()], found[2]
-        limits = [(side, zero)]
-    elif found := re.fullmatch(r"lipschitz (.+?) in (.+)", plain, re.IGNORECASE):
-        c, order, axis = Reader([], found[1]).node(), 1, found[2]
-        limits = [(0, c), (1, minus(c))]
-    elif found := re.fullmatch(r"T ?(<=|>=|<|>|≤|≥) ?(.+)", plain):
-        limits = [(int(found[1] in (">", ">=", "≥")), Reader([], found[2]).node())]
-    known = limits and axis in names and all(value(c, []).is_finite() for _, c in limits)
-    need(known, f"the property {line[:60]!r} is not understood", UNCHECKED)
-    return Property(line, order, names.index(axis), limits, denied)
-
-
-def proved_property(layer: Any, said: Property, domain: Domain, tick: Callable[[Box], None]) -> None:
-    """Prove that T, the real function of the weights, has a property; another verdict is raised."""
-    broken: Verdict | None = None
-    for side, c in said.limits:
-        try:
-            kept_below(layer, said, side, c, replace(domain, margin=0.0), tick)
-        except Verdict as found:
-            if found.verdict != "INVALID":
-                raise replace(found, reason=f"{said.text!r}: {found.reason}") from None
-            broken = found
-            break
-    box = broken.box if broken and not said.denied else None
-    need((broken is not None) == said.denied, f"{said.text!r} is claimed, and is false", box=box)
-
-
-def kept_below(layer: Any, said: Property, side: int, c: Node, domain: Domain, tick: Callable[[Box], None]) -> None:
-    """Prove that derivatives of T of an order are at most c everywhere, or at least c (side 1); INVALID where one is not.
-
-    How close boxes have to come is told by points: the room that they leave decides what interpolation may cost.
-    """
-    steps = 2 * len(domain.box) if said.order and isinstance(layer, Layer) else 2
-    asked = slice(side + (2 * said.axis if steps > 2 else 0), None, steps)
-    room = 0.0
-    if isinstance(layer, Layer):
-        room = room_left(*beside(layer, said, c, domain, 0, 0.0), asked, domain, not said.order or domain.where is None)
-    for reading in (1, 0) if isinstance(layer, Layer) and not said.order else (0,):
-        g, parts = beside(layer, said, c, domain, reading, room)
-        try:
-            with ctx.workprec(WORKING):
-                search(parts, g, 0.0, tick, asked)
-            return
-        except Verdict as found:
-            if not reading or found.verdict != UNCHECKED:
-                raise
-
-
-def beside(layer: Any, said: Property, c: Node, domain: Domain, reading: int, room: float) -> tuple[Any, list[Any]]:
-    """(∂^order T − c, its parts), as `search` has them."""
-    f = [product_of([c, ("var", (), said.axis)]) if said.order == 1 else c] * len(layer.lines)
-    if isinstance(layer, Dense):
-        need(said.order < 2, "second derivatives of a layer that is no sum of softmax averages", UNCHECKED)
-        need(len(domain.box) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-        with ctx.workprec(WORKING):
-            part = Tangents(layer, f, domain, [said.axis]) if said.order else layer.on(f, domain)
-        return part, [part]
-    need(layer.sure or not said.order, "the sign of a unit of the network is not sure", UNCHECKED)
-    D, g = len(domain.box), list[Any]([Difference, Slopes, Curves])[said.order]
-    g = g(layer, f, domain.box, room, reading) if not said.order else g(layer, f, D)
-    groups = [axes for axes in groups_of(g, domain) if not said.order or said.axis in axes]
-    need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-    kind = (Part, SlopePart, CurvePart)[said.order]
-    return g, [kind(g, axes, n == 0, domain, room / len(groups)) for n, axes in enumerate(groups)]
-
-
-def room_left(g: AnyDifference, parts: list[Part], asked: slice, domain: Domain, strict: bool) -> float:
-    """How far below 0 the ends of g that are asked for stay at some points, from which they are followed uphill.
-
-    A point at which one of them is above 0 refutes the claim, if `strict`.
-    """
-
-    def heights(part: Part, x: list[float]) -> list[Any]:
-        return [v for t in part.at(balls(x)) for v in (t, -t)][asked]
-
-    def uphill(part: Part, k: int, x: list[float], best: Any) -> tuple[list[float], Any]:
-        step = 0.125
-        while step > 1e-4:
-            moves = [(i, s * step * (b - a)) for i, (a, b) in enumerate(part.box) for s in (-1, 1)]
-            near = [[*x[:i], min(max(x[i] + by, part.box[i][0]), part.box[i][1]), *x[i + 1 :]] for i, by in moves]
-            tops = [(y, heights(part, y)[k]) for y in near if domain.where is None or domain.contains(y, [])]
-            y, top = max([*tops, (x, best)], key=lambda t: float(t[1]))
-            x, best, step = (y, top, step) if top > best else (x, best, step / 4)
-        return x, best
-
-    rooms, sizes, tried = list[float](), [1e-290], list[list[tuple[list[float], list[Any]]]]()
-    with ctx.workprec(WORKING):
-        for part in parts:
-            points = [[x[i] for i in part.axes] for x in some_points(domain.box, 32)]
-            points += [list(x) for x in product(*part.box)] if len(part.box) <= 4 else []
-            tried.append([(x, heights(part, x)) for x in points if domain.where is None or domain.contains(x, [])])
-        for k, end in enumerate(range(2 * len(g.lines))[asked] if all(tried) else []):
-            total, where = -g.high[end // 2] if end % 2 else g.low[end // 2], dict[int, float]()
-            for part, some in zip(parts, tried, strict=True):
-                start = max(((x, here[k]) for x, here in some), key=lambda t: float(t[1]))
-                x, best = uphill(part, k, *start)
-                total, where = total + best, where | dict(zip(part.axes, x, strict=True))
-                sizes.append(abs(float(best)))
-            found = [(where[i], where[i]) for i in sorted(where)]
-            need(not (strict and total > 0), "a point shows it", box=found)
-            rooms.append(-float(total))
-    return max(min(rooms, default=0.0) / 2, 1e-9 * max(sizes))
-
-
-def bounded(
-    layer: Layer, f: list[Node], domain: Domain, bound: float, tick: Callable[[Box], None]
-) -> tuple[float, Difference, list[Part]]:
-    """A proved bound ≤ `bound` on |T − f| over the domain, rounding included; T − f, and its parts."""
-    for reading in (2, 1):
-        g = Difference(layer, f, domain.box, bound, reading)
-        groups = groups_of(g, domain)
-        need(max(map(len, groups)) <= 6, "more than 6 coordinates depend on each other", UNCHECKED)
-        parts = [Part(g, axes, n == 0, domain, bound / len(groups)) for n, axes in enumerate(groups)]
-        try:
-            with ctx.workprec(WORKING):
-                for part in parts:
-                    claim_exists(domain, part.axes, part.jumps, tick)
-                    g.rounding = list(map(operator.add, g.rounding, part.rounding(layer, tick)))
-                if len(parts) == 1:
-                    more = [abs(v) + r for ends in (g.low, g.high) for v, r in zip(ends, g.rounding, strict=True)]
-                    parts[0].goal = bound - max(map(up, more))
-                return search(parts, g, bound, tick), g, parts
-        except Verdict as found:
-            if reading == 1 or not g.optional or found.verdict != UNCHECKED:
-                raise
-    raise AssertionError("the last reading returns or raises")
-
-
-def memorised(
-    record: dict[str, Any], target: dict[str, Any], weights: Any, data: Any, tick: Callable[[Box], None]
-) -> Verdict:
-    """The verdict on a folder of stored samples, with these beside it."""
-    names, (about, tensors, width) = target.get("names"), weights
-    need(isinstance(names, list) and all(isinstance(n, str) for n in names), "the names of the variables are malformed")
-    X, Y = read_samples(data, target)
-    need(X and len({len(x) for x in X}) == 1, "no samples, or samples of different shapes", UNCHECKED)
-    single = struct.Struct(f"<{len(X[0])}{'d' if width == 8 else 'f'}")
-    said = f"the {len({single.pack(*x) for x in X}):,} stored samples, at which alone it holds"
-    need(
-        record.get("domain") == said and record.get("norm") == NORM,
-        "the claim is about other points, or in another norm",
-    )
-    evidence: Any = record.get("evidence")
-    alone = record.get("method") == "lemma" and isinstance(evidence, dict) and evidence.get("relative") is None
-    need(alone, "more is claimed than an error at stored samples")
-    need(record.get("witness") is None, "a sample as a witness cannot be checked", UNCHECKED)
-    u, box = fmpq(1, 2 ** (53 if width == 8 else 24)), [(0.0, 1.0)] * len(names or [])
-    layer = read_layer(about, tensors, box, len(Y[0]), u, general=True)
-    assert isinstance(layer, Dense)
-    return stored(layer, (X, Y), (read_number(record, "bound"), read_number(record, "tolerance")), width, tick)
-
-
 def claim(
-    ends: tuple[float, float], tolerance: float, relative: Any, domain: Domain, target: dict[str, Any], arithmetic: str
+    ends: tuple[float, float], tolerance: float, relative: Any, domain: Domain, target: Record, arithmetic: str
 ) -> str:
     """What was proved, in a line: where, how far from jumps, and for which inputs."""
     share = f" = {relative[0]!r}·m, |f| ≥ m = {relative[1]!r}" if relative else ""
@@ -5571,29 +5361,31 @@ def refuted(layer: Layer | Dense, f: list[Node], domain: Domain, witness: Any, n
     tolerance, bound = numbers
     need(bound > tolerance, "a witness, and a bound within the tolerance")
     require_point(witness, f, domain, "the witness")
-    if isinstance(layer, Dense):
-        with ctx.workprec(WORKING):
-            found, rounding = errors_at(layer, f, witness)
-        return witnessed(found, rounding, witness, numbers)
-    g = Difference(layer, f, domain.box, tolerance, 0)
-    found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(witness))
-    rows = [layer.rounding([(v, v) for v in map(float, witness)], head) for head in g.heads]
-    return witnessed(found, [sum(column) for column in zip(g.high, g.rounding, *rows, strict=True)], witness, numbers)
+    least = [abs(v) - off - rounding for v, off, rounding in errors_at(layer, f, domain, witness)]
+    need(any(v > tolerance for v in least), "at the witness the error is not proved to exceed the tolerance")
+    need(not any(v > bound for v in least), "the witness exceeds the bound too")
+    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
 
 
 def require_point(x: Any, f: list[Node], domain: Domain, name: str) -> None:
     """Refuse what is no point of the domain; where a jump may be near, nothing is known."""
     good = isinstance(x, list) and all(type(v) in (int, float) for v in x) and len(x) == len(domain.box)
-    inside = good and all(a <= v <= b for v, (a, b) in zip(x, domain.box, strict=True))
+    inside = good and all(a <= v <= b for v, (a, b) in zipped(x, domain.box))
     claimed = inside and (domain.where is None or truth(domain.where, balls(x)) == {True})
     need(claimed, f"{name} is not in the domain")
     need(domain.contains(x, jumps_of(f)), f"{name} may lie within the margin of a jump", UNCHECKED)
 
 
-def errors_at(layer: Dense, f: list[Node], x: list[float]) -> tuple[list[Any], list[Any]]:
-    """(T − f at a point, T being the real function of the weights; how far the computed T can be off), per output."""
-    T, rounding = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
-    return [t[0] - value(node, balls(x)) for t, node in zip(T, f, strict=True)], rounding
+def errors_at(layer: Layer | Dense, f: list[Node], domain: Domain, x: list[float]) -> list[tuple[Any, Any, Any]]:
+    """(T − f at a point, T being the real function of the weights; how far that, and rounding, can be off), per output."""
+    if isinstance(layer, Dense):
+        with ctx.workprec(WORKING):
+            T, rounding = layer.answers([[arb(v)] for v in x], Jets(Sides([]), []))
+            return [(t[0] - value(node, balls(x)), arb(0), off) for t, node, off in zipped(T, f, rounding)]
+    g = Difference(layer, f, domain.box, 0.0, 0)
+    rows = [layer.rounding([(v, v) for v in map(float, x)], head) for head in g.heads]
+    found = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(x))
+    return list(zipped(found, g.high, map(summed, zipped(g.rounding, *rows))))
 
 
 def attained(
@@ -5604,24 +5396,11 @@ def attained(
     Where kinks of T and f are merged, up to a trifle that matters here, T is evaluated step by step.
     """
     require_point(x, f, domain, "the point of the lower bound")
-    here = [(float(v), float(v)) for v in x]
-    if isinstance(layer, Layer):
-        g = Difference(layer, f, domain.box, 0.0, 0)
-        merged = Part(g, range(len(domain.box)), True, domain, 0.0).at(balls(x))
-        if any(abs(v) - off >= lower for v, off in zip(merged, g.high, strict=True)):
-            return
-    found = [abs(v) for v in errors_at(step_by_step(), f, x)[0]]
+    if isinstance(layer, Layer) and any(abs(v) - off >= lower for v, off, _ in errors_at(layer, f, domain, x)):
+        return
+    found, here = [abs(v) for v, _, _ in errors_at(step_by_step(), f, domain, x)], [(float(v), float(v)) for v in x]
     need(not all(v < lower for v in found), f"at its point the error is below the lower bound {lower!r}", box=here)
     need(any(v >= lower for v in found), "the lower bound is not decided", UNCHECKED, here)
-
-
-def witnessed(found: list[Any], rounding: list[Any], witness: Any, numbers: tuple[float, float]) -> Verdict:
-    """VALID if one of the errors that were found, less its rounding, exceeds the tolerance, and none the bound."""
-    tolerance, bound = numbers
-    far = any(abs(v) - r > tolerance for v, r in zip(found, rounding, strict=True))
-    need(far, "at the witness the error is not proved to exceed the tolerance")
-    need(not any(abs(v) - r > bound for v, r in zip(found, rounding, strict=True)), "the witness exceeds the bound too")
-    return Verdict("VALID", f"REFUTED is right: |T − f| > {tolerance!r} at {witness}")
 
 
 def check(folder: str | Path, seconds: float = SECONDS, boxes: int = BOXES, *, data: Any = None) -> Verdict:

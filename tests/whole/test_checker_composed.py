@@ -278,7 +278,8 @@ def test_how_far_a_polyline_moves(seed):
     units = sorted((exact(rng.uniform(-1, 1)), exact(rng.gauss(0, 1))) for _ in range(5))
     ends = sorted(exact(rng.gauss(0, 0.2)) for _ in range(2))
     near = SimpleNamespace(on=lambda a, b: tuple(ends))
-    lane = checker.Lane(0, checker.ONE, checker.ONE, units, exact(1.0), None, [])
+    H = checker.BentLine((exact(1.0), -knot, worth, 0) for knot, worth in units)
+    lane = checker.Lane(0, checker.ONE, checker.ONE, H, exact(1.0), None, [])
     outer = checker.Outer(0, [(-1.0, 1.0)], 1, lane, near)
     cuts = [exact(-1.0), *(k for k, _ in units), exact(1.0)]
     for n, (a, b) in enumerate(pairwise(cuts)):

@@ -184,7 +184,7 @@ def test_second_derivatives_are_those_of_automatic_differentiation(kind, layout,
                 c, {n: rows for n, (_, rows) in tensors.items()}, list(places), box, checker.fmpq(1, 2**53)
             )
             zeros = [checker.Reader([], "0").node()] * len(layer.lines)
-            part = checker.CurvePart(checker.Curves(layer, zeros, D), list(range(D)), True, domain, 0.1 * sharp**2)
+            part = checker.SlopePart(checker.Slopes(layer, zeros, D, 2), list(range(D)), True, domain, 0.1 * sharp**2)
 
         def outputs(x, model=model, places=places):
             shape = model.config.tokens, model.config.features_in
