@@ -17,6 +17,7 @@ from onelayer.deployment.export import coq
 from onelayer.deployment.export.coq import by_kernel
 from onelayer.deployment.export.coq.by_kernel import checked
 from onelayer.deployment.export.coq.formula import printed
+from onelayer.deployment.export.coq.parts import tolerance_of
 from onelayer.deployment.export.coq.run import CoqAnswer, run
 from onelayer.deployment.export.subject import subject_of
 from onelayer.formula import evaluate, parse
@@ -215,7 +216,7 @@ class TestWithCoq:
         assert "assumes" in found.reason
 
     def test_it_rejects_a_tolerance_below_the_error(self, sine):
-        text, share = coq.source(sine), coq.tolerance_of(Fraction(1, 10000))
+        text, share = coq.source(sine), tolerance_of(Fraction(1, 10000))
         below = Fraction(sine.approximation.certificate.observed * 0.99)
         text = text.replace(f"({share.numerator} / {share.denominator})", f"({below.numerator} / {below.denominator})")
         found = run(text.replace("(1 / 10000)", f"({below.numerator} / {below.denominator})"), 300.0)
