@@ -35,6 +35,7 @@ html_css_files = ["onelayer.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_search_summary = False  # summaries fetch pages, which a browser refuses to a page opened as a file
 
 
 def as_rst(lines: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from targets import named
 
 TOLERANCE = 1e-2
 FINE, LINES = 200, 33  # points along a side of the attention map; lines of the error
-LEVELS = 4  # colours are rounded to multiples of it: invisible, and the file is a third smaller
+LEVELS = 6  # colours are rounded to multiples of it: invisible, and the file is a third smaller
 PANELS = {"surface": (0.0, 0.29), "attention": (0.355, 0.615), "error": (0.705, 1.0)}  # in fractions of the width
 INK = "#222222"
 

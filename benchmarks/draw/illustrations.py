@@ -14,7 +14,7 @@ from onelayer.common.numbers import at_most
 from onelayer.views.style import BOUND, FONT, LAYER, SEQUENTIAL, TARGET, error_colours
 from targets import named
 
-WIDTH, TYPE = 720, 17
+WIDTH, TYPE = 620, 17
 LINES = 25  # of an error
 INK, QUIET = "#222222", "#8c8c8c"
 
@@ -77,7 +77,7 @@ def certificate() -> go.Figure:
     (patch,), extra = boxes.patches, float(boxes.extra.max())
     proved = 1e3 * (np.maximum(patch.high, -patch.low).max(axis=1) + extra)
     assert proved.max() <= 1e3 * approx.certificate.tolerance
-    titles = ("T − f, in thousandths", f"{len(patch)} boxes and their bounds")
+    titles = ("T − f, × 1000", f"{len(patch)} boxes, proved")
     figure = make_subplots(cols=2, subplot_titles=titles, horizontal_spacing=0.24)
     side = np.linspace(0, 1, 61)
     error = 1e3 * (_on(side, approx) - _on(side, approx.target))
@@ -107,10 +107,10 @@ def gallery() -> go.Figure:
     column = torch.tensor(numbers, dtype=torch.float64)[None, :, None]
     shown = [f"{v:g}" for v in numbers]
     entries = (
-        ("maximum: the largest", ol.gallery.maximum(size), column, shown),
-        ("running maximum: the largest so far", ol.gallery.running_max(size), column, shown),
-        ("reverse: the mirrored place", ol.gallery.reverse(size), column, shown),
-        ("histogram: equal letters", ol.gallery.histogram(size, vocabulary=3), one_hot, ["ABC"[v] for v in letters]),
+        ("maximum", ol.gallery.maximum(size), column, shown),
+        ("running maximum", ol.gallery.running_max(size), column, shown),
+        ("reverse", ol.gallery.reverse(size), column, shown),
+        ("histogram", ol.gallery.histogram(size, vocabulary=3), one_hot, ["ABC"[v] for v in letters]),
     )
     figure = make_subplots(rows=2, cols=2, subplot_titles=[e[0] for e in entries], vertical_spacing=0.16)
     for place, (_, approx, x, names) in enumerate(entries):
@@ -153,7 +153,7 @@ def _contours(
     return go.Contour(x=side, y=side, z=z, contours=ring, line=line, **scale, **colours)
 
 
-def _framed(figure: go.Figure, x: str, y: str, height: int = 380) -> go.Figure:
+def _framed(figure: go.Figure, x: str, y: str, height: int = 350) -> go.Figure:
     figure.update_xaxes(title=x, row=1, col=1)
     figure.update_yaxes(title=y, title_standoff=4, row=1, col=1)
     figure.update_xaxes(showgrid=False, nticks=5)
