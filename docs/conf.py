@@ -70,7 +70,9 @@ def _links(app: Any, page: str, source: list[str]) -> None:
 def _reachable(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """A table that is wider than its frame can be scrolled with the keyboard."""
     frame = '<div class="table-wrapper'
-    context["body"] = context.get("body", "").replace(frame, f'<div tabindex="0" role="group" aria-label="table" {frame[5:]}')
+    context["body"] = context.get("body", "").replace(
+        frame, f'<div tabindex="0" role="group" aria-label="table" {frame[5:]}'
+    )
 
 
 def setup(app: Any) -> None:

@@ -57,7 +57,9 @@ def surface() -> go.Figure:
     """The first panel alone, without axes and on no background, for the first page of the site."""
     figure = _panel("scene")
     _surface(figure, named("franke").target)
-    figure.update_scenes(domain={"x": [0, 1], "y": [0, 1]}, xaxis_visible=False, yaxis_visible=False, zaxis_visible=False)
+    figure.update_scenes(
+        domain={"x": [0, 1], "y": [0, 1]}, xaxis_visible=False, yaxis_visible=False, zaxis_visible=False
+    )
     return figure.update_scenes(camera={"eye": {"x": 0.95, "y": 1.1, "z": 0.62}, "center": {"x": 0, "y": 0, "z": -0.1}})
 
 

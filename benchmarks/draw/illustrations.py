@@ -88,7 +88,12 @@ def certificate() -> go.Figure:
         sample_colorscale(SEQUENTIAL, (proved / most).tolist()), patch.lower, patch.upper, strict=True
     ):
         (a, b), (c, d) = lower, upper
-        corners = {"x": [a, c, c, a, a], "y": [b, b, d, d, b], "mode": "lines", "line": {"color": "white", "width": 1.2}}
+        corners = {
+            "x": [a, c, c, a, a],
+            "y": [b, b, d, d, b],
+            "mode": "lines",
+            "line": {"color": "white", "width": 1.2},
+        }
         figure.add_trace(go.Scatter(**corners, fill="toself", fillcolor=colour), row=1, col=2)
     scale = {"colorscale": SEQUENTIAL, "cmin": 0, "cmax": most, "color": [0], "opacity": 0, "showscale": True}
     scale["colorbar"] = {"thickness": 12, "x": 1.01, "outlinewidth": 0, "tickvals": [0, 0.25, 0.5, 0.75, 1]}

@@ -1,11 +1,11 @@
 """What an installation weighs: the package with all it requires, and what each extra adds, in this environment.
 
-`python benchmarks/measure/installed.py` prints a table. Sizes are those of the files that pip lists; what is not installed here is
-named instead of counted.
+`python benchmarks/measure/installed.py` prints a table. Sizes are those of the files that pip lists; what is not installed here
+is named instead of counted.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, distribution
 
 from packaging.requirements import Requirement
@@ -44,7 +44,7 @@ def closure(name: str, extra: str = "", known: set[str] | None = None) -> set[st
     return found
 
 
-def megabytes(names: Iterator[str]) -> float:
+def megabytes(names: Iterable[str]) -> float:
     """The files of these packages together."""
     total = 0
     for name in names:
@@ -65,9 +65,8 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     base = closure("onelayer")
     print(markdown(("installed", "for", "packages", "size"), [row(extra, base) for extra in USES]))
-    torch = distribution("torch")
-    rest = base - closure("torch") - {"torch"}
-    print(f"\ntorch {torch.version} alone: {megabytes(iter(closure('torch') | {'torch'})):,.0f} MB; the rest {megabytes(iter(rest)):,.0f} MB")
+    torch = closure("torch") | {"torch"}
+    print(f"\ntorch {distribution('torch').version} and what it needs: {megabytes(torch):,.0f} MB")
 
 
 if __name__ == "__main__":
