@@ -15,8 +15,8 @@ from onelayer.views.style import FONT
 from targets import named
 
 TOLERANCE = 1e-2
-FINE, LINES = 200, 33  # points along a side of the attention map; lines of the error
-LEVELS = 6  # colours are rounded to multiples of it: invisible, and the file is a third smaller
+FINE, LINES = 200, 25  # points along a side of the attention map; lines of the error
+LEVELS = 4  # colours are rounded to multiples of it: invisible, and the file is a third smaller
 PANELS = {"surface": (0.0, 0.29), "attention": (0.355, 0.615), "error": (0.705, 1.0)}  # in fractions of the width
 INK = "#222222"
 
@@ -107,7 +107,7 @@ def _surface(figure: go.Figure, target: ol.Target) -> None:
     figure.update_scenes(
         xaxis=quiet | {"title": "x1"},
         yaxis=quiet | {"title": "x2"},
-        zaxis=quiet | {"title": "f"},
+        zaxis=quiet | {"title": "f", "tickvals": [0.5, 1]},
         aspectratio={"x": 1, "y": 1, "z": 0.62},
         camera={"eye": {"x": 1.12, "y": 1.28, "z": 0.72}, "center": {"x": 0.02, "y": 0.02, "z": -0.12}},
         domain={"x": PANELS["surface"], "y": [0, 1]},
