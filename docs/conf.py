@@ -4,6 +4,8 @@ The pages are Markdown and read just as well in the repository; nothing in the b
 """
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import onelayer
@@ -13,10 +15,13 @@ author = "The onelayer authors"
 copyright = f"{author}, MIT licence"
 release = version = onelayer.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+sys.path.insert(0, str(Path(__file__).parent))
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml"]
 exclude_patterns = ["_build"]
+html_math_renderer = "mathml"
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3  # links such as benchmarks.md#on-a-gpu
-highlight_language = "text"  # indented blocks are mathematics; code says its language
+highlight_language = "text"  # code says its language
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -30,6 +35,7 @@ html_css_files = ["onelayer.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_search_summary = False  # summaries fetch pages, which a browser refuses to a page opened as a file
 
 
 def as_rst(lines: list[str]) -> list[str]:
@@ -61,6 +67,15 @@ def _links(app: Any, page: str, source: list[str]) -> None:
     source[0] = source[0].replace("](../../benchmarks/data/tracr.md)", "](tracr.md)")
 
 
+def _reachable(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """A table that is wider than its frame can be scrolled with the keyboard."""
+    frame = '<div class="table-wrapper'
+    context["body"] = context.get("body", "").replace(
+        frame, f'<div tabindex="0" role="group" aria-label="table" {frame[5:]}'
+    )
+
+
 def setup(app: Any) -> None:
+    app.connect("html-page-context", _reachable)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("source-read", _links)

@@ -27,7 +27,8 @@ sys.path.extend(str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 import casestudies
 import explorer
-from hero import hero
+import hero
+import illustrations
 from png import tightened
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures"
@@ -50,10 +51,17 @@ def _waves() -> ol.Approximation:
 
 # file → the function that draws it
 FIGURES: dict[str, Callable[[], go.Figure | bytes]] = {
-    "hero.png": hero,
+    "hero.png": hero.hero,
+    "hero-function.png": hero.surface,
+    "hero-attention.png": hero.attention,
+    "hero-error.svg": hero.error,
     "explorer.png": explorer.picture,
     "figure-1.svg": figure_1,
     "figure-2.svg": figure_2,
+    "tutorial.svg": illustrations.tutorial,
+    "gallery.svg": illustrations.gallery,
+    "theorem.svg": illustrations.theorem,
+    "certificate.svg": illustrations.certificate,
     "size.svg": casestudies.size,
     "training.svg": casestudies.training,
     "sorting.svg": casestudies.sorting,

@@ -85,6 +85,10 @@ def run_command(text: str, where: str) -> None:
     elif words[0] == "make":
         planned = subprocess.run(["make", "--dry-run", "-C", ROOT, *words[1:]], capture_output=True, check=False)
         assert planned.returncode == 0, where
+    elif words[:2] == ["pip", "install"]:  # from a clone; the extras exist
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        place, _, named = words[2].rstrip("]").partition("[")
+        assert (place, set(filter(None, named.split(","))) <= set(extras)) == (".", True), where
     elif words[0] == "cp":
         shutil.copy(*words[1:])
     else:
