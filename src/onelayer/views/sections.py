@@ -137,12 +137,10 @@ def point_section(approximation: Approximation) -> str:
     if approximation.parameters > MOST_WEIGHTS:
         text = f"A page holds at most {MOST_WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
         return f"<p>{text} In Python, <code>approx.explain(x)</code> shows the same at any point.</p>"
-    d, ends = approximation.domain, [end.tolist() for end in window(approximation.domain)]
-    inputs = []
-    for j in range(min(d.dimension, MOST_SLIDERS)):
-        whole = approximation.vocabulary is not None
-        low, high = (0.0, float((approximation.vocabulary or 1) - 1)) if whole else (ends[0][j], ends[1][j])
-        inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", start_point(approximation)[j], "", j))
+    d, (low, high), start = approximation.domain, slider_ends(approximation), start_point(approximation)
+    step: int | str = "any" if approximation.vocabulary is None else 1
+    shown = range(min(d.dimension, MOST_SLIDERS))
+    inputs = [_slider(d.names[j], low[j], high[j], step, start[j], "", j) for j in shown]
     more = d.dimension - MOST_SLIDERS
     note = f'<p class="note">{_others(more, "more")} fixed.</p>' if more > 0 else ""
     band = certificate_text.band(approximation)
@@ -161,6 +159,14 @@ def point_section(approximation: Approximation) -> str:
         f"<h3>The feed-forward network</h3><p class='note'>{html.escape(_network(approximation))}</p>"
         "<div class='figure' id='hidden'></div></div></div>"
     )
+
+
+def walk_section(approximation: Approximation) -> str:
+    """Where assets/walk.js takes the movable point through the layer, step by step."""
+    if approximation.parameters > MOST_WEIGHTS:
+        return ""
+    text = "Follow the point from its numbers to T(x), one step at a time. Every number is computed by this page, from the weights."
+    return f'<p>{text}</p><div id="walk-place"></div>'
 
 
 def _network(approximation: Approximation) -> str:
@@ -228,6 +234,15 @@ def start_point(approximation: Approximation) -> list[float]:
     share = 0.5 + 0.15 * np.cos(1.0 + 2.0 * np.arange(d.dimension))
     low, high = window(d)
     return [float(v) for v in low + share * (high - low)]
+
+
+def slider_ends(approximation: Approximation) -> tuple[list[float], list[float]]:
+    """Where the movable point can go along every variable; tokens are whole numbers."""
+    if approximation.vocabulary is not None:
+        D = approximation.domain.dimension
+        return [0.0] * D, [float(approximation.vocabulary - 1)] * D
+    low, high = window(approximation.domain)
+    return low.tolist(), high.tolist()
 
 
 def _code(text: str) -> str:

@@ -1,13 +1,12 @@
 """A study as one page: pictures with error bars over seeds, fitted rates against theory, every point, every failure."""
 
 import html
-import json
 from typing import Any
 
 from ..common.table import Table, duration
 from ..experiments.study.fitted_rates import COLUMNS
 from ..experiments.study.result import Study
-from .pages import Page
+from .pages import PLAIN_SCRIPTS, Page, figures_data
 from .study_figure import study_figures
 
 MOST_ROWS = 2000  # points on the page; the others are in points.csv
@@ -33,9 +32,9 @@ def study_page(study: Study) -> str:
         ("points", "Points", _points(study)),
         ("again", "Reproducing it", f"<p>{REPRODUCE}</p>"),
     ]
-    data = {"figures": {name: json.loads(figure.to_json()) for name, (_, figure) in figures.items()}}
+    data = figures_data({name: figure for name, (_, figure) in figures.items()})
     title, intro = study.sweep.title or study.sweep.name, f"<p>{html.escape(study.sweep.about)}</p>"
-    return Page(title, "a study", intro, _facts(study), sections, data, ("study.js",)).render()
+    return Page(title, "a study", intro, _facts(study), sections, data, PLAIN_SCRIPTS).render()
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:
