@@ -17,7 +17,7 @@ from .scene import Scene, output_names
 from .sections import MOST_WEIGHTS, slider_ends, start_point
 
 PLAIN_SCRIPTS = ("picture.js", "scheme.js", "report.js")  # of a page with figures alone
-LAYER_SCRIPTS = ("layer.js", "formula.js", "walk.js", *PLAIN_SCRIPTS)
+LAYER_SCRIPTS = ("layer.js", "formula.js", "walk_steps.js", "walk.js", *PLAIN_SCRIPTS)
 
 
 @dataclass(frozen=True)
