@@ -91,7 +91,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     specs = [[{"type": "xy"}, {"type": "scene"}]]
     title = ["T − f, coloured from −bound to +bound" if proved else "T − f", label]
     figure = make_subplots(rows=1, cols=2, specs=specs, subplot_titles=title, horizontal_spacing=0.06)
-    bar = {"exponentformat": "power", "len": 0.9, "x": 0.46, "thickness": 12}
+    bar = {"exponentformat": "power", "len": 0.9, "x": 0.475, "thickness": 12}
     colours = error_colours()
     heat = go.Heatmap(x=x, y=y, z=error.T, zmin=-limit, zmax=limit, colorbar=bar, name="T − f", **colours)
     figure.add_trace(heat, row=1, col=1)

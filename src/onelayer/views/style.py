@@ -15,7 +15,7 @@ SHADE = "rgba(110, 125, 145, 0.09)"  # a domain, on light and dark pages
 VIEW: dict[str, Any] = {  # of surfaces: the whole box and its labels fit in the picture
     "aspectmode": "manual",
     "aspectratio": {"x": 1, "y": 1, "z": 0.7},
-    "camera": {"eye": {"x": 1.45, "y": 1.45, "z": 0.95}, "center": {"x": 0, "y": 0, "z": -0.12}},
+    "camera": {"eye": {"x": 1.4, "y": 1.4, "z": 0.92}, "center": {"x": 0, "y": 0, "z": -0.12}},
 }
 MENU = {"bgcolor": "#f4f6f8", "font": {"color": "#1c2430"}}  # of a menu in a picture, on light and dark pages
 

@@ -13,7 +13,7 @@ function draw(id, figure) {
   if (!place) return Promise.resolve();
   const layout = JSON.parse(JSON.stringify(figure.layout));
   const narrow = place.clientWidth < 560;
-  if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene);
+  if (place.clientWidth < 900) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene);
   if (narrow && layout.scene && layout.scene2) stack(figure, layout);
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) placeBelow(figure, layout);
   const several = figure.data.filter((t) => t.name && t.showlegend !== false).length > 1, upright = layout.legend?.orientation !== "h";
@@ -208,9 +208,8 @@ function currentPoint() {
 
 // T(x) beside f(x), where f is a formula; the difference is what this page computes, nothing that is proved.
 function valueAt(x, output, T) {
-  const f = targetAt(DATA.layer.target, x, output), at = x.length <= 4 ? ` at (${x.map((v) => Number(v.toPrecision(6))).join(", ")})` : "";
-  const own = `T(x) = ${T}${f === null ? "" : `, f(x) = ${f}, T(x) − f(x) = ${(T - f).toPrecision(3)}`}${at}`;
-  return own.replace(/-/g, "−");
+  const f = targetAt(DATA.layer.target, x, output), at = x.length <= 4 ? `At x = (${x.map((v) => Number(v.toPrecision(6))).join(", ")}): ` : "";
+  return `${at}T(x) = ${T}${f === null ? "" : `, f(x) = ${f}, T(x) − f(x) = ${Number((T - f).toPrecision(3))}`}`.replace(/-/g, "−");
 }
 
 function movePoint() {
