@@ -12,7 +12,7 @@ import numpy as np
 from ..approximation import Approximation
 from .figures import signed_log
 from .head_map import Gate, HeadMap, Token
-from .style import DIVERGING, GREY, MENU, SEQUENTIAL, SHADE, styled
+from .style import GREY, MENU, SEQUENTIAL, SHADE, SIGNED, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -67,9 +67,9 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
 def _marker(values: np.ndarray, size: Any, symbol: Any = "circle") -> dict[str, Any]:
     shade, largest = signed_log(values)
     bar = {"tickvals": [-1, 0, 1], "ticktext": [f"−{largest:.3g}", "0", f"{largest:.3g}"], "thickness": 12}
-    look = {"color": shade, "cmin": -1, "cmax": 1, "colorscale": DIVERGING, "reversescale": True}
+    look = {"color": shade, "cmin": -1, "cmax": 1, "colorscale": SIGNED}
     look["colorbar"] = bar | {"title": "value"}
-    return {**look, "size": size, "symbol": symbol, "line": {"width": 0.5, "color": "#333"}}
+    return {**look, "size": size, "symbol": symbol, "line": {"width": 0.5, "color": GREY}}
 
 
 def _largest(units: "tuple[Any, ...]", most: int) -> list[Any]:
@@ -224,4 +224,4 @@ def _normalise(figure: "go.Figure", approximation: Approximation) -> None:
 def _shade(share: float) -> str:
     from plotly.colors import sample_colorscale
 
-    return str(sample_colorscale(DIVERGING, [1 - share])[0])
+    return str(sample_colorscale(SIGNED, [share])[0])

@@ -10,6 +10,7 @@ FONT = {"family": "system-ui, sans-serif", "size": 14}
 TARGET, LAYER, BOUND = "#0072b2", "#d55e00", "#009e73"  # Okabe and Ito's blue, vermilion, green
 SEQUENTIAL, DIVERGING = "Viridis", "RdBu"
 GREY = "#8c8c8c"
+SIGNED = [[0.0, TARGET], [0.5, "#a3a3a3"], [1.0, LAYER]]  # negative to positive, for marks on light and dark pages
 EDGE = 0.08  # share of an axis at each end that has no label
 SHADE = "rgba(110, 125, 145, 0.09)"  # a domain, on light and dark pages
 VIEW: dict[str, Any] = {  # of surfaces: the whole box and its labels fit in the picture

@@ -13,7 +13,7 @@ function draw(id, figure) {
   if (!place) return Promise.resolve();
   const layout = JSON.parse(JSON.stringify(figure.layout));
   const narrow = place.clientWidth < 560;
-  if (place.clientWidth < 900) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene);
+  if (place.clientWidth < 900) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene, narrow ? 1.4 : 1.2);
   if (narrow && layout.scene && layout.scene2) stack(figure, layout);
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) placeBelow(figure, layout);
   const several = figure.data.filter((t) => t.name && t.showlegend !== false).length > 1, upright = layout.legend?.orientation !== "h";
@@ -50,9 +50,9 @@ function themed(layout) {
 }
 
 // In a narrow picture the axes and their names need more room.
-function shrink(scene) {
+function shrink(scene, further) {
   for (const axis of ["x", "y", "z"]) {
-    scene.camera.eye[axis] *= 1.2;
+    scene.camera.eye[axis] *= further;
     const own = scene[`${axis}axis`];
     scene[`${axis}axis`] = { ...own, nticks: 4, tickfont: { size: 10 }, title: { ...own.title, font: { size: 12 } } };
   }
