@@ -77,7 +77,7 @@ const WalkSteps = (() => {
     return all.length <= most + 1 ? all : [...all.slice(0, most), `… ${all.length - most} more`];
   }
   const few = (values) => columns(values, 3); // in a card
-  const numbered = (letter, cells) => cells.map((v, i) => (typeof v === "number" ? `${letter}_{${i + 1}}` : ""));
+  const numbered = (letter, cells) => cells.map((v, i) => (typeof v === "number" ? `${letter}_{${i + 1}}` : "…"));
 
   function bar(a) {
     const filled = make("span", "walk-filled");
