@@ -119,17 +119,6 @@ def test_f_stands_beside_T_and_the_walk_follows_the_point(browser, tmp_path):
 
 
 @needs_chromium
-def test_every_figure_says_what_it_shows(browser, tmp_path):
-    seen = looked_at(browser, KINDS["kink"](), tmp_path)
-    labels = seen.page.eval_on_selector_all(
-        ".figure", "(all) => all.map((f) => [f.getAttribute('role'), f.ariaLabel.length > 10])"
-    )
-    assert labels
-    assert all(role == "figure" and told for role, told in labels)
-    seen.page.close()
-
-
-@needs_chromium
 @pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
 def test_a_comparison_has_the_same_look(browser, tmp_path, width):
     found = ol.compare("x1", [(0, 1)], 0.1, seconds=0.1, optimizers=("adam",), peers=False)

@@ -71,8 +71,9 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    error, bound = _at_middle(scene, scene.error, output), approximation.certificate.bound
-    if error is None:
+    whole, bound = scene.error, approximation.certificate.bound
+    error = _at_middle(scene, whole, output)
+    if error is None or whole is None:
         return None
     names = approximation.domain.names
     proved = math.isfinite(bound)
@@ -104,7 +105,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
             figure.add_trace(go.Surface(x=x[[0, -1]], y=y[[0, -1]], z=plane, **sheet), row=1, col=2)
     figure.update_xaxes(title_text=names[scene.drawn[0]], row=1, col=1)
     figure.update_yaxes(title_text=names[scene.drawn[1]], row=1, col=1)
-    reach = 1.15 * max(limit, float(np.nanmax(np.abs(scene.error), initial=0.0)))
+    reach = 1.15 * max(limit, float(np.nanmax(np.abs(whole), initial=0.0)))
     upright = {"title": "", "exponentformat": "power", "tickvals": inner_ticks(-reach, reach), "tickfont": {"size": 12}}
     axes = surface_axes(_drawn_names(approximation, scene), x, y)
     figure.update_scenes(**axes, **VIEW, zaxis={**upright, "range": [-reach, reach] if reach > 0 else None})
