@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..experiments.compare import Comparison, Entrant
 
-COLOURS = {"constructed": "#1b7837", "warm-started": "#7fbf7b", "trained": "#762a83", "peer": "#8c8c8c"}
+COLOURS = {"constructed": "#1b7837", "warm-started": "#7fbf7b", "trained": "#a05cb0", "peer": "#8c8c8c"}
 
 
 def comparison_figure(found: "Comparison") -> "go.Figure":
@@ -25,7 +25,7 @@ def comparison_figure(found: "Comparison") -> "go.Figure":
     from plotly.subplots import make_subplots
 
     more = [(rows, axis) for rows, axis in ((found.growth, "parameters"), (found.samples, "samples")) if rows]
-    titles = ["observed error with as many parameters", *(f"error against {axis}" for _, axis in more)]
+    titles = ["observed error", *(f"error against {axis}" for _, axis in more)]
     ran = [e for e in found.entrants if not math.isnan(e.observed)][::-1]
     rows = 1 + len(more)
     heights = [36 * len(ran) + 60, *(340 for _ in more)]
@@ -86,7 +86,7 @@ def comparison_page(found: "Comparison") -> str:
     if best is not None:
         facts.append((at_least(best.observed, 2), f"observed error, {best.name}: the best of the others"))
     tables = "".join(f'<div class="scroll" tabindex="0">{table._repr_html_()}</div>' for table in found.tables())
-    about = "All entrants have about as many parameters and are judged at the same points. Only a bound is proved."
+    about = "All entrants have about the same number of parameters and are judged at the same points. Only a bound is proved."
     if found.condition:
         about += f" Bounds are proved if {found.condition}."
     intro = f"<p>On {html.escape(found.domain)}.</p><p>{html.escape(about)}</p>"
