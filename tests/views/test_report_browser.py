@@ -28,6 +28,13 @@ def looked_at(browser, approx, tmp_path, width=1400, **context):
     return Seen(browser, approx.report(tmp_path / "report.html"), width, **context)
 
 
+@pytest.fixture(scope="module")
+def curve(tmp_path_factory):
+    """A layer of one variable and its report: no surfaces, so that it opens quickly."""
+    approx = KINDS["1-D"]()
+    return approx, approx.report(tmp_path_factory.mktemp("curve") / "report.html")
+
+
 INK = {"light": "rgb(28, 36, 48)", "dark": "rgb(230, 235, 242)"}
 
 
@@ -43,9 +50,9 @@ def require_colours(seen, name):
 
 @needs_chromium
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
-def test_light_and_dark(browser, tmp_path, scheme):
+def test_light_and_dark(browser, curve, scheme):
     other = "dark" if scheme == "light" else "light"
-    seen = looked_at(browser, KINDS["1-D"](), tmp_path, color_scheme=scheme)
+    seen = Seen(browser, curve[1], 1400, color_scheme=scheme)
     seen.scroll()
     require_colours(seen, scheme)
     require_readable(seen.page)
@@ -60,8 +67,8 @@ def test_light_and_dark(browser, tmp_path, scheme):
 
 
 @needs_chromium
-def test_it_prints_whole_and_light(browser, tmp_path):
-    seen = looked_at(browser, KINDS["1-D"](), tmp_path, color_scheme="dark")
+def test_it_prints_whole_and_light(browser, curve):
+    seen = Seen(browser, curve[1], 1400, color_scheme="dark")
     told = seen.page.evaluate(
         """() => { dispatchEvent(new Event("beforeprint"));
         const empty = [...document.querySelectorAll(".figure")].filter((f) => !f.querySelector("svg.main-svg")).map((f) => f.id);
@@ -98,9 +105,8 @@ def colours_of_images(content):
 
 
 @needs_chromium
-def test_f_stands_beside_T_and_the_walk_follows_the_point(browser, tmp_path):
-    approx = KINDS["1-D"]()
-    seen = looked_at(browser, approx, tmp_path)
+def test_f_stands_beside_T_and_the_walk_follows_the_point(browser, curve):
+    seen = Seen(browser, curve[1], 1400)
     _, value = moved(seen, [0.3])
     shown = seen.page.inner_text("#value").replace("−", "-")
     numbers = dict(part.split(" = ") for part in shown.split(": ")[1].split(", "))

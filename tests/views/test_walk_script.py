@@ -6,6 +6,7 @@ import torch
 
 import onelayer as ol
 from in_node import in_node, needs_node
+from onelayer.formula.vocabulary import FUNCTIONS
 from onelayer.views.formula_record import formula_record
 from onelayer.views.pages import layer_record
 from reports import KINDS
@@ -128,6 +129,7 @@ def test_a_trained_layer(tmp_path):
 
 def test_f_is_that_of_the_formula(tmp_path):
     """Every function of the language, at points all over the domain."""
+    assert all(f"{name}(" in " ".join(FORMULAS) for name in FUNCTIONS)
     targets = [ol.Target(text, [(-1, 1)] * 2) for text in FORMULAS]
     x = np.random.default_rng(0).uniform(-1, 1, (50, 2))
     given = [[formula_record(target.formula), x.tolist(), target.outputs] for target in targets]
