@@ -42,8 +42,8 @@ def test_everybody_is_judged_alike_and_only_certificates_are_bounds(tmp_path):
 
     figure = comparison_figure(found)
     assert len(figure.data) >= 4 + 1 + 3
-    page = write_page(figure, tmp_path / "p.html").read_text()
-    assert "<html>" in page
+    page = write_page(found, tmp_path / "p.html").read_text()
+    assert '<html lang="en">' in page
     assert "https://cdn" not in page.split("</script>")[-1]
     assert [f.name for f in tmp_path.iterdir()] == ["p.html"]
 
@@ -105,4 +105,4 @@ def test_the_table_and_the_picture_of_a_short_comparison(tmp_path):
     assert found.entrants[0].bound <= 0.1
     assert math.isinf(found.entrants[1].bound)
     assert "trained, adam" in str(found)
-    assert write_page(comparison_figure(found), tmp_path / "p.html").stat().st_size > 10**6
+    assert write_page(found, tmp_path / "p.html").stat().st_size > 10**6

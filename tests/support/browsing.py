@@ -21,7 +21,7 @@ class Seen:
         self.page.on("console", lambda m: self.said.append(f"{m.type}: {m.text}"))
         self.page.on("pageerror", lambda e: self.said.append(f"error: {e}"))
         self.page.on("request", lambda r: self.requests.append(r.url))
-        self.page.goto(f"file://{path}")
+        self.page.goto(f"file://{path}", timeout=120_000)  # four megabytes of plotly, on a busy machine
         self.page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
 
     def scroll(self):

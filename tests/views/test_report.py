@@ -23,7 +23,7 @@ def test_every_kind_has_a_report(kind):
     text = page(approx)
     assert len(text.encode()) < 8e6
     assert approx.certificate.verdict in text
-    for section in ("function", "heads", "point", "weights", "certificate", "size"):
+    for section in ("function", "heads", "point", "walk", "weights", "certificate", "size"):
         assert f'<section id="{section}">' in text
     assert ('<section id="training">' in text) == (kind == "trained")
     data = data_of(text)
@@ -31,6 +31,13 @@ def test_every_kind_has_a_report(kind):
         assert f'id="{name}"' in text
     drawn = 0 if kind == "tokens" else {"3-D": 3, "6-D": 2, "sequence": 2, "gallery": 2, "memorised": 3}.get(kind, 1)
     assert len(data["scenes"]) == drawn
+
+
+def test_every_figure_says_what_it_shows():
+    places = re.findall(r'<div class="figure"[^>]*>', page(KINDS["kink"]()))
+    assert len(places) >= 8
+    for place in places:
+        assert re.search(r' role="figure" aria-label="[^"]{10,}"', place), place
 
 
 def test_nothing_comes_from_outside():

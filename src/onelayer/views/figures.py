@@ -12,7 +12,20 @@ from ..model.history import History
 from ..model.inspection import Inspection
 from .certificate_text import Shown
 from .scene import Scene
-from .style import BOUND, DIVERGING, GREY, LAYER, SEQUENTIAL, TARGET, VIEW, error_colours, styled
+from .style import (
+    BOUND,
+    DIVERGING,
+    GREY,
+    LAYER,
+    MENU,
+    SEQUENTIAL,
+    TARGET,
+    VIEW,
+    error_colours,
+    inner_ticks,
+    styled,
+    surface_axes,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -46,8 +59,10 @@ def function_figure(approximation: Approximation, scene: Scene, output: int = 0)
             x=x, y=y, z=z.T, cmin=low, cmax=high, colorscale=SEQUENTIAL, name=title, showscale=i + 1 == len(shown)
         )
         figure.add_trace(surface, row=1, col=i + 1)
-    axis: dict[str, Any] = {"xaxis_title": names[scene.drawn[0]], "yaxis_title": names[scene.drawn[1]]}
-    figure.update_scenes(**axis, **VIEW, zaxis={"title": "", "range": [low, high] if high > low else None})
+    more = (high - low) / 10  # labels keep away from the corners
+    ends = [low - more, high + more] if high > low else None
+    upright = {"title": "", "range": ends, "nticks": 4, "tickfont": {"size": 12}}
+    figure.update_scenes(**surface_axes(_drawn_names(approximation, scene), x, y), **VIEW, zaxis=upright)
     return styled(figure, 440)
 
 
@@ -56,8 +71,9 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    error, bound = _at_middle(scene, scene.error, output), approximation.certificate.bound
-    if error is None:
+    whole, bound = scene.error, approximation.certificate.bound
+    error = _at_middle(scene, whole, output)
+    if error is None or whole is None:
         return None
     names = approximation.domain.names
     proved = math.isfinite(bound)
@@ -76,7 +92,7 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     specs = [[{"type": "xy"}, {"type": "scene"}]]
     title = ["T − f, coloured from −bound to +bound" if proved else "T − f", label]
     figure = make_subplots(rows=1, cols=2, specs=specs, subplot_titles=title, horizontal_spacing=0.06)
-    bar = {"exponentformat": "power", "len": 0.9, "x": 0.46, "thickness": 12}
+    bar = {"exponentformat": "power", "len": 0.9, "x": 0.475, "thickness": 12}
     colours = error_colours()
     heat = go.Heatmap(x=x, y=y, z=error.T, zmin=-limit, zmax=limit, colorbar=bar, name="T − f", **colours)
     figure.add_trace(heat, row=1, col=1)
@@ -89,8 +105,10 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
             figure.add_trace(go.Surface(x=x[[0, -1]], y=y[[0, -1]], z=plane, **sheet), row=1, col=2)
     figure.update_xaxes(title_text=names[scene.drawn[0]], row=1, col=1)
     figure.update_yaxes(title_text=names[scene.drawn[1]], row=1, col=1)
-    axis: dict[str, Any] = {"xaxis_title": names[scene.drawn[0]], "yaxis_title": names[scene.drawn[1]]}
-    figure.update_scenes(**axis, **VIEW, zaxis={"title": "", "exponentformat": "power", "nticks": 5})
+    reach = 1.15 * max(limit, float(np.nanmax(np.abs(whole), initial=0.0)))
+    upright = {"title": "", "exponentformat": "power", "tickvals": inner_ticks(-reach, reach), "tickfont": {"size": 12}}
+    axes = surface_axes(_drawn_names(approximation, scene), x, y)
+    figure.update_scenes(**axes, **VIEW, zaxis={**upright, "range": [-reach, reach] if reach > 0 else None})
     return styled(figure, 440)
 
 
@@ -185,7 +203,7 @@ def weights_figure(approximation: Shown, found: Inspection) -> "go.Figure":
         seen = [j == i for j in range(len(found.matrices))]
         text = f"{view.name}, {view.role}: {view.shape[0]}×{view.shape[1]}, rank {view.rank}{cut}"
         buttons.append({"label": view.name, "method": "update", "args": [{"visible": seen}, {"title.text": text}]})
-    menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "direction": "down"}
+    menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", **MENU}
     figure.update_yaxes(autorange="reversed", showticklabels=False).update_xaxes(showticklabels=False)
     title = {"text": buttons[0]["args"][1]["title.text"], "font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"}
     return styled(figure, 400, title=title).update_layout(updatemenus=[menu], margin={"t": 84})
@@ -211,6 +229,11 @@ def signed_log(values: np.ndarray) -> tuple[np.ndarray, float]:
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     size = np.log10(np.maximum(np.abs(values) / largest, 1e-6)) / 6 + 1
     return np.sign(values) * size, largest
+
+
+def _drawn_names(approximation: Approximation, scene: Scene) -> tuple[str, str]:
+    names = approximation.domain.names
+    return names[scene.drawn[0]], names[scene.drawn[1]]
 
 
 def _at_middle(scene: Scene, values: np.ndarray | None, output: int) -> np.ndarray | None:

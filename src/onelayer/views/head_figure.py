@@ -12,7 +12,7 @@ import numpy as np
 from ..approximation import Approximation
 from .figures import signed_log
 from .head_map import Gate, HeadMap, Token
-from .style import DIVERGING, SEQUENTIAL, SHADE, styled
+from .style import GREY, MENU, SEQUENTIAL, SHADE, SIGNED, styled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -59,7 +59,7 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
             figure.update_layout({axis: {"title": names[j], "range": [low - space, high + space], "zeroline": False}})
         (x0, *y0), (x1, *y1) = approximation.domain.lower, approximation.domain.upper
         box: dict[str, Any] = {"y0": y0[0], "y1": y1[0]} if D == 2 else {"y0": 0, "y1": 1, "yref": "y domain"}
-        box |= {"x0": x0, "x1": x1, "line": {"color": "#444", "width": 1}, "fillcolor": SHADE}
+        box |= {"x0": x0, "x1": x1, "line": {"color": GREY, "width": 1}, "fillcolor": SHADE}
         figure.add_shape(type="rect", layer="below", **box)
     return figure.update_layout(showlegend=False)
 
@@ -67,9 +67,9 @@ def heads_figure(approximation: Approximation, found: HeadMap) -> "go.Figure":
 def _marker(values: np.ndarray, size: Any, symbol: Any = "circle") -> dict[str, Any]:
     shade, largest = signed_log(values)
     bar = {"tickvals": [-1, 0, 1], "ticktext": [f"−{largest:.3g}", "0", f"{largest:.3g}"], "thickness": 12}
-    look = {"color": shade, "cmin": -1, "cmax": 1, "colorscale": DIVERGING, "reversescale": True}
+    look = {"color": shade, "cmin": -1, "cmax": 1, "colorscale": SIGNED}
     look["colorbar"] = bar | {"title": "value"}
-    return {**look, "size": size, "symbol": symbol, "line": {"width": 0.5, "color": "#333"}}
+    return {**look, "size": size, "symbol": symbol, "line": {"width": 0.5, "color": GREY}}
 
 
 def _largest(units: "tuple[Any, ...]", most: int) -> list[Any]:
@@ -156,7 +156,7 @@ def _draw_edges(figure: "go.Figure", approximation: Approximation, found: HeadMa
         if len(points) == 2:
             (x0, y0), (x1, y1) = points
             text = f"equal weights, value {e.value:.4g}"
-            line = {"color": "#555", "width": 1.5, "dash": "dot"}
+            line = {"color": GREY, "width": 1.5, "dash": "dot"}
             figure.add_trace(go.Scatter(x=[x0, x1], y=[y0, y1], mode="lines", line=line, text=text, hoverinfo="text"))
 
 
@@ -193,7 +193,7 @@ def _draw_tokens(figure: "go.Figure", found: HeadMap, names: tuple[str, ...]) ->
              "args": [{"x": [at[:, i]], "y": [at[:, j]]}, {"xaxis.title.text": names[i], "yaxis.title.text": names[j]}]}
             for i, j in pairs
         ]  # fmt: skip
-        menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.12, "yanchor": "bottom"}
+        menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.12, "yanchor": "bottom", **MENU}
         figure.update_layout(updatemenus=[menu], xaxis_title=names[0], yaxis_title=names[1])
 
 
@@ -209,7 +209,7 @@ def _draw_strips(figure: "go.Figure", found: HeadMap, names: tuple[str, ...]) ->
     hover = {"text": text, "hovertemplate": "%{text}<extra></extra>"}
     x, y = [m[0] for m in marks], [m[1] for m in marks]
     figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, **hover))
-    figure.add_vrect(0, 1, fillcolor=SHADE, line={"color": "#444", "width": 1}, layer="below")
+    figure.add_vrect(0, 1, fillcolor=SHADE, line={"color": GREY, "width": 1}, layer="below")
     figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(names)[::-1])
 
 
@@ -224,4 +224,4 @@ def _normalise(figure: "go.Figure", approximation: Approximation) -> None:
 def _shade(share: float) -> str:
     from plotly.colors import sample_colorscale
 
-    return str(sample_colorscale(DIVERGING, [1 - share])[0])
+    return str(sample_colorscale(SIGNED, [share])[0])

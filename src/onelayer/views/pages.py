@@ -11,8 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..approximation import Approximation
-from .scene import Scene
-from .sections import MOST_WEIGHTS, start_point
+from . import certificate_text
+from .formula_record import formula_record
+from .scene import Scene, output_names
+from .sections import MOST_WEIGHTS, slider_ends, start_point
+
+PLAIN_SCRIPTS = ("picture.js", "scheme.js", "report.js")  # of a page with figures alone
+LAYER_SCRIPTS = ("layer.js", "formula.js", "walk_steps.js", "walk.js", *PLAIN_SCRIPTS)
 
 
 @dataclass(frozen=True)
@@ -52,18 +57,20 @@ def facts_html(facts: list[tuple[str, str]]) -> str:
 
 def page_data(approximation: Approximation, found: tuple[Scene, ...], figures: dict[str, Any]) -> dict[str, Any]:
     """For assets/picture.js: figures by the id of their element, scenes for the sliders, the layer."""
-    return {
-        "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
-        "scenes": [scene_record(scene) for scene in found],
-        "layer": layer_record(approximation),
-    }
+    scene_records = [scene_record(scene) for scene in found]
+    return figures_data(figures) | {"scenes": scene_records, "layer": layer_record(approximation)}
+
+
+def figures_data(figures: dict[str, Any]) -> dict[str, Any]:
+    """For assets/picture.js: figures alone."""
+    return {"figures": {name: json.loads(f.to_json()) for name, f in figures.items()}, "scenes": [], "layer": None}
 
 
 def layer_record(approximation: Approximation) -> dict[str, Any] | None:
-    """For assets/layer.js; None if there are too many weights for a page."""
+    """For assets/layer.js and walk.js; None if there are too many weights for a page. `target` is f, where it is a formula."""
     if approximation.parameters > MOST_WEIGHTS:
         return None
-    facts, c = approximation.facts, approximation.model.config
+    facts, c, target = approximation.facts, approximation.model.config, approximation.target
     kinds = [kind for kind, count in facts.heads for _ in range(count)]
     return {
         "config": asdict(c),
@@ -73,6 +80,11 @@ def layer_record(approximation: Approximation) -> dict[str, Any] | None:
         "kinds": kinds if len(kinds) == c.heads else ["head"] * c.heads,
         "tokens": approximation.token_names(),
         "start": start_point(approximation),
+        "names": list(approximation.domain.names),
+        "ends": slider_ends(approximation),
+        "outputs": output_names(approximation),
+        "target": formula_record(target.formula) if target is not None and target.formula is not None else None,
+        "band": certificate_text.band(approximation),
     }
 
 

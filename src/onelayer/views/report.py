@@ -1,7 +1,7 @@
 """The report: one HTML page that shows an approximation, its heads and its proof. It needs no other file and no network.
 
     target and layer · error within its bound · heads over the domain · the layer at a movable point ·
-    weights and spectra · training · certificate · size
+    the same point step by step · weights and spectra · training · certificate · size
 
 The page itself evaluates the layer at the chosen point, by the ordinary softmax (assets/layer.js).
 """
@@ -19,7 +19,7 @@ from ..experiments.study import Study
 from ..sequence_layer import SequenceLayer
 from . import certificate_text
 from .costs import plan_html, size_table
-from .pages import Page, page_data
+from .pages import LAYER_SCRIPTS, Page, page_data
 from .scene import scenes
 from .sections import (
     certificate_section,
@@ -28,6 +28,7 @@ from .sections import (
     point_section,
     scenes_section,
     training_section,
+    walk_section,
     weights_section,
 )
 from .sequence_page import sequence_page
@@ -72,6 +73,7 @@ def page(approximation: Approximation) -> str:
         ("function", "Target and layer", scenes_section(approximation, found, figures)),
         ("heads", "Heads over the domain", heads_section(approximation, figures)),
         ("point", "The layer at one point", point_section(approximation)),
+        ("walk", "One point through the layer", walk_section(approximation)),
         ("weights", "Weights and spectra", weights_section(approximation, figures)),
         ("training", "Training", training_section(approximation, figures)),
         ("certificate", "Certificate", certificate_section(approximation)),
@@ -82,5 +84,5 @@ def page(approximation: Approximation) -> str:
     verdict, headline = approximation.certificate.verdict, html.escape(approximation.certificate.headline)
     statement = html.escape(certificate_text.statement(approximation))
     intro = f'<p><span class="verdict {verdict}">{headline}</span></p>\n<p>{statement}</p>'
-    data, scripts = page_data(approximation, found, figures), ("layer.js", "picture.js", "report.js")
-    return Page(title, "one layer", intro, facts(approximation), sections, data, scripts).render()
+    data, styles = page_data(approximation, found, figures), ("report.css", "walk.css")
+    return Page(title, "one layer", intro, facts(approximation), sections, data, LAYER_SCRIPTS, styles).render()

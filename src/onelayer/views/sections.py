@@ -67,16 +67,22 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
         )
         inputs += _outputs(approximation)
         form = f'{title}<form id="scene-{number}">{inputs}</form>'
-        parts.append(f'{form}<div class="figure" id="function-{number}"></div>')
+        shown = "curves" if len(scene.drawn) == 1 else "surfaces"
+        both = "f, the target, and T, the layer, as" if scene.f is not None else "T, the layer, as"
+        parts.append(form + figure_place(f"function-{number}", f"{both} {shown} over {drawn}"))
         figures[f"function-{number}"] = function_figure(approximation, scene)
         error = error_figure(approximation, scene)
         if error is not None:
             figures[f"error-{number}"] = error
-            parts.append(f'<h3>The error T − f</h3><div class="figure" id="error-{number}"></div>')
+            c = approximation.certificate
+            alt = f"The error T − f over {drawn}" + (f", within ±{c.bound_text}" if math.isfinite(c.bound) else "")
+            parts.append("<h3>The error T − f</h3>" + figure_place(f"error-{number}", alt))
     slopes = slope_error_figure(approximation)
     if slopes is not None:
         figures["slopes"] = slopes
-        parts.append('<h3>The error of the slopes</h3><div class="figure" id="slopes"></div>')
+        parts.append(
+            "<h3>The error of the slopes</h3>" + figure_place("slopes", "The slopes of T − f, within their bound")
+        )
     note = certificate_text.observation(approximation)
     note += "" if found[0].f is not None else " f itself is not available here, so only T is drawn."
     return "".join(parts) + f'<p class="note">{html.escape(note + _drawn_as_f(approximation))}</p>'
@@ -114,7 +120,9 @@ def heads_section(approximation: Approximation, figures: "dict[str, go.Figure]")
     lines = len(found.gates) > MOST_LINES and found.mean is None
     text += f" Lines are drawn for the {MOST_LINES} largest." if lines else ""
     story = f"<p>{html.escape(approximation.facts.story)}</p>" if approximation.facts.story else ""
-    return f'{story}<p>{html.escape(text)}</p><div class="figure" id="headmap"></div>'
+    return f"{story}<p>{html.escape(text)}</p>" + figure_place(
+        "headmap", "Where the heads act: every gate, token or weight"
+    )
 
 
 def _legend(approximation: Approximation, found: HeadMap) -> Iterator[str]:
@@ -137,12 +145,10 @@ def point_section(approximation: Approximation) -> str:
     if approximation.parameters > MOST_WEIGHTS:
         text = f"A page holds at most {MOST_WEIGHTS:,} weights; this layer has {approximation.parameters:,}."
         return f"<p>{text} In Python, <code>approx.explain(x)</code> shows the same at any point.</p>"
-    d, ends = approximation.domain, [end.tolist() for end in window(approximation.domain)]
-    inputs = []
-    for j in range(min(d.dimension, MOST_SLIDERS)):
-        whole = approximation.vocabulary is not None
-        low, high = (0.0, float((approximation.vocabulary or 1) - 1)) if whole else (ends[0][j], ends[1][j])
-        inputs.append(_slider(d.names[j], low, high, 1 if whole else "any", start_point(approximation)[j], "", j))
+    d, (low, high), start = approximation.domain, slider_ends(approximation), start_point(approximation)
+    step: int | str = "any" if approximation.vocabulary is None else 1
+    shown = range(min(d.dimension, MOST_SLIDERS))
+    inputs = [_slider(d.names[j], low[j], high[j], step, start[j], "", j) for j in shown]
     more = d.dimension - MOST_SLIDERS
     note = f'<p class="note">{_others(more, "more")} fixed.</p>' if more > 0 else ""
     band = certificate_text.band(approximation)
@@ -151,16 +157,28 @@ def point_section(approximation: Approximation) -> str:
     linear = c.activation == "relu" and c.norm == "none" and c.readout != "mean"
     sums = (
         "<h3>What every head adds</h3><p class='note'>The network is affine near x, so the heads' contributions and the rest"
-        " (biases, residual stream) add up to T(x).</p><div class='figure' id='sum'></div>"
+        " (biases, residual stream) add up to T(x).</p>"
+        + figure_place("sum", "What every head adds to T(x), as a running sum")
         if linear
         else f"<p class='note'>Activation {c.activation}, norm {c.norm}, read-out {c.readout}: heads do not simply add up.</p>"
     )
+    attention, hidden = (
+        figure_place("attention", "Attention weights of the heads"),
+        figure_place("hidden", "Hidden units"),
+    )
     return (
         f'<form id="movable">{"".join(inputs)}{_outputs(approximation)}</form>{note}<p id="value"></p>{band}'
-        f"<div class='columns'><div>{sums}</div><div><h3>Attention weights, Eq. (5)</h3><div class='figure' id='attention'></div>"
-        f"<h3>The feed-forward network</h3><p class='note'>{html.escape(_network(approximation))}</p>"
-        "<div class='figure' id='hidden'></div></div></div>"
+        f"<div class='columns'><div>{sums}</div><div><h3>Attention weights, Eq. (5)</h3>{attention}"
+        f"<h3>The feed-forward network</h3><p class='note'>{html.escape(_network(approximation))}</p>{hidden}</div></div>"
     )
+
+
+def walk_section(approximation: Approximation) -> str:
+    """Where assets/walk.js takes the movable point through the layer, step by step."""
+    if approximation.parameters > MOST_WEIGHTS:
+        return ""
+    text = "Follow the point from its numbers to T(x), one step at a time. The page computes every number from the weights."
+    return f'<p>{text}</p><div id="walk-place"></div>'
 
 
 def _network(approximation: Approximation) -> str:
@@ -173,9 +191,12 @@ def _network(approximation: Approximation) -> str:
 def weights_section(approximation: Shown, figures: "dict[str, go.Figure]") -> str:
     found = inspect(approximation.model)
     figures["matrices"], figures["spectra"] = weights_figure(approximation, found), spectra_figure(found)
-    tables = f'<div class="scroll">{found.matrix_table()._repr_html_()}{found.head_table()._repr_html_()}</div>'
+    tables = (
+        f'<div class="scroll" tabindex="0">{found.matrix_table()._repr_html_()}{found.head_table()._repr_html_()}</div>'
+    )
     return (
-        '<div class="columns"><div class="figure" id="matrices"></div><div class="figure" id="spectra"></div></div>'
+        f'<div class="columns">{figure_place("matrices", "One weight matrix, chosen from a menu, entry by entry")}'
+        f"{figure_place('spectra', 'Singular values of every weight matrix, largest first')}</div>"
         f"<details><summary>Tables of matrices and circuits</summary>{tables}</details>"
     )
 
@@ -184,7 +205,9 @@ def training_section(approximation: Approximation, figures: "dict[str, go.Figure
     if approximation.history is None or not approximation.history.moments:
         return ""
     figures["history"] = history_figure(approximation.history)
-    return f'<p>Stopped: {html.escape(approximation.history.stopped)}.</p><div class="figure" id="history"></div>'
+    return f"<p>Stopped: {html.escape(approximation.history.stopped)}.</p>" + figure_place(
+        "history", "Loss and held-out errors, step by step"
+    )
 
 
 def certificate_section(approximation: Shown) -> str:
@@ -197,9 +220,14 @@ def certificate_section(approximation: Shown) -> str:
         "".join(f"<p>{html.escape(text)}</p>" for text in sentences)
         + (f"<h3>What it assumes</h3><ul>{assumed}</ul>" if assumed else "")
         + f"<h3>Check it again</h3><p>{_code(certificate_text.how_to_check(approximation))}</p>"
-        + '<details><summary>All fields of the certificate</summary><div class="scroll">'
+        + '<details><summary>All fields of the certificate</summary><div class="scroll" tabindex="0">'
         + f"{c.table()._repr_html_()}{evidence._repr_html_() if evidence.rows else ''}</div></details>"
     )
+
+
+def figure_place(name: str, alt: str) -> str:
+    """Where a figure is drawn, with what it shows in words."""
+    return f'<div class="figure" id="{name}" role="figure" aria-label="{html.escape(alt)}"></div>'
 
 
 def _slider(
@@ -228,6 +256,15 @@ def start_point(approximation: Approximation) -> list[float]:
     share = 0.5 + 0.15 * np.cos(1.0 + 2.0 * np.arange(d.dimension))
     low, high = window(d)
     return [float(v) for v in low + share * (high - low)]
+
+
+def slider_ends(approximation: Approximation) -> tuple[list[float], list[float]]:
+    """Where the movable point can go along every variable; tokens are whole numbers."""
+    if approximation.vocabulary is not None:
+        D = approximation.domain.dimension
+        return [0.0] * D, [float(approximation.vocabulary - 1)] * D
+    low, high = window(approximation.domain)
+    return low.tolist(), high.tolist()
 
 
 def _code(text: str) -> str:

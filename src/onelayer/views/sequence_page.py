@@ -4,17 +4,16 @@ The page computes attention and answers itself, from the layer's own weights (as
 """
 
 import html
-import json
 from typing import Any
 
 from ..sequence_layer import SequenceLayer
 from . import certificate_text
 from .costs import size_table
-from .pages import Page
-from .sections import certificate_section, facts, weights_section
+from .pages import PLAIN_SCRIPTS, Page, figures_data
+from .sections import certificate_section, facts, figure_place, weights_section
 from .sequence_record import MOST_SEQUENCE_WEIGHTS, sequence_record
 
-SCRIPTS = ("layer.js", "sequence.js", "picture.js", "sequence_text.js", "sequence_view.js", "typing.js")
+SCRIPTS = ("layer.js", "sequence.js", "sequence_text.js", "sequence_view.js", "typing.js", *PLAIN_SCRIPTS)
 
 
 def sequence_page(layer: SequenceLayer) -> str:
@@ -31,15 +30,10 @@ def sequence_page(layer: SequenceLayer) -> str:
         ("certificate", "Certificate", certificate_section(layer)),
         ("size", "Size and cost", size_table(layer)._repr_html_()),
     ]
-    data: dict[str, Any] = {
-        "figures": {name: json.loads(figure.to_json()) for name, figure in figures.items()},
-        "scenes": [],
-        "layer": None,
-        "sequence": sequence_record(layer),
-    }
+    data = figures_data(figures) | {"sequence": sequence_record(layer)}
     shown = [*facts(layer), (f"{layer.longest:,}", "tokens in the longest sequence")]
-    scripts, styles = (*SCRIPTS, "sequence_report.js"), ("report.css", "dark.css", "sequence.css")
-    return Page(title_of(layer), "one layer", intro(layer), shown, sections, data, scripts, styles).render()
+    styles = ("report.css", "sequence.css")
+    return Page(title_of(layer), "one layer", intro(layer), shown, sections, data, SCRIPTS, styles).render()
 
 
 def title_of(layer: SequenceLayer) -> str:
@@ -63,9 +57,11 @@ def sequence_section(layer: SequenceLayer) -> str:
     single = layer.certificate.arithmetic == "float32"
     note = "The page computes in double precision" + (", the layer itself in float32." if single else ".")
     grey = "Grey is hidden: a position does not see later ones." if layer.model.config.causal else ""
+    asking = figure_place("attention", "Attention weights of the position that asks")
     maps = (
-        f'<h3 id="attention-title"></h3><div class="figure" id="attention"></div><p class="note">{grey}</p>'
-        '<h3 id="map-title"></h3><p class="note" id="map-note"></p><div class="figure" id="map"></div>'
+        f'<h3 id="attention-title"></h3>{asking}<p class="note">{grey}</p>'
+        '<h3 id="map-title"></h3><p class="note" id="map-note"></p>'
+        + figure_place("map", "Attention weights of all positions, in one head")
     )
     return (
         f"{_form(layer)}"
@@ -114,4 +110,4 @@ def _next(layer: SequenceLayer) -> str:
     """Where the probabilities of the next token are drawn."""
     if not _language(layer):
         return ""
-    return '<h3 id="next-title"></h3><div class="figure" id="next"></div>'
+    return '<h3 id="next-title"></h3>' + figure_place("next", "Probabilities of the next token")

@@ -1,13 +1,13 @@
 """A study as one page: pictures with error bars over seeds, fitted rates against theory, every point, every failure."""
 
 import html
-import json
 from typing import Any
 
 from ..common.table import Table, duration
 from ..experiments.study.fitted_rates import COLUMNS
 from ..experiments.study.result import Study
-from .pages import Page
+from .pages import PLAIN_SCRIPTS, Page, figures_data
+from .sections import figure_place
 from .study_figure import study_figures
 
 MOST_ROWS = 2000  # points on the page; the others are in points.csv
@@ -28,14 +28,18 @@ def study_page(study: Study) -> str:
     sections = [
         ("figures", "Pictures", _figures(figures)),
         ("rates", "Fitted rates and theory", _rates(study)),
-        ("tables", "Tables", "".join(f'<div class="scroll">{t._repr_html_()}</div>' for t in study.tables())),
+        (
+            "tables",
+            "Tables",
+            "".join(f'<div class="scroll" tabindex="0">{t._repr_html_()}</div>' for t in study.tables()),
+        ),
         ("failures", "Points that failed", _failures(study)),
         ("points", "Points", _points(study)),
         ("again", "Reproducing it", f"<p>{REPRODUCE}</p>"),
     ]
-    data = {"figures": {name: json.loads(figure.to_json()) for name, (_, figure) in figures.items()}}
+    data = figures_data({name: figure for name, (_, figure) in figures.items()})
     title, intro = study.sweep.title or study.sweep.name, f"<p>{html.escape(study.sweep.about)}</p>"
-    return Page(title, "a study", intro, _facts(study), sections, data, ("study.js",)).render()
+    return Page(title, "a study", intro, _facts(study), sections, data, PLAIN_SCRIPTS).render()
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:
@@ -51,8 +55,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
 
 
 def _figures(figures: dict[str, tuple[str, Any]]) -> str:
-    titles = {name: html.escape(title) for name, (title, _) in figures.items()}
-    return "".join(f'<h3>{title}</h3><div class="figure" id="{name}"></div>' for name, title in titles.items())
+    return "".join(f"<h3>{html.escape(title)}</h3>{figure_place(name, title)}" for name, (title, _) in figures.items())
 
 
 def _rates(study: Study) -> str:
@@ -62,7 +65,7 @@ def _rates(study: Study) -> str:
         if mine:
             title = spec.title or f"{spec.y} against {spec.x}"
             table = Table(title, COLUMNS, [rate.cells for rate in mine])._repr_html_()
-            parts.append(f'<div class="scroll">{table}</div>')
+            parts.append(f'<div class="scroll" tabindex="0">{table}</div>')
             if mine[0].prediction:
                 parts.append(f'<p class="note">Theory: {html.escape(mine[0].prediction.statement)}.</p>')
     if not parts:
@@ -76,7 +79,7 @@ def _failures(study: Study) -> str:
     if not study.failed:
         return ""
     table = Table("", ("point", "error"), [(_point_name(row), row["error"]) for row in study.failed])
-    return f'<div class="scroll">{table._repr_html_()}</div>'
+    return f'<div class="scroll" tabindex="0">{table._repr_html_()}</div>'
 
 
 def _point_name(row: dict[str, Any]) -> str:
@@ -87,4 +90,6 @@ def _point_name(row: dict[str, Any]) -> str:
 def _points(study: Study) -> str:
     table = study.table()
     short = Table(table.title, table.columns, table.rows[:MOST_ROWS])._repr_html_()
-    return f'<details><summary>{len(table.rows)} points</summary><div class="scroll">{short}</div></details>'
+    return (
+        f'<details><summary>{len(table.rows)} points</summary><div class="scroll" tabindex="0">{short}</div></details>'
+    )

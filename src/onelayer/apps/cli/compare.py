@@ -51,9 +51,9 @@ def compare(
             samples=sizes[1], seed=seed, progress=progress,
         )  # fmt: skip
     if plot is not None:
-        from ...views.comparison import comparison_figure, write_page
+        from ...views.comparison import write_page
 
-        write_page(comparison_figure(found), Path(plot), overwrite=force)
+        write_page(found, Path(plot), overwrite=force)
     if json:
         print_json(asdict(found))
     else:

@@ -39,6 +39,7 @@ from .presets import PRESETS
 from .sequences import MENU, sequence_view
 
 SHARED_FILES = (  # with the report
+    "formula.js", "walk_steps.js", "walk.js", "walk.css",
     "layer.js", "picture.js", "report.css", "sequence.js", "sequence_text.js", "sequence_view.js", "sequence.css",
 )  # fmt: skip
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}

@@ -84,7 +84,7 @@ function seenByHeads(layer, tokens) {
   return c.norm === "pre" ? tokens.map((e) => normalised(e, w.gain_1.data, w.offset_1.data, c.norm_eps)) : tokens;
 }
 
-// The rest of the layer at one token, from what all heads add to it: hidden units and output.
+// The rest of the layer at one token, from what all heads add to it: the stream h, hidden units, what the network adds, output y.
 function afterHeads(layer, token, added) {
   const c = layer.config, w = layer.weights, m = c.d_model, pre = c.norm === "pre", post = c.norm === "post";
   const stream = w.b_O ? added.map((s, k) => s + w.b_O.data[k]) : added;
@@ -96,23 +96,23 @@ function afterHeads(layer, token, added) {
   const f = times(hidden, w.W_2.data, 0, c.ffn_width, m).map((u, k) => u + w.b_2.data[k]);
   let y = c.residual ? f.map((u, k) => u + h[k]) : f;
   if (post) y = normalised(y, w.gain_2.data, w.offset_2.data, c.norm_eps);
-  return { hidden, before, y };
+  return { h, into, before, hidden, fed: f, y };
 }
 
-// What the layer computes at one row: attention weights and contributions of every head, hidden units, outputs.
+// What the layer computes at one row: queries, keys, scores, weights, values and contributions of every head, hidden units, y.
 function readAt(layer, tokens, row) {
   const c = layer.config, w = layer.weights, m = c.d_model, seen = seenByHeads(layer, tokens);
-  const root = Math.sqrt(c.d_k), alpha = [], written = [], values = [], stream = new Float64Array(m);
+  const root = Math.sqrt(c.d_k), heads = [], stream = new Float64Array(m);
   for (let h = 0; h < c.heads; h++) {
     const q = projected(layer, seen[row], "Q", h), v = seen.map((e) => projected(layer, e, "V", h));
-    const own = softmax(seen.map((e) => projected(layer, e, "K", h).reduce((s, k, i) => s + k * q[i], 0) / root));
-    const z = new Float64Array(c.d_v);
-    for (let t = 0; t < tokens.length; t++) for (let k = 0; k < c.d_v; k++) z[k] += own[t] * v[t][k]; // Eq. (6), (7)
+    const k = seen.map((e) => projected(layer, e, "K", h)), scores = k.map((own) => own.reduce((s, u, i) => s + u * q[i], 0) / root);
+    const alpha = softmax(scores), z = new Float64Array(c.d_v);
+    for (let t = 0; t < tokens.length; t++) for (let i = 0; i < c.d_v; i++) z[i] += alpha[t] * v[t][i]; // Eq. (6), (7)
     const added = times(z, w.W_O.data, h * c.d_v * m, c.d_v, m); // Eq. (8)
-    for (let k = 0; k < m; k++) stream[k] += added[k];
-    alpha.push(own); written.push(added); values.push(v);
+    for (let i = 0; i < m; i++) stream[i] += added[i];
+    heads.push({ q, k, scores, alpha, v, z, added });
   }
-  return { alpha, written, values, ...afterHeads(layer, tokens[row], stream) };
+  return { seen, heads, alpha: heads.map((own) => own.alpha), ...afterHeads(layer, tokens[row], stream) };
 }
 
 function readOut(layer, y) {
@@ -133,23 +133,28 @@ function slopeOf(layer, before, output) {
   return J;
 }
 
-// T(x) at one output of the approximation, and why: {value, alpha, byHead, byToken, rest, hidden}.
-function explained(layer, x, output) {
+// Everything on the way from x to one output: tokens, the heads at the rows that are read out, outputs, T(x). Several rows are averaged.
+function traced(layer, x, output) {
   const c = layer.config, place = layer.places[Math.floor(output / c.features_out)], entry = output % c.features_out;
   const tokens = embedded(layer, x), mean = c.readout === "mean";
   const start = c.readout === "output" ? tokens.length - c.output_tokens : 0;
   const rows = mean ? [...Array(c.tokens).keys()] : [start + place];
   const read = rows.map((row) => readAt(layer, tokens, row));
   const outs = read.map((r) => readOut(layer, r.y)[entry]);
-  const value = outs.reduce((s, v) => s + v, 0) / outs.length, first = read[0];
+  const value = outs.reduce((s, v) => s + v, 0) / outs.length;
   const linear = c.activation === "relu" && c.norm === "none" && !mean;
-  if (!linear) return { value, alpha: first.alpha, hidden: first.hidden, byHead: null, byToken: null, rest: 0 };
-  const J = slopeOf(layer, first.before, entry);
-  const byHead = first.written.map((row) => row.reduce((s, v, k) => s + v * J[k], 0));
-  const byToken = c.heads > 8 ? null : first.alpha.map((own, h) => own.map((a, t) => {
-    const row = times(first.values[h][t], layer.weights.W_O.data, h * c.d_v * c.d_model, c.d_v, c.d_model);
-    return a * row.reduce((s, v, k) => s + v * J[k], 0);
+  const J = linear ? slopeOf(layer, read[0].before, entry) : null;
+  const byHead = J && read[0].heads.map(({ added }) => added.reduce((s, v, k) => s + v * J[k], 0));
+  return { tokens, rows, read, outs, value, entry, J, byHead };
+}
+
+// T(x) at one output of the approximation, and why: {value, alpha, byHead, byToken, rest, hidden}.
+function explained(layer, x, output) {
+  const c = layer.config, { read: [first], value, J, byHead } = traced(layer, x, output), { alpha, hidden } = first;
+  if (!J) return { value, alpha, hidden, byHead: null, byToken: null, rest: 0 };
+  const byToken = c.heads > 8 ? null : first.heads.map(({ alpha: own, v }, h) => v.map((value, t) => {
+    const row = times(value, layer.weights.W_O.data, h * c.d_v * c.d_model, c.d_v, c.d_model);
+    return own[t] * row.reduce((s, u, k) => s + u * J[k], 0);
   }));
-  const rest = value - byHead.reduce((s, v) => s + v, 0);
-  return { value, alpha: first.alpha, hidden: first.hidden, byHead, byToken, rest };
+  return { value, alpha, hidden, byHead, byToken, rest: value - byHead.reduce((s, v) => s + v, 0) };
 }

@@ -13,10 +13,18 @@ function draw(id, figure) {
   if (!place) return Promise.resolve();
   const layout = JSON.parse(JSON.stringify(figure.layout));
   const narrow = place.clientWidth < 560;
-  if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene);
+  if (place.clientWidth < 900) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene, narrow ? 1.4 : 1.2);
   if (narrow && layout.scene && layout.scene2) stack(figure, layout);
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) placeBelow(figure, layout);
+  const several = figure.data.filter((t) => t.name && t.showlegend !== false).length > 1, upright = layout.legend?.orientation !== "h";
+  if (narrow && !layout.scene && several && layout.showlegend !== false && upright) placeLegendBelow(figure, layout);
   return Plotly.newPlot(place, figure.data, themed(layout), LOOK);
+}
+
+// All figures again in the colours of the page, as they are now: turned, zoomed, sliced.
+function recolour() {
+  const drawn = [...document.querySelectorAll(".js-plotly-plot")];
+  return Promise.all(drawn.map((place) => Plotly.react(place, place.data, themed(JSON.parse(JSON.stringify(place.layout))), LOOK)));
 }
 
 // Free what a figure holds: a browser has few WebGL contexts.
@@ -42,9 +50,9 @@ function themed(layout) {
 }
 
 // In a narrow picture the axes and their names need more room.
-function shrink(scene) {
+function shrink(scene, further) {
   for (const axis of ["x", "y", "z"]) {
-    scene.camera.eye[axis] *= 1.2;
+    scene.camera.eye[axis] *= further;
     const own = scene[`${axis}axis`];
     scene[`${axis}axis`] = { ...own, nticks: 4, tickfont: { size: 10 }, title: { ...own.title, font: { size: 12 } } };
   }
@@ -70,6 +78,12 @@ function placeBelow(figure, layout) {
   layout.height = 1.8 * layout.height;
 }
 
+// On a phone, a long legend goes below the picture.
+function placeLegendBelow(figure, layout) {
+  layout.legend = { ...layout.legend, orientation: "h", y: -0.25, x: 0, xanchor: "left", yanchor: "top" };
+  layout.height += 24 * figure.data.length;
+}
+
 // -- slices ---------------------------------------------------------------------------------------------------------
 // A scene's arrays are [stops…, axes…, outputs]; a slice fixes the stops and the output.
 
@@ -90,7 +104,8 @@ function rangeOf(arrays, output) {
       low = Math.min(low, a.data[k]); high = Math.max(high, a.data[k]);
     }
   }
-  return low < high ? [low, high] : [low - 1, high + 1];
+  const more = low < high ? 0.1 * (high - low) : 1; // labels keep away from the corners
+  return [low - more, high + more];
 }
 
 function moveScene(number) {
@@ -191,11 +206,17 @@ function currentPoint() {
   return x;
 }
 
+// T(x) beside f(x), where f is a formula; the difference is what this page computes, nothing that is proved.
+function valueAt(x, output, T) {
+  const f = targetAt(DATA.layer.target, x, output), at = x.length <= 4 ? `At x = (${x.map((v) => Number(v.toPrecision(6))).join(", ")}): ` : "";
+  return `${at}T(x) = ${T}${f === null ? "" : `, f(x) = ${f}, T(x) − f(x) = ${Number((T - f).toPrecision(3))}`}`.replace(/-/g, "−");
+}
+
 function movePoint() {
   const select = document.querySelector("#movable select"), output = select ? Number(select.value) : 0;
   const x = currentPoint(), found = explained(DATA.layer, x, output);
   document.querySelectorAll("#movable output").forEach((out) => { out.value = String(x[Number(out.dataset.variable)]); });
-  document.getElementById("value").textContent = `T(x) = ${found.value}`;
+  document.getElementById("value").textContent = valueAt(x, output, found.value);
   if (found.byHead) drawSum(found);
   drawAttention(found);
   const width = Math.min(found.hidden.length, 60), names = [...Array(width).keys()].map((u) => `unit ${u + 1}`);
@@ -234,6 +255,16 @@ function drawNow(id) {
     if (document.getElementById(`scene-${number}`)?.dataset.moved) moveScene(number); // where its sliders are by now
     place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
   });
+}
+
+// Draw what the reader has not come near yet, and see to it that surfaces are painted now: the page is about to be printed.
+function drawRest() {
+  if (!DATA) return;
+  watcher?.disconnect();
+  Object.keys(DATA.figures).filter((id) => !document.getElementById(id).dataset.drawn).forEach(drawNow);
+  for (const { _fullLayout: full } of document.querySelectorAll(".js-plotly-plot")) {
+    for (const name of Object.keys(full).filter((key) => /^scene\d*$/.test(key))) full[name]._scene?.glplot?.redraw();
+  }
 }
 
 // Draw the first figure at once, then the point, and the others when they come near: the page opens quickly.
