@@ -4,6 +4,8 @@ The pages are Markdown and read just as well in the repository; nothing in the b
 """
 
 import re
+import runpy
+from pathlib import Path
 from typing import Any
 
 import onelayer
@@ -61,6 +63,13 @@ def _links(app: Any, page: str, source: list[str]) -> None:
     source[0] = source[0].replace("](../../benchmarks/data/tracr.md)", "](tracr.md)")
 
 
+def _ready_made(app: Any, failure: Exception | None) -> None:
+    """The story and the ready-made layers are pages of their own; docs/prebuilt.py writes them beside the others."""
+    if failure is None and app.builder.format == "html":
+        runpy.run_path(str(Path(__file__).parent / "prebuilt.py"))["write_pages"](Path(app.outdir))
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("source-read", _links)
+    app.connect("build-finished", _ready_made)

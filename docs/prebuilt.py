@@ -1,6 +1,6 @@
 """The layers that the site shows ready-made: `python docs/prebuilt.py` builds them, `make docs` only writes their pages.
 
-docs/layers/NAME                      twelve model folders, as `onelayer build --out` writes them: `onelayer check` proves them again
+docs/layers/NAME                      twelve model folders; `onelayer check` proves each of them again
 src/onelayer/views/assets/story.json  the layers of the story's last steps, with their bounds and the boxes of their proofs
 """
 
@@ -67,7 +67,7 @@ TWELVE = (
     Prebuilt(
         "snell",
         "Snell’s law",
-        "The angle of a ray that enters glass. Feynman I.26.2.",
+        "How a ray of light bends where air meets glass. Feynman I.26.2.",
         feynman("I.26.2", 0.03),
     ),
     Prebuilt(
@@ -133,13 +133,25 @@ TWELVE = (
 )
 
 
+ONWARDS = (
+    ("Twelve proved layers to play with", "layers/index.html"),
+    ("The theorem, and its proof", "theory/theorem.html"),
+    ("How polished layers are found", "build/polished.html"),
+    ("How a layer is proved", "trust/certificate.html"),
+    ("Where one layer is provably expensive", "theory/limits.html"),
+    ("Build your own: the tutorial", "start/tutorial.html"),
+)
+
+
 def build_all() -> None:
     """Build the twelve and the layers of the story, and print what was proved."""
     for entry in TWELVE:
         approximation = entry.make()
         shutil.rmtree(FOLDERS / entry.name, ignore_errors=True)
         folder = approximation.save(FOLDERS / entry.name)
-        print(f"{entry.name:13}{approximation.certificate.headline:40}{approximation.parameters:6,} parameters", end="  ")
+        print(
+            f"{entry.name:13}{approximation.certificate.headline:40}{approximation.parameters:6,} parameters", end="  "
+        )
         print(ol.check(folder), flush=True)
     record = {
         "formula": FORMULA,
@@ -159,7 +171,7 @@ def _sized(method: str, units: int) -> ol.Approximation:
 
 def write_pages(site: Path) -> None:
     """The story, and the twelve with a page each, into the folder of the site."""
-    (site / "story.html").write_text(story_page(), encoding="utf-8")
+    (site / "story.html").write_text(story_page(ONWARDS), encoding="utf-8")
     exhibits = [
         Exhibit(entry.name, entry.title, entry.about, ol.load(FOLDERS / entry.name), entry.drawn, entry.output)
         for entry in TWELVE
