@@ -1,25 +1,19 @@
 """The page's own layer for sequences, in node: the same answers and weights as in Python, to 1e-12."""
 
-import json
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
 import torch
 
 import onelayer as ol
 from languages import language
+from nodes import in_node, needs_node
 from onelayer.construction.gallery.any_length import ENTRIES
 from onelayer.layer.facts import Facts
 from onelayer.sequence_layer import SequenceLayer
 from onelayer.target.sequence_task import SequenceTask
-from onelayer.views.pages import asset
 from onelayer.views.sequence_record import sequence_record
 
-NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node: apt-get install nodejs")
-READ = 'const given = JSON.parse(require("fs").readFileSync("given.json"));'
+pytestmark = needs_node
 SCRIPT = """
 const answered = given.map(({ layer, sequences }) => {
   for (const name of Object.keys(layer.weights)) layer.weights[name] = decoded(layer.weights[name]);
@@ -85,15 +79,6 @@ def layers():
     named = {name: ENTRIES[name](**options) for name, options in SMALL.items()}
     tokens = {f"random {i}": random_layer(changes, 4) for i, changes in enumerate(RANDOM)}
     return named | tokens | {"random numbers": random_layer(RANDOM[0], None)}
-
-
-def in_node(tmp_path, assets, script, given):
-    """What a script prints behind these assets, as JSON."""
-    (tmp_path / "given.json").write_text(json.dumps(given))
-    (tmp_path / "run.js").write_text("".join(map(asset, assets)) + READ + script)
-    done = subprocess.run([NODE, "run.js"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_node_and_python_agree(tmp_path):
