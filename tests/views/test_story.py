@@ -15,6 +15,7 @@ from onelayer.apps.web.app import application
 from onelayer.apps.web.limits import VisitorLimits
 from onelayer.target.target import Target
 from onelayer.views.pages import asset
+from onelayer.views.sequence_record import sequence_record
 from onelayer.views.story import SCRIPTS, story_page, story_record
 
 MATHEMATICS = ("layer.js", "story_layers.js")
@@ -120,6 +121,13 @@ def test_a_changed_weight_is_not_covered_by_the_old_proof():
         model.W_O.view(-1)[model.W_O.view(-1).nonzero()[0]] *= 1.001
     target = Target(RECORD["formula"], {"x": (0, 1)})
     assert ol.certify(model, target, RECORD["tolerance"], places=(0,)).verdict == "REFUTED"
+
+
+def test_the_layer_that_looks_twice_is_proved():
+    layer, record = ol.gallery.any_length.induction(longest=8, vocabulary=3), RECORD["induction"]["layer"]
+    assert layer.certificate.verdict == "CERTIFIED"
+    assert record["weights"] == sequence_record(layer)["weights"]
+    assert layer.model.config.heads == 15
 
 
 @needs_node

@@ -49,6 +49,9 @@ function stepOutside() {
 // The last letter asks: which letter followed its last earlier occurrence? The layer answers; the arcs show the two look-ups.
 function stepTwice() {
   const layer = STORY.induction.layer, host = byId("twice-letters"), letters = [0, 1, 2, 0, 1, 0, 2, 0], none = layer.vocabulary;
+  const arcs = element("svg", { viewBox: "0 0 8 2", preserveAspectRatio: "none", "aria-hidden": "true" }, byId("twice-arcs"));
+  const paths = ["first", "second"].map((kind) => element("path", { class: `arc ${kind}` }, arcs));
+  const arc = (from, to) => `M${from + 0.5} 2Q${(from + to + 1) / 2} ${to > from ? 0.6 : -1.6} ${to + 0.5} 2`;
   const name = (token) => (token === none ? "none" : "ABC"[token]);
   const buttons = letters.map((_, k) => {
     const button = document.createElement("button");
@@ -65,6 +68,8 @@ function stepTwice() {
       button.className = k === last ? "asks" : k === earlier ? "first" : k === earlier + 1 && earlier >= 0 ? "second" : "";
       button.setAttribute("aria-label", `letter ${k + 1}: ${name(letters[k])}${k === last ? ", which asks" : ""}`);
     });
+    paths[0].setAttribute("d", earlier < 0 ? "" : arc(last, earlier));
+    paths[1].setAttribute("d", earlier < 0 || earlier + 1 === last ? "" : arc(earlier, earlier + 1));
     const where = earlier < 0 ? `${name(letters[last])} did not occur before` : `1. look for the last ${name(letters[last])}: place ${earlier + 1}; 2. look at what follows it: ${name(letters[earlier + 1])}`;
     tell("twice-told", `${where}. The layer answers “${name(answer)}”.`);
     NOW.twice = { letters: [...letters], answer };
