@@ -96,7 +96,8 @@ def test_a_page_of_the_site_works_from_a_file(browser, tmp_path):
     seen = Seen(browser, tmp_path / "distance.html", 1400)
     page = seen.page
     page.evaluate(
-        "{ const e = document.querySelector('#movable input'); e.value = 0.9; e.dispatchEvent(new Event('input', {bubbles: true})); }"
+        """{ const e = document.querySelector("#movable input");
+        e.value = 0.9; e.dispatchEvent(new Event("input", { bubbles: true })); }"""
     )
     page.wait_for_function("window.explainedNow.x[0] === 0.9")
     found = page.evaluate("window.explainedNow")

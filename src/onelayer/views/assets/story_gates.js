@@ -80,7 +80,7 @@ function stepGate() {
 function stepStairs() {
   const host = byId("stairs-plot"), heights = [0.3, 0.75, 0.95, 0.55, 0.2, 0.45], n = heights.length;
   const plot = new Plot(host, { y: [-0.05, 1.15], height: 0.6, yLabel: "T, the sum of the gates", name: "A staircase of six gates" });
-  const bars = new Plot(byId("stairs-values"), { y: [-0.8, 0.8], height: 0.26, yLabel: "what each gate adds when it is open, from W^O", name: "The values of the gates" });
+  const bars = new Plot(byId("stairs-values"), { y: [-0.8, 0.8], height: 0.26, yLabel: "what each open gate adds", name: "The values of the gates" });
   function draw() {
     const sharpness = 10 ** valueOf("stairs-sharpness"), used = valueOf("stairs-used"), rows = differences(heights);
     const layer = staircase(heights, sharpness), some = staircase(heights, sharpness);
