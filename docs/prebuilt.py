@@ -14,7 +14,7 @@ from pathlib import Path
 import onelayer as ol
 from onelayer.views.sequence_record import sequence_record
 from onelayer.views.showcase import Exhibit, write_showcase
-from onelayer.views.story import certified_record, story_page
+from onelayer.views.story_page import certified_record, story_page
 
 DOCS = Path(__file__).parent
 FOLDERS = DOCS / "layers"

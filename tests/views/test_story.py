@@ -16,7 +16,7 @@ from onelayer.apps.web.limits import VisitorLimits
 from onelayer.target.target import Target
 from onelayer.views.pages import asset
 from onelayer.views.sequence_record import sequence_record
-from onelayer.views.story import SCRIPTS, story_page, story_record
+from onelayer.views.story_page import SCRIPTS, story_page, story_record
 
 MATHEMATICS = ("layer.js", "story_layers.js")
 DECODE = """

@@ -7,7 +7,7 @@ import pytest
 
 from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
 from explorers import serving
-from onelayer.views.story import story_page
+from onelayer.views.story_page import story_page
 
 pytestmark = needs_chromium
 STEPS = ("gate", "stairs", "finer", "solved", "polished", "boxes", "cannot")

@@ -32,8 +32,8 @@ from starlette.types import Receive, Scope, Send
 from ... import __version__
 from ...common.errors import InputError
 from ...views.pages import asset, plotly_source
-from ...views.story import SCRIPTS as STORY_SCRIPTS
-from ...views.story import story_page
+from ...views.story_page import SCRIPTS as STORY_SCRIPTS
+from ...views.story_page import story_page
 from .guard import Guard, Refused, body_of, error_response
 from .input import read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
