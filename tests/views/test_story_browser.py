@@ -149,6 +149,7 @@ def _target(x):
     return math.sin(10 * x * x) / 2 + math.exp(-((14 * x - 4.2) ** 2))
 
 
+@pytest.mark.long
 def test_a_broken_weight_loses_its_certificate(opened):
     page = opened(1400).page
     go(page, "boxes")
