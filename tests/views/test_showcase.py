@@ -99,8 +99,9 @@ def test_a_page_of_the_site_works_from_a_file(browser, tmp_path):
         """{ const e = document.querySelector("#movable input");
         e.value = 3; e.dispatchEvent(new Event("input", { bubbles: true })); }"""
     )
-    page.wait_for_function("window.explainedNow.x[0] === 3")
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     found = page.evaluate("window.explainedNow")
+    assert found["x"][0] == 3
     assert found["value"] == pytest.approx(np.ravel(exhibit("histogram").approximation(found["x"]))[0], abs=1e-12)
     files = [url.rpartition("/")[2] for url in seen.requests if url.startswith("file:")]
     assert files == ["histogram.html", "plotly.js"]
