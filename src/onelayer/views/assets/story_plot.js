@@ -17,7 +17,7 @@ function element(name, attributes = {}, parent = null) {
 // A picture with axes. `x` and `y` are [low, high]; `log`: y is on a logarithmic scale; `height` is a share of the width.
 class Plot {
   constructor(host, { x = [0, 1], y, log = false, height = 0.55, left = 52, xLabel = "x", yLabel = "", name }) {
-    Object.assign(this, { host, x, y, log, height, left, xLabel, yLabel, parts: new Map(), handles: [] });
+    Object.assign(this, { host, x, y, log, height, room: left, xLabel, yLabel, parts: new Map(), handles: [] });
     this.svg = element("svg", { role: "group", "aria-label": name }, host);
     this.axes = element("g", { class: "axes", "aria-hidden": "true" }, this.svg);
     this.marks = element("g", { "aria-hidden": "true" }, this.svg);
@@ -29,7 +29,8 @@ class Plot {
     this.width = Math.max(this.host.clientWidth, 240);
     const tallest = Math.max(innerHeight * 0.62, 220);
     this.tall = Math.round(within(this.width * this.height, Math.min(190, tallest), tallest));
-    this.right = 14; this.top = this.yLabel ? 26 : 14; this.bottom = 34;
+    const big = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // on a projector
+    this.left = this.room * big; this.right = 14; this.top = (this.yLabel ? 26 : 14) * big; this.bottom = 34 * big;
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.tall}`);
     this.svg.setAttribute("height", this.tall);
     this.drawAxes();
@@ -50,7 +51,7 @@ class Plot {
     const label = (text, at) => { element("text", at, this.axes).textContent = text; };
     for (const t of ticks(this.x[0], this.x[1], this.width < 420 ? 4 : 6)) {
       element("line", { x1: this.px(t), x2: this.px(t), y1: low, y2: low + 4 }, this.axes);
-      label(shortNumber(t), { x: this.px(t), y: low + 17, "text-anchor": "middle" });
+      label(shortNumber(t), { x: this.px(t), y: low + this.bottom / 2, "text-anchor": "middle" });
     }
     for (const t of this.log ? powers(this.y[0], this.y[1]) : ticks(this.y[0], this.y[1], 5)) {
       element("line", { class: "grid", x1: this.left, x2: right, y1: this.py(t), y2: this.py(t) }, this.axes);
@@ -58,7 +59,7 @@ class Plot {
     }
     element("line", { x1: this.left, x2: right, y1: low, y2: low }, this.axes);
     label(this.xLabel, { x: right, y: this.tall - 4, "text-anchor": "end", class: "name" });
-    if (this.yLabel) label(this.yLabel, { x: this.left, y: 14, class: "name" });
+    if (this.yLabel) label(this.yLabel, { x: this.left, y: this.top * 0.55, class: "name" });
   }
 
   part(name, kind, attributes = {}) {

@@ -32,8 +32,8 @@ function sayProved(step, record) {
 
 function stepSolved() {
   const host = byId("solved-plot");
-  const plot = new Plot(host, { y: [-0.75, 1.5], height: 0.46, name: "f, the solved layer, and a staircase with as many gates" });
-  const errors = new Plot(byId("solved-errors"), { y: [FLOOR, 2], log: true, height: 0.34, yLabel: "distance to f, logarithmic", name: "Distances to f" });
+  const plot = new Plot(host, { y: [-0.75, 1.5], height: 0.42, name: "f, the solved layer, and a staircase with as many gates" });
+  const errors = new Plot(byId("solved-errors"), { y: [FLOOR, 2], log: true, height: 0.3, yLabel: "distance to f, logarithmic", name: "Distances to f" });
   let at = 0.3;
   function draw() {
     const record = STORY.solved[valueOf("solved-size")], layer = record.layer, stairs = stairsOf(record.units);
@@ -66,8 +66,8 @@ function stepSolved() {
 
 function stepPolished() {
   const host = byId("polished-plot"), sizes = [2, 4, 8, 12, 16, 24];
-  const plot = new Plot(host, { y: [-0.75, 1.5], height: 0.46, name: "f and the polished layer" });
-  const chart = new Plot(byId("polished-chart"), { x: [0, 26], y: [FLOOR, 2], log: true, height: 0.42, xLabel: "heads", yLabel: "error", name: "Error against the number of heads" });
+  const plot = new Plot(host, { y: [-0.75, 1.5], height: 0.42, name: "f and the polished layer" });
+  const chart = new Plot(byId("polished-chart"), { x: [0, 26], y: [FLOOR, 2], log: true, height: 0.38, xLabel: "heads", yLabel: "error", name: "Error against the number of heads" });
   function draw() {
     const record = STORY.polished[valueOf("polished-size")], layer = record.layer;
     plot.begin();
