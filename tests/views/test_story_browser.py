@@ -74,6 +74,7 @@ def test_the_page_fits_and_reads_well(opened, width, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.long
 def test_a_gate_is_dragged_and_moved_with_keys(opened):
     page = opened(1400).page
     knob = page.locator("#gate-plot svg:visible .handle.corner")
