@@ -4,6 +4,7 @@ The pages are Markdown and read just as well in the repository; nothing in the b
 """
 
 import re
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,14 @@ def _reachable(app: Any, page: str, template: str, context: dict[str, Any], tree
     )
 
 
+def _ready_made(app: Any, failure: Exception | None) -> None:
+    """The story and the ready-made layers are pages of their own; docs/prebuilt.py writes them beside the others."""
+    if failure is None and app.builder.format == "html":
+        runpy.run_path(str(Path(__file__).parent / "prebuilt.py"))["write_pages"](Path(app.outdir))
+
+
 def setup(app: Any) -> None:
     app.connect("html-page-context", _reachable)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("source-read", _links)
+    app.connect("build-finished", _ready_made)

@@ -33,7 +33,9 @@ def require_accessible(browser, address, width, scheme, ready="body"):
 
 def test_a_page_that_is_not_accessible_is_found_out(browser, width, scheme):
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.set_content("<main><button></button><img src='data:,'><p style='color: #ccc; background: #fff'>pale</p></main>")
+    page.set_content(
+        "<main><button></button><img src='data:,'><p style='color: #ccc; background: #fff'>pale</p></main>"
+    )
     found = " ".join(serious(page))
     assert all(rule in found for rule in ("button-name", "image-alt", "color-contrast"))
     page.close()

@@ -65,10 +65,10 @@ def _page_of(shown: Approximation | SequenceLayer | Study) -> str:
     return sequence_page(shown) if isinstance(shown, SequenceLayer) else page(shown)
 
 
-def page(approximation: Approximation) -> str:
-    """The report as text."""
+def page(approximation: Approximation, planned: bool = True) -> str:
+    """The report as text; `planned` also forecasts the size of the paper's construction, which can take a while."""
     figures: dict[str, Any] = {}
-    found = scenes(approximation)
+    found, plan = scenes(approximation), plan_html(approximation) if planned else ""
     sections = [
         ("function", "Target and layer", scenes_section(approximation, found, figures)),
         ("heads", "Heads over the domain", heads_section(approximation, figures)),
@@ -77,7 +77,7 @@ def page(approximation: Approximation) -> str:
         ("weights", "Weights and spectra", weights_section(approximation, figures)),
         ("training", "Training", training_section(approximation, figures)),
         ("certificate", "Certificate", certificate_section(approximation)),
-        ("size", "Size and cost", size_table(approximation)._repr_html_() + plan_html(approximation)),
+        ("size", "Size and cost", size_table(approximation)._repr_html_() + plan),
     ]
     text = approximation.target_text
     title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"

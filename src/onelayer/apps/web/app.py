@@ -2,6 +2,7 @@
 
 GET  /                       the page
 GET  /sequences              the page of layers for sequences
+GET  /story                  why one layer is enough, in seven steps
 GET  /assets/NAME            its scripts and styles, and plotly's JavaScript
 GET  /api/about              version, limits, presets
 POST /api/parse              formula and domain → variables and outputs, or what is wrong
@@ -31,6 +32,8 @@ from starlette.types import Receive, Scope, Send
 from ... import __version__
 from ...common.errors import InputError
 from ...views.pages import asset, plotly_source
+from ...views.story_page import SCRIPTS as STORY_SCRIPTS
+from ...views.story_page import story_page
 from .guard import Guard, Refused, body_of, error_response
 from .input import read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
@@ -96,7 +99,7 @@ class Explorer:
         self.building, self.training = JobQueue(limits, workers), JobQueue(limits, workers)
         own = (resources.files("onelayer.apps.web") / "assets").iterdir()
         self.files = {file.name: file.read_text(encoding="utf-8") for file in own}
-        self.files |= {name: asset(name) for name in SHARED_FILES} | {"plotly.js": plotly_source()}
+        self.files |= {name: asset(name) for name in (*SHARED_FILES, *STORY_SCRIPTS)} | {"plotly.js": plotly_source()}
         self.folders: OrderedDict[str, bytes] = OrderedDict()
         self.reader = ThreadPoolExecutor(1, "reader")  # one: flint's precision is global to the process
 
@@ -131,6 +134,10 @@ class Explorer:
 
     async def sequences(self, request: Request) -> Response:
         return Response(self.files["sequences.html"], media_type="text/html")
+
+    async def story(self, request: Request) -> Response:
+        links = ("Build your own layer", "/"), ("Sequences of any length", "/sequences")
+        return Response(story_page(links, assets="/assets/"), media_type="text/html")
 
     async def sequence(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -187,6 +194,7 @@ def application(limits: VisitorLimits, names: frozenset[str], workers: int = 1) 
     routes = [
         Route("/", explorer.page),
         Route("/sequences", explorer.sequences),
+        Route("/story", explorer.story),
         Route("/assets/{name}", explorer.file),
         Route("/api/about", explorer.about),
         Route("/api/parse", explorer.parse, methods=["POST"]),

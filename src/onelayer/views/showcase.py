@@ -1,0 +1,84 @@
+"""A static explorer: ready-made layers with a page each, and a page of cards that leads to them. No server is needed.
+
+All pages compute their layers in the browser (assets/layer.js). They share one copy of plotly's JavaScript, beside them.
+"""
+
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ..approximation import Approximation
+from .pages import asset, layer_record, plotly_source
+from .report import page
+from .scene import window
+
+INLINE = "script-src 'unsafe-inline'"  # the policy of a page that is one file
+SECTIONS = '<nav aria-label="sections">'
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A layer to show: the name of its page, a title and a sentence for its card, and which variables its small picture draws."""
+
+    name: str
+    title: str
+    about: str
+    approximation: Approximation
+    drawn: tuple[int, int] = (0, 1)
+    output: int = 0
+
+
+def write_showcase(exhibits: Sequence[Exhibit], folder: Path) -> list[Path]:
+    """Write index.html, a page for every layer, and plotly.js; what is there is replaced. Returns the pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "plotly.js").write_text(plotly_source(), encoding="utf-8")
+    written = [folder / "index.html", *(folder / f"{exhibit.name}.html" for exhibit in exhibits)]
+    texts = [cards_page(exhibits), *(shared(page(exhibit.approximation, planned=False)) for exhibit in exhibits)]
+    for path, text in zip(written, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    return written
+
+
+def shared(report: str) -> str:
+    """A report that takes plotly from the file beside it, and leads back to the cards."""
+    linked = report.replace(f"<script>{plotly_source()}</script>", '<script src="plotly.js"></script>')
+    linked = linked.replace(INLINE, f"{INLINE} 'self'", 1)
+    return linked.replace(SECTIONS, f'{SECTIONS}<a href="index.html">← All layers</a>', 1)
+
+
+def cards_page(exhibits: Sequence[Exhibit]) -> str:
+    """The page of cards, with a small picture each."""
+    records = {exhibit.name: picture_record(exhibit) for exhibit in exhibits}
+    return Template(asset("showcase.html")).substitute(
+        css=asset("story.css") + asset("showcase.css"),
+        cards="".join(map(_card, exhibits)),
+        data=json.dumps(records, allow_nan=False).replace("<", "\\u003c"),
+        scripts="\n".join(f"<script>{asset(name)}</script>" for name in ("layer.js", "surface.js", "showcase.js")),
+    )
+
+
+def picture_record(exhibit: Exhibit) -> dict[str, Any]:
+    """What assets/showcase.js needs for one picture."""
+    low, high = window(exhibit.approximation.domain)
+    return {
+        "drawn": list(exhibit.drawn),
+        "output": exhibit.output,
+        "ends": [low.tolist(), high.tolist()],
+        "layer": layer_record(exhibit.approximation),
+    }
+
+
+def _card(exhibit: Exhibit) -> str:
+    a, c = exhibit.approximation, exhibit.approximation.certificate
+    units = "1 unit" if a.units == 1 else f"{a.units:,} units"
+    return (
+        f'<li><a href="{exhibit.name}.html"><canvas id="{exhibit.name}" role="img" aria-label="picture of the layer"></canvas>'
+        f"<h2>{html.escape(exhibit.title)}</h2></a><p>{html.escape(exhibit.about)}</p>"
+        f'<p class="of"><code>{html.escape(a.target_text)}</code></p>'
+        f'<p class="told"><span class="verdict {c.verdict}">{html.escape(c.headline)}</span> <span class="b">off by at most'
+        f" {html.escape(c.bound_text)}</span>, {units}, {a.parameters:,} numbers</p></li>"
+    )

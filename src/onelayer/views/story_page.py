@@ -1,0 +1,63 @@
+"""The story: a page for students that asks why one attention layer can be any function, in seven steps with live pictures.
+
+The page computes all its layers itself, by the ordinary softmax (assets/layer.js). Those of the last steps are ready-made and
+proved: assets/story.json, written by `python docs/prebuilt.py`. The page needs no other file and no network.
+"""
+
+import html
+import json
+import math
+from collections.abc import Sequence
+from string import Template
+from typing import Any
+
+from ..approximation import Approximation
+from .pages import asset, layer_record
+
+SCRIPTS = (
+    "layer.js",
+    "sequence.js",
+    "story_layers.js",
+    "story_plot.js",
+    "story_gates.js",
+    "story_proved.js",
+    "story_limits.js",
+    "story.js",
+)
+MOST_BOXES = 500  # boxes of a proof that a page draws
+Links = Sequence[tuple[str, str]]  # (text, address)
+
+
+def story_page(links: Links = (), assets: str | None = None) -> str:
+    """The story as text. `links` lead on from its end; `assets` is where its scripts are, None puts them into the page."""
+    inside = "unsafe-inline" if assets is None else "self"
+    return Template(asset("story.html")).substitute(
+        policy=f"default-src 'none'; script-src '{inside}'; style-src 'unsafe-inline'; img-src data:",
+        css=asset("story.css"),
+        links="".join(f'<li><a href="{html.escape(address)}">{html.escape(text)}</a></li>' for text, address in links),
+        data=asset("story.json").replace("<", "\\u003c"),
+        scripts="\n".join(_script(name, assets) for name in SCRIPTS),
+    )
+
+
+def _script(name: str, assets: str | None) -> str:
+    return f"<script>{asset(name)}</script>" if assets is None else f'<script src="{assets}{name}"></script>'
+
+
+def certified_record(approximation: Approximation) -> dict[str, Any]:
+    """A ready-made layer for the story: its weights, what is proved about it, and the boxes of the proof."""
+    c, boxes = approximation.certificate, approximation.covering()
+    return {
+        "units": approximation.units,
+        "parameters": approximation.parameters,
+        "verdict": c.verdict,
+        "bound": c.bound if math.isfinite(c.bound) else None,
+        "observed": c.observed,
+        "covering": None if boxes is None else boxes.record(MOST_BOXES),
+        "layer": layer_record(approximation),
+    }
+
+
+def story_record() -> dict[str, Any]:
+    """What story.json holds."""
+    return dict(json.loads(asset("story.json")))
