@@ -4,7 +4,8 @@ GET  /                       the page
 GET  /sequences              the page of layers for sequences
 GET  /assets/NAME            its scripts and styles, and plotly's JavaScript
 GET  /api/about              version, limits, presets
-POST /api/parse              formula and domain → variables and outputs, or what is wrong
+GET  /api/opening            the layer that the page opens with, as the events of a build
+POST /api/parse              formula and domain → variables, outputs and the formula typeset, or what is wrong
 POST /api/build, /api/train  a stream of events, a JSON object per line; closing it cancels the job
 GET  /api/sequences/NAME     a layer for sequences, out of a fixed menu
 GET  /api/folders/KEY        the folder of a built model, as a zip file
@@ -30,9 +31,10 @@ from starlette.types import Receive, Scope, Send
 
 from ... import __version__
 from ...common.errors import InputError
+from ...formula.mathml import formula_mathml
 from ...views.pages import asset, plotly_source
 from .guard import Guard, Refused, body_of, error_response
-from .input import read_spec, spec_of, training_of
+from .input import building_of, read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
 from .limits import VisitorLimits
 from .presets import PRESETS
@@ -42,13 +44,15 @@ SHARED_FILES = (  # with the report
     "layer.js", "picture.js", "report.css", "sequence.js", "sequence_text.js", "sequence_view.js", "sequence.css",
 )  # fmt: skip
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
+JSON_LINES = "application/x-ndjson"
+OPENING_KEY = "opening"  # of the folder of the layer that the page opens with
 HEARTBEAT_SECONDS = 2.0  # longest silence in a stream: a line at least this often shows that it is alive
 
 
 class Events(Response):
-    """A stream of events as JSON lines; when the visitor disconnects, the job ends."""
+    """A stream of events as JSON lines; when the visitor disconnects, or the tab asks for something else, the job ends."""
 
-    media_type = "application/x-ndjson"
+    media_type = JSON_LINES
 
     def __init__(self, explorer: "Explorer", queue: JobQueue, job: Job) -> None:
         super().__init__()
@@ -57,14 +61,19 @@ class Events(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         stream = self.queue.events(self.job)
-        gone = asyncio.create_task(_disconnected(receive))
+        gone, replaced = asyncio.create_task(_disconnected(receive)), asyncio.create_task(self.job.replaced.wait())
         following: asyncio.Task[Any] = asyncio.create_task(anext(stream, None))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while True:
-                await asyncio.wait({gone, following}, timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                waited = {gone, replaced, following}
+                await asyncio.wait(waited, timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if gone.done():
                     return
+                if replaced.done():
+                    line = json.dumps({"event": "replaced"}) + "\n"
+                    await send({"type": "http.response.body", "body": line.encode(), "more_body": True})
+                    break
                 event = following.result() if following.done() else {"event": "beat"}
                 if event is None:
                     break
@@ -74,8 +83,8 @@ class Events(Response):
                     following = asyncio.create_task(anext(stream, None))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            gone.cancel()
-            following.cancel()
+            for task in (gone, replaced, following):
+                task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await following
             await stream.aclose()  # type: ignore[attr-defined]
@@ -101,16 +110,20 @@ class Explorer:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        warming = [asyncio.create_task(queue.warm_up()) for queue in (self.building, self.training)]
+        warming = asyncio.create_task(self._warm_up())
         try:
             yield
         finally:
-            for task in warming:
-                task.cancel()
-            await asyncio.gather(*warming, return_exceptions=True)
+            warming.cancel()
+            await asyncio.gather(warming, return_exceptions=True)
             for queue in (self.building, self.training):
                 await queue.close()
             self.reader.shutdown(wait=False, cancel_futures=True)
+
+    async def _warm_up(self) -> None:
+        """Builders first: the page opens with a layer."""
+        for queue in (self.building, self.training):
+            await queue.warm_up()
 
     def for_page(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event as the page receives it: a folder stays here, and the page gets its key."""
@@ -147,14 +160,25 @@ class Explorer:
         limits = {"formula": self.limits.formula, "variables": self.limits.variables, "units": self.limits.units}
         return _json({"version": __version__, "limits": limits, "presets": list(PRESETS)})
 
+    async def opening(self, request: Request) -> Response:
+        """The layer that the page opens with, from the worker that has built it."""
+        opening = self.building.opening
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.seconds):
+                await opening.there.wait()
+        if not opening.events:
+            raise Refused(404, "the layer that the page opens with", "none yet", "build one")
+        lines = [{"event": "folder", "key": OPENING_KEY} if e["event"] == "folder" else e for e in opening.events]
+        return Response("".join(json.dumps(line) + "\n" for line in lines), media_type=JSON_LINES)
+
     async def parse(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
         return _json(await self._read(_described, record))
 
     async def build(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        spec = await self._read(spec_of, record)
-        return self._admit(self.building, request, {"kind": "build", "spec": spec.record()})
+        spec, coarse, tab = await self._read(building_of, record)
+        return self._admit(self.building, request, {"kind": "build", "spec": spec.record(), "coarse": coarse}, tab)
 
     async def train(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
@@ -165,15 +189,18 @@ class Explorer:
         """Read a record in a thread, so that the event loop stays free."""
         return await asyncio.get_running_loop().run_in_executor(self.reader, reading, record, self.limits)
 
-    def _admit(self, queue: JobQueue, request: Request, work: dict[str, Any]) -> Response:
+    def _admit(self, queue: JobQueue, request: Request, work: dict[str, Any], tab: str = "") -> Response:
         try:
-            job = queue.admit(_visitor(request) or (request.client.host if request.client else "?"), work)
+            job = queue.admit(_visitor(request) or (request.client.host if request.client else "?"), work, tab)
         except QueueFull as full:
             raise Refused(429, "a place in the queue", f"{full} waiting", "try again later") from None
         return Events(self, queue, job)
 
     async def folder(self, request: Request) -> Response:
-        content = self.folders.get(request.path_params["key"])
+        key = request.path_params["key"]
+        content = self.folders.get(key)
+        if key == OPENING_KEY:
+            content = next((base64.b64decode(e["zip"]) for e in self.building.opening.events if "zip" in e), None)
         if content is None:
             raise Refused(404, "a model folder", "none under this key (it may have been dropped)", "build it again")
         headers = {"Content-Disposition": 'attachment; filename="layer.zip"'}
@@ -188,6 +215,7 @@ def application(limits: VisitorLimits, names: frozenset[str], workers: int = 1) 
         Route("/sequences", explorer.sequences),
         Route("/assets/{name}", explorer.file),
         Route("/api/about", explorer.about),
+        Route("/api/opening", explorer.opening),
         Route("/api/parse", explorer.parse, methods=["POST"]),
         Route("/api/build", explorer.build, methods=["POST"]),
         Route("/api/train", explorer.train, methods=["POST"]),
@@ -217,7 +245,7 @@ def _described(record: Any, limits: VisitorLimits) -> dict[str, Any]:
     spec = spec_of(record, limits)
     formula, domain = read_spec(spec, limits)
     about = {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain)}
-    return about | {"code": spec.code(limits)}
+    return about | {"mathml": formula_mathml(formula), "code": spec.code(limits)}
 
 
 def _json(record: dict[str, Any]) -> Response:

@@ -16,7 +16,7 @@ function draw(id, figure) {
   if (narrow) for (const scene of [layout.scene, layout.scene2]) if (scene) shrink(scene);
   if (narrow && layout.scene && layout.scene2) stack(figure, layout);
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) placeBelow(figure, layout);
-  return Plotly.newPlot(place, figure.data, themed(layout), LOOK);
+  return Plotly.react(place, figure.data, themed(layout), LOOK); // quicker where one is drawn already
 }
 
 // Free what a figure holds: a browser has few WebGL contexts.
