@@ -99,9 +99,8 @@ async def _disconnected(receive: Receive) -> None:
 class Explorer:
     """Job queues, files and folders of one server."""
 
-    def __init__(self, limits: VisitorLimits, workers: int = 1) -> None:
-        self.limits = limits
-        self.building, self.training = JobQueue(limits, workers), JobQueue(limits, workers)
+    def __init__(self, limits: VisitorLimits, building: JobQueue, training: JobQueue) -> None:
+        self.limits, self.building, self.training = limits, building, training
         own = (resources.files("onelayer.apps.web") / "assets").iterdir()
         self.files = {file.name: file.read_text(encoding="utf-8") for file in own}
         self.files |= {name: asset(name) for name in SHARED_FILES} | {"plotly.js": plotly_source()}
@@ -110,20 +109,10 @@ class Explorer:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(self._warm_up())
         try:
             yield
         finally:
-            warming.cancel()
-            await asyncio.gather(warming, return_exceptions=True)
-            for queue in (self.building, self.training):
-                await queue.close()
             self.reader.shutdown(wait=False, cancel_futures=True)
-
-    async def _warm_up(self) -> None:
-        """Builders first: the page opens with a layer."""
-        for queue in (self.building, self.training):
-            await queue.warm_up()
 
     def for_page(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event as the page receives it: a folder stays here, and the page gets its key."""
@@ -207,9 +196,9 @@ class Explorer:
         return Response(content, media_type="application/zip", headers=headers)
 
 
-def application(limits: VisitorLimits, names: frozenset[str], workers: int = 1) -> Guard:
+def application(limits: VisitorLimits, names: frozenset[str], building: JobQueue, training: JobQueue) -> Guard:
     """The whole application; `names` are the hosts, with ports, that it answers to."""
-    explorer = Explorer(limits, workers)
+    explorer = Explorer(limits, building, training)
     routes = [
         Route("/", explorer.page),
         Route("/sequences", explorer.sequences),

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .limits import VisitorLimits
-from .worker import DONE, settings
+from .orders import CANCEL, DONE, line_of, settings
 
-DONE_LINE = (json.dumps(DONE, separators=(",", ":")) + "\n").encode()
 LONGEST_LINE = 2**26  # bytes of one event, at most
 START_SECONDS = 120.0  # for a worker to load everything
 CANCEL_SECONDS = 2.0  # for a worker to kill its job; then it is killed itself
@@ -95,10 +94,10 @@ class Worker:
         """End the job that runs; the worker stays."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
-                await self.send("\n")
+                await self.send(CANCEL)
                 assert self.process is not None
                 assert self.process.stdout is not None
-                while (line := await self.process.stdout.readline()) != DONE_LINE:
+                while (line := await self.process.stdout.readline()) != line_of(DONE).encode():
                     if not line:
                         raise ConnectionError
         except (TimeoutError, OSError, ValueError):
@@ -169,7 +168,7 @@ class JobQueue:
             end = asyncio.get_running_loop().time() + self.limits.seconds
             async with asyncio.timeout_at(end):  # never around a yield: the next event may be awaited by another task
                 sent = True
-                await worker.send(json.dumps(job.work) + "\n")
+                await worker.send(line_of(job.work))
             while not finished:
                 async with asyncio.timeout_at(end):
                     event = await worker.event()

@@ -55,7 +55,7 @@ def coarse_view(approximation: Approximation) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     found = scenes(approximation)[:1]
     errors = np.abs(found[0].error)[np.isfinite(found[0].error)]
-    seen = replace(approximation.certificate, observed=float(errors.max()), points=len(errors))
+    seen = replace(approximation.certificate, observed=float(errors.max()), observed_points=len(errors))
     approximation = replace(approximation, certificate=seen)
     return {
         "sections": {"function": scenes_section(approximation, found, figures)},

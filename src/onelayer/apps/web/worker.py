@@ -12,16 +12,15 @@ import select
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from ...common.errors import InputError
 from .input import LayerSpec
 from .limits import VisitorLimits
+from .orders import DONE, line_of
 from .presets import OPENING
 
 Emit = Callable[[dict[str, Any]], None]
-DONE = {"event": "done"}
 
 
 def main() -> None:
@@ -32,7 +31,7 @@ def main() -> None:
     limits, threads = VisitorLimits(**settings["limits"]), settings["threads"]
 
     def emit(event: dict[str, Any]) -> None:
-        out.write(json.dumps(event, allow_nan=False, separators=(",", ":")) + "\n")
+        out.write(line_of(event))
         out.flush()
 
     opening = warm_up(limits)
@@ -129,11 +128,6 @@ def limit_memory(more: int) -> None:
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + more, now + more))
-
-
-def settings(limits: VisitorLimits, threads: int, opening: bool) -> str:
-    """The first line a worker receives."""
-    return json.dumps({"limits": asdict(limits), "threads": threads, "opening": opening}) + "\n"
 
 
 if __name__ == "__main__":

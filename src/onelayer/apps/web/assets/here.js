@@ -56,7 +56,7 @@ function showHere(x, output = 0) {
   const range = bound && T !== null ? `between ${between(T - bound.size, T + bound.size).join(" and ")}` : "not known here";
   at("here-f").textContent = f === null ? range : digits(f);
   at("here-difference").textContent = f === null || T === null ? "–" : signed(T - f);
-  at("here-where").textContent = bound ? `proved ${bound.boxes ? "around it" : "everywhere"}` : "proved";
+  at("here-where").textContent = bound ? `proved ${bound.boxes ? "around here" : "everywhere"}` : "proved";
   at("here-bound").textContent = bound ? `|T − f| ≤ ${bound.text}` : "nothing yet";
   at("here-bound").parentElement.toggleAttribute("data-yes", Boolean(bound));
   const band = at("band"), known = bound && f !== null && bound.size > 0;

@@ -9,6 +9,7 @@ import { setOpponent } from "./training.js";
 const at = (id) => document.getElementById(id);
 const sizes = new Map(); // function and options → tolerance → the layer that was built
 const FIRST = ["function-0", "error-0"], ROOM = 62, LEAST_HEIGHT = 230; // pixels for what stands around two pictures
+const HOVER = "(%{x:.4g}, %{y:.4g}): %{z:.4g}<extra></extra>";
 export const view = { shown: null, display, offer };
 
 async function display({ found, asked, coarse, started, x }) {
@@ -69,7 +70,7 @@ function fit(figures, name) {
   const shown = FIRST.filter((id) => figures[id]), height = (innerHeight - top - ROOM) / (shown.length || 1);
   for (const { layout } of Object.values(figures)) {
     layout.uirevision = name;
-    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: GREY, activecolor: BLUE };
+    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: GREY, activecolor: BLUE, orientation: "v" };
   }
   if (wide) for (const id of shown) tighten(figures[id], Math.round(Math.min(560, Math.max(LEAST_HEIGHT, height))));
 }
@@ -77,6 +78,7 @@ function fit(figures, name) {
 // Less room for a picture: narrow margins, fewer and smaller numbers on the axes of surfaces.
 function tighten({ data, layout }, height) {
   layout.height = height;
+  for (const trace of data.filter(({ type, hoverinfo }) => ["surface", "heatmap"].includes(type) && hoverinfo !== "skip")) trace.hovertemplate = HOVER;
   if (data.every(({ type }) => type === "surface")) layout.margin = { l: 0, r: 0, t: 24, b: 0 };
   else layout.margin = { ...layout.margin, t: 24, b: 40 };
   for (const name of Object.keys(layout).filter((key) => key.startsWith("scene"))) {
@@ -99,7 +101,7 @@ document.addEventListener("drawn", ({ target }) => {
   (window.timings ??= {})[shown.coarse ? "coarse" : "certified"] = seconds; // for measurements
   if (shown.coarse) return;
   const to = shown.found.verdict === "CERTIFIED" ? "certified surface" : "surface";
-  at("timing").textContent = `${seconds.toFixed(2)} s from ${shown.started ? "key press" : "opening the page"} to ${to}, ${shown.found.built.toFixed(2)} s of it to build and prove.`;
+  at("timing").textContent = `${seconds.toFixed(2)} s from ${shown.started ? "key press" : "opening the page"} to ${to}, ${shown.found.built.toFixed(2)} s of it to build and prove`;
   shown.started = null;
 });
 

@@ -10,7 +10,7 @@ import { events, Refusal } from "./stream.js";
 const PAUSE = 90; // milliseconds without a key press before a build
 const PATIENCE = 700; // milliseconds that a build may go on after ε has moved away
 const TAB = crypto.randomUUID?.() ?? String(Math.random()); // missing on unencrypted addresses
-let running = null, waiting = 0, pressed = 0, behind = false, view = null;
+let running = null, waiting = 0, pressed = 0, behind = false, asleep = false, view = null; // asleep: cancelled by hand
 
 // `display({found, asked, coarse, started, x})` draws a layer, `offer(key)` its folder.
 export function connect(own) { view = own; }
@@ -57,7 +57,7 @@ export async function build({ pressed: started, x = null, path = "/api/build" })
   const own = (running = new AbortController());
   let found = null, boxes = null;
   own.since = performance.now();
-  behind = false;
+  behind = asleep = false;
   busy(true);
   showError(null);
   outdate();
@@ -90,9 +90,10 @@ export async function build({ pressed: started, x = null, path = "/api/build" })
 
 function handle(error, found) {
   const cancelled = error.name === "AbortError";
-  stage(cancelled ? "cancelled" : "");
+  stage(cancelled && asleep ? "cancelled" : "");
   if (!found) outdate(!cancelled);
-  if (cancelled) speak("cancelled");
+  if (cancelled && asleep) speak("cancelled");
+  else if (cancelled) return;
   else if (error instanceof Refusal) showError(error);
   else throw error;
 }
@@ -100,5 +101,6 @@ function handle(error, found) {
 export function cancel() {
   clearTimeout(waiting);
   behind = false;
+  asleep = true;
   running?.abort();
 }
