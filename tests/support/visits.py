@@ -12,6 +12,7 @@ class Visit:
         self.page.on("console", lambda m: self.said.append(f"{m.type}: {m.text}"))
         self.page.on("pageerror", lambda e: self.said.append(f"error: {e}"))
         self.page.on("request", lambda r: self.asked.append(r.url))
+        self.page.set_default_timeout(100_000)  # a busy machine
         self.address = address
         self.page.goto(address + link)
         self.page.wait_for_selector("body[data-ready=yes]")

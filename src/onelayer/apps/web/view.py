@@ -54,7 +54,8 @@ def coarse_view(approximation: Approximation) -> dict[str, Any]:
     """The first picture of a layer about which nothing is proved; its error is observed at the points of that picture."""
     figures: dict[str, Any] = {}
     found = scenes(approximation)[:1]
-    errors = np.abs(found[0].error)[np.isfinite(found[0].error)]
+    assert found[0].error is not None  # a formula has values
+    errors = np.abs(found[0].error[np.isfinite(found[0].error)])
     seen = replace(approximation.certificate, observed=float(errors.max()), observed_points=len(errors))
     approximation = replace(approximation, certificate=seen)
     return {

@@ -57,7 +57,7 @@ def fork_job(job: dict[str, Any], limits: VisitorLimits, threads: int, emit: Emi
         _run_and_leave(job, limits, threads, emit)
     os.close(held)
     ended = os.pidfd_open(child)
-    cancelled = ended not in select.select([orders, ended], [], [])[0]
+    cancelled = ended not in select.select([orders.fileno(), ended], [], [])[0]
     if cancelled:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
