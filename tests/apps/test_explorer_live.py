@@ -21,7 +21,7 @@ def number(text):
 def test_it_opens_with_a_certified_picture_above_the_fold(visit):
     v = visit()
     v.built()
-    v.page.wait_for_selector("#error-0[data-drawn=yes]", timeout=60_000)
+    v.page.wait_for_selector("#error-0[data-drawn=yes]")
     assert v.text("#verdict") == "CERTIFIED"
     for name, box in boxes(
         v, "#formula", "#typeset", "#epsilon", "#verdict", "#facts", "#function-0", "#error-0", "#here"
@@ -39,7 +39,7 @@ def test_what_is_said_at_a_point_is_true(visit):
     """Hovering shows f, T, the difference and the proved band; a click keeps the point; nothing scrolls."""
     v = visit()
     v.built()
-    v.page.wait_for_selector("#error-0[data-drawn=yes]", timeout=60_000)
+    v.page.wait_for_selector("#error-0[data-drawn=yes]")
     place = v.page.evaluate(
         """() => { const p = document.getElementById("error-0"), l = p._fullLayout, r = p.getBoundingClientRect();
         return [r.left + l.xaxis._offset + l.xaxis.d2p(1.5), r.top + l.yaxis._offset + l.yaxis.d2p(4.5)]; }"""
@@ -93,12 +93,12 @@ def test_typing_builds_and_nothing_refused_stands_under_green(visit):
     assert v.page.evaluate("document.body.dataset.state") == "current"
     assert v.page.evaluate(GREEN) == green
     v.page.fill("#formula", "cos(x1)*x2")
-    v.page.wait_for_selector("#of:has-text('cos')", timeout=60_000)
+    v.page.wait_for_selector("#of:has-text('cos')")
     v.built()
     assert v.text("#verdict") == "CERTIFIED"
     assert v.page.evaluate(GREEN) == green
     v.page.fill("#formula", "log(x1 - 1)")  # read, but not defined on the domain
-    v.page.wait_for_selector("#error:visible", timeout=60_000)
+    v.page.wait_for_selector("#error:visible")
     assert v.page.evaluate("document.body.dataset.state") == "refused"
     assert v.page.evaluate(GREEN) != green
 
@@ -111,7 +111,7 @@ def test_a_coarse_layer_is_drawn_first_and_never_looks_proved(visit):
     v.page.fill("#domain", "0:1")
     v.page.fill("#tolerance", "1e-6")
     v.page.fill("#formula", SLOW)
-    v.page.wait_for_selector("body[data-state=coarse]", timeout=60_000)
+    v.page.wait_for_selector("body[data-state=coarse]")
     assert v.text("#verdict") == "COARSE, NOT PROVED"
     assert v.page.evaluate(GREEN) != green
     assert "not proved" in v.text("#facts")
@@ -140,11 +140,10 @@ def test_moving_the_tolerance_builds_while_it_is_dragged(visit):
         v.page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
         v.page.wait_for_timeout(50)
     v.page.mouse.up()
-    last = v.page.input_value("#tolerance")
-    v.page.wait_for_selector(f"#of:has-text('ε = {last}')", timeout=60_000)
+    last = float(v.page.input_value("#tolerance"))
     v.built()
-    assert float(last) < 1e-3
-    assert v.text("#of").endswith(str(float(last)) if float(last) >= 1e-6 else last)
+    assert last < 1e-3
+    assert float(v.text("#of").split("ε = ")[1]) == last
     drawn = {text for text in v.page.evaluate("[...seen]") if text.startswith("f =")}
     assert len(drawn) >= 2  # some on the way, the last one in the end
     assert v.text("#verdict") == "CERTIFIED"
@@ -168,16 +167,17 @@ def test_ten_tabs_of_one_browser(visited):
     """All of them type at once; each ends with the layer that it asked for."""
     address, browser = visited
     context = browser.new_context(viewport={"width": 800, "height": 600})
+    context.set_default_timeout(200_000)
     pages = [context.new_page() for _ in range(10)]
     for page in pages:
         page.goto(address)
     for page in pages:
-        page.wait_for_selector("body[data-ready=yes]", timeout=100_000)
+        page.wait_for_selector("body[data-ready=yes]")
     for power in (2, 3, 4):
         for k, page in enumerate(pages):
             page.fill("#formula", f"x1**{power} + {k}*x2")
     for k, page in enumerate(pages):
-        page.wait_for_selector("body[data-state=current][data-busy=no]", timeout=200_000)
-        page.wait_for_selector(f"#of:has-text('x1**4 + {k}*x2')", timeout=200_000)
+        page.wait_for_selector("body[data-state=current][data-busy=no]")
+        page.wait_for_selector(f"#of:has-text('x1**4 + {k}*x2')")
         assert page.inner_text("#verdict") == "CERTIFIED"
     context.close()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .limits import VisitorLimits
-from .orders import CANCEL, DONE, line_of, settings
+from .protocol import CANCEL, DONE, line_of, settings
 
 LONGEST_LINE = 2**26  # bytes of one event, at most
 START_SECONDS = 120.0  # for a worker to load everything

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from ...common.errors import InputError
 from .input import LayerSpec
 from .limits import VisitorLimits
-from .orders import DONE, line_of
+from .protocol import DONE, line_of
 from .presets import OPENING
 
 Emit = Callable[[dict[str, Any]], None]

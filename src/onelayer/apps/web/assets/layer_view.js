@@ -8,7 +8,7 @@ import { setOpponent } from "./training.js";
 
 const at = (id) => document.getElementById(id);
 const sizes = new Map(); // function and options → tolerance → the layer that was built
-const FIRST = ["function-0", "error-0"], ROOM = 62, LEAST_HEIGHT = 230; // pixels for what stands around two pictures
+const FIRST = ["function-0", "error-0"], ROOM = 78, LEAST_HEIGHT = 230; // pixels for what stands around two pictures
 const HOVER = "(%{x:.4g}, %{y:.4g}): %{z:.4g}<extra></extra>";
 export const view = { shown: null, display, offer };
 
