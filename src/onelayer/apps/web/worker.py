@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 from ...common.errors import InputError
 from .input import LayerSpec
 from .limits import VisitorLimits
-from .protocol import DONE, line_of
 from .presets import OPENING
+from .protocol import DONE, line_of
 
 Emit = Callable[[dict[str, Any]], None]
 
