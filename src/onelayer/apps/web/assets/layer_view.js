@@ -8,7 +8,7 @@ import { setOpponent } from "./training.js";
 
 const at = (id) => document.getElementById(id);
 const sizes = new Map(); // function and options → tolerance → the layer that was built
-const FIRST = ["function-0", "error-0"], ROOM = 78, LEAST_HEIGHT = 230; // pixels for what stands around two pictures
+const FIRST = ["function-0", "error-0"], ROOM = 78, LEAST_HEIGHT = 230, PHONE_HEIGHT = 330; // pixels; ROOM is for what stands around two pictures
 const HOVER = "(%{x:.4g}, %{y:.4g}): %{z:.4g}<extra></extra>";
 export const view = { shown: null, display, offer };
 
@@ -73,6 +73,7 @@ function fit(figures, name) {
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: GREY, activecolor: BLUE, orientation: "v" };
   }
   if (wide) for (const id of shown) tighten(figures[id], Math.round(Math.min(560, Math.max(LEAST_HEIGHT, height))));
+  else for (const id of shown) figures[id].layout.height = Math.min(figures[id].layout.height, PHONE_HEIGHT); // surfaces are stacked
 }
 
 // Less room for a picture: narrow margins, fewer and smaller numbers on the axes of surfaces.
