@@ -140,17 +140,19 @@ class JobQueue:
     def admit(self, visitor: str, work: dict[str, Any], tab: str = "") -> Job:
         """A place in the queue; raises QueueFull. A tab has one job: the new one takes the place of the last one."""
         job = Job(visitor, work, tab)
-        for other in [*self.waiting, *self.running]:
-            if tab and (other.visitor, other.tab) == (visitor, tab):
-                other.replaced.set()
-                if other in self.waiting:
-                    self.waiting[self.waiting.index(other)] = job
-                    self._notify()
-                    return job
-        own = sum(job.visitor == visitor for job in self.waiting)
-        if len(self.waiting) >= self.limits.waiting or own >= self.limits.each:
+        last = [
+            other for other in (*self.waiting, *self.running) if tab and (other.visitor, other.tab) == (visitor, tab)
+        ]
+        place = next((self.waiting.index(other) for other in last if other in self.waiting), None)
+        own = sum(other.visitor == visitor for other in self.waiting)
+        if place is not None:
+            self.waiting[place] = job
+        elif len(self.waiting) >= self.limits.waiting or own >= self.limits.each:
             raise QueueFull(f"{own} of your jobs" if own >= self.limits.each else f"{len(self.waiting)} jobs")
-        self.waiting.append(job)
+        else:
+            self.waiting.append(job)
+        for other in last:
+            other.replaced.set()
         return job
 
     async def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:

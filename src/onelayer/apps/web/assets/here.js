@@ -88,6 +88,8 @@ function showHeads(found) {
 
 let kept = null, leaving = 0, settling = 0; // the point that is kept: {x, output}
 
+export const keptPoint = () => kept?.x;
+
 // Start on the picture, where f is known: at the point given, or near the layer's own first point.
 export function lookAt(x) {
   kept = { x: x ?? onGrid(0, nearStart())?.x ?? nearStart(), output: 0 };

@@ -1,7 +1,7 @@
 // A layer on the page: its pictures and sections in the colours of the theme, its size beside others, its folder and link.
 
 import { linkOf } from "./form.js";
-import { hoverable, lookAt } from "./here.js";
+import { hoverable, keptPoint, lookAt } from "./here.js";
 import { clickable, point, setLayer, update } from "./point.js";
 import { settle } from "./state.js";
 import { setOpponent } from "./training.js";
@@ -14,6 +14,7 @@ export const view = { shown: null, display, offer };
 
 async function display({ found, asked, coarse, started, x }) {
   const same = view.shown && ["formula", "domain"].every((name) => view.shown.asked[name] === asked[name]);
+  const look = x?.length === found.names.length ? x : same && view.shown.coarse ? keptPoint() : null; // what a coarse layer was looked at
   const own = (view.shown = { found, asked, coarse, started, text: JSON.stringify(found.data) });
   delete found.data;
   at("outcome").hidden = false;
@@ -26,7 +27,8 @@ async function display({ found, asked, coarse, started, x }) {
     remember(found, asked);
   }
   delete document.body.dataset.shown;
-  await paint(same, x);
+  await paint(same && !look);
+  if (view.shown === own && (look || coarse || !same)) lookAt(look);
   if (view.shown !== own || coarse) return;
   curve();
   relink();
@@ -34,7 +36,7 @@ async function display({ found, asked, coarse, started, x }) {
 }
 
 // Draw the sections and figures of the current layer; for the same function, sliders keep their place.
-async function paint(same, x) {
+async function paint(same) {
   const own = view.shown, controls = () => [...document.querySelectorAll("section .body :is(input, select, summary)")];
   const before = controls(), focused = before.indexOf(document.activeElement);
   for (const [name, body] of Object.entries(own.found.sections)) refill(document.querySelector(`#${name} .body`), body);
@@ -50,7 +52,6 @@ async function paint(same, x) {
   const data = JSON.parse(own.text);
   fit(data.figures, `${own.asked.formula} on ${own.asked.domain}`);
   await show(data);
-  if (view.shown === own && (!same || x || own.coarse)) lookAt(x?.length === own.found.names.length ? x : null);
 }
 
 // New HTML around figures that are there already: drawing into them again is quicker, and a browser has few WebGL contexts.
@@ -146,6 +147,6 @@ export function relink() {
 
 export function repaint() {
   if (!view.shown) return;
-  paint(true, null);
+  paint(true);
   if (!view.shown.coarse) curve();
 }

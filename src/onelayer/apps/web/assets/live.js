@@ -91,7 +91,8 @@ export async function build({ pressed: started, x = null, path = "/api/build" })
 function handle(error, found) {
   const cancelled = error.name === "AbortError";
   stage(cancelled && asleep ? "cancelled" : "");
-  if (!found) outdate(!cancelled);
+  if (!found && view.shown?.coarse && same(request(), view.shown.asked)) settle(); // it stays, not proved
+  else if (!found) outdate(!cancelled || asleep);
   if (cancelled && asleep) speak("cancelled");
   else if (cancelled) return;
   else if (error instanceof Refusal) showError(error);

@@ -22,7 +22,7 @@ export function settle(drawn = shown) {
   at("facts").innerHTML = found.facts; // made by the server, every text in it escaped
   if (coarse) {
     badge("COARSE, NOT PROVED", "coarse");
-    at("statement").textContent = "A quick layer, drawn at once; its error was only looked at. The one you asked for, with its proof, is being built.";
+    at("statement").textContent = "A quick layer, drawn at once: its error was only looked at, and nothing is proved.";
     at("timing").textContent = "";
     return;
   }
