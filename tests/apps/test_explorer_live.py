@@ -128,25 +128,18 @@ def test_a_coarse_layer_is_drawn_first_and_never_looks_proved(visit):
 def test_moving_the_tolerance_builds_while_it_is_dragged(visit):
     v = visit()
     v.built()
-    v.page.evaluate("window.seen = new Set()")
-    v.page.evaluate(
-        """new MutationObserver(() => seen.add(document.getElementById("of").textContent))
-        .observe(document.getElementById("of"), { childList: true })"""
-    )
     box = v.page.locator("#epsilon").bounding_box()
     v.page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + box["height"] / 2)
     v.page.mouse.down()
-    for share in np.linspace(0.7, 0.4, 30):
-        v.page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
-        v.page.wait_for_timeout(50)
+    for end in (0.6, 0.4):  # the button stays down
+        for share in np.linspace(end + 0.1, end, 10):
+            v.page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+            v.page.wait_for_timeout(30)
+        v.built()
+        assert float(v.text("#of").split("ε = ")[1]) == float(v.page.input_value("#tolerance"))
+        assert v.text("#verdict") == "CERTIFIED"
     v.page.mouse.up()
-    last = float(v.page.input_value("#tolerance"))
-    v.built()
-    assert last < 1e-3
-    assert float(v.text("#of").split("ε = ")[1]) == last
-    drawn = {text for text in v.page.evaluate("[...seen]") if text.startswith("f =")}
-    assert len(drawn) >= 2  # some on the way, the last one in the end
-    assert v.text("#verdict") == "CERTIFIED"
+    assert float(v.page.input_value("#tolerance")) < 1e-3
 
 
 @pytest.mark.long
