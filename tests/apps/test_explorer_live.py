@@ -35,6 +35,7 @@ def test_it_opens_with_a_certified_picture_above_the_fold(visit):
     assert not any("/api/build" in url for url in v.asked)  # it was there already
 
 
+@pytest.mark.long
 def test_what_is_said_at_a_point_is_true(visit):
     """Hovering shows f, T, the difference and the proved band; a click keeps the point; nothing scrolls."""
     v = visit()
@@ -78,7 +79,7 @@ def test_what_is_said_at_a_point_is_true(visit):
     assert v.page.evaluate("scrollY") == 0
 
 
-def test_typing_builds_and_nothing_refused_stands_under_green(visit):
+def test_nothing_refused_stands_under_green(visit):
     v = visit()
     v.built()
     green = v.page.evaluate(GREEN)
@@ -92,6 +93,13 @@ def test_typing_builds_and_nothing_refused_stands_under_green(visit):
     v.page.fill("#formula", "sin(x1) + sin(x2)")  # typed back: what is drawn is right again, and nothing is built
     assert v.page.evaluate("document.body.dataset.state") == "current"
     assert v.page.evaluate(GREEN) == green
+
+
+@pytest.mark.long
+def test_typing_builds(visit):
+    v = visit()
+    v.built()
+    green = v.page.evaluate(GREEN)
     v.page.fill("#formula", "cos(x1)*x2")
     v.page.wait_for_selector("#of:has-text('cos')")
     v.built()

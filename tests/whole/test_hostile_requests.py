@@ -310,6 +310,7 @@ def test_a_visitor_with_many_tabs_fills_no_more_than_his_places(server):
     assert built(server)
 
 
+@pytest.mark.long
 def test_a_job_dies_with_its_worker(server):
     with connected(server) as connection:
         connection.sendall(wish(host(server), SLOW))
