@@ -12,7 +12,7 @@ import pytest
 
 import onelayer as ol
 from explorers import alive, serving
-from onelayer.apps.web.input import LayerSpec, spec_of, training_of
+from onelayer.apps.web.input import LayerSpec, building_of, spec_of, training_of
 from onelayer.apps.web.limits import VisitorLimits
 from onelayer.apps.web.sequences import MENU
 from onelayer.common.errors import InputError
@@ -84,8 +84,10 @@ def test_a_job_that_is_left_is_killed_and_the_next_one_runs(server, client):
         for line in response.iter_lines():
             if json.loads(line)["event"] == "progress":
                 break
-    assert waited_for(lambda: len([pid for pid in before if alive(pid)]) == 1)  # the trainer's worker is untouched
+        assert len(server.jobs) == 1
+    assert waited_for(lambda: not server.jobs)
     assert any(e["event"] == "result" for e in events(client, "/api/build", SINES))
+    assert set(server.workers) == before  # they are ready for the next job at once
 
 
 def test_one_job_at_a_time_and_a_queue(server):
@@ -96,13 +98,67 @@ def test_one_job_at_a_time_and_a_queue(server):
             streams.append(lines)  # closing it would cancel the job
             return json.loads(next(lines))
 
-        streams = []
+        streams, most = [], VisitorLimits().each
         first, second = (stack.enter_context(httpx.Client(base_url=server.address, timeout=100)) for _ in range(2))
         assert asked(first, SLOW)["event"] == "started"
-        assert [asked(second, SINES) for _ in range(4)] == [{"event": "queued", "position": k} for k in (1, 2, 3, 4)]
+        assert [asked(second, SINES) for _ in range(most)] == [
+            {"event": "queued", "position": k + 1} for k in range(most)
+        ]
         refused = second.post("/api/build", json=SINES)
         assert refused.status_code == 429
         assert "try again" in refused.json()["error"]["change"]
+
+
+def test_the_page_opens_with_a_certified_layer(client, tmp_path):
+    found = client.get("/api/opening")
+    told = {event["event"]: event for event in map(json.loads, found.text.splitlines())}
+    assert list(told) == ["result", "folder", "covering"]
+    assert told["result"]["verdict"] == "CERTIFIED"
+    preset = client.get("/api/about").json()["presets"][0]
+    assert (
+        LayerSpec(preset["formula"], preset["domain"], preset["tolerance"]).code(VisitorLimits())
+        == told["result"]["code"]
+    )
+    archive = client.get(f"/api/folders/{told['folder']['key']}")
+    zipfile.ZipFile(io.BytesIO(archive.content)).extractall(tmp_path)
+    assert ol.check(tmp_path / "layer").verdict == "VALID"
+
+
+def test_a_coarse_layer_comes_first_and_claims_nothing(client):
+    told = list(events(client, "/api/build", {**SINES, "formula": "sin(x1)*cos(x2)", "coarse": True}))
+    names = [event["event"] for event in told if event["event"] not in ("queued", "beat")]
+    assert names[:2] == ["started", "coarse"]
+    coarse, result = (next(e for e in told if e["event"] == name) for name in ("coarse", "result"))
+    assert coarse["bound"] is None
+    words = re.sub("<[^>]*>", " ", " ".join([coarse["facts"], *coarse["sections"].values()]))
+    assert "not proved" in words
+    assert "CERTIFIED" not in words
+    assert "an observation and proves nothing" in words
+    assert not any(
+        "bound" in str(note.get("text")) for note in coarse["data"]["figures"]["error-0"]["layout"]["annotations"]
+    )
+    assert result["verdict"] == "CERTIFIED"
+    told = list(events(client, "/api/build", {**SINES, "formula": "1/(x1 - x1)", "coarse": True}))
+    assert [event["event"] for event in told if event["event"] not in ("started", "queued", "beat")] == [
+        "error",
+        "done",
+    ]
+
+
+def test_a_new_request_of_a_tab_takes_the_place_of_the_last_one(server, client):
+    with client.stream("POST", "/api/build", json={**SLOW, "tab": "one"}) as first:
+        lines = first.iter_lines()
+        assert json.loads(next(lines))["event"] == "started"
+        with httpx.Client(base_url=server.address, timeout=100) as other:
+            told = list(events(other, "/api/build", {**SINES, "tab": "one"}))
+        assert any(event["event"] == "result" for event in told)
+        assert [json.loads(line)["event"] for line in lines][-1] == "replaced"
+
+
+def test_a_formula_is_typeset(client):
+    found = client.post("/api/parse", json={"formula": "x1/2; sqrt(x2)", "domain": "0:1"}).json()
+    assert found["mathml"].startswith("<math")
+    assert "<msqrt>" in found["mathml"]
 
 
 def test_errors_of_a_job_are_one_line(client):
@@ -195,6 +251,21 @@ def test_requests():
     for wrong in (None, [], {**SINES}, {**SINES, "parameters": 0}, {**SINES, "parameters": 1e9}):
         with pytest.raises(InputError):
             training_of(wrong, VisitorLimits())
+
+
+def test_what_a_tab_may_say():
+    assert building_of({**SINES, "coarse": True, "tab": "a1"}, VisitorLimits())[1:] == (True, "a1")
+    assert building_of(SINES, VisitorLimits())[1:] == (False, "")
+    for wrong in (
+        None,
+        [],
+        {**SINES, "coarse": 1},
+        {**SINES, "tab": 1},
+        {**SINES, "tab": "a" * 41},
+        {**SINES, "tab": "é"},
+    ):
+        with pytest.raises(InputError):
+            building_of(wrong, VisitorLimits())
 
 
 def test_slopes_and_properties_of_a_request():

@@ -19,7 +19,7 @@ NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node: apt-get install nodejs")
 PAGE = """
 const places = {}, place = (id) => (places[id] ??= { textContent: "", dataset: {}, setAttribute() {} }), heard = {}, drawn = {};
-globalThis.document = { getElementById: place, addEventListener: (name, act) => { heard[name] = act; } };
+globalThis.document = { getElementById: place, addEventListener: (name, act) => { heard[name] = act; }, dispatchEvent() {} };
 globalThis.Plotly = { react: (id, data, layout) => { drawn[id] = { data, layout }; }, purge() {} };
 Object.assign(globalThis, { LOOK: {}, FONT: {}, BLUE: "b", GREEN: "g", VERMILION: "v", themed: (layout) => layout });
 globalThis.decoded = (given) => given;

@@ -245,6 +245,8 @@ FIELDS = {
     "dtype": ["", "float16", "object", None, 64, ["float64"], "float64\x00"],
     "formula": [None, 1, 1.5, True, [], ["x1"], {}, {"x1": 1}],
     "domain": [None, 1, True, [], [[0, 1]], {"x1": [0, 1]}],
+    "coarse": [0, 1, "yes", None, [], {}, 1e308],
+    "tab": [1, None, True, [], ["a"], {}, "a" * 41, "é", "\ud800", "a" * 60_000],
     "folder": ["../../etc/passwd"],
     "seconds": [1e9],
 }

@@ -20,15 +20,26 @@ class Server:
     @property
     def workers(self):
         """Process numbers of the workers."""
-        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(path, encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
+        return children(self.process.pid)
+
+    @property
+    def jobs(self):
+        """Process numbers of the jobs that run: forks of the workers."""
+        return [job for worker in self.workers for job in children(worker)]
 
     @property
     def memory(self):
         """Bytes that the server itself holds."""
         with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+    except FileNotFoundError:
+        return []
 
 
 def alive(pid):

@@ -15,6 +15,7 @@ import pytest
 
 from assaults import GOOD, bodies, foreign, malformed, request, slow, wish, wishes
 from explorers import Server, alive
+from onelayer.apps.web.limits import VisitorLimits
 
 START = """
 from onelayer.apps.web import server
@@ -23,6 +24,7 @@ server.HEADER_SECONDS = server.READING_SECONDS = 2.0
 server.serve(0, limits=VisitorLimits(body_seconds=2.0, {}), started=lambda address: print(address, flush=True))
 """
 SLOW = {"formula": "sin(9*x1*x2*x3) + exp(-40*(x1 - x2)**2)*x3", "domain": "0:1", "tolerance": 1e-6}
+EACH = VisitorLimits().each  # jobs of one visitor that may wait
 PATIENCE = 60  # seconds until a silent server counts as hanging
 
 
@@ -212,7 +214,7 @@ def test_fifty_at_once(server):
             else:
                 assert "try again" in json.loads(response.read())["error"]["change"]
         assert set(statuses) == {200, 429}
-        assert statuses.count(200) == 5  # one that runs, four of this visitor that wait
+        assert statuses.count(200) == 1 + EACH  # one that runs, and those of this visitor that wait
     finally:
         for connection in connections:
             connection.close()
@@ -236,17 +238,88 @@ def test_visitors_share(server):
         return response
 
     try:
-        many = [asked("a", SLOW) for _ in range(5)]
-        assert [json.loads(r.readline())["event"] for r in many] == ["started"] + ["queued"] * 4
+        many = [asked("a", SLOW) for _ in range(1 + EACH)]
+        assert [json.loads(r.readline())["event"] for r in many] == ["started"] + ["queued"] * EACH
         assert asked("a", SLOW).status == 429
         other = asked("b", GOOD)
-        assert json.loads(other.readline()) == {"event": "queued", "position": 5}
-        for connection in opened[:5]:
+        assert json.loads(other.readline()) == {"event": "queued", "position": 1 + EACH}
+        for connection in opened[: 1 + EACH]:
             connection.shutdown(socket.SHUT_RDWR)  # the responses still hold it
         assert any(json.loads(line)["event"] == "result" for line in other)
     finally:
         for connection in opened:
             connection.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("visitors", [1, 10])
+def test_ten_tabs_that_type_at_once_keep_one_build_each(server, visitors):
+    """Each tab asks six times, faster than anything can be built, and leaves no request: one job of a tab at any time."""
+    assert waited_for(lambda: not server.jobs)
+    tabs, keys, told, most, opened, threads = 10, 6, {}, [], [], []
+
+    def asked(tab, last):
+        """An admitted request, in the order of the key presses."""
+        own = {"tab": f"tab {tab}", "coarse": True, "tolerance": 0.01 + 0.001 * tab if last else 1e-6}
+        cookie = f"\r\nCookie: visitor={chr(97 + tab % visitors) * 22}\r\n\r\n".encode()
+        opened.append(connected(server))
+        opened[-1].sendall(wish(host(server), {**(GOOD if last else SLOW), **own}).replace(b"\r\n\r\n", cookie, 1))
+        response = http.client.HTTPResponse(opened[-1])
+        response.begin()
+        return response
+
+    def read(tab, key, response):
+        told[tab, key] = response.status, [json.loads(line)["event"] for line in response]
+
+    for key in range(keys):
+        for tab in range(tabs):
+            threads.append(threading.Thread(target=read, args=(tab, key, asked(tab, key == keys - 1))))
+            threads[-1].start()
+        most.append(len(server.jobs))
+    for thread in threads:
+        thread.join(3 * PATIENCE)
+    for connection in opened:
+        connection.close()
+    assert max(most) <= 1  # one builder in this server
+    assert len(told) == tabs * keys
+    for (tab, key), (status, names) in told.items():
+        assert status == 200, (tab, key, names)
+        assert names[-1] == ("done" if key == keys - 1 else "replaced"), (tab, key, names)
+        assert ("result" in names) is (key == keys - 1)
+    assert waited_for(lambda: not server.jobs)
+    assert len(server.workers) == 2
+
+
+@pytest.mark.long
+def test_a_visitor_with_many_tabs_fills_no_more_than_his_places(server):
+    """Names of tabs are the visitor's to choose: they give no more than his places in the queue."""
+    opened = []
+    try:
+        statuses = []
+        for k in range(2 * EACH):
+            connection = connected(server)
+            opened.append(connection)
+            connection.sendall(wish(host(server), {**SLOW, "tab": f"tab {k}"}))
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            statuses.append(response.status)
+        assert statuses == [200] * (1 + EACH) + [429] * (EACH - 1)
+    finally:
+        for connection in opened:
+            connection.close()
+    assert built(server)
+
+
+@pytest.mark.long
+def test_a_job_dies_with_its_worker(server):
+    with connected(server) as connection:
+        connection.sendall(wish(host(server), SLOW))
+        assert waited_for(lambda: len(server.jobs) == 1)
+        (job,) = server.jobs
+        for pid in server.workers:
+            os.kill(pid, signal.SIGKILL)
+        assert waited_for(lambda: not alive(job))
+    assert built(server)
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
     def write(tree: Tree) -> tuple[str, int]:
         match tree:
             case Number(value):
-                return _decimal(value)
+                return decimal_text(value)
             case Constant(name):
                 return name, _ATOM
             case Variable(index):
@@ -83,7 +83,7 @@ def to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
     return words[id(tree)][0]
 
 
-def _decimal(value: Fraction) -> tuple[str, int]:
+def decimal_text(value: Fraction) -> tuple[str, int]:
     """The exact decimal of a rational, or a quotient if there is none, and how tightly it binds."""
     top, bottom, shift = abs(value.numerator), value.denominator, 0
     while bottom % 10 == 0:

@@ -5,7 +5,8 @@ GET  /sequences              the page of layers for sequences
 GET  /story                  why one layer is enough, in seven steps
 GET  /assets/NAME            its scripts and styles, and plotly's JavaScript
 GET  /api/about              version, limits, presets
-POST /api/parse              formula and domain → variables and outputs, or what is wrong
+GET  /api/opening            the layer that the page opens with, as the events of a build
+POST /api/parse              formula and domain → variables, outputs and the formula typeset, or what is wrong
 POST /api/build, /api/train  a stream of events, a JSON object per line; closing it cancels the job
 GET  /api/sequences/NAME     a layer for sequences, out of a fixed menu
 GET  /api/folders/KEY        the folder of a built model, as a zip file
@@ -31,11 +32,12 @@ from starlette.types import Receive, Scope, Send
 
 from ... import __version__
 from ...common.errors import InputError
+from ...formula.mathml import formula_mathml
 from ...views.pages import asset, plotly_source
 from ...views.story_page import SCRIPTS as STORY_SCRIPTS
 from ...views.story_page import story_page
 from .guard import Guard, Refused, body_of, error_response
-from .input import read_spec, spec_of, training_of
+from .input import building_of, read_spec, spec_of, training_of
 from .job_queue import Job, JobQueue, QueueFull
 from .limits import VisitorLimits
 from .presets import PRESETS
@@ -46,13 +48,15 @@ SHARED_FILES = (  # with the report
     "layer.js", "picture.js", "report.css", "sequence.js", "sequence_text.js", "sequence_view.js", "sequence.css",
 )  # fmt: skip
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
+JSON_LINES = "application/x-ndjson"
+OPENING_KEY = "opening"  # of the folder of the layer that the page opens with
 HEARTBEAT_SECONDS = 2.0  # longest silence in a stream: a line at least this often shows that it is alive
 
 
 class Events(Response):
-    """A stream of events as JSON lines; when the visitor disconnects, the job ends."""
+    """A stream of events as JSON lines; when the visitor disconnects, or the tab asks for something else, the job ends."""
 
-    media_type = "application/x-ndjson"
+    media_type = JSON_LINES
 
     def __init__(self, explorer: "Explorer", queue: JobQueue, job: Job) -> None:
         super().__init__()
@@ -61,14 +65,19 @@ class Events(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         stream = self.queue.events(self.job)
-        gone = asyncio.create_task(_disconnected(receive))
+        gone, replaced = asyncio.create_task(_disconnected(receive)), asyncio.create_task(self.job.replaced.wait())
         following: asyncio.Task[Any] = asyncio.create_task(anext(stream, None))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while True:
-                await asyncio.wait({gone, following}, timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                waited = {gone, replaced, following}
+                await asyncio.wait(waited, timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if gone.done():
                     return
+                if replaced.done():
+                    line = json.dumps({"event": "replaced"}) + "\n"
+                    await send({"type": "http.response.body", "body": line.encode(), "more_body": True})
+                    break
                 event = following.result() if following.done() else {"event": "beat"}
                 if event is None:
                     break
@@ -78,8 +87,8 @@ class Events(Response):
                     following = asyncio.create_task(anext(stream, None))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            gone.cancel()
-            following.cancel()
+            for task in (gone, replaced, following):
+                task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await following
             await stream.aclose()  # type: ignore[attr-defined]
@@ -94,9 +103,8 @@ async def _disconnected(receive: Receive) -> None:
 class Explorer:
     """Job queues, files and folders of one server."""
 
-    def __init__(self, limits: VisitorLimits, workers: int = 1) -> None:
-        self.limits = limits
-        self.building, self.training = JobQueue(limits, workers), JobQueue(limits, workers)
+    def __init__(self, limits: VisitorLimits, building: JobQueue, training: JobQueue) -> None:
+        self.limits, self.building, self.training = limits, building, training
         own = (resources.files("onelayer.apps.web") / "assets").iterdir()
         self.files = {file.name: file.read_text(encoding="utf-8") for file in own}
         self.files |= {name: asset(name) for name in (*SHARED_FILES, *STORY_SCRIPTS)} | {"plotly.js": plotly_source()}
@@ -105,15 +113,9 @@ class Explorer:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        warming = [asyncio.create_task(queue.warm_up()) for queue in (self.building, self.training)]
         try:
             yield
         finally:
-            for task in warming:
-                task.cancel()
-            await asyncio.gather(*warming, return_exceptions=True)
-            for queue in (self.building, self.training):
-                await queue.close()
             self.reader.shutdown(wait=False, cancel_futures=True)
 
     def for_page(self, event: dict[str, Any]) -> dict[str, Any]:
@@ -155,14 +157,25 @@ class Explorer:
         limits = {"formula": self.limits.formula, "variables": self.limits.variables, "units": self.limits.units}
         return _json({"version": __version__, "limits": limits, "presets": list(PRESETS)})
 
+    async def opening(self, request: Request) -> Response:
+        """The layer that the page opens with, from the worker that has built it."""
+        opening = self.building.opening
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.seconds):
+                await opening.there.wait()
+        if not opening.events:
+            raise Refused(404, "the layer that the page opens with", "none yet", "build one")
+        lines = [{"event": "folder", "key": OPENING_KEY} if e["event"] == "folder" else e for e in opening.events]
+        return Response("".join(json.dumps(line) + "\n" for line in lines), media_type=JSON_LINES)
+
     async def parse(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
         return _json(await self._read(_described, record))
 
     async def build(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
-        spec = await self._read(spec_of, record)
-        return self._admit(self.building, request, {"kind": "build", "spec": spec.record()})
+        spec, coarse, tab = await self._read(building_of, record)
+        return self._admit(self.building, request, {"kind": "build", "spec": spec.record(), "coarse": coarse}, tab)
 
     async def train(self, request: Request) -> Response:
         record = await body_of(request, self.limits)
@@ -173,30 +186,34 @@ class Explorer:
         """Read a record in a thread, so that the event loop stays free."""
         return await asyncio.get_running_loop().run_in_executor(self.reader, reading, record, self.limits)
 
-    def _admit(self, queue: JobQueue, request: Request, work: dict[str, Any]) -> Response:
+    def _admit(self, queue: JobQueue, request: Request, work: dict[str, Any], tab: str = "") -> Response:
         try:
-            job = queue.admit(_visitor(request) or (request.client.host if request.client else "?"), work)
+            job = queue.admit(_visitor(request) or (request.client.host if request.client else "?"), work, tab)
         except QueueFull as full:
             raise Refused(429, "a place in the queue", f"{full} waiting", "try again later") from None
         return Events(self, queue, job)
 
     async def folder(self, request: Request) -> Response:
-        content = self.folders.get(request.path_params["key"])
+        key = request.path_params["key"]
+        content = self.folders.get(key)
+        if key == OPENING_KEY:
+            content = next((base64.b64decode(e["zip"]) for e in self.building.opening.events if "zip" in e), None)
         if content is None:
             raise Refused(404, "a model folder", "none under this key (it may have been dropped)", "build it again")
         headers = {"Content-Disposition": 'attachment; filename="layer.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
 
-def application(limits: VisitorLimits, names: frozenset[str], workers: int = 1) -> Guard:
+def application(limits: VisitorLimits, names: frozenset[str], building: JobQueue, training: JobQueue) -> Guard:
     """The whole application; `names` are the hosts, with ports, that it answers to."""
-    explorer = Explorer(limits, workers)
+    explorer = Explorer(limits, building, training)
     routes = [
         Route("/", explorer.page),
         Route("/sequences", explorer.sequences),
         Route("/story", explorer.story),
         Route("/assets/{name}", explorer.file),
         Route("/api/about", explorer.about),
+        Route("/api/opening", explorer.opening),
         Route("/api/parse", explorer.parse, methods=["POST"]),
         Route("/api/build", explorer.build, methods=["POST"]),
         Route("/api/train", explorer.train, methods=["POST"]),
@@ -226,7 +243,7 @@ def _described(record: Any, limits: VisitorLimits) -> dict[str, Any]:
     spec = spec_of(record, limits)
     formula, domain = read_spec(spec, limits)
     about = {"names": list(domain.names), "outputs": len(formula.outputs), "domain": str(domain)}
-    return about | {"code": spec.code(limits)}
+    return about | {"mathml": formula_mathml(formula), "code": spec.code(limits)}
 
 
 def _json(record: dict[str, Any]) -> Response:

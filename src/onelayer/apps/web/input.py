@@ -16,6 +16,7 @@ from .limits import VisitorLimits
 
 DTYPES = ("float64", "float32")
 SMALLEST_TOLERANCE, LARGEST_TOLERANCE = 1e-12, 1e6
+LONGEST_TAB = 40  # characters of the name that a tab gives itself
 MOST_TRAINED = 1e6  # parameters of a trained layer
 
 
@@ -106,6 +107,19 @@ def read_spec(spec: LayerSpec, limits: VisitorLimits) -> tuple[Formula, Domain]:
         except InputError as refusal:
             raise InputError(f"properties: {refusal.asked}", refusal.found, refusal.change) from None
     return formula, domain
+
+
+def building_of(record: Any, limits: VisitorLimits) -> tuple[LayerSpec, bool, str]:
+    """(spec, coarse, tab): a layer to build, whether a coarse one is to come first, and the tab that it is for."""
+    if not isinstance(record, dict):
+        raise InputError("a JSON object", type(record).__name__, "send the fields of a request")
+    rest = dict(record)
+    coarse, tab = rest.pop("coarse", False), rest.pop("tab", "")
+    if not isinstance(coarse, bool):
+        raise InputError("coarse, true or false", f"{coarse!r}"[:100], "leave it out")
+    if not (isinstance(tab, str) and len(tab) <= LONGEST_TAB and tab.isascii()):
+        raise InputError(f"tab, at most {LONGEST_TAB} ASCII characters", f"{tab!r}"[:100], "leave it out")
+    return spec_of(rest, limits), coarse, tab
 
 
 def training_of(record: Any, limits: VisitorLimits) -> tuple[LayerSpec, int]:

@@ -1,6 +1,7 @@
 """The work of a job, reported as events: build, prove and show a layer, or train one of the same size."""
 
 import base64
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...approximation import Approximation
 from ...common.budget import Budget
 from ...common.errors import InputError
+from ...construction.coarse import coarse_layer
+from ...construction.methods import facts_of
 from ...construction.representative.layer import plan_representative
+from ...construction.request import Found, Request
 from ...experiments.matched_size import layer_size
-from ...pipeline import build
+from ...pipeline import assembled, build
+from ...proof.certificate import unproved
 from ...target.target import Target
 from ...training.recipe import Recipe
 from ...training.start import StartingLayer, prepare
@@ -21,7 +27,7 @@ from ...views.pages import array_record
 from ...views.scene import window
 from .input import LayerSpec
 from .limits import VisitorLimits
-from .view import folder_of, view
+from .view import coarse_view, folder_of, view
 
 Emit = Callable[[dict[str, Any]], None]
 PROGRESS_SECONDS = 0.05  # at least, between two reports of progress
@@ -31,8 +37,8 @@ SCATTERED_POINTS = 2000  # all over the domain, where its error is observed too:
 STEPS, STEPS_PER_EVENT = 4000, 50  # of training
 
 
-def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
-    """Events: progress …, result (everything shown), folder (a zip file), covering (the boxes of the proof)."""
+def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit, coarse: bool = False) -> None:
+    """Events: coarse (if asked for), progress …, result (everything shown), folder (zipped), covering (boxes of the proof)."""
     started, reported = time.perf_counter(), 0.0
 
     def progress(stage: str, share: float) -> None:
@@ -42,6 +48,9 @@ def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
             emit({"event": "progress", "stage": stage, "share": min(max(float(share), 0.0), 1.0)})
 
     target = Target(spec.formula, spec.sides)
+    if coarse:
+        with contextlib.suppress(InputError, ArithmeticError, RuntimeError):  # building says what is wrong
+            emit({"event": "coarse", **coarse_view(coarse_approximation(target, spec.tolerance))})
     if spec.method == "representative":
         planned = plan_representative(target, spec.tolerance).units
         if planned > limits.units:
@@ -57,6 +66,15 @@ def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit) -> None:
     emit({"event": "folder", "zip": base64.b64encode(folder_of(approximation)).decode()})
     boxes = approximation.covering()
     emit({"event": "covering", "covering": None if boxes is None else boxes.record(MOST_BOXES)})
+
+
+def coarse_approximation(target: Target, tolerance: float) -> Approximation:
+    """A layer that is there at once, about which nothing is proved."""
+    request = Request(target, tolerance).checked()
+    found = Found(coarse_layer(request), request.frame)
+    model = assembled(request, found.layer, found.frame)
+    certificate = unproved(model, tolerance, str(target.domain))
+    return Approximation.of(model, target, certificate, facts_of(found, request))
 
 
 def train_job(spec: LayerSpec, parameters: int, limits: VisitorLimits, emit: Emit) -> None:

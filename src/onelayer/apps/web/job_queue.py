@@ -1,7 +1,8 @@
-"""Worker processes and the queue in front of them; each visitor has one job running at a time.
+"""Worker processes and the queue in front of them; each visitor has one job running at a time, each tab one job in all.
 
-A job is a stream of events. If the stream is closed early (cancelled, or the visitor has left) or takes too long, the worker
-is killed and another one started. The server itself computes nothing.
+A job is a stream of events. If the stream is closed early (cancelled, or the visitor has left), if it takes too long or if its
+tab asks for something else, the job is killed; the worker that it was forked from is ready for the next one at once. The
+server itself computes nothing.
 """
 
 import asyncio
@@ -11,14 +12,15 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .limits import VisitorLimits
-from .worker import settings
+from .protocol import CANCEL, DONE, line_of, settings
 
 LONGEST_LINE = 2**26  # bytes of one event, at most
 START_SECONDS = 120.0  # for a worker to load everything
+CANCEL_SECONDS = 2.0  # for a worker to kill its job; then it is killed itself
 THREADS = max(1, (os.cpu_count() or 1) // 2)  # per worker: one queue builds while the other trains
 
 
@@ -28,17 +30,27 @@ class QueueFull(Exception):
 
 @dataclass(eq=False)
 class Job:
-    """What a worker is to do, and for whom."""
+    """What a worker is to do, and for whom; `replaced` when its tab has asked for something else."""
 
     visitor: str
     work: dict[str, Any]
+    tab: str = ""
+    replaced: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False)
+class Opening:
+    """The events of the layer that the page opens with, once a worker has built it."""
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+    there: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Worker:
     """One process, started before there is work for it."""
 
-    def __init__(self, limits: VisitorLimits) -> None:
-        self.limits = limits
+    def __init__(self, limits: VisitorLimits, opening: Opening) -> None:
+        self.limits, self.opening = limits, opening
         self.process: asyncio.subprocess.Process | None = None
         self.changing = asyncio.Lock()  # one start or end at a time
 
@@ -50,14 +62,17 @@ class Worker:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "onelayer.apps.web.worker",
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LONGEST_LINE, start_new_session=True,
-                env=os.environ | {"OMP_NUM_THREADS": str(THREADS)},
+                env=os.environ | {"OMP_NUM_THREADS": "1"},  # its jobs may have more
             )  # fmt: skip
             try:
-                await self.send(settings(self.limits))
+                await self.send(settings(self.limits, THREADS, not self.opening.events))
                 async with asyncio.timeout(START_SECONDS):
                     while (event := await self.event())["event"] != "ready":
                         if event["event"] == "died":
                             raise ConnectionError("a worker could not be started")
+                        if event["event"] == "opening":
+                            self.opening.events = event["events"]
+                            self.opening.there.set()
             except BaseException:  # do not keep a half-started process
                 await self._end()
                 raise
@@ -74,6 +89,19 @@ class Worker:
         assert self.process.stdout is not None
         line = await self.process.stdout.readline()
         return json.loads(line) if line.endswith(b"\n") else {"event": "died"}
+
+    async def cancel(self) -> None:
+        """End the job that runs; the worker stays."""
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self.send(CANCEL)
+                assert self.process is not None
+                assert self.process.stdout is not None
+                while (line := await self.process.stdout.readline()) != line_of(DONE).encode():
+                    if not line:
+                        raise ConnectionError
+        except (TimeoutError, OSError, ValueError):
+            await self.kill()
 
     async def kill(self) -> None:
         async with self.changing:
@@ -92,7 +120,8 @@ class JobQueue:
 
     def __init__(self, limits: VisitorLimits, workers: int = 1) -> None:
         self.limits = limits
-        self.free = [Worker(limits) for _ in range(workers)]
+        self.opening = Opening()
+        self.free = [Worker(limits, self.opening) for _ in range(workers)]
         self.waiting: list[Job] = []
         self.running: dict[Job, Worker] = {}
         self.changed = asyncio.Condition()
@@ -108,13 +137,22 @@ class JobQueue:
         with contextlib.suppress(TimeoutError, OSError):
             await worker.ready()
 
-    def admit(self, visitor: str, work: dict[str, Any]) -> Job:
-        """A place in the queue; raises QueueFull."""
-        own = sum(job.visitor == visitor for job in self.waiting)
-        if len(self.waiting) >= self.limits.waiting or own >= self.limits.each:
+    def admit(self, visitor: str, work: dict[str, Any], tab: str = "") -> Job:
+        """A place in the queue; raises QueueFull. A tab has one job: the new one takes the place of the last one."""
+        job = Job(visitor, work, tab)
+        last = [
+            other for other in (*self.waiting, *self.running) if tab and (other.visitor, other.tab) == (visitor, tab)
+        ]
+        place = next((self.waiting.index(other) for other in last if other in self.waiting), None)
+        own = sum(other.visitor == visitor for other in self.waiting)
+        if place is not None:
+            self.waiting[place] = job
+        elif len(self.waiting) >= self.limits.waiting or own >= self.limits.each:
             raise QueueFull(f"{own} of your jobs" if own >= self.limits.each else f"{len(self.waiting)} jobs")
-        job = Job(visitor, work)
-        self.waiting.append(job)
+        else:
+            self.waiting.append(job)
+        for other in last:
+            other.replaced.set()
         return job
 
     async def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:
@@ -132,7 +170,7 @@ class JobQueue:
             end = asyncio.get_running_loop().time() + self.limits.seconds
             async with asyncio.timeout_at(end):  # never around a yield: the next event may be awaited by another task
                 sent = True
-                await worker.send(json.dumps(job.work) + "\n")
+                await worker.send(line_of(job.work))
             while not finished:
                 async with asyncio.timeout_at(end):
                     event = await worker.event()
@@ -162,7 +200,7 @@ class JobQueue:
     async def _turn(self, job: Job, place: int) -> Worker | None:
         """Wait for a worker, or for a new place in the queue (then None)."""
         async with self.changed:  # held between check and wait, so that no change is missed
-            while (worker := self._take(job)) is None and self._place(job) == place:
+            while (worker := self._take(job)) is None and (job.replaced.is_set() or self._place(job) == place):
                 await self.changed.wait()
             return worker
 
@@ -177,11 +215,11 @@ class JobQueue:
         return worker
 
     def _give_back(self, worker: Worker, idle: bool) -> None:
-        """Return a worker; one that is still working is killed and restarted."""
+        """Return a worker; if it is still working, its job is killed first."""
 
         async def restart() -> None:
             if not idle:
-                await worker.kill()
+                await worker.cancel()
             self.free.append(worker)
             self._notify()
             await self._start(worker)

@@ -1,7 +1,10 @@
 """Functions to start with: the paper's example, and one of each kind that behaves differently."""
 
-PRESETS: tuple[dict[str, object], ...] = (
-    {"name": "The paper's example", "formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2},
+from typing import Any
+
+OPENING: dict[str, Any] = {"formula": "sin(x1) + sin(x2)", "domain": "0:2*pi", "tolerance": 1e-2}  # shown at once
+PRESETS: tuple[dict[str, Any], ...] = (
+    {"name": "The paper's example", **OPENING},
     {
         "name": "Franke's surface",
         "formula": "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import importlib
 import socket
 from collections.abc import Callable
 from typing import Any
 
 from ...common.checks import require_whole
 from ...common.errors import InputError
+from .job_queue import JobQueue
 from .limits import VisitorLimits
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -27,32 +29,54 @@ def serve(
     """Serve until interrupted; `started` is called with the address once the page can be opened. Port 0 picks a free port."""
     try:
         import starlette  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError as error:
         raise InputError("the packages of the explorer", f"{error}", 'pip install "onelayer[web]"') from None
     with _bound(host, port) as listening:
         port = listening.getsockname()[1]
-        from .app import application
-
+        shown = LOOPBACK[0] if host in ("127.0.0.1", "localhost") else host
         names = frozenset(f"{name}:{port}" for name in (*LOOPBACK, host))
         names |= frozenset((*LOOPBACK, host)) if port == 80 else frozenset()
+        call = started or (lambda address: None)
+        running = _running(
+            listening, names, limits or VisitorLimits(), workers, lambda: call(f"http://{shown}:{port}/")
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(running)
+
+
+async def _running(
+    listening: socket.socket, names: frozenset[str], limits: VisitorLimits, workers: int, ready: Callable[[], None]
+) -> None:
+    """Workers and server load the same packages, which takes a second or two: both at the same time."""
+    import uvicorn
+
+    building, training = JobQueue(limits, workers), JobQueue(limits, workers)
+    warming = asyncio.create_task(_warm_up(building, training))
+    try:
+        application = (await asyncio.to_thread(importlib.import_module, ".app", __package__)).application
         config = uvicorn.Config(
-            application(limits or VisitorLimits(), names, workers), http=_strict_protocol(), ws="none", log_level="warning",
+            application(limits, names, building, training), http=_strict_protocol(), ws="none", log_level="warning",
             server_header=False, date_header=False, timeout_keep_alive=5, timeout_graceful_shutdown=2,
             h11_max_incomplete_event_size=2**15,
         )  # fmt: skip
         server = uvicorn.Server(config)
-        shown = LOOPBACK[0] if host in ("127.0.0.1", "localhost") else host
-        with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_running(server, listening, lambda: started(f"http://{shown}:{port}/") if started else None))
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started and not task.done():
+            await asyncio.sleep(0.02)
+        ready()
+        await task
+    finally:
+        warming.cancel()
+        await asyncio.gather(warming, return_exceptions=True)
+        for queue in (building, training):
+            await queue.close()
 
 
-async def _running(server: Any, listening: socket.socket, ready: Callable[[], None]) -> None:
-    task = asyncio.create_task(server.serve(sockets=[listening]))
-    while not server.started and not task.done():
-        await asyncio.sleep(0.02)
-    ready()
-    await task
+async def _warm_up(*queues: JobQueue) -> None:
+    """Builders first: the page opens with a layer."""
+    for queue in queues:
+        await queue.warm_up()
 
 
 @contextlib.contextmanager

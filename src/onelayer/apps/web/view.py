@@ -4,13 +4,16 @@ import io
 import math
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...approximation import Approximation
 from ...views import certificate_text
 from ...views.pages import facts_html, page_data
-from ...views.scene import scenes, window
+from ...views.scene import Scene, scenes, window
 from ...views.sections import certificate_section, facts, heads_section, point_section, scenes_section
 from ...views.style import error_colours
 
@@ -43,10 +46,33 @@ def view(approximation: Approximation) -> dict[str, Any]:
         "units": approximation.units,
         "parameters": approximation.parameters,
         "outputs": math.prod(approximation.output_shape),
-        "names": list(approximation.domain.names),
-        "ends": [end.tolist() for end in window(approximation.domain)],
-        "drawn": [list(scene.drawn) for scene in found],
+        **_axes(approximation, found),
     }
+
+
+def coarse_view(approximation: Approximation) -> dict[str, Any]:
+    """The first picture of a layer about which nothing is proved; its error is observed at the points of that picture."""
+    figures: dict[str, Any] = {}
+    found = scenes(approximation)[:1]
+    assert found[0].error is not None  # a formula has values
+    errors = np.abs(found[0].error[np.isfinite(found[0].error)])
+    seen = replace(approximation.certificate, observed=float(errors.max()), observed_points=len(errors))
+    approximation = replace(approximation, certificate=seen)
+    return {
+        "sections": {"function": scenes_section(approximation, found, figures)},
+        "data": page_data(approximation, found, figures) | {"layer": None},
+        "facts": facts_html([("–", "bound: not proved"), *facts(approximation)[2:]]),
+        "bound": None,
+        "units": approximation.units,
+        "outputs": math.prod(approximation.output_shape),
+        **_axes(approximation, found),
+    }
+
+
+def _axes(approximation: Approximation, found: tuple[Scene, ...]) -> dict[str, Any]:
+    """Names and ends of the variables, and which of them each picture draws."""
+    ends = [end.tolist() for end in window(approximation.domain)]
+    return {"names": list(approximation.domain.names), "ends": ends, "drawn": [list(scene.drawn) for scene in found]}
 
 
 def folder_of(approximation: Approximation) -> bytes:

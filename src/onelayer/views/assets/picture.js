@@ -18,7 +18,7 @@ function draw(id, figure) {
   if (narrow && layout.scene && layout.xaxis && layout.xaxis.domain && layout.xaxis.domain[1] < 0.6) placeBelow(figure, layout);
   const several = figure.data.filter((t) => t.name && t.showlegend !== false).length > 1, upright = layout.legend?.orientation !== "h";
   if (narrow && !layout.scene && several && layout.showlegend !== false && upright) placeLegendBelow(figure, layout);
-  return Plotly.newPlot(place, figure.data, themed(layout), LOOK);
+  return Plotly.react(place, figure.data, themed(layout), LOOK); // quicker where one is drawn already
 }
 
 // All figures again in the colours of the page, as they are now: turned, zoomed, sliced.

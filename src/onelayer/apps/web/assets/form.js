@@ -45,24 +45,32 @@ export function fromLink() {
   return { given, point: point.every(Number.isFinite) ? point : null };
 }
 
-let asking = null, timer = 0;
+let asking = null;
 export async function parse() {
-  clearTimeout(timer);
   if (asking) asking.abort();
   const own = (asking = new AbortController());
   try {
     const found = await answer("/api/parse", request(), own.signal);
+    typeset(found.mathml);
     const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
     say(`${many(found.names.length, "variable")}, ${many(found.outputs, "output")}: ${found.domain}`, []);
     return true;
   } catch (error) {
-    if (error.name === "AbortError") return false;
+    if (error.name === "AbortError") return null; // something else is typed by now
     if (!(error instanceof Refusal)) throw error;
-    const own = TYPED.slice(2).filter((name) => error.asked.startsWith(name)), wrong = own.length ? own : ["formula", "domain"];
+    const own = TYPED.slice(2).filter((name) => error.asked.startsWith(name)), wrong = own.length ? own : error.asked.startsWith("a formula") ? ["formula"] : ["formula", "domain"];
+    at("typeset").dataset.old = "yes";
     if (error instanceof NoAnswer) say("The server does not answer.", []);
     else say(`Asked: ${error.asked}. Found: ${error.found}. Change: ${error.change}.`, wrong);
     return false;
   }
+}
+
+// The formula as the server has read it.
+function typeset(mathml) {
+  const place = at("typeset");
+  delete place.dataset.old;
+  if (place.innerHTML !== mathml) place.innerHTML = mathml; // made by the server, every text in it escaped
 }
 
 function say(text, wrong) {
@@ -70,8 +78,8 @@ function say(text, wrong) {
   for (const name of TYPED) at(name).setAttribute("aria-invalid", wrong.includes(name));
 }
 
-let moving = 0;
-export function listen(presets, build) {
+// `typed` after every change of a field, `dragged` while ε is moved, `build` where a choice is final.
+export function listen(presets, { typed, dragged, build }) {
   const list = at("preset");
   list.replaceChildren(new Option("your own function", ""), ...presets.map((p, i) => new Option(p.name, i)));
   list.addEventListener("change", () => {
@@ -79,13 +87,12 @@ export function listen(presets, build) {
     if (chosen === "") return;
     fill(presets[Number(chosen)]);
     list.value = chosen;
-    parse().then((good) => good && build());
+    build();
   });
   for (const name of TYPED) {
     at(name).addEventListener("input", () => {
       if (name === "tolerance") moveSlider(); else list.value = "";
-      clearTimeout(timer);
-      timer = setTimeout(parse, 150);
+      typed();
     });
   }
   at("formula").addEventListener("keydown", (event) => {
@@ -94,11 +101,8 @@ export function listen(presets, build) {
   at("epsilon").addEventListener("input", () => {
     at("tolerance").value = shortest(10 ** Number(at("epsilon").value));
     at("epsilon").setAttribute("aria-valuetext", at("tolerance").value);
+    dragged();
   });
-  at("epsilon").addEventListener("change", () => { // arrow keys change it step by step: wait for the last one
-    clearTimeout(moving);
-    moving = setTimeout(() => { parse(); build(); }, 300);
-  });
-  for (const name of ["method", "construction", "dtype"]) at(name).addEventListener("change", () => build());
+  for (const name of ["method", "construction", "dtype"]) at(name).addEventListener("change", build);
   at("request").addEventListener("submit", (event) => { event.preventDefault(); build(); });
 }

@@ -1,10 +1,11 @@
-// A clicked point: the sliders move there, the layer is explained there, and the boxes of the proof around it are shown.
+// The point that is kept: the sliders move there, the layer is explained there, and the boxes of the proof around it are shown.
 
 import { about, atMost, between, inside } from "./numbers.js";
 import { speak } from "./speech.js";
 
 let covering = null; // {patches: [{coordinates, lower, upper, low, high}], extra}; null: none; undefined: not known yet
-let view = null, now = null; // the layer, and the point that is shown
+export let view = null; // the layer
+let now = null; // the point that is shown
 const UP = 1 + 1e-9;
 
 // Show another layer: what was said about the last one is cleared.
@@ -25,11 +26,12 @@ export function setBoxes(layer, found) {
     }
   }
   update();
+  document.dispatchEvent(new CustomEvent("proved"));
 }
 
 // Move the point along some variables; the sliders follow.
 export function goTo(values, output) {
-  if (!DATA.layer) return;
+  if (!DATA.layer || !document.getElementById("movable")) return;
   for (const input of document.querySelectorAll("#movable input[type=range]")) {
     const value = values[Number(input.dataset.variable)];
     if (value !== undefined && Number.isFinite(value)) input.value = value;
@@ -39,16 +41,19 @@ export function goTo(values, output) {
   movePoint();
 }
 
+// A click keeps the point; the page stays where it is.
 export function clickable(place, number) {
   place.on("plotly_click", ({ points: [p] }) => {
     if (p.data.hoverinfo === "skip") return; // the sheets of the bound are not clickable
-    if (number === undefined) goTo(amongHeads(p)); else goTo(inScene(p, number), document.querySelector(`#scene-${number} select`)?.value);
-    document.getElementById("point").scrollIntoView({ block: "start" });
+    if (number === undefined) goTo(amongHeads(p)); else goTo(inScene(p, number), outputOf(number));
   });
 }
 
+// The output that a picture shows.
+export const outputOf = (number) => document.querySelector(`#scene-${number} select`)?.value;
+
 // All variables: drawn ones from the picture, the others from its sliders, or at the centre of the domain.
-function inScene(p, number) {
+export function inScene(p, number) {
   const drawn = view.drawn[number], values = view.ends[0].map((low, j) => low + (view.ends[1][j] - low) / 2);
   values[drawn[0]] = Number(p.x);
   if (drawn.length > 1) values[drawn[1]] = Number(p.y);
@@ -93,17 +98,26 @@ export function boundOn(boxes, output) {
   return view.bound === null || bound <= view.bound ? bound : view.bound; // also if it is NaN
 }
 
-function description({ x, output, found }) {
-  const { bound: whole, bound_text: wholeText, names } = view, band = (b) => `so f(x) is between ${between(found.value - b, found.value + b).join(" and ")}`;
-  if (whole === null) return "Nothing is proved about this layer.";
+// What is proved about |T − f| at a point: in the boxes of the proof that hold it, or on the whole domain; null if nothing is.
+export function boundAt(x, output) {
+  if (view.bound === null || view.bound === undefined) return null;
   const boxes = boxesAt(x);
+  if (!boxes) return { size: view.bound, text: view.bound_text, boxes };
+  const size = boundOn(boxes, output), text = atMost(size);
+  return { size, text: Number(text) < Number(view.bound_text) ? text : view.bound_text, boxes };
+}
+
+function description({ x, output, found }) {
+  const { bound_text: wholeText, names } = view, proved = boundAt(x, output);
+  if (!proved) return "Nothing is proved about this layer.";
+  const { size, text, boxes } = proved, band = `so f(x) is between ${between(found.value - size, found.value + size).join(" and ")}`;
   if (!boxes) {
     const waiting = covering === undefined ? " The boxes of the proof are being looked up." : "";
-    return `Proved on the whole domain: |T − f| ≤ ${wholeText}; ${band(whole)}.${waiting}`;
+    return `Proved on the whole domain: |T − f| ≤ ${wholeText}; ${band}.${waiting}`;
   }
-  const bound = boundOn(boxes, output), text = Number(atMost(bound)) < Number(wholeText) ? atMost(bound) : wholeText, side = (name, low, high) => `${name} from ${inside(low, high).join(" to ")}`;
+  const side = (name, low, high) => `${name} from ${inside(low, high).join(" to ")}`;
   const where = boxes.map((box) => box.coordinates.map((j, i) => side(names[j], box.lower[i], box.upper[i])).join(", ")).join("; ");
-  return `The proof's box here: ${where}. In it |T − f| ≤ ${text} is proved (${wholeText} on the whole domain); ${band(bound)}.`;
+  return `The proof's box here: ${where}. In it |T − f| ≤ ${text} is proved (${wholeText} on the whole domain); ${band}.`;
 }
 
 // The slopes of T here, by the page's own arithmetic, and what is proved about their distance from those of f on the whole domain.
@@ -123,6 +137,14 @@ export function update() {
   const place = document.getElementById("box"), text = description(now) + slopesHere(now);
   if (place.textContent !== text) speak(place.textContent = text);
   view.drawn.forEach(mark);
+  if (globalThis.Walk) showWalk(now.x);
+}
+
+// The point on its way through the layer, if that part of the page is there.
+export function showWalk(x) {
+  const place = document.getElementById("walk");
+  place.hidden = document.getElementById("follow").hidden = !DATA.layer;
+  if (DATA.layer) globalThis.Walk.mount(place, DATA.layer, x);
 }
 
 export const point = () => (now ? now.x : null);
@@ -130,7 +152,7 @@ export const point = () => (now ? now.x : null);
 // Mark the point and its box in a picture of the error.
 function mark(drawn, number) {
   const place = document.getElementById(`error-${number}`);
-  if (!place?.dataset.drawn) return;
+  if (!place?.dataset.drawn || !place.layout) return;
   place.given ??= place.layout.shapes ?? [];
   const boxes = boxesAt(now.x) ?? [], side = (j) => {
     const box = boxes.find((b) => b.coordinates.includes(j));

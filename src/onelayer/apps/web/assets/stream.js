@@ -14,21 +14,21 @@ export class NoAnswer extends Refusal {
 
 const orNoAnswer = (promise) => promise.catch((error) => { throw error.name === "AbortError" ? error : new NoAnswer(); });
 
-async function post(path, body, signal) {
-  const response = await orNoAnswer(fetch(path, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
-  }));
+// Ask for something; without a body it is there already.
+async function ask(path, body, signal) {
+  const sent = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const response = await orNoAnswer(fetch(path, { ...sent, signal }));
   if (response.ok) return response;
   const refused = await response.json().catch(() => ({}));
   throw new Refusal(refused.error ?? { asked: "an answer", found: `status ${response.status}`, change: "try again" });
 }
 
 export async function answer(path, body, signal) {
-  return orNoAnswer((await post(path, body, signal)).json());
+  return orNoAnswer((await ask(path, body, signal)).json());
 }
 
 export async function* events(path, body, signal) {
-  const reader = (await post(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await ask(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await orNoAnswer(reader.read());
