@@ -23,6 +23,7 @@ globalThis.document = { getElementById: place, addEventListener: (name, act) => 
 globalThis.Plotly = { react: (id, data, layout) => { drawn[id] = { data, layout }; }, purge() {} };
 Object.assign(globalThis, { LOOK: {}, FONT: {}, BLUE: "b", GREEN: "g", VERMILION: "v", themed: (layout) => layout });
 globalThis.decoded = (given) => given;
+Object.assign(globalThis, { DATA: { layer: null, scenes: [] }, Walk: { mount: () => ({ moveTo() {} }) } });
 globalThis.soon = (name, work) => work();
 """
 

@@ -1,5 +1,5 @@
 // The panel beside the picture: f(x), T(x), their difference, what is proved, and the heads that fire, at the point one looks at.
-// f is known where the picture was drawn; what is said of a coarse layer is read from the picture alone.
+// What is said of a coarse layer, or of one too large for the page, is read from the picture.
 
 import { about, between } from "./numbers.js";
 import { boundAt, goTo, inScene, outputOf, view } from "./point.js";
@@ -33,19 +33,20 @@ function onGrid(number, x, share = 0.5) {
   return { index, x: own };
 }
 
-// Values at a point: T by the layer itself where the page holds it, otherwise from the picture; f from the picture.
+// Values at a point: computed by the page where it holds the layer, otherwise read from the picture.
 function valuesAt(x, output) {
-  const found = DATA.layer ? explained(DATA.layer, x, output) : null;
-  let T = found ? found.value : null, f = null;
-  for (const number of DATA.scenes.keys()) {
-    const scene = DATA.scenes[number], there = onGrid(number, x, ON_GRID), m = scene.T.shape[scene.T.shape.length - 1];
-    if (!there || output >= m) continue;
-    T ??= scene.T.data[there.index * m + output];
-    const error = scene.error ? scene.error.data[there.index * m + output] : NaN;
-    f = Number.isFinite(error) ? T - error : scene.f ? scene.f.data[there.index * m + output] : null;
-    break;
+  if (DATA.layer) {
+    const found = explained(DATA.layer, x, output);
+    return { found, T: found.value, f: targetAt(DATA.layer.target, x, output) };
   }
-  return { found, T, f: Number.isFinite(f) ? f : null };
+  for (const [number, scene] of DATA.scenes.entries()) {
+    const there = onGrid(number, x, ON_GRID), m = scene.T.shape[scene.T.shape.length - 1];
+    if (!there || output >= m) continue;
+    const T = scene.T.data[there.index * m + output], error = scene.error ? scene.error.data[there.index * m + output] : NaN;
+    const f = Number.isFinite(error) ? T - error : scene.f ? scene.f.data[there.index * m + output] : NaN;
+    return { T, f: Number.isFinite(f) ? f : null };
+  }
+  return { T: null, f: null };
 }
 
 function showHere(x, output = 0) {

@@ -137,14 +137,16 @@ export function update() {
   const place = document.getElementById("box"), text = description(now) + slopesHere(now);
   if (place.textContent !== text) speak(place.textContent = text);
   view.drawn.forEach(mark);
-  if (globalThis.Walk) showWalk(now.x);
+  showWalk(now);
 }
 
-// The point on its way through the layer, if that part of the page is there.
-export function showWalk(x) {
-  const place = document.getElementById("walk");
-  place.hidden = document.getElementById("follow").hidden = !DATA.layer;
-  if (DATA.layer) globalThis.Walk.mount(place, DATA.layer, x);
+// The point on its way through the layer; its sliders are the page's.
+function showWalk({ x, output }) {
+  const hidden = !DATA.layer;
+  document.getElementById("walk").hidden = document.getElementById("follow").hidden = hidden;
+  if (hidden) return;
+  const walk = Walk.mount(document.getElementById("walk-place"), DATA.layer, x, { output, onMove: goTo });
+  if (output !== walk.output) walk.moveTo(x, output);
 }
 
 export const point = () => (now ? now.x : null);
