@@ -6,15 +6,18 @@ src/onelayer/views/assets/story.json  the layers of the story's last steps, with
 
 import csv
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import onelayer as ol
+from onelayer.views.pages import layer_record
 from onelayer.views.sequence_record import sequence_record
 from onelayer.views.showcase import Exhibit, write_showcase
-from onelayer.views.story_page import certified_record, story_page
+from onelayer.views.story_page import story_page
 
 DOCS = Path(__file__).parent
 FOLDERS = DOCS / "layers"
@@ -23,6 +26,7 @@ STORY = DOCS.parent / "src" / "onelayer" / "views" / "assets" / "story.json"
 
 FORMULA = "sin(10*x**2)/2 + exp(-(14*x - 4.2)**2)"  # the story's; assets/story_layers.js has it as well
 TOLERANCE = 1e-4
+MOST_BOXES = 500  # boxes of a proof that the story draws
 SIZES = {"solved": (4, 6, 8, 12, 16, 24), "polished": (2, 3, 4, 5, 6, 8)}
 FRANKE = (
     "0.75*exp(-((9*x1-2)**2 + (9*x2-2)**2)/4) + 0.75*exp(-(9*x1+1)**2/49 - (9*x2+1)/10)"
@@ -40,6 +44,20 @@ class Prebuilt:
     make: Callable[[], ol.Approximation]
     drawn: tuple[int, int] = (0, 1)  # variables of the small picture, from 0
     output: int = 0
+
+
+def certified_record(approximation: ol.Approximation) -> dict[str, Any]:
+    """A ready-made layer for the story: its weights, what is proved about it, and the boxes of the proof."""
+    c, boxes = approximation.certificate, approximation.covering()
+    return {
+        "units": approximation.units,
+        "parameters": approximation.parameters,
+        "verdict": c.verdict,
+        "bound": c.bound if math.isfinite(c.bound) else None,
+        "observed": c.observed,
+        "covering": None if boxes is None else boxes.record(MOST_BOXES),
+        "layer": layer_record(approximation),
+    }
 
 
 def feynman(equation: str, tolerance: float) -> Callable[[], ol.Approximation]:

@@ -14,10 +14,11 @@ from .common.checks import is_number, known_options, require_flag, require_secon
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
+from .construction.choices import Construction, Method
 from .construction.leaning import attempts, statements_of, time_to_judge
 from .construction.methods import METHODS, facts_of
 from .construction.relative import relative_to, with_declared_minimum
-from .construction.request import BUILD_SECONDS, Construction, Method, Request
+from .construction.request import BUILD_SECONDS, Request
 from .layer.arithmetic import arithmetic_of
 from .layer.assemble import Frame, Layout, assemble
 from .layer.composed import ComposedLayer

@@ -14,7 +14,7 @@ from in_node import in_node, needs_node
 from onelayer.apps.web.app import application
 from onelayer.apps.web.limits import VisitorLimits
 from onelayer.target.target import Target
-from onelayer.views.pages import asset
+from onelayer.views.files import asset
 from onelayer.views.sequence_record import sequence_record
 from onelayer.views.story_page import SCRIPTS, story_page, story_record
 

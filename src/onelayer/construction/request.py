@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import get_args
 
 from ..common.budget import Budget
 from ..common.checks import require_choice, require_seed, require_whole
@@ -24,9 +24,7 @@ from ..proof.slopes import require_slopes
 from ..target.as_formula import rounding_seen
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
-
-Method = Literal["polished", "solved", "representative"]
-Construction = Literal["auto", "gates", "memory"]
+from .choices import Construction, Method
 
 BUILD_SECONDS = 600.0
 SEARCH_TIME = 0.5  # share of the seconds that the search may take; the proofs have the others

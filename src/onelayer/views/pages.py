@@ -4,7 +4,6 @@ import base64
 import html
 import json
 from dataclasses import asdict, dataclass
-from importlib import resources
 from string import Template
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..approximation import Approximation
 from . import certificate_text
+from .files import asset, plotly_source
 from .formula_record import formula_record
 from .scene import Scene, output_names
 from .sections import MOST_WEIGHTS, slider_ends, start_point
@@ -109,15 +109,3 @@ def _compact(a: np.ndarray) -> np.ndarray:
 def array_record(a: np.ndarray) -> dict[str, Any]:
     content = base64.b64encode(np.ascontiguousarray(a).tobytes()).decode()
     return {"shape": list(a.shape), "dtype": str(a.dtype), "base64": content}
-
-
-def asset(name: str) -> str:
-    """The text of a file in assets/."""
-    return (resources.files("onelayer.views") / "assets" / name).read_text(encoding="utf-8")
-
-
-def plotly_source() -> str:
-    """Plotly's JavaScript, from the installed package."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())

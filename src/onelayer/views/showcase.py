@@ -12,7 +12,8 @@ from string import Template
 from typing import Any
 
 from ..approximation import Approximation
-from .pages import asset, layer_record, plotly_source
+from .files import asset, plotly_source
+from .pages import layer_record
 from .report import page
 from .scene import window
 

@@ -6,13 +6,11 @@ proved: assets/story.json, written by `python docs/prebuilt.py`. The page needs 
 
 import html
 import json
-import math
 from collections.abc import Sequence
 from string import Template
 from typing import Any
 
-from ..approximation import Approximation
-from .pages import asset, layer_record
+from .files import asset
 
 SCRIPTS = (
     "layer.js",
@@ -24,7 +22,6 @@ SCRIPTS = (
     "story_limits.js",
     "story.js",
 )
-MOST_BOXES = 500  # boxes of a proof that a page draws
 Links = Sequence[tuple[str, str]]  # (text, address)
 
 
@@ -42,20 +39,6 @@ def story_page(links: Links = (), assets: str | None = None) -> str:
 
 def _script(name: str, assets: str | None) -> str:
     return f"<script>{asset(name)}</script>" if assets is None else f'<script src="{assets}{name}"></script>'
-
-
-def certified_record(approximation: Approximation) -> dict[str, Any]:
-    """A ready-made layer for the story: its weights, what is proved about it, and the boxes of the proof."""
-    c, boxes = approximation.certificate, approximation.covering()
-    return {
-        "units": approximation.units,
-        "parameters": approximation.parameters,
-        "verdict": c.verdict,
-        "bound": c.bound if math.isfinite(c.bound) else None,
-        "observed": c.observed,
-        "covering": None if boxes is None else boxes.record(MOST_BOXES),
-        "layer": layer_record(approximation),
-    }
 
 
 def story_record() -> dict[str, Any]:

@@ -1,0 +1,15 @@
+"""The files that pages are made of: scripts and styles in assets/, and plotly's own script."""
+
+from importlib import resources
+
+
+def asset(name: str) -> str:
+    """The text of a file in assets/."""
+    return (resources.files("onelayer.views") / "assets" / name).read_text(encoding="utf-8")
+
+
+def plotly_source() -> str:
+    """Plotly's JavaScript, from the installed package."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
