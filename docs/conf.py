@@ -69,11 +69,12 @@ def _links(app: Any, page: str, source: list[str]) -> None:
 
 
 def _reachable(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """A table that is wider than its frame can be scrolled with the keyboard."""
+    """What is wider than its frame can be scrolled with the keyboard, and captions say which headings they are."""
     frame = '<div class="table-wrapper'
-    context["body"] = context.get("body", "").replace(
-        frame, f'<div tabindex="0" role="group" aria-label="table" {frame[5:]}'
-    )
+    changes = (frame, f'<div tabindex="0" role="group" aria-label="table" {frame[5:]}'), ("<pre>", '<pre tabindex="0">')
+    for old, new in (*changes, ('role="heading"', 'role="heading" aria-level="2"')):
+        for part in ("body", "furo_navigation_tree"):
+            context[part] = context.get(part, "").replace(old, new)
 
 
 def _ready_made(app: Any, failure: Exception | None) -> None:
@@ -83,7 +84,7 @@ def _ready_made(app: Any, failure: Exception | None) -> None:
 
 
 def setup(app: Any) -> None:
-    app.connect("html-page-context", _reachable)
+    app.connect("html-page-context", _reachable, priority=900)  # behind the theme
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("source-read", _links)
     app.connect("build-finished", _ready_made)

@@ -6,6 +6,8 @@ import onelayer as ol
 from accessible import serious
 from browsing import CHROMIUM, SOFTWARE
 from explorers import serving
+from onelayer.views.story_page import story_page
+from site_building import built_site
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium"),
@@ -52,3 +54,20 @@ def test_the_report(browser, tmp_path, width, scheme):
     approx = ol.build("sin(x1) + sin(x2)", [(0, "2*pi")] * 2, 1e-2)
     page = approx.report(tmp_path / "report.html")
     require_accessible(browser, f"file://{page}", width, scheme, "body[data-ready=yes]")
+
+
+@pytest.mark.long
+def test_the_story(browser, tmp_path, width, scheme):
+    (tmp_path / "story.html").write_text(story_page(), encoding="utf-8")
+    require_accessible(browser, f"file://{tmp_path / 'story.html'}", width, scheme)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return built_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", ["index", "start/tutorial", "theory/theorem", "trust/checker", "layers/index"])
+def test_the_site(browser, site, page, width, scheme):
+    require_accessible(browser, f"file://{site / page}.html", width, scheme)

@@ -2,15 +2,14 @@
 
 import re
 import runpy
-import subprocess
-import sys
 from html.parser import HTMLParser
 
 import pytest
 
 import onelayer as ol
 from browsing import CHROMIUM, needs_chromium
-from pages import FENCE, PAGES, ROOT, steps, with_package
+from pages import FENCE, PAGES, ROOT, steps
+from site_building import built_site
 
 DOCS = ROOT / "docs"
 FETCHED = {
@@ -27,13 +26,7 @@ FETCHED = {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The built pages; a warning fails the build."""
-    place = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", place / "trees"]
-    done = subprocess.run(
-        [*command, DOCS, place / "html"], capture_output=True, text=True, check=False, env=with_package()
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return place / "html"
+    return built_site(tmp_path_factory.mktemp("site"))
 
 
 class Fetched(HTMLParser):
