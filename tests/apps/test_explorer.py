@@ -133,7 +133,7 @@ def test_a_coarse_layer_comes_first_and_claims_nothing(client):
     words = re.sub("<[^>]*>", " ", " ".join([coarse["facts"], *coarse["sections"].values()]))
     assert "not proved" in words
     assert "CERTIFIED" not in words
-    assert "an observation and proves nothing" in words
+    assert "an observation: it does not prove that none is larger" in words
     assert not any(
         "bound" in str(note.get("text")) for note in coarse["data"]["figures"]["error-0"]["layout"]["annotations"]
     )

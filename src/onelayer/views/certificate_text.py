@@ -101,12 +101,12 @@ def method(certificate: Certificate) -> str:
 
 
 def observation(approximation: Shown) -> str:
-    """What was observed, which proves nothing."""
+    """What was observed, which does not prove that no error is larger."""
     c = approximation.certificate
     usual = "sequences" if isinstance(approximation, SequenceLayer) else "points"
     where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, usual)
     seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed_text}."
-    seen += " This is an observation and proves nothing."
+    seen += " That is an observation: it does not prove that none is larger."
     if not c.lower > 0:
         return seen
     return f"{seen} That the error of T reaches {at_least(c.lower)} somewhere is proved{c.if_declared}."

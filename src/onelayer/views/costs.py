@@ -49,7 +49,7 @@ def plan_html(approximation: Approximation) -> str:
         try:
             plan = plan_representative(target, approximation.certificate.tolerance)
         except InputError as refusal:
-            reason = html.escape(f"asked for {refusal.asked}, found: {refusal.found}.")
+            reason = html.escape(f"for this tolerance {refusal.found}.")
             return f'<p class="note">The paper\'s own construction is out of reach: {reason}</p>'
     return _plan_table(approximation, plan, title)._repr_html_()
 
