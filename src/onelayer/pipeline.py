@@ -14,8 +14,8 @@ from .common.checks import is_number, known_options, require_flag, require_secon
 from .common.errors import InputError
 from .common.machine import device_of
 from .common.progress import Progress
-from .construction.choices import Construction, Method
 from .construction.leaning import attempts, statements_of, time_to_judge
+from .construction.menu import Construction, Method
 from .construction.methods import METHODS, facts_of
 from .construction.relative import relative_to, with_declared_minimum
 from .construction.request import BUILD_SECONDS, Request

@@ -12,6 +12,7 @@ from visits import Visit
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
 
 
+@pytest.mark.long
 def test_from_key_press_to_a_folder_that_checks(visit, tmp_path):
     v = visit()
     assert v.page.input_value("#formula") == "sin(x1) + sin(x2)"
@@ -127,6 +128,7 @@ def test_cancel(visit, how):
     assert v.text("#verdict") == "CERTIFIED"
 
 
+@pytest.mark.long
 def test_errors_are_told_while_typing_and_when_building(visit):
     v = visit()
     v.page.fill("#formula", "sin(x1")
@@ -411,7 +413,8 @@ def test_nothing_is_called_certified_that_is_not(visit):
     assert "certified" not in v.text("#timing")
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("width", [390, 1400])
 def test_layers_for_sequences(visited, width):
     seen = Visit(*visited, width=width, link="sequences", color_scheme="dark")
     page = seen.page

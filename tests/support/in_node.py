@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from onelayer.views.files import asset
+from onelayer.views.page_files import asset
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="needs node: apt-get install nodejs")

@@ -49,7 +49,8 @@ def require_colours(seen, name):
 
 
 @needs_chromium
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(browser, curve, scheme):
     other = "dark" if scheme == "light" else "light"
     seen = Seen(browser, curve[1], 1400, color_scheme=scheme)
@@ -66,6 +67,7 @@ def test_light_and_dark(browser, curve, scheme):
     seen.page.close()
 
 
+@pytest.mark.long
 @needs_chromium
 def test_it_prints_whole_and_light(browser, curve):
     seen = Seen(browser, curve[1], 1400, color_scheme="dark")

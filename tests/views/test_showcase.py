@@ -8,7 +8,7 @@ import pytest
 import onelayer as ol
 from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
 from checking import check
-from onelayer.views.files import plotly_source
+from onelayer.views.page_files import plotly_source
 from onelayer.views.showcase import Exhibit, cards_page, shared, write_showcase
 from pages import ROOT
 

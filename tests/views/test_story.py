@@ -12,9 +12,10 @@ import torch
 import onelayer as ol
 from in_node import in_node, needs_node
 from onelayer.apps.web.app import application
+from onelayer.apps.web.job_queue import JobQueue
 from onelayer.apps.web.limits import VisitorLimits
 from onelayer.target.target import Target
-from onelayer.views.files import asset
+from onelayer.views.page_files import asset
 from onelayer.views.sequence_record import sequence_record
 from onelayer.views.story_page import SCRIPTS, story_page, story_record
 
@@ -159,7 +160,10 @@ def test_the_page_is_one_file():
 
 def test_the_explorer_serves_it_with_scripts_of_its_own():
     async def fetched(*paths):
-        transport = httpx.ASGITransport(app=application(VisitorLimits(), frozenset({"story.test"})))
+        limits = VisitorLimits()
+        transport = httpx.ASGITransport(
+            app=application(limits, frozenset({"story.test"}), JobQueue(limits), JobQueue(limits))
+        )
         async with httpx.AsyncClient(transport=transport, base_url="http://story.test") as client:
             return [await client.get(path) for path in paths]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
-from onelayer.views.files import asset
+from onelayer.views.page_files import asset
 from onelayer.views.pages import Page, layer_record, page_data
 from reports import KINDS
 

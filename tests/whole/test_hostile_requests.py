@@ -352,6 +352,7 @@ def test_a_worker_that_is_killed(server):
     assert built(server)
 
 
+@pytest.mark.long
 def test_what_does_not_exist_on_its_domain(server):
     for formula in (
         "1/0",

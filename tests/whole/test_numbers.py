@@ -236,8 +236,20 @@ def test_a_plan_shows_no_estimate_above_the_tolerance(capsys):
 
 
 NAMES = "bound|tolerance|margin|observed|witness|lipschitz|evaluation_error|least|share|difference"
-# pages that round to the nearest: numbers as such, and what sequence layers compute (weights, probabilities, values)
-MAY_ROUND = ("numbers.js", "form.js", "sequence_text.js", "sequence_view.js", "typing.js")
+# scripts that round to the nearest: numbers as such, and what a page computes at a point (weights, probabilities, values)
+MAY_ROUND = (
+    "numbers.js",
+    "form.js",
+    "here.js",
+    "picture.js",
+    "sequence_text.js",
+    "sequence_view.js",
+    "story_layers.js",  # bounds go through roundedUp first
+    "story_plot.js",
+    "story_proved.js",
+    "typing.js",
+    "walk_steps.js",
+)
 ROUNDED = re.compile(r"\{[^{}]*\b(" + NAMES + r")\b[^{}:]*:[^{}\s]*[gefG]\}")
 
 

@@ -24,7 +24,7 @@ from ..proof.slopes import require_slopes
 from ..target.as_formula import rounding_seen
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
-from .choices import Construction, Method
+from .menu import Construction, Method
 
 BUILD_SECONDS = 600.0
 SEARCH_TIME = 0.5  # share of the seconds that the search may take; the proofs have the others

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..approximation import Approximation
 from . import certificate_text
-from .files import asset, plotly_source
 from .formula_record import formula_record
+from .page_files import asset, plotly_source
 from .scene import Scene, output_names
 from .sections import MOST_WEIGHTS, slider_ends, start_point
 

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from ..approximation import Approximation
-from .files import asset, plotly_source
+from .page_files import asset, plotly_source
 from .pages import layer_record
 from .report import page
 from .scene import window

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from string import Template
 from typing import Any
 
-from .files import asset
+from .page_files import asset
 
 SCRIPTS = (
     "layer.js",

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from ...common.checks import is_number
 from ...common.errors import InputError
-from ...construction.choices import Construction, Method
+from ...construction.menu import Construction, Method
 from ...formula import Formula, parse
 from ...proof.properties.statement import read
 from ...target.domain import Domain, domain_of

@@ -212,7 +212,7 @@ const WalkSteps = (() => {
     },
   ];
 
-  // The largest score that is not hidden: softmax makes exactly 0 of what lies 746 or more below the best one.
+  // The best score that is not hidden: softmax makes exactly 0 of what lies 746 or more below the best one.
   const DEPTH = 746;
   const visible = (scores) => Math.max(...scores.map((s) => (Math.max(...scores) - s < DEPTH ? Math.abs(s) : 0)));
   const unseen = (scores) => scores.some((s) => Math.max(...scores) - s >= DEPTH);
