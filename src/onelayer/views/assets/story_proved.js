@@ -128,6 +128,7 @@ function stepBoxes() {
     tell("boxes-seen", roundedDown(seen));
     tell("boxes-bound", roundedUp(record.bound));
     const verdict = byId("boxes-verdict"), broken = changed !== own;
+    tell("boxes-tense", broken ? "the bound was" : "the bound is");
     verdict.textContent = broken ? "no certificate" : record.verdict;
     verdict.className = `verdict ${broken ? "UNDECIDED" : record.verdict}`;
     tell("boxes-weight", broken ? `One number of W^O was ${own.toPrecision(8)} and is now ${changed.toPrecision(8)}. The proof spoke of the old one.`
