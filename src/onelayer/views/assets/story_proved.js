@@ -24,6 +24,8 @@ function sayProved(step, record) {
   tell(`${step}-units`, record.units); tell(`${step}-parameters`, record.parameters);
   tell(`${step}-bound`, roundedUp(record.bound)); tell(`${step}-observed`, roundedDown(record.observed));
   const verdict = byId(`${step}-verdict`);
+  const met = { CERTIFIED: "is met", REFUTED: "is not met", UNDECIDED: "is neither proved nor refuted" };
+  tell(`${step}-met`, `ε = ${shortNumber(STORY.tolerance)} ${met[record.verdict]}.`);
   verdict.textContent = record.verdict;
   verdict.className = `verdict ${record.verdict}`;
 }

@@ -164,7 +164,7 @@ const WalkSteps = (() => {
             ...others(it, own, (share) => (narrow ? [bar(share), "", sum(own)] : [bar(share)])),
             { name: "z", cells: narrow ? ["", "", own.z[0]] : ["", ...two(own.z)], mark: "total" }],
         })),
-        say("Every token also holds a value v_j. The head takes the average of the values, each counted with its weight.", narrow ? `${capital(it.name(h))} gets z = ${number(head.z[0])}.` : "", more(it)),
+        say("Every token also holds a value v_j. The head takes the average of the values, each counted with its weight.", narrow ? `${capital(it.name(h))} gets z = ${number(head.z[0])}.` : "", otherSide(it), more(it)),
       ];
     },
     (it) => {
@@ -216,6 +216,13 @@ const WalkSteps = (() => {
   const DEPTH = 746;
   const visible = (scores) => Math.max(...scores.map((s) => (Math.max(...scores) - s < DEPTH ? Math.abs(s) : 0)));
   const unseen = (scores) => scores.some((s) => Math.max(...scores) - s >= DEPTH);
+  // Where all gates shown keep their values on the data tokens. With the anchor's share a, the data tokens get 1 − a.
+  function otherSide({ layer, c, first, shown }) {
+    const gates = shown.filter((h) => layer.kinds[h] === "gate"), size = (v) => Math.hypot(...v), most = (list) => Math.max(...list.map(size));
+    const onData = (h) => { const v = Array.from(first.heads[h].v); return most(v.slice(c.tokens)) < 0.05 * most(v.slice(0, c.tokens)); };
+    if (layer.tokens.length !== c.tokens + 1 || !gates.length || !gates.every(onData)) return "";
+    return `In these gates the data tokens carry the value and “${layer.tokens[c.tokens]}”, the constant token, almost none: the same switch as an anchor that carries the value, read from the other side.`;
+  }
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const more = (it) => (it.left.length ? `${count(it.left.length, "more token")} with less weight ${it.left.length === 1 ? "is" : "are"} not listed.` : "");
   function others(it, head, cells) {
