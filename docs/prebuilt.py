@@ -97,15 +97,15 @@ TWELVE = (
     ),
     Prebuilt(
         "oscillation",
-        "A quantum state swings",
-        "The probability to find it swung over. Feynman III.8.54.",
+        "A quantum state oscillates",
+        "The probability of finding it in the other state. Feynman III.8.54.",
         feynman("III.8.54", 0.01),
         drawn=(0, 2),
     ),
     Prebuilt(
         "crystal",
         "An electron in a crystal",
-        "Its energy over the wave number. Feynman III.15.12.",
+        "Its energy as a function of the wave number. Feynman III.15.12.",
         feynman("III.15.12", 0.1),
         drawn=(1, 2),
     ),

@@ -21,7 +21,8 @@ def test_from_key_press_to_a_folder_that_checks(visit, tmp_path):
     v.page.wait_for_selector("#of:has-text('0.0001')")
     v.built()
     assert v.text("#verdict") == "CERTIFIED"
-    assert "from key press to certified surface" in v.text("#timing")
+    assert "Built and proved in" in v.text("#timing")
+    assert "since the last change" in v.text("#timing")
     v.page.wait_for_selector("#download[aria-disabled=false]")
     with v.page.expect_download() as waiting:
         v.page.click("#download")
@@ -410,7 +411,7 @@ def test_nothing_is_called_certified_that_is_not(visit):
     v = visit()
     v.ask("where(x1 < 0.5, 0, 1)", "0:1", 0.1)
     assert v.text("#verdict") in ("UNDECIDED", "REFUTED")
-    assert "certified" not in v.text("#timing")
+    assert "proved" not in v.text("#timing")
 
 
 @pytest.mark.long

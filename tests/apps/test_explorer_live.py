@@ -58,7 +58,9 @@ def test_what_is_said_at_a_point_is_true(visit):
         assert difference == pytest.approx(T - f, abs=2e-6)
         assert "proved" in v.text("#here-where")
         assert abs(difference) <= float(v.text("#here-bound").split("≤")[1])
-        assert v.page.locator("#here-heads li").count() == 4
+        parts = [number(text) for text in v.page.locator("#here-heads li span:last-child").all_inner_texts()]
+        assert len(parts) == 6  # four heads, all the rest, and T(x)
+        assert sum(parts[:-1]) == pytest.approx(parts[-1], abs=0.05)
         return x
 
     assert np.allclose(read(), [1.5, 4.5], atol=0.11)

@@ -20,6 +20,8 @@ NAMES = [
     "Feed-forward",
     "Read-out",
 ]
+SPILT = """[...document.querySelectorAll(".walk-card, .walk-bar")].filter((e) => e.scrollWidth > e.clientWidth)
+  .map((e) => e.textContent)"""
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +158,7 @@ def test_every_step_fits_and_can_be_read(browser, tmp_path, kind, width, scheme)
     for k in range(9):
         seen.page.evaluate(f"document.getElementById('walk-place').walk.go({k})")
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert seen.page.evaluate(SPILT) == []
         require_readable(seen.page)
         assert seen.page.locator(".walk-said").inner_text()
     assert seen.page.locator("table:not(:has(caption))").count() == 0

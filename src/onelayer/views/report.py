@@ -1,7 +1,7 @@
 """The report: one HTML page that shows an approximation, its heads and its proof. It needs no other file and no network.
 
-    target and layer · error within its bound · heads over the domain · the layer at a movable point ·
-    the same point step by step · weights and spectra · training · certificate · size
+    target and layer · error within its bound · heads over the domain · what each head adds at a movable point ·
+    the calculation step by step · weights and spectra · training · certificate · size
 
 The page itself evaluates the layer at the chosen point, by the ordinary softmax (assets/layer.js).
 """
@@ -26,6 +26,7 @@ from .sections import (
     facts,
     heads_section,
     point_section,
+    point_title,
     scenes_section,
     training_section,
     walk_section,
@@ -65,15 +66,21 @@ def _page_of(shown: Approximation | SequenceLayer | Study) -> str:
     return sequence_page(shown) if isinstance(shown, SequenceLayer) else page(shown)
 
 
-def page(approximation: Approximation, planned: bool = True) -> str:
-    """The report as text; `planned` also forecasts the size of the paper's construction, which can take a while."""
+def page(
+    approximation: Approximation, planned: bool = True, lead: str = "", first: tuple[int, ...] | None = None
+) -> str:
+    """The report as text; `planned` also forecasts the size of the paper's construction, which can take a while.
+
+    `lead` is HTML to begin with, `first` the variables of the scene that comes first.
+    """
     figures: dict[str, Any] = {}
-    found, plan = scenes(approximation), plan_html(approximation) if planned else ""
+    found = tuple(sorted(scenes(approximation), key=lambda scene: scene.drawn != first))
+    plan = plan_html(approximation) if planned else ""
     sections = [
         ("function", "Target and layer", scenes_section(approximation, found, figures)),
         ("heads", "Heads over the domain", heads_section(approximation, figures)),
-        ("point", "The layer at one point", point_section(approximation)),
-        ("walk", "One point through the layer", walk_section(approximation)),
+        ("point", point_title(approximation), point_section(approximation)),
+        ("walk", "Step through the calculation", walk_section(approximation)),
         ("weights", "Weights and spectra", weights_section(approximation, figures)),
         ("training", "Training", training_section(approximation, figures)),
         ("certificate", "Certificate", certificate_section(approximation)),
@@ -83,6 +90,7 @@ def page(approximation: Approximation, planned: bool = True) -> str:
     title = text if len(text) <= LONGEST_TITLE else f"{text[:LONGEST_TITLE]} …"
     verdict, headline = approximation.certificate.verdict, html.escape(approximation.certificate.headline)
     statement = html.escape(certificate_text.statement(approximation))
-    intro = f'<p><span class="verdict {verdict}">{headline}</span></p>\n<p>{statement}</p>'
+    about = "<p>This page describes one attention layer T, made to stand in for f.</p>"
+    intro = f'{lead}{about}\n<p><span class="verdict {verdict}">{headline}</span></p>\n<p>{statement}</p>'
     data, styles = page_data(approximation, found, figures), ("report.css", "walk.css")
     return Page(title, "one layer", intro, facts(approximation), sections, data, LAYER_SCRIPTS, styles).render()

@@ -54,7 +54,7 @@ def _tolerance_name(approximation: Shown) -> str:
 def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:
     """f and T, then T − f, for every scene, with sliders for variables that are not drawn."""
     if not found:
-        return "<p>Inputs are token numbers, with nothing to draw between them. See the layer at one point below.</p>"
+        return "<p>Inputs are token numbers, with nothing to draw between them. See the sliders below.</p>"
     names, parts = approximation.domain.names, []
     for number, scene in enumerate(found):
         drawn = " and ".join(names[j] for j in scene.drawn)
@@ -131,13 +131,24 @@ def _legend(approximation: Approximation, found: HeadMap) -> Iterator[str]:
     if found.tokens:
         yield "Each memory token is drawn at the mean position of its attention weight, larger the more weight it gets."
     if found.gates:
+        constant = "the anchor" if approximation.model.config.anchor_tokens else "the constant token “output”"
         drawn = "Lines and corners mark these places" if D == 2 else "Triangles point to where it opens"
-        yield "Each gate is drawn where it switches: the anchor gets the weight on one side, a data token on the other."
+        yield f"Each gate is drawn where it switches: {constant} gets the weight on one side, a data token on the other."
         yield f"{drawn}; those far outside the domain are drawn at the edge."
     if found.edges and D <= 2:
         yield f"{'Dotted lines' if D == 2 else 'Diamonds'} are where two tokens of a max-head or a ridge have equal weight."
     elif found.edges:
         yield f"{len(found.edges):,} planes of equal weight, of max-heads and ridges, are not drawn."
+
+
+def point_title(approximation: Approximation) -> str:
+    """The title of that section: only some layers are sums of their heads."""
+    return "What each head adds" if _adds_up(approximation) else "The heads at one point"
+
+
+def _adds_up(approximation: Approximation) -> bool:
+    c = approximation.model.config
+    return c.activation == "relu" and c.norm == "none" and c.readout != "mean"
 
 
 def point_section(approximation: Approximation) -> str:
@@ -154,22 +165,18 @@ def point_section(approximation: Approximation) -> str:
     band = certificate_text.band(approximation)
     band = f'<p class="note">{html.escape(band)} The page computes in double precision.</p>' if band else ""
     c = approximation.model.config
-    linear = c.activation == "relu" and c.norm == "none" and c.readout != "mean"
     sums = (
-        "<h3>What every head adds</h3><p class='note'>The network is affine near x, so the heads' contributions and the rest"
+        "<h3>The running sum</h3><p class='note'>The network is affine near x, so the heads' contributions and the rest"
         " (biases, residual stream) add up to T(x).</p>"
         + figure_place("sum", "What every head adds to T(x), as a running sum")
-        if linear
+        if _adds_up(approximation)
         else f"<p class='note'>Activation {c.activation}, norm {c.norm}, read-out {c.readout}: heads do not simply add up.</p>"
     )
-    attention, hidden = (
-        figure_place("attention", "Attention weights of the heads"),
-        figure_place("hidden", "Hidden units"),
-    )
+    attention = figure_place("attention", "Attention weights of the heads")
     return (
         f'<form id="movable">{"".join(inputs)}{_outputs(approximation)}</form>{note}<p id="value"></p>{band}'
         f"<div class='columns'><div>{sums}</div><div><h3>Attention weights, Eq. (5)</h3>{attention}"
-        f"<h3>The feed-forward network</h3><p class='note'>{html.escape(_network(approximation))}</p>{hidden}</div></div>"
+        f"<h3>The feed-forward network</h3>{_network(approximation)}</div></div>"
     )
 
 
@@ -182,10 +189,14 @@ def walk_section(approximation: Approximation) -> str:
 
 
 def _network(approximation: Approximation) -> str:
-    c = approximation.model.config
+    """The hidden units at the point, or that there is nothing to see: a network without outgoing weights adds 0 everywhere."""
+    c, model = approximation.model.config, approximation.model
+    if c.residual and not (model.W_2.any() or model.b_2.any()):
+        return "<p>The feed-forward network is not needed for this function: it adds 0.</p>"
     around = "with" if c.residual else "without"
     cut = f", the first {MOST_HIDDEN} are drawn" if c.ffn_width > MOST_HIDDEN else ""
-    return f"{c.ffn_width:,} hidden units ({c.activation}), {around} a residual around them{cut}."
+    text = f"{c.ffn_width:,} hidden units ({c.activation}), {around} a residual around them{cut}."
+    return f"<p class='note'>{html.escape(text)}</p>" + figure_place("hidden", "Hidden units")
 
 
 def weights_section(approximation: Shown, figures: "dict[str, go.Figure]") -> str:

@@ -5,11 +5,14 @@ All pages compute their layers in the browser (assets/layer.js). They share one 
 
 import html
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Any
+
+import numpy as np
 
 from ..approximation import Approximation
 from .page_files import asset, plotly_source
@@ -18,6 +21,8 @@ from .report import page
 from .scene import window
 
 INLINE = "script-src 'unsafe-inline'"  # the policy of a page that is one file
+RANGE_POINTS = 4000  # at which a range is looked for
+LEAST_PERCENT = 0.01
 SECTIONS = '<nav aria-label="sections">'
 
 
@@ -38,10 +43,16 @@ def write_showcase(exhibits: Sequence[Exhibit], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "plotly.js").write_text(plotly_source(), encoding="utf-8")
     written = [folder / "index.html", *(folder / f"{exhibit.name}.html" for exhibit in exhibits)]
-    texts = [cards_page(exhibits), *(shared(page(exhibit.approximation, planned=False)) for exhibit in exhibits)]
+    texts = [cards_page(exhibits), *map(_own_page, exhibits)]
     for path, text in zip(written, texts, strict=True):
         path.write_text(text, encoding="utf-8")
     return written
+
+
+def _own_page(exhibit: Exhibit) -> str:
+    """The report of a layer, which opens with the words and the variables of its card."""
+    lead = f"<p><b>{html.escape(exhibit.title)}.</b> {html.escape(exhibit.about)}</p>"
+    return shared(page(exhibit.approximation, planned=False, lead=lead, first=exhibit.drawn))
 
 
 def shared(report: str) -> str:
@@ -81,5 +92,16 @@ def _card(exhibit: Exhibit) -> str:
         f"<h2>{html.escape(exhibit.title)}</h2></a><p>{html.escape(exhibit.about)}</p>"
         f'<p class="of"><code>{html.escape(a.target_text)}</code></p>'
         f'<p class="told"><span class="verdict {c.verdict}">{html.escape(c.headline)}</span> <span class="b">off by at most'
-        f" {html.escape(c.bound_text)}</span>, {units}, {a.parameters:,} numbers</p></li>"
+        f" {html.escape(c.bound_text)}</span>{_share(exhibit)}, {units}, {a.parameters:,} parameters</p></li>"
     )
+
+
+def _share(exhibit: Exhibit) -> str:
+    """The bound as a share of the values that T takes at random points; nothing for tokens and for domains without ends."""
+    a, (low, high) = exhibit.approximation, window(exhibit.approximation.domain)
+    if a.vocabulary is not None or not (np.array_equal(low, a.domain.lower) and np.array_equal(high, a.domain.upper)):
+        return ""
+    x = np.random.default_rng(0).uniform(low, high, (RANGE_POINTS, a.domain.dimension))
+    T = np.asarray(a.fast()(x[a.domain.contains(x)])).reshape(-1, math.prod(a.output_shape))[:, exhibit.output]
+    percent = 100 * a.certificate.bound / float(np.ptp(T))
+    return f" (about {percent:.2g} % of its range)" if percent >= LEAST_PERCENT else f" (below {LEAST_PERCENT} % of its range)"

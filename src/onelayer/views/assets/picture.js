@@ -215,12 +215,12 @@ function valueAt(x, output, T) {
 function movePoint() {
   const select = document.querySelector("#movable select"), output = select ? Number(select.value) : 0;
   const x = currentPoint(), found = explained(DATA.layer, x, output);
-  document.querySelectorAll("#movable output").forEach((out) => { out.value = String(x[Number(out.dataset.variable)]); });
+  document.querySelectorAll("#movable output").forEach((out) => { out.value = String(Number(x[Number(out.dataset.variable)].toPrecision(5))).replace("-", "−"); });
   document.getElementById("value").textContent = valueAt(x, output, found.value);
   if (found.byHead) drawSum(found);
   drawAttention(found);
   const width = Math.min(found.hidden.length, 60), names = [...Array(width).keys()].map((u) => `unit ${u + 1}`);
-  bars("hidden", names, Array.from(found.hidden.slice(0, width)), "hidden units", BLUE, 110 + 20 * width);
+  if (document.getElementById("hidden")) bars("hidden", names, Array.from(found.hidden.slice(0, width)), "hidden units", BLUE, 110 + 20 * width);
   window.explainedNow = { x, value: found.value }; // for tests
   document.dispatchEvent(new CustomEvent("moved", { detail: { x, output, found } }));
 }

@@ -40,7 +40,7 @@ function stepOutside() {
     plot.end();
     const seen = Math.max(...T.map((v, k) => Math.abs(v - f[k])));
     tell("outside-far-shown", far.toFixed(1));
-    tell("outside-told", `On the box: proved to be within ${roundedUp(record.bound)}. On what is drawn: off by ${roundedDown(seen)}, seen at 401 points.`);
+    tell("outside-told", `On the box: proved to be within ${roundedUp(record.bound)}. Over the range drawn, it is off by up to ${roundedDown(seen)} (seen at 401 points).`);
     NOW.outside = { far, seen, bound: record.bound };
   }
   live(host, draw, byId("outside-far"));

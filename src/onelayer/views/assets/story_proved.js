@@ -24,6 +24,8 @@ function sayProved(step, record) {
   tell(`${step}-units`, record.units); tell(`${step}-parameters`, record.parameters);
   tell(`${step}-bound`, roundedUp(record.bound)); tell(`${step}-observed`, roundedDown(record.observed));
   const verdict = byId(`${step}-verdict`);
+  const met = { CERTIFIED: "is met", REFUTED: "is not met", UNDECIDED: "is neither proved nor refuted" };
+  tell(`${step}-met`, `ε = ${shortNumber(STORY.tolerance)} ${met[record.verdict]}.`);
   verdict.textContent = record.verdict;
   verdict.className = `verdict ${record.verdict}`;
 }
@@ -128,6 +130,7 @@ function stepBoxes() {
     tell("boxes-seen", roundedDown(seen));
     tell("boxes-bound", roundedUp(record.bound));
     const verdict = byId("boxes-verdict"), broken = changed !== own;
+    tell("boxes-tense", broken ? "the bound was" : "the bound is");
     verdict.textContent = broken ? "no certificate" : record.verdict;
     verdict.className = `verdict ${broken ? "UNDECIDED" : record.verdict}`;
     tell("boxes-weight", broken ? `One number of W^O was ${own.toPrecision(8)} and is now ${changed.toPrecision(8)}. The proof spoke of the old one.`

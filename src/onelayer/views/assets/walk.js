@@ -48,7 +48,7 @@ globalThis.Walk = (() => {
     const root = make("div", "walk", make("form", "walk-point", own.map((one) => one.element)), strip, make("div", "walk-controls", back, playing, next, make("span", "walk-keys", "keys ← → and space"), pager), panel);
     root.tabIndex = 0;
     root.setAttribute("role", "group");
-    root.setAttribute("aria-label", "One point through the layer, step by step. Arrow keys move, space plays.");
+    root.setAttribute("aria-label", "Step through the calculation. Arrow keys move, space plays.");
     panel.setAttribute("aria-live", "polite");
     const inside = (h) => h.shown.length < h.first.heads.length && state.step >= 2 && state.step <= 6;
 

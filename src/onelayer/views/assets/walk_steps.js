@@ -25,7 +25,7 @@ const WalkSteps = (() => {
     if (v !== 0 && (size >= 1e6 || size < 1e-4)) return minus(v.toExponential(2).replace("e+", "e"));
     return minus(String(Number(v.toPrecision(digits))));
   }
-  const percent = (a) => (a > 0 && a < 0.001 ? "below 0.1 %" : `${Number((100 * a).toPrecision(3))} %`);
+  const percent = (a) => (a > 0 && a < 0.001 ? "< 0.1 %" : `${Number((100 * a).toPrecision(3))} %`);
   const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
   const order = (list, size) => Array.from(list, (_, i) => i).sort((a, b) => size(b) - size(a) || a - b);
 
@@ -134,7 +134,7 @@ const WalkSteps = (() => {
     (it) => [
       equation(`q = e_r W^Q,   k_j = e_j W^K${it.layer.weights.b_Q ? ",   each + its bias" : ""}${it.c.norm === "pre" ? ",   after LayerNorm" : ""}`),
       cards(it, (head) => [table({ title: `query of ${it.asks}`, rows: [{ name: "q", cells: few(head.q) }] }), table({ title: "keys", rows: tokenRows(it, (t) => few(head.k[t])) })]),
-      say(`In every head “${it.asks}” asks a question: its query q. Every token holds a key k_j, which says what it can answer to.`, ...[...new Set(it.shown.map((h) => KINDS[it.layer.kinds[h]]))], more(it)),
+      say(`In every head “${it.asks}” asks a question: its query q. Every token holds a key k_j, which says what questions it can answer.`, ...[...new Set(it.shown.map((h) => KINDS[it.layer.kinds[h]]))], more(it)),
     ],
     (it) => {
       const h = it.shown[0], head = it.first.heads[h], best = order(head.scores, (t) => head.scores[t])[0];
@@ -150,7 +150,7 @@ const WalkSteps = (() => {
       return [
         equation("α_j = exp(s_j) / Σ_l exp(s_l)", "Eq. (5)"),
         cards(it, (own) => table({ title: "weights", largest: visible(own.scores), head: ["s_j", "α_j"], rows: [...tokenRows(it, (t) => [own.scores[t], bar(own.alpha[t])]), ...others(it, own, (sum) => ["", bar(sum)])] })),
-        say("Softmax turns scores into weights: all of them positive, 1 together. One more point of score means e ≈ 2.72 times the weight.", `${capital(it.name(h))} gives ${percent(alpha[best])} of its weight to “${it.layer.tokens[best]}”.`, more(it)),
+        say("Softmax turns scores into weights: all positive, adding up to 1. One more point of score means e ≈ 2.72 times the weight.", `${capital(it.name(h))} gives ${percent(alpha[best])} of its weight to “${it.layer.tokens[best]}”.`, more(it)),
       ];
     },
     (it) => {
@@ -164,7 +164,7 @@ const WalkSteps = (() => {
             ...others(it, own, (share) => (narrow ? [bar(share), "", sum(own)] : [bar(share)])),
             { name: "z", cells: narrow ? ["", "", own.z[0]] : ["", ...two(own.z)], mark: "total" }],
         })),
-        say("Every token also holds a value v_j. The head takes the average of the values, each counted with its weight.", narrow ? `${capital(it.name(h))} gets z = ${number(head.z[0])}.` : "", more(it)),
+        say("Every token also holds a value v_j. The head takes the average of the values, each counted with its weight.", narrow ? `${capital(it.name(h))} gets z = ${number(head.z[0])}.` : "", otherSide(it), more(it)),
       ];
     },
     (it) => {
@@ -192,7 +192,7 @@ const WalkSteps = (() => {
       return [
         equation(`y = ${c.residual ? "h + " : ""}${c.activation}(h W_1 + b_1) W_2 + b_2`, "Eq. (1), twice"),
         flow(vector(c.norm === "pre" ? "into the network, after LayerNorm" : "the stream", "h", first.into), arrow("W_1, b_1"), table({ title: c.ffn_width > MOST_UNITS ? `the ${MOST_UNITS} largest of ${count(c.ffn_width, "hidden unit")}` : "hidden units", head: ["before", c.activation], rows }), arrow("W_2, b_2"), vector(c.residual ? "h + what the network adds" : "what the network makes of it", "y", first.y)),
-        say(c.activation === "relu" ? `A hidden unit passes a positive number on and turns a negative one into 0. ${on.toLocaleString("en")} of ${count(c.ffn_width, "unit")} ${on === 1 ? "is" : "are"} on at this point.` : `The network bends the stream by ${c.activation}, entry by entry.`,
+        say(c.activation === "relu" ? `A hidden unit passes a positive number on and turns a negative one into 0. ${on.toLocaleString("en")} of ${c.ffn_width.toLocaleString("en")} units ${on === 1 ? "is" : "are"} on at this point.` : `The network bends the stream by ${c.activation}, entry by entry.`,
           idle && c.residual ? "The network adds nothing here, so the residual hands the sum of the heads on as it is." : ""),
       ];
     },
@@ -207,7 +207,7 @@ const WalkSteps = (() => {
         equation("T(x) = y W^R + b^R"),
         flow(table({ title: `read-out${layer.outputs.length > 1 ? ` of ${layer.outputs[it.output]}` : ""}`, head: ["y", "W^R", "y W^R"], rows }), means && arrow("mean"), means, arrow(), answer(it)),
         say("The read-out adds the entries up, each with its factor. That is the number the layer gives for this point.",
-          it.f === null ? "" : `The function itself has ${number(it.f, 6)} here.`, layer.band),
+          it.f === null ? "" : `The function itself is ${number(it.f, 6)} here.`, layer.band),
       ];
     },
   ];
@@ -216,6 +216,13 @@ const WalkSteps = (() => {
   const DEPTH = 746;
   const visible = (scores) => Math.max(...scores.map((s) => (Math.max(...scores) - s < DEPTH ? Math.abs(s) : 0)));
   const unseen = (scores) => scores.some((s) => Math.max(...scores) - s >= DEPTH);
+  // Where all gates shown keep their values on the data tokens. With the anchor's share a, the data tokens get 1 − a.
+  function otherSide({ layer, c, first, shown }) {
+    const gates = shown.filter((h) => layer.kinds[h] === "gate"), size = (v) => Math.hypot(...v), most = (list) => Math.max(...list.map(size));
+    const onData = (h) => { const v = Array.from(first.heads[h].v); return most(v.slice(c.tokens)) < 0.05 * most(v.slice(0, c.tokens)); };
+    if (layer.tokens.length !== c.tokens + 1 || !gates.length || !gates.every(onData)) return "";
+    return `In these gates the data tokens carry the value and “${layer.tokens[c.tokens]}”, the constant token, almost none: the same switch as an anchor that carries the value, read from the other side.`;
+  }
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const more = (it) => (it.left.length ? `${count(it.left.length, "more token")} with less weight ${it.left.length === 1 ? "is" : "are"} not listed.` : "");
   function others(it, head, cells) {

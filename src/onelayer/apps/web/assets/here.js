@@ -66,15 +66,22 @@ function showHere(x, output = 0) {
   showHeads(found);
 }
 
-// The heads, or the tokens of a head, that add most.
+// The heads, or the tokens of a head, that add most; with all the rest they make T(x).
 function showHeads(found) {
   const place = at("here-heads");
   if (!found?.byHead) return place.replaceChildren();
   const all = terms(found).sort((a, b) => Math.abs(b.value) - Math.abs(a.value)), most = Math.abs(all[0]?.value ?? 0) || 1;
-  place.replaceChildren(...all.slice(0, SHOWN_HEADS).map(({ name, value }) => {
+  const shown = all.slice(0, SHOWN_HEADS), rest = { name: "all the rest", value: found.value - shown.reduce((s, { value }) => s + value, 0) };
+  const rows = [...shown, rest, { name: "= T(x)", value: found.value, whole: true }];
+  place.replaceChildren(...rows.map(({ name, value, whole }) => {
     const row = document.createElement("li"), [label, bar, number] = ["span", "span", "span"].map((tag) => document.createElement(tag));
     label.textContent = name;
-    number.textContent = signed(value);
+    number.textContent = whole ? signed(value).replace("+", "") : signed(value);
+    if (name === rest.name || whole) {
+      row.append(label, document.createElement("span"), number);
+      row.className = whole ? "whole" : "";
+      return row;
+    }
     bar.className = "bar";
     const part = document.createElement("i");
     part.style.width = `${(100 * Math.abs(value)) / most}%`;
