@@ -69,7 +69,7 @@ def cards_page(exhibits: Sequence[Exhibit]) -> str:
         css=asset("story.css") + asset("showcase.css"),
         cards="".join(map(_card, exhibits)),
         data=json.dumps(records, allow_nan=False).replace("<", "\\u003c"),
-        scripts="\n".join(f"<script>{asset(name)}</script>" for name in ("layer.js", "surface.js", "showcase.js")),
+        scripts="\n".join(f"<script>{asset(name)}</script>" for name in ("layer.js", "surface.js", "scheme.js", "showcase.js")),
     )
 
 
