@@ -12,6 +12,7 @@ import torch
 import onelayer as ol
 from in_node import in_node, needs_node
 from onelayer.apps.web.app import application
+from onelayer.apps.web.job_queue import JobQueue
 from onelayer.apps.web.limits import VisitorLimits
 from onelayer.target.target import Target
 from onelayer.views.files import asset
@@ -151,7 +152,8 @@ def test_every_word_is_explained():
 
 
 def test_the_page_is_one_file():
-    page = story_page([("On & on", "on.html")])
+    page = story_page([("On & on", "on.html")], home=("Home", "index.html"))
+    assert '<a href="index.html">Home</a>' in page
     assert '<a href="on.html">On &amp; on</a>' in page
     assert "<script src" not in page
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
@@ -159,7 +161,9 @@ def test_the_page_is_one_file():
 
 def test_the_explorer_serves_it_with_scripts_of_its_own():
     async def fetched(*paths):
-        transport = httpx.ASGITransport(app=application(VisitorLimits(), frozenset({"story.test"})))
+        limits = VisitorLimits()
+        served = application(limits, frozenset({"story.test"}), JobQueue(limits), JobQueue(limits))
+        transport = httpx.ASGITransport(app=served)
         async with httpx.AsyncClient(transport=transport, base_url="http://story.test") as client:
             return [await client.get(path) for path in paths]
 
