@@ -189,7 +189,7 @@ def _sized(method: str, units: int) -> ol.Approximation:
 
 def write_pages(site: Path) -> None:
     """The story, and the twelve with a page each, into the folder of the site."""
-    (site / "story.html").write_text(story_page(ONWARDS), encoding="utf-8")
+    (site / "story.html").write_text(story_page(ONWARDS, home=("← Documentation", "index.html")), encoding="utf-8")
     exhibits = [
         Exhibit(entry.name, entry.title, entry.about, ol.load(FOLDERS / entry.name), entry.drawn, entry.output)
         for entry in TWELVE

@@ -47,6 +47,8 @@ def test_pages_share_one_plotly_and_lead_to_each_other(tmp_path):
     text = pages[1].read_text()
     assert '<script src="plotly.js"></script>' in text
     assert '<a href="index.html">' in text
+    assert "A kink: one head looks at the larger of two numbers." in text
+    assert "of its range), " in pages[0].read_text()
     assert "script-src 'unsafe-inline' 'self'" in text
     assert 'href="distance.html"' in pages[0].read_text()
     assert plotly_source() in shared(f"<p>{plotly_source()}</p>")  # only the script is taken out

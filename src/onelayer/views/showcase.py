@@ -69,7 +69,9 @@ def cards_page(exhibits: Sequence[Exhibit]) -> str:
         css=asset("story.css") + asset("showcase.css"),
         cards="".join(map(_card, exhibits)),
         data=json.dumps(records, allow_nan=False).replace("<", "\\u003c"),
-        scripts="\n".join(f"<script>{asset(name)}</script>" for name in ("layer.js", "surface.js", "showcase.js")),
+        scripts="\n".join(
+            f"<script>{asset(name)}</script>" for name in ("layer.js", "surface.js", "scheme.js", "showcase.js")
+        ),
     )
 
 
@@ -104,4 +106,8 @@ def _share(exhibit: Exhibit) -> str:
     x = np.random.default_rng(0).uniform(low, high, (RANGE_POINTS, a.domain.dimension))
     T = np.asarray(a.fast()(x[a.domain.contains(x)])).reshape(-1, math.prod(a.output_shape))[:, exhibit.output]
     percent = 100 * a.certificate.bound / float(np.ptp(T))
-    return f" (about {percent:.2g} % of its range)" if percent >= LEAST_PERCENT else f" (below {LEAST_PERCENT} % of its range)"
+    return (
+        f" (about {percent:.2g}&nbsp;% of its range)"
+        if percent >= LEAST_PERCENT
+        else f" (below {LEAST_PERCENT}&nbsp;% of its range)"
+    )

@@ -13,6 +13,7 @@ from typing import Any
 from .page_files import asset
 
 SCRIPTS = (
+    "scheme.js",
     "layer.js",
     "sequence.js",
     "story_layers.js",
@@ -25,16 +26,24 @@ SCRIPTS = (
 Links = Sequence[tuple[str, str]]  # (text, address)
 
 
-def story_page(links: Links = (), assets: str | None = None) -> str:
-    """The story as text. `links` lead on from its end; `assets` is where its scripts are, None puts them into the page."""
+def story_page(links: Links = (), assets: str | None = None, home: tuple[str, str] | None = None) -> str:
+    """The story as text. `links` lead on from its end, `home` (text, address) back from its top.
+
+    `assets` is where its scripts are; None puts them into the page.
+    """
     inside = "unsafe-inline" if assets is None else "self"
     return Template(asset("story.html")).substitute(
         policy=f"default-src 'none'; script-src '{inside}'; style-src 'unsafe-inline'; img-src data:",
         css=asset("story.css"),
-        links="".join(f'<li><a href="{html.escape(address)}">{html.escape(text)}</a></li>' for text, address in links),
+        home="" if home is None else f"<p>{_link(*home)}</p>",
+        links="".join(f"<li>{_link(text, address)}</li>" for text, address in links),
         data=asset("story.json").replace("<", "\\u003c"),
         scripts="\n".join(_script(name, assets) for name in SCRIPTS),
     )
+
+
+def _link(text: str, address: str) -> str:
+    return f'<a href="{html.escape(address)}">{html.escape(text)}</a>'
 
 
 def _script(name: str, assets: str | None) -> str:

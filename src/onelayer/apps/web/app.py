@@ -139,7 +139,7 @@ class Explorer:
 
     async def story(self, request: Request) -> Response:
         links = ("Build your own layer", "/"), ("Sequences of any length", "/sequences")
-        return Response(story_page(links, assets="/assets/"), media_type="text/html")
+        return Response(story_page(links, assets="/assets/", home=("← Explorer", "/")), media_type="text/html")
 
     async def sequence(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -8,7 +8,7 @@ let chosenScheme = null; // by the button
 function takeScheme(name) {
   document.documentElement.dataset.theme = name;
   const colour = (variable) => getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
-  THEME = { ink: colour("--ink"), line: colour("--line") };
+  if (typeof THEME !== "undefined") THEME = { ink: colour("--ink"), line: colour("--line") };
   const button = document.getElementById("theme");
   button.textContent = name === "dark" ? "Light" : "Dark";
   button.setAttribute("aria-label", `Switch to ${name === "dark" ? "light" : "dark"} colours`);

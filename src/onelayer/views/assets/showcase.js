@@ -32,6 +32,7 @@ function showPicture(canvas, record) {
   canvas.dataset.drawn = "yes";
 }
 
+followScheme(() => {});
 const RECORDS = JSON.parse(document.getElementById("data").textContent);
 const near = new IntersectionObserver((entries, own) => entries.filter((e) => e.isIntersecting).forEach(({ target }) => {
   own.unobserve(target);

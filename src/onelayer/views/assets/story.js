@@ -52,6 +52,7 @@ function startSteps(steps) {
   others.forEach((section) => watcher.observe(section));
 }
 
+followScheme(() => {});
 openWords();
 markStep();
 startSteps({ gate: stepGate, stairs: stepStairs, finer: stepFiner, solved: stepSolved, polished: stepPolished, boxes: stepBoxes, cannot: chooseLimit });
