@@ -1,6 +1,7 @@
 """Reports in headless chromium, for tests: a page, what it said and what it asked for."""
 
 import shutil
+import time
 
 import pytest
 
@@ -29,7 +30,14 @@ class Seen:
         for _ in range(0, self.page.evaluate("document.body.scrollHeight"), 600):
             self.page.mouse.wheel(0, 600)
             self.page.wait_for_timeout(50)
-        self.page.wait_for_function(DRAWN, timeout=60_000)
+        self.wait(DRAWN)
+
+    def wait(self, condition, seconds=60):
+        """Playwright's own way to wait evaluates text inside the page, which the page's security policy refuses."""
+        deadline = time.monotonic() + seconds
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
+            self.page.wait_for_timeout(50)
 
     def require_quiet(self):
         loud = [text for text in self.said if not any(b in text for b in BENIGN)]

@@ -121,7 +121,7 @@ def test_f_stands_beside_T_and_the_walk_follows_the_point(browser, curve):
         "(v) => { const i = document.querySelector('.walk-point input'); i.value = v; i.dispatchEvent(new Event('input')); }",
         -0.5,
     )
-    seen.page.wait_for_function("window.explainedNow.x[0] === -0.5")
+    seen.wait("window.explainedNow.x[0] === -0.5")
     assert seen.page.evaluate("document.querySelector('#movable input').value") == "-0.5"
     seen.page.close()
 

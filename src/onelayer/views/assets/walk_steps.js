@@ -71,10 +71,10 @@ const WalkSteps = (() => {
   const arrow = (text = "") => make("div", "walk-arrow", make("span", "", rich(text)), "→");
   const flow = (...parts) => make("div", "walk-flow", parts.flat().filter(Boolean));
 
-  // The first entries of a wide vector, and how many there are.
+  // The first entries of a wide vector, and how many there are besides.
   function columns(values, most = MOST_COLUMNS) {
     const all = Array.from(values);
-    return all.length <= most + 1 ? all : [...all.slice(0, most), `… ${all.length - most} more`];
+    return all.length <= most + 1 ? all : [...all.slice(0, most), `+ ${all.length - most}`];
   }
   const few = (values) => columns(values, 3); // in a card
   const numbered = (letter, cells) => cells.map((v, i) => (typeof v === "number" ? `${letter}_{${i + 1}}` : "…"));
