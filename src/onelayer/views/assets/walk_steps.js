@@ -154,15 +154,15 @@ const WalkSteps = (() => {
       ];
     },
     (it) => {
-      const two = (values) => columns(values, 2), narrow = it.c.d_v === 1, h = it.shown[0], head = it.first.heads[h];
+      const one = (values) => columns(values, 1), narrow = it.c.d_v === 1, h = it.shown[0], head = it.first.heads[h];
       const sum = (own) => it.left.reduce((s, t) => s + own.alpha[t] * own.v[t][0], 0);
       return [
         equation("v_j = e_j W^V"), equation("z = Σ_j α_j v_j", "Eq. (6)"), equation("Z = softmax(Q K^T / √d_k) V", "Eq. (7), all rows at once"),
         cards(it, (own) => table({
-          title: narrow ? "weight × value" : "values, and their average", head: narrow ? ["α_j", "v_j", "α_j v_j"] : ["α_j", ...numbered("v", two(own.z))],
-          rows: [...tokenRows(it, (t) => (narrow ? [bar(own.alpha[t]), own.v[t][0], own.alpha[t] * own.v[t][0]] : [bar(own.alpha[t]), ...two(own.v[t])])),
+          title: narrow ? "weight × value" : "values, and their average", head: narrow ? ["α_j", "v_j", "α_j v_j"] : ["α_j", ...numbered("v", one(own.z))],
+          rows: [...tokenRows(it, (t) => (narrow ? [bar(own.alpha[t]), own.v[t][0], own.alpha[t] * own.v[t][0]] : [bar(own.alpha[t]), ...one(own.v[t])])),
             ...others(it, own, (share) => (narrow ? [bar(share), "", sum(own)] : [bar(share)])),
-            { name: "z", cells: narrow ? ["", "", own.z[0]] : ["", ...two(own.z)], mark: "total" }],
+            { name: "z", cells: narrow ? ["", "", own.z[0]] : ["", ...one(own.z)], mark: "total" }],
         })),
         say("Every token also holds a value v_j. The head takes the average of the values, each counted with its weight.", narrow ? `${capital(it.name(h))} gets z = ${number(head.z[0])}.` : "", otherSide(it), more(it)),
       ];
