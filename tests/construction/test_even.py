@@ -46,6 +46,7 @@ def test_what_is_even(formula, side, even):
     assert is_even(GroupSamples(ol.Target(formula, [side]), (0,), 0), 1e-5) == even
 
 
+@pytest.mark.long
 def test_an_even_function_stores_fewer_numbers(tmp_path):
     approx = ol.build(RUNGE, SIDES, 1e-6, units=5)
     assert approx.certificate.verdict == "CERTIFIED"

@@ -66,6 +66,7 @@ def test_sort_is_proved_within_1e_9_and_never_exceeds_its_bound(n, tolerance):
     assert 0.05 * a.certificate.bound < found <= a.certificate.bound
 
 
+@pytest.mark.long
 def test_sort_of_ten_numbers_within_1e_6():
     a = gallery.sort(10, 1e-6)
     assert a.certificate.bound <= 1e-6

@@ -170,6 +170,7 @@ def test_very_few_samples(N, classes):
     assert exceeded(approx, X, scores(Y)) == []
 
 
+@pytest.mark.long
 def test_ten_thousand_sequences_with_ten_classes():
     X, Y = sequences(10_000, 8, 4), rng(1).integers(0, 10, 10_000)
     approx = ol.memorize(X, Y)

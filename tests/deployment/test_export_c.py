@@ -41,6 +41,7 @@ def answers(path, x, flags=("-O2",), *words):
     return np.array([[float(number) for number in line.split()] for line in found])
 
 
+@pytest.mark.long
 @compiled
 @settings(max_examples=12)
 @given(config=configs(), seed=st.integers(0, 100))

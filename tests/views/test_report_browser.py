@@ -126,8 +126,9 @@ def test_f_stands_beside_T_and_the_walk_follows_the_point(browser, curve):
     seen.page.close()
 
 
+@pytest.mark.long
 @needs_chromium
-@pytest.mark.parametrize("width", [390, pytest.param(1400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("width", [390, 1400])
 def test_a_comparison_has_the_same_look(browser, tmp_path, width):
     found = ol.compare("x1", [(0, 1)], 0.1, seconds=0.1, optimizers=("adam",), peers=False)
     seen = Seen(browser, write_page(found, tmp_path / "p.html"), width, color_scheme="dark")

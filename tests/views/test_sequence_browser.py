@@ -89,7 +89,8 @@ def test_other_layers(browser, tmp_path, name):
     seen.page.close()
 
 
-@pytest.mark.parametrize("motion", ["reduce", pytest.param("no-preference", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_a_text_model_types(browser, tmp_path, motion):
     layer = language(WORDS, longest=100)
     seen = opened(browser, layer, tmp_path, 390, reduced_motion=motion)

@@ -150,6 +150,7 @@ def test_what_is_undefined_somewhere_has_no_bounds(text, low, high):
     assert not np.isfinite(found[:2]).all()
 
 
+@pytest.mark.long
 def test_undefined_formulas_are_not_certified_on_parts_of_boxes():
     target = ol.Target("sin(1/x1)", [(-1, 1)], within="x1 > -2")
     assert ol.certify(blank(), target, 1.6, seconds=3.0).verdict != "CERTIFIED"

@@ -384,6 +384,7 @@ def test_texts_of_two_thousand_characters_are_read(server):
         assert status == 200, body[:200]
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read(server):
     """What was sent is not taken: the connection is cut, and the next visitor's job runs."""
     ask = request(host(server), "GET /assets/plotly.js HTTP/1.1").replace(b"Connection: close\r\n", b"")
@@ -406,6 +407,7 @@ def threads(server):
 
 def test_nothing_is_left(server):
     """Workers, zombies, threads, open files and memory after a mixture of all of it are what they were."""
+    assert built(server)  # a worker that an earlier test killed is replaced when it is needed
     assert waited_for(lambda: len(server.workers) == 2)
     name = host(server)
     before = {"files": descriptors(server), "threads": threads(server), "memory": server.memory}
