@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import signatures
+from browsing import CHROMIUM, SOFTWARE
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU, where a test calls them
@@ -27,6 +28,24 @@ def as_user(monkeypatch):
     """As a user runs it: no checks of signatures, so that bad input meets the library's own words."""
     monkeypatch.setattr(signatures, "enforced", False)
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        started = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Headless chromium. Pages that a failed test leaves open are closed: they would slow down the tests behind it."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,16 +14,6 @@ from reports import KINDS
 from sweeps import stored
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        yield chromium
-        chromium.close()
-
-
 def looked_at(browser, approx, tmp_path, width=1400, **context):
     return Seen(browser, approx.report(tmp_path / "report.html"), width, **context)
 

@@ -4,21 +4,11 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
+from browsing import Seen, needs_chromium, require_readable
 from languages import language
 
 pytestmark = needs_chromium
 WORDS = ("⟨start⟩", "a", "b", "ab", " ", "\n", "c")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        yield chromium
-        chromium.close()
 
 
 def opened(browser, layer, tmp_path, width=1400, **context):

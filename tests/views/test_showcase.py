@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onelayer as ol
-from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
+from browsing import Seen, needs_chromium, require_readable
 from checking import check
 from onelayer.views.page_files import plotly_source
 from onelayer.views.showcase import Exhibit, cards_page, shared, write_showcase
@@ -52,16 +52,6 @@ def test_pages_share_one_plotly_and_lead_to_each_other(tmp_path):
     assert "script-src 'unsafe-inline' 'self'" in text
     assert 'href="distance.html"' in pages[0].read_text()
     assert plotly_source() in shared(f"<p>{plotly_source()}</p>")  # only the script is taken out
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        yield chromium
-        chromium.close()
 
 
 @needs_chromium

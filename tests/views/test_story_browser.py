@@ -5,22 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
+from browsing import Seen, needs_chromium, require_readable
 from explorers import serving
 from onelayer.views.story_page import story_page
 
 pytestmark = needs_chromium
 STEPS = ("gate", "stairs", "finer", "solved", "polished", "boxes", "cannot")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

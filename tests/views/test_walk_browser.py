@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from browsing import CHROMIUM, SOFTWARE, Seen, needs_chromium, require_readable
+from browsing import Seen, needs_chromium, require_readable
 from onelayer.views.page_files import asset
 from onelayer.views.pages import Page, layer_record, page_data
 from reports import KINDS
@@ -22,16 +22,6 @@ NAMES = [
 ]
 SPILT = """[...document.querySelectorAll(".walk-card, .walk-bar")].filter((e) => e.scrollWidth > e.clientWidth)
   .map((e) => e.textContent)"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        yield chromium
-        chromium.close()
 
 
 def walking(browser, tmp_path, kind="kink", width=1400, **context):

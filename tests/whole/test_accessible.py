@@ -4,7 +4,7 @@ import pytest
 
 import onelayer as ol
 from accessible import serious
-from browsing import CHROMIUM, SOFTWARE
+from browsing import CHROMIUM
 from explorers import serving
 from onelayer.views.story_page import story_page
 from site_building import built_site
@@ -13,16 +13,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium"),
     pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")]),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        yield chromium
-        chromium.close()
 
 
 def require_accessible(browser, address, width, scheme, ready="body"):

@@ -99,13 +99,16 @@ def _card(exhibit: Exhibit) -> str:
 
 
 def _share(exhibit: Exhibit) -> str:
-    """The bound as a share of the values that T takes at random points; nothing for tokens and for domains without ends."""
+    """The bound as a share of the range of T at random points; nothing for tokens, constants and domains without ends."""
     a, (low, high) = exhibit.approximation, window(exhibit.approximation.domain)
     if a.vocabulary is not None or not (np.array_equal(low, a.domain.lower) and np.array_equal(high, a.domain.upper)):
         return ""
     x = np.random.default_rng(0).uniform(low, high, (RANGE_POINTS, a.domain.dimension))
     T = np.asarray(a.fast()(x[a.domain.contains(x)])).reshape(-1, math.prod(a.output_shape))[:, exhibit.output]
-    percent = 100 * a.certificate.bound / float(np.ptp(T))
+    spread = float(np.ptp(T))
+    if not spread > 0:
+        return ""
+    percent = 100 * a.certificate.bound / spread
     return (
         f" (about {percent:.2g}&nbsp;% of its range)"
         if percent >= LEAST_PERCENT

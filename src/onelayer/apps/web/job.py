@@ -49,7 +49,7 @@ def build_job(spec: LayerSpec, limits: VisitorLimits, emit: Emit, coarse: bool =
 
     target = Target(spec.formula, spec.sides)
     if coarse:
-        with contextlib.suppress(InputError, ArithmeticError, RuntimeError):  # building says what is wrong
+        with contextlib.suppress(InputError, ArithmeticError, RuntimeError, ValueError):  # building says what is wrong
             emit({"event": "coarse", **coarse_view(coarse_approximation(target, spec.tolerance))})
     if spec.method == "representative":
         planned = plan_representative(target, spec.tolerance).units
