@@ -159,7 +159,7 @@ def explanation_figure(found: Explanation, output: int = 0, most: int = 14) -> "
         values.append(float(own[order[most:]].sum()))
     values += [float(found.rest[output]), float(found.value[output])]
     measure = ["relative"] * (len(values) - 1) + ["total"]
-    colours = {"increasing": TARGET, "decreasing": LAYER, "totals": BOUND}
+    colours = {"increasing": LAYER, "decreasing": TARGET, "totals": BOUND}  # as in every picture: red adds
     look: dict[str, Any] = {name: {"marker": {"color": colour}} for name, colour in colours.items()}
     fall = go.Waterfall(orientation="h", y=[*names, "rest", "T(x)"], x=values, measure=measure, **look)
     figure = styled(go.Figure(fall), 120 + 24 * len(values), xaxis_title="running sum of the contributions")

@@ -163,7 +163,7 @@ function drawSum(found) {
   const measure = names.map((_, i) => (i === names.length - 1 ? "total" : "relative"));
   const data = [{
     type: "waterfall", orientation: "h", y: names, x: values, measure, connector: { line: { color: "#bbb" } },
-    increasing: { marker: { color: BLUE } }, decreasing: { marker: { color: VERMILION } }, totals: { marker: { color: GREEN } },
+    increasing: { marker: { color: VERMILION } }, decreasing: { marker: { color: BLUE } }, totals: { marker: { color: GREEN } },
     hovertemplate: "%{y}: %{delta:.6g}<br>sum so far %{x:.6g}<extra></extra>",
   }];
   const layout = {

@@ -134,7 +134,7 @@ function stepBoxes() {
     verdict.textContent = broken ? "no certificate" : record.verdict;
     verdict.className = `verdict ${broken ? "UNDECIDED" : record.verdict}`;
     tell("boxes-weight", broken ? `One number of W^O was ${own.toPrecision(8)} and is now ${changed.toPrecision(8)}. The proof spoke of the old one.`
-      : `The layer is as it was proved: ${record.units} heads, ${record.parameters} numbers.`);
+      : `The layer is as it was proved: ${record.units} heads, ${record.parameters} parameters.`);
     NOW.boxes = { errors, boxes, bound: record.bound, seen, here, broken, value };
   }
   plot.handle("point", {

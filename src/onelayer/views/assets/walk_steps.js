@@ -46,7 +46,7 @@ const WalkSteps = (() => {
   const say = (...texts) => make("p", "walk-said", texts.filter(Boolean).flatMap((text) => rich(`${text} `)));
   const equation = (text, name = "") => make("p", "walk-equation", rich(text), name ? make("span", "walk-number", name) : null);
 
-  // A cell is blue for a positive number and red for a negative one, and the stronger the larger it is.
+  // A cell is red for a positive number and blue for a negative one, and the stronger the larger it is.
   function cell(v, largest, mark = "") {
     const made = make("td", `walk-cell ${v < 0 ? "minus" : "plus"} ${mark}`, number(v));
     made.style.setProperty("--share", largest > 0 ? (0.08 + 0.36 * Math.sqrt(Math.min(1, Math.abs(v) / largest))).toFixed(3) : "0");
