@@ -62,7 +62,8 @@ def function_figure(approximation: Approximation, scene: Scene, output: int = 0)
     more = (high - low) / 10  # labels keep away from the corners
     ends = [low - more, high + more] if high > low else None
     upright = {"title": "", "range": ends, "nticks": 4, "tickfont": {"size": 12}}
-    figure.update_scenes(**surface_axes(_drawn_names(approximation, scene), x, y), **VIEW, zaxis=upright)
+    axes = surface_axes(_drawn_names(approximation, scene), x, y)
+    figure.update_scenes(overwrite=True, **axes, **VIEW, zaxis=upright)  # twice as quick as merging
     return styled(figure, 440)
 
 
@@ -108,7 +109,9 @@ def error_figure(approximation: Approximation, scene: Scene, output: int = 0) ->
     reach = 1.15 * max(limit, float(np.nanmax(np.abs(whole), initial=0.0)))
     upright = {"title": "", "exponentformat": "power", "tickvals": inner_ticks(-reach, reach), "tickfont": {"size": 12}}
     axes = surface_axes(_drawn_names(approximation, scene), x, y)
-    figure.update_scenes(**axes, **VIEW, zaxis={**upright, "range": [-reach, reach] if reach > 0 else None})
+    figure.update_scenes(
+        overwrite=True, **axes, **VIEW, zaxis={**upright, "range": [-reach, reach] if reach > 0 else None}
+    )
     return styled(figure, 440)
 
 

@@ -51,8 +51,13 @@ def _tolerance_name(approximation: Shown) -> str:
     return "tolerance" if fixed else "tolerance asked for"
 
 
-def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]") -> str:
-    """f and T, then T − f, for every scene, with sliders for variables that are not drawn."""
+def scenes_section(
+    approximation: Approximation, found: tuple[Scene, ...], figures: "dict[str, go.Figure]", errors: bool = True
+) -> str:
+    """f and T, then T − f, for every scene, with sliders for variables that are not drawn.
+
+    Without `errors` there is room for T − f, but no figure.
+    """
     if not found:
         return "<p>Inputs are token numbers, with nothing to draw between them. See the sliders below.</p>"
     names, parts = approximation.domain.names, []
@@ -71,9 +76,9 @@ def scenes_section(approximation: Approximation, found: tuple[Scene, ...], figur
         both = "f, the target, and T, the layer, as" if scene.f is not None else "T, the layer, as"
         parts.append(form + figure_place(f"function-{number}", f"{both} {shown} over {drawn}"))
         figures[f"function-{number}"] = function_figure(approximation, scene)
-        error = error_figure(approximation, scene)
-        if error is not None:
+        if errors and (error := error_figure(approximation, scene)) is not None:
             figures[f"error-{number}"] = error
+        if scene.error is not None:
             c = approximation.certificate
             alt = f"The error T − f over {drawn}" + (f", within ±{c.bound_text}" if math.isfinite(c.bound) else "")
             parts.append("<h3>The error T − f</h3>" + figure_place(f"error-{number}", alt))

@@ -51,7 +51,7 @@ def view(approximation: Approximation) -> dict[str, Any]:
 
 
 def coarse_view(approximation: Approximation) -> dict[str, Any]:
-    """The first picture of a layer about which nothing is proved; its error is observed at the points of that picture."""
+    """The first picture of a layer about which nothing is proved; its error is observed at the points of that picture only."""
     figures: dict[str, Any] = {}
     found = scenes(approximation)[:1]
     assert found[0].error is not None  # a formula has values
@@ -59,7 +59,7 @@ def coarse_view(approximation: Approximation) -> dict[str, Any]:
     seen = replace(approximation.certificate, observed=float(errors.max()), observed_points=len(errors))
     approximation = replace(approximation, certificate=seen)
     return {
-        "sections": {"function": scenes_section(approximation, found, figures)},
+        "sections": {"function": scenes_section(approximation, found, figures, errors=False)},
         "data": page_data(approximation, found, figures) | {"layer": None},
         "facts": facts_html([("–", "bound: not proved"), *facts(approximation)[2:]]),
         "bound": None,

@@ -135,7 +135,7 @@ function moveScene(number) {
 function bars(id, names, values, title, colours, height) {
   const data = [{ type: "bar", orientation: "h", x: values, y: names, marker: { color: colours } }];
   const layout = {
-    template: "plotly_white", font: FONT, height, margin: { l: 120, r: 16, t: 8, b: 44 },
+    font: FONT, height, margin: { l: 120, r: 16, t: 8, b: 44 },
     xaxis: { title: { text: title } }, yaxis: { autorange: "reversed", type: "category", automargin: true },
   };
   Plotly.react(id, data, themed(layout), LOOK);
@@ -167,7 +167,7 @@ function drawSum(found) {
     hovertemplate: "%{y}: %{delta:.6g}<br>sum so far %{x:.6g}<extra></extra>",
   }];
   const layout = {
-    template: "plotly_white", font: FONT, height: 120 + 24 * names.length, margin: { l: 120, r: 16, t: 8, b: 44 },
+    font: FONT, height: 120 + 24 * names.length, margin: { l: 120, r: 16, t: 8, b: 44 },
     xaxis: { title: { text: "running sum" } },
     yaxis: { autorange: "reversed", type: "category", automargin: true },
   };
@@ -191,7 +191,7 @@ function drawAttention(found) {
     hovertemplate: "%{y} → %{x}: %{z:.4g}<extra></extra>",
   }];
   const layout = {
-    template: "plotly_white", font: FONT, height: 130 + 22 * top.length, margin: { l: 90, r: 16, t: 8, b: 70 },
+    font: FONT, height: 130 + 22 * top.length, margin: { l: 90, r: 16, t: 8, b: 70 },
     xaxis: { type: "category", automargin: true }, yaxis: { type: "category", autorange: "reversed", automargin: true },
   };
   Plotly.react("attention", data, themed(layout), LOOK);

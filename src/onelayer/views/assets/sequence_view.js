@@ -167,7 +167,7 @@ function weightMap(id, z, hidden, names, rows, axis, height, mark) {
     showscale: false, xgap: names.length <= MOST_MAP ? 1 : 0, ygap: 1, hoverongaps: false, opacity: 0.45, hovertemplate: "%{customdata}: hidden<extra></extra>" };
   const edge = { type: "rect", x0: -0.5, x1: names.length - 0.5, y0: mark - 0.5, y1: mark + 0.5, line: { color: VERMILION, width: 3 } };
   const layout = {
-    template: "plotly_white", font: FONT, height, margin: { l: 60, r: 16, t: 8, b: 60 }, shapes: mark < 0 ? [] : [edge],
+    font: FONT, height, margin: { l: 60, r: 16, t: 8, b: 60 }, shapes: mark < 0 ? [] : [edge],
     xaxis: { tickvals: shown, ticktext: shown.map((t) => names[t]), automargin: true, showgrid: false, zeroline: false },
     yaxis: { title: { text: axis }, tickvals: rows.map((_, i) => i), ticktext: rows, autorange: "reversed", automargin: true, showgrid: false, zeroline: false },
   };

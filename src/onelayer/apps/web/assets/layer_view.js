@@ -68,7 +68,7 @@ function refill(place, body) {
 // The first two pictures share the height of a wide screen; a camera that was turned stays for the same function.
 function fit(figures, name) {
   const wide = matchMedia("(min-width: 1000px)").matches, top = at("function").getBoundingClientRect().top + scrollY;
-  const shown = FIRST.filter((id) => figures[id]), height = (innerHeight - top - ROOM) / (shown.length || 1);
+  const height = (innerHeight - top - ROOM) / (FIRST.filter(at).length || 1), shown = FIRST.filter((id) => figures[id]); // a coarse layer leaves room for its error
   for (const { layout } of Object.values(figures)) {
     layout.uirevision = name;
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: GREY, activecolor: BLUE, orientation: "v" };
@@ -132,7 +132,7 @@ export function curve() {
     hovertemplate: "ε = %{customdata[3]}: %{y} units, %{customdata[0]} parameters<br>%{customdata[1]}, %{customdata[2]}<extra></extra>",
   };
   const layout = {
-    template: "plotly_white", font: FONT, height: 320, margin: { l: 60, r: 16, t: 12, b: 50 },
+    font: FONT, height: 320, margin: { l: 60, r: 16, t: 12, b: 50 },
     xaxis: { type: "log", autorange: "reversed", title: { text: "tolerance ε" }, exponentformat: "power" }, yaxis: { title: { text: "units" }, rangemode: "tozero" },
   };
   Plotly.react("curve", [line], themed(layout), LOOK);

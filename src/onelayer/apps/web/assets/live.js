@@ -7,7 +7,7 @@ import { speak } from "./speech.js";
 import { busy, outdate, settle, showError, stage } from "./state.js";
 import { events, Refusal } from "./stream.js";
 
-const PAUSE = 90; // milliseconds without a key press before a build
+const PAUSE = 40; // milliseconds without a key press before a build
 const PATIENCE = 700; // milliseconds that a build may go on after ε has moved away
 const TAB = crypto.randomUUID?.() ?? String(Math.random()); // missing on unencrypted addresses
 let running = null, waiting = 0, pressed = 0, behind = false, asleep = false, view = null; // asleep: cancelled by hand

@@ -62,7 +62,7 @@ export function redraw() {
   const lines = [{ x: steps, y: moments.map((m) => m.largest), name: "trained, observed", mode: "lines", text: moments.map((m) => atLeast(m.largest)), hovertemplate: "%{text}<extra>trained, observed</extra>", line: { color: VERMILION, width: 2 } }];
   if (built.observed !== null) lines.push(flat(built.observed, built.observed_text, "constructed, observed", BLUE, "dot"));
   if (built.bound !== null) lines.push(flat(built.bound, built.bound_text, "constructed, proved bound", GREEN, "solid"));
-  const look = { template: "plotly_white", font: FONT, height: 380, margin: { l: 70, r: 16, t: 30, b: 50 } };
+  const look = { font: FONT, height: 380, margin: { l: 70, r: 16, t: 30, b: 50 } };
   const log = { type: "log", exponentformat: "power", title: { text: "largest error" } };
   Plotly.react("convergence", lines, themed({ ...look, yaxis: log, xaxis: { title: { text: "step" } }, legend: { orientation: "h", y: 1.15 } }), LOOK);
   const error = Array.from(decoded(last.error).data), [x, y] = last.axes, names = built.names, oneVariable = y === undefined;
