@@ -7,7 +7,9 @@ import onelayer
 from onelayer.views.page_files import plotly_source
 
 SOURCE = Path(onelayer.__file__).parent
-DRAWN = re.compile(r'type: "(\w+)", (?:z|x|y|orientation)\b|go\.(Bar|Heatmap|Scatter\w*|Surface|Waterfall|Contour|Mesh3d|Histogram)\(')
+DRAWN = re.compile(
+    r'type: "(\w+)", (?:z|x|y|orientation)\b|go\.(Bar|Heatmap|Scatter\w*|Surface|Waterfall|Contour|Mesh3d|Histogram)\('
+)
 
 
 def trace_types() -> set[str]:

@@ -255,7 +255,7 @@ ROUNDED = re.compile(r"\{[^{}]*\b(" + NAMES + r")\b[^{}:]*:[^{}\s]*[gefG]\}")
 
 def test_no_source_rounds_such_a_number_to_the_nearest():
     source = Path(ol.__file__).parent
-    files = [path for path in source.rglob("*") if path.suffix in (".py", ".js")]
+    files = [path for path in source.rglob("*") if path.suffix in (".py", ".js") and path.name != "plotly.min.js"]
     assert len(files) > 300
     for path in files:
         text = path.read_text()
