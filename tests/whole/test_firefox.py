@@ -9,7 +9,7 @@ from reports import KINDS
 
 pytestmark = [needs_firefox, pytest.mark.long]
 FITS = "return document.documentElement.scrollWidth <= window.innerWidth"
-CERTIFIED = "document.body.dataset.shown === 'yes' && document.body.dataset.busy === 'no' && document.body.dataset.state === 'current'"
+CERTIFIED = "document.body.matches('[data-shown=yes][data-busy=no][data-state=current]')"
 
 
 def test_the_report(tmp_path):
