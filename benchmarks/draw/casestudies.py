@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 import onelayer as ol
+from onelayer.experiments.matched_size import layer_size
 from onelayer.views.comparison import COLOURS
 from onelayer.views.style import FONT
 from targets import named
@@ -43,9 +44,12 @@ def training() -> go.Figure:
     built = ol.build(target, tolerance=1e-6)
     figure = go.Figure()
     longest = 0.0
+    shape = layer_size(target, built.parameters)
+    assert shape is not None
+    heads, width, d_model = shape
     rivals = {"adam": COLOURS["trained"], "momentum": "#af8dc3"}
     for optimizer, colour in rivals.items():
-        trained = ol.train(target, optimizer=optimizer, steps=STEPS, every=60, heads=1, d_model=3, width=14)
+        trained = ol.train(target, optimizer=optimizer, steps=STEPS, every=60, heads=heads, d_model=d_model, width=width)
         history = trained.history
         assert history is not None
         pace = history.seconds / history.steps
@@ -53,7 +57,7 @@ def training() -> go.Figure:
             go.Scatter(
                 x=[pace * moment.step for moment in history.moments],
                 y=np.minimum.accumulate([moment.validated for moment in history.moments]),
-                name=f"trained, {optimizer}: {trained.parameters} numbers, observed",
+                name=f"trained, {optimizer}: {trained.parameters} parameters, observed",
                 line={"color": colour, "width": 3},
             )
         )
@@ -63,7 +67,7 @@ def training() -> go.Figure:
             x=[built.facts.seconds, longest],
             y=[built.certificate.bound] * 2,
             mode="lines+markers",
-            name=f"constructed: {built.parameters} numbers, proved",
+            name=f"constructed: {built.parameters} parameters, proved",
             line={"color": COLOURS["constructed"], "width": 3},
             marker={"size": [14, 0], "symbol": "diamond"},
         )

@@ -27,7 +27,7 @@ def hero() -> go.Figure:
     target, found = approx.target, approx.certificate
     titles = (
         f"<b>a function and a tolerance</b><br>Franke's function, ε = {TOLERANCE:g}",
-        f"<b>one layer of attention</b><br>{approx.units} memory tokens, {approx.parameters} numbers",
+        f"<b>one layer of attention</b><br>{approx.units} memory tokens, {approx.parameters} parameters",
         f"<b>{found.verdict}</b><br>|T − f| ≤ {at_most(found.bound, 3)} everywhere, proved",
     )
     figure = make_subplots(rows=1, cols=3, specs=[[{"type": "scene"}, {"type": "xy"}, {"type": "xy"}]])
