@@ -305,9 +305,9 @@ class Approximation:
     def circuit(
         self, seconds: float = 60.0, accuracy: float = 0.05, seed: int = 0, progress: Progress | None = None
     ) -> Circuit:
-        """Heads and hidden units, their edges, and for each the proved effect of ablating it: an enclosure of sup |T − T without it|.
+        """Heads and hidden units, their edges, and the proved effect of ablating each: lower ≤ sup |T − T without it| ≤ upper.
 
-        Both ends are within `accuracy` of each other where the seconds allow it. Upper ends hold for the computed answers, too.
+        The ends are within `accuracy` of each other where the seconds allow it. Upper ends hold for the computed answers, too.
         """
         require_seconds(seconds, "the proof", finite=False)
         require_seed(seed)
@@ -319,9 +319,7 @@ class Approximation:
         kinds = kinds if len(kinds) == c.heads else [""] * c.heads
         outputs = ["T"] if c.features_out == 1 else [f"T, output {o + 1}" for o in range(c.features_out)]
         layer = AblatedLayer(model, self.domain, self.facts.places, self.vocabulary)
-        return circuit_of(
-            layer, Naming(self.token_names(), outputs, kinds), accuracy, Budget(seconds), seed, progress
-        )
+        return circuit_of(layer, Naming(self.token_names(), outputs, kinds), accuracy, Budget(seconds), seed, progress)
 
     @known_options
     def evaluate(

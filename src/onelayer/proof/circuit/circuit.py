@@ -1,7 +1,8 @@
 """Circuit: the heads and hidden units of a layer, their edges, and the proved effect of ablating each of them.
 
-"Without" a node means zero ablation: what the head writes through its rows of W^O, or the unit through its row of W^2, is replaced
-by 0, and everything else stays. The effect is sup |T − T without it| over the domain, the largest over outputs and positions.
+"Without" a node means zero ablation: what the head writes through its rows of W^O, or the unit through its row of W^2, is
+replaced by 0, and everything else stays. The effect is sup |T − T without it| over the domain, the largest over outputs and
+positions.
 Effects of single nodes do not add up: two heads that cancel have large effects, and none together.
 """
 
@@ -77,7 +78,7 @@ class Circuit:
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary for JSON; an upper end that is not proved is null."""
-        record = {"schema": CIRCUIT_SCHEMA, "meaning": MEANING} | asdict(self)
+        record: dict[str, Any] = {"schema": CIRCUIT_SCHEMA, "meaning": MEANING} | asdict(self)
         for node in record["nodes"]:
             node["upper"] = node["upper"] if math.isfinite(node["upper"]) else None
         return record
@@ -128,9 +129,7 @@ def circuit_of(
 
 
 def _circuit_node(node: Node, effect: Effect, does: str) -> CircuitNode:
-    return CircuitNode(
-        node.name, node.kind, node.index, effect.lower, effect.upper, effect.point, effect.method, does
-    )
+    return CircuitNode(node.name, node.kind, node.index, effect.lower, effect.upper, effect.point, effect.method, does)
 
 
 def _few(names: list[str], most: int = 4) -> str:

@@ -1,7 +1,7 @@
 """The effect of a node, sup |T − T without it| over the domain, the outputs and the positions: proved from both sides.
 
-T and T' are the real functions of the stored weights; the upper bound holds for the computed answers, too, as their rounding is part
-of it. Real inputs: points with a large difference are looked for, the lower bound is proved there in balls, and branch and bound
+T and T' are the real functions of the stored weights; the upper bound holds for the computed answers, too, as their rounding is
+part of it. Real inputs: points with a large difference are looked for, the lower bound is proved there in balls, and branch and bound
 (`supremum`) brings the upper one down. Tokens are finitely many: all sequences are tried, where there are few enough; else
 sequences are drawn at random, and the upper bound is the coarse one that every layer without LayerNorm has (`Paths.most`).
 """
@@ -27,13 +27,16 @@ from ..bisection.prove import MOST_COORDINATES, BranchAndBound, proof_by
 from ..certificate import Method
 from ..claim import Claim, Proof
 from ..decision import answer_of
-from ..observation import OBSERVED_POINTS, observe
+from ..observation import OBSERVED_POINTS
 from ..supremum import Pair, supremum_of
 from .graph import Node, without
 from .reach import edges_of_inputs, reach_of
 from .removed import Paths, Removed, Subtracted
 
 IGNORABLE = 0.01  # share of the effect that was seen: what may be bounded instead of enclosed
+MOST_ROUNDING = (
+    0.02  # share of the effect that was seen: where the coarse bound on rounding is larger, it is found box by box
+)
 MOST_SEQUENCES = 2**17  # all of them are tried up to here
 CHUNK = 2**22  # attention weights held at a time
 
@@ -96,7 +99,11 @@ class AblatedLayer:
         paths, coarse = self.paths, math.inf
         if paths is not None:
             coarse = (paths.most(node) + 2 * paths.reach.rounding) * UP_FEW
-        found = self._of_tokens(node, seed) if self.vocabulary is not None else self._of_numbers(node, accuracy, budget, seed)
+        found = (
+            self._of_tokens(node, seed)
+            if self.vocabulary is not None
+            else self._of_numbers(node, accuracy, budget, seed)
+        )
         return found if found.upper <= coarse else replace(found, upper=coarse, method="sizes of the weights")
 
     def _of_numbers(self, node: Node, accuracy: float, budget: Budget, seed: int) -> Effect:
@@ -120,7 +127,7 @@ class AblatedLayer:
             if c.tokens * c.features_in > MOST_COORDINATES:
                 return None
             network: Removed | Subtracted
-            if paths is None or not math.isfinite(paths.reach.rounding):
+            if paths is None or not 2 * paths.reach.rounding <= MOST_ROUNDING * observed:
                 network = Subtracted(model, node)
             else:
                 network = Removed(model, node, paths, IGNORABLE * observed)
@@ -138,7 +145,11 @@ class AblatedLayer:
         model, n, V, paths = self.model, self.model.config.tokens, self.vocabulary, self.paths
         rounding = math.inf if paths is None else paths.reach.rounding
         every = V**n <= MOST_SEQUENCES
-        x = np.array(list(itertools.product(range(V), repeat=n))) if every else token_samples(V, n, OBSERVED_POINTS, seed)
+        x = (
+            np.array(list(itertools.product(range(V), repeat=n)))
+            if every
+            else token_samples(V, n, OBSERVED_POINTS, seed)
+        )
         apart = np.abs(self._answers(model, x) - self._answers(without(model, node), x)).max(axis=1)
         worst = int(apart.argmax())
         largest = float(apart[worst])

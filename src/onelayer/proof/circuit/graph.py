@@ -86,7 +86,7 @@ def edges_of(model: SingleLayerTransformer, inputs: list[str], outputs: list[str
 
     def linked(*factors: np.ndarray) -> np.ndarray:
         value, error = product(*factors)
-        return np.abs(value) > error
+        return np.asarray(np.abs(value) > error)
 
     found: list[Edge] = []
     reads = np.concatenate([w["W_Q"], w["W_K"], w["W_V"]], axis=2)  # [head, d_model, widths]

@@ -1,7 +1,7 @@
 """How large every number of a layer can be, and how far the computed answers can be from the real function.
 
-Absolute values are carried through all steps: embedding, Eq. (5)–(8), feed-forward network, read-out. What comes out is coarse, but
-it grows with the absolute value of every weight. So it holds for the layer and for every layer that is left when weights are
+Absolute values are carried through all steps: embedding, Eq. (5)–(8), feed-forward network, read-out. What comes out is coarse,
+but it grows with the absolute value of every weight. So it holds for the layer and for every layer that is left when weights are
 replaced by 0: one bound for all ablations. Layers with LayerNorm are not covered: a division by a small variance is no sum.
 """
 

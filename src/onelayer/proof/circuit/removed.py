@@ -4,8 +4,8 @@ A head h writes Δ = Z_h W^O_h to the rows that are read out. Without it the net
 
     T − T' = [Δ + Σ_k (φ(u_k) − φ(u_k − δ_k)) W^2_k] W^R,    u = h W^1 + b^1,  δ = Δ W^1,
 
-the first Δ only in a residual stream. Units that come in opposite pairs pass δ on as it is, whatever u; where no other unit sees the
-head, the effect is that of one head alone, and no other head is evaluated. A unit that sees a head only by the rounding of
+the first Δ only in a residual stream. Units that come in opposite pairs pass δ on as it is, whatever u; where no other unit sees
+the head, the effect is that of one head alone, and no other head is evaluated. A unit that sees a head only by the rounding of
 W^O W^1, as in a layer whose basis was changed, adds at most |φ'||δ_k||W^2_k W^R|, which is added to the bound (`ignored`).
 
 Where LayerNorm is in between, T and T' are both enclosed, and the enclosures subtracted.
@@ -45,7 +45,9 @@ class Paths:
         straight += [product(W_O, w.W_R)] if c.residual else []
         chain = sum(value for value, _ in straight)
         slack = sum(error + 4e-16 * np.abs(value) for value, error in straight)
-        self.to_outputs = (reach.mixed[:, None] @ ((np.abs(chain) + slack) * UP_MANY))[:, 0]  # past the bent units [head, out]
+        self.to_outputs = (reach.mixed[:, None] @ ((np.abs(chain) + slack) * UP_MANY))[
+            :, 0
+        ]  # past the bent units [head, out]
 
     def most(self, node: Node) -> float:
         """A coarse upper bound of the node's effect."""
@@ -100,7 +102,9 @@ class Removed:
         self.others = Network(with_heads(self.model, others.tolist()), arithmetic) if len(others) else None
         evaluated = len(others) + (head is not None)
         rows = c.read_rows.stop - c.read_rows.start
-        self.numbers = max(c.d_k, c.d_v) * c.all_tokens * evaluated * rows + c.all_tokens * c.d_model + 4 * len(self.units)
+        self.numbers = (
+            max(c.d_k, c.d_v) * c.all_tokens * evaluated * rows + c.all_tokens * c.d_model + 4 * len(self.units)
+        )
 
     def __call__(self, space: Space) -> Value:
         """[box, place·out]; what is computed is within the rounding of both layers of it."""
@@ -161,7 +165,9 @@ def _activated(u: Taylor, activation: str) -> Taylor:
     with np.errstate(all="ignore"):
         known = np.isfinite(low) & np.isfinite(high)
         share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
-        half = np.where((low < 0) & (high > 0), -low * share / 2 * UP_FEW + TINY, 0.0)  # relu(u) − share·u is in [0, 2 half]
+        half = np.where(
+            (low < 0) & (high > 0), -low * share / 2 * UP_FEW + TINY, 0.0
+        )  # relu(u) − share·u is in [0, 2 half]
         share, half = np.where(known, share, 0.0), np.where(known, half, np.inf)
     y = u.times(share)
     y.c[0] += np.where(known, half, 0.0)
