@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from .deployment.attention.evaluator import Evaluator
+    from .deployment.disguise import Disguise
 
 Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
@@ -320,6 +321,19 @@ class Approximation:
         outputs = ["T"] if c.features_out == 1 else [f"T, output {o + 1}" for o in range(c.features_out)]
         layer = AblatedLayer(model, self.domain, self.facts.places, self.vocabulary)
         return circuit_of(layer, Naming(self.token_names(), outputs, kinds), accuracy, Budget(seconds), seed, progress)
+
+    @known_options
+    def disguised(
+        self, seed: int = 0, quiet: int = 2, aside: int = 1, pairs: int = 1, seconds: float = 20.0
+    ) -> "Disguise":
+        """The same function in a random basis, its heads in another order among distractor heads, with a certificate of its own.
+
+        The numbers of distractors: `quiet` heads write next to nothing, `aside` ones where nobody reads, `pairs` cancel.
+        """
+        from .deployment.disguise import Distractors, disguised
+
+        require_seconds(seconds, "the proof", finite=False)
+        return disguised(self, Distractors(quiet, aside, pairs), seed, seconds)
 
     @known_options
     def evaluate(

@@ -1,8 +1,8 @@
 """The effect of a node, sup |T − T without it| over the domain, the outputs and the positions: proved from both sides.
 
 T and T' are the real functions of the stored weights; the upper bound holds for the computed answers, too, as their rounding is
-part of it. Real inputs: points with a large difference are looked for, the lower bound is proved there in balls, and branch and bound
-(`supremum`) brings the upper one down. Tokens are finitely many: all sequences are tried, where there are few enough; else
+part of it. Real inputs: points with a large difference are looked for, the lower bound is proved there in balls, and branch and
+bound (`supremum`) brings the upper one down. Tokens are finitely many: all sequences are tried, where there are few enough; else
 sequences are drawn at random, and the upper bound is the coarse one that every layer without LayerNorm has (`Paths.most`).
 """
 
@@ -64,18 +64,25 @@ class AblatedLayer:
         """Refuse models whose answers vary, or whose rounding is unknown."""
         Claim(self._zero, 0.0, self.places).require_fit(self.model) if self.vocabulary is None else None
 
+    @property
+    def unit_vectors(self) -> bool:
+        """Whether x̂ of every token is a unit vector."""
+        return self.vocabulary is not None and not self.model.shift.any() and bool(self.model.scale.eq(1).all())
+
+    @property
+    def edge(self) -> np.ndarray:
+        """The largest |x̂| [token, feature]."""
+        c, ends = self.model.config, (np.array(self.domain.lower), np.array(self.domain.upper))
+        if self.vocabulary is not None:
+            ends = np.zeros(c.tokens * c.features_in), np.ones(c.tokens * c.features_in)
+        return edges_of_inputs(self.model, *ends)
+
     @cached_property
     def paths(self) -> Paths | None:
         """How much can pass from heads and units to the outputs; None for layers with LayerNorm."""
-        c = self.model.config
-        if c.norm != "none":
+        if self.model.config.norm != "none":
             return None
-        plain = not self.model.shift.any() and bool(self.model.scale.eq(1).all())
-        ends = np.array(self.domain.lower), np.array(self.domain.upper)
-        if self.vocabulary is not None:  # unit vectors
-            ends = np.zeros(c.tokens * c.features_in), np.ones(c.tokens * c.features_in)
-        edge = edges_of_inputs(self.model, *ends)
-        return Paths(self.model, reach_of(self.model, edge, self.vocabulary is not None and plain))
+        return Paths(self.model, reach_of(self.model, self.edge, self.unit_vectors))
 
     @cached_property
     def _zero(self) -> Target:

@@ -84,27 +84,28 @@ def edges_of(model: SingleLayerTransformer, inputs: list[str], outputs: list[str
     heads, units = [Node("head", h).name for h in range(c.heads)], nodes_of(model)[c.heads :]
     W_O = w["W_O"].reshape(c.heads, c.d_v, c.d_model)
 
-    def linked(*factors: np.ndarray) -> np.ndarray:
+    def linked(*factors: np.ndarray) -> list[bool]:
+        """Which columns of a product are not 0."""
         value, error = product(*factors)
-        return np.asarray(np.abs(value) > error)
+        return [bool(row.any()) for row in (np.abs(value) > error).T]
 
     found: list[Edge] = []
     reads = np.concatenate([w["W_Q"], w["W_K"], w["W_V"]], axis=2)  # [head, d_model, widths]
     rows = [w["W_E"]] * c.tokens + [w["S"][t : t + 1] for t in range(c.special_tokens)]
     for h, name in enumerate(heads):
-        found += [(token, name) for token, row in zip(inputs, rows, strict=True) if linked(row, reads[h]).any()]
+        found += [(token, name) for token, row in zip(inputs, rows, strict=True) if any(linked(row, reads[h]))]
     for h, name in enumerate(heads):
-        to_units = linked(W_O[h], w["W_1"]).any(axis=0)
+        to_units = linked(W_O[h], w["W_1"])
         found += [(name, unit.name) for unit in units if to_units[unit.index]]
         if c.residual:
-            to_outputs = linked(W_O[h], w["W_R"]).any(axis=0)
+            to_outputs = linked(W_O[h], w["W_R"])
             found += [(name, out) for out, yes in zip(outputs, to_outputs, strict=True) if yes]
     for unit in units:
-        to_outputs = linked(w["W_2"][unit.index : unit.index + 1], w["W_R"])[0]
+        to_outputs = linked(w["W_2"][unit.index : unit.index + 1], w["W_R"])
         found += [(unit.name, out) for out, yes in zip(outputs, to_outputs, strict=True) if yes]
     if c.residual:
         own = w["W_E"] if c.readout != "output" else w["S"][-c.output_tokens :]
-        to_units, to_outputs = linked(own, w["W_1"]).any(axis=0), linked(own, w["W_R"]).any(axis=0)
+        to_units, to_outputs = linked(own, w["W_1"]), linked(own, w["W_R"])
         for token in inputs[c.read_rows]:
             found += [(token, unit.name) for unit in units if to_units[unit.index]]
             found += [(token, out) for out, yes in zip(outputs, to_outputs, strict=True) if yes]
