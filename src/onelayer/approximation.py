@@ -330,7 +330,8 @@ class Approximation:
 
         The numbers of distractors: `quiet` heads write next to nothing, `aside` ones where nobody reads, `pairs` cancel.
         """
-        from .deployment.disguise import Distractors, disguised
+        from .deployment.disguise import disguised
+        from .deployment.distractors import Distractors
 
         require_seconds(seconds, "the proof", finite=False)
         return disguised(self, Distractors(quiet, aside, pairs), seed, seconds)

@@ -106,11 +106,9 @@ class AblatedLayer:
         paths, coarse = self.paths, math.inf
         if paths is not None:
             coarse = (paths.most(node) + 2 * paths.reach.rounding) * UP_FEW
-        found = (
-            self._of_tokens(node, seed)
-            if self.vocabulary is not None
-            else self._of_numbers(node, accuracy, budget, seed)
-        )
+            coarse = coarse if math.isfinite(coarse) else math.inf
+        numbers = self.vocabulary is None
+        found = self._of_numbers(node, accuracy, budget, seed) if numbers else self._of_tokens(node, seed)
         return found if found.upper <= coarse else replace(found, upper=coarse, method="sizes of the weights")
 
     def _of_numbers(self, node: Node, accuracy: float, budget: Budget, seed: int) -> Effect:
@@ -133,6 +131,8 @@ class AblatedLayer:
         def prove(method: Method, claim: Claim, observed: float, left: Budget) -> Proof | None:
             if c.tokens * c.features_in > MOST_COORDINATES:
                 return None
+            if paths is not None and paths.most(node) <= (1 + accuracy) * observed + paths.reach.rounding:
+                return None  # the coarse bound is as good, or all of it is rounding
             network: Removed | Subtracted
             if paths is None or not 2 * paths.reach.rounding <= MOST_ROUNDING * observed:
                 network = Subtracted(model, node)
@@ -152,11 +152,8 @@ class AblatedLayer:
         model, n, V, paths = self.model, self.model.config.tokens, self.vocabulary, self.paths
         rounding = math.inf if paths is None else paths.reach.rounding
         every = V**n <= MOST_SEQUENCES
-        x = (
-            np.array(list(itertools.product(range(V), repeat=n)))
-            if every
-            else token_samples(V, n, OBSERVED_POINTS, seed)
-        )
+        everything = itertools.product(range(V), repeat=n)
+        x = np.array(list(everything)) if every else token_samples(V, n, OBSERVED_POINTS, seed)
         apart = np.abs(self._answers(model, x) - self._answers(without(model, node), x)).max(axis=1)
         worst = int(apart.argmax())
         largest = float(apart[worst])
