@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from ...common.outward import UP_FEW, U
+from ...formula.taylor.series import TINY
 from ...model.transformer import SingleLayerTransformer
 
 NodeKind = Literal["head", "unit"]
@@ -67,14 +68,14 @@ def with_heads(model: SingleLayerTransformer, heads: list[int]) -> SingleLayerTr
     return fewer.eval()
 
 
-def product(*factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(A B …, an upper bound on its rounding), in float64."""
-    value, error = factors[0], np.zeros_like(factors[0])
+def product(*factors: np.ndarray, error: np.ndarray | float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """(A B …, an upper bound on its rounding), in float64; A is known up to `error`."""
+    value, off = factors[0], np.broadcast_to(error, factors[0].shape)
     for W in factors[1:]:
-        size = np.abs(value)
-        error = (error @ np.abs(W) + (len(W) + 4) * U * (size @ np.abs(W))) * UP_FEW
+        size = np.abs(W)
+        off = (off @ size + (W.shape[-2] + 4) * U * (np.abs(value) @ size)) * UP_FEW + TINY
         value = value @ W
-    return value, error
+    return value, off
 
 
 def edges_of(model: SingleLayerTransformer, inputs: list[str], outputs: list[str]) -> tuple[Edge, ...]:

@@ -35,19 +35,12 @@ class Paths:
         first, second = opposite_pairs(w.W_1, w.b_1, w.W_2) if c.activation == "relu" else ([], [])
         self.pairs = first
         self.bent = np.setdiff1d(np.arange(c.ffn_width), [*first, *second])  # units that are no part of a pair
-        W_O = w.W_O.reshape(c.heads, c.d_v, c.d_model)
-        value, error = product(W_O, w.W_1)
-        units = (np.abs(value) + error) * UP_MANY
-        self.to_units = (reach.mixed[:, None] @ units)[:, 0] * UP_MANY  # |δ| [head, unit]
+        self.to_units = reach.to_units  # |δ| [head, unit]
         value, error = product(w.W_2, w.W_R)
         self.from_units = (np.abs(value) + error) * UP_MANY  # [unit, out]
-        straight = [product(W_O, w.W_1[:, first], w.W_2[first], w.W_R)]
-        straight += [product(W_O, w.W_R)] if c.residual else []
-        chain = sum(value for value, _ in straight)
-        slack = sum(error + 4e-16 * np.abs(value) for value, error in straight)
-        self.to_outputs = (reach.mixed[:, None] @ ((np.abs(chain) + slack) * UP_MANY))[
-            :, 0
-        ]  # past the bent units [head, out]
+        straight = reach.written.then(w.W_1[:, first], w.W_2[first], w.W_R)
+        straight = straight.plus(reach.written.then(w.W_R)) if c.residual else straight
+        self.to_outputs = straight.sizes().max(axis=1)  # past the bent units [head, out]
 
     def most(self, node: Node) -> float:
         """A coarse upper bound of the node's effect."""

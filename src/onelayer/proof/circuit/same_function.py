@@ -93,6 +93,8 @@ def apart(
         moved, past = np.zeros(c.ffn_width), np.zeros(c.features_out)
         for h in range(c.heads):
             distance = fold(fold(_off(a.scores(h), b.scores(h))).T).T[asking].max()
+            if not distance < 0.5:
+                return float(np.inf)
             grown = np.expm1(2 * distance * UP_MANY) * UP_MANY
             written = [p.written(h) for p in (a, b)]
             for total, ways in ((moved, to_units), *([(past, straight)] if c.residual else [])):
