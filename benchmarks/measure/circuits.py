@@ -98,7 +98,8 @@ def areas(found: list[Found], basis: str, method: str, negatives: tuple[str, ...
         s, heads = one.scores[basis][method], one.circuit.heads
         real = [h.index for h in heads if h.role == "layer" and h.lower > one.tolerance]
         fake = [h.index for h in heads if h.role in negatives]
-        values.append(auc(s[real], s[fake]))
+        if real:
+            values.append(auc(s[real], s[fake]))
     return np.array(values)
 
 
@@ -120,7 +121,7 @@ def summary(found: list[Found], seconds: float) -> str:
     heads = [h for one in found for h in one.circuit.heads]
     real = [h for h in heads if h.role == "layer"]
     small = sum(h.lower <= one.tolerance for one in found for h in one.circuit.heads if h.role == "layer")
-    tight = max(h.upper / h.lower for h in real)
+    ratios = [h.upper / h.lower for h in real if h.lower > 0]
     quiet = max(h.upper for h in heads if h.role in ("quiet", "aside"))
     pair = min(h.lower for h in heads if h.role == "pair")
     again = sum(one.method != "lemma" for one in found)
@@ -129,8 +130,8 @@ def summary(found: list[Found], seconds: float) -> str:
         [
             f"- {len(found)} layers with {len(real)} heads of their own and {len(heads) - len(real)} distractors, in"
             f" {seconds / 60:.0f} minutes on two cores.",
-            f"- Effects of the layers' own heads: the upper end is at most {tight:.2f} times the lower one. {small} of them"
-            " are not proved to exceed the tolerance, and are left out below.",
+            f"- Effects of the layers' own heads: the upper end is {np.median(ratios):.2f} times the lower one (median),"
+            f" {max(ratios):.1f} times at most. {small} heads are not proved to exceed the tolerance, and are left out below.",
             f"- Effects of quiet heads and of those that write aside: at most {at_most(quiet, 2)}, the rounding of computed"
             f" answers included. Effects of single heads of pairs: at least {pair:.2g}.",
             f"- Disguised and original layers: at most {at_most(apart, 2)} apart (proved),"
