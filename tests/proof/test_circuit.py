@@ -1,4 +1,4 @@
-"""Circuits: no proved effect below one that was seen, without slack; close to it in up to two variables; graphs that are right."""
+"""Circuits: no proved effect below one that was seen, without slack; close to it in two variables; graphs that are right."""
 
 import functools
 import json
