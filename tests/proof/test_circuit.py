@@ -22,8 +22,9 @@ from onelayer.proof.witness import in_balls
 from onelayer.target.domain import domain_of
 
 POINTS = 100_000
-BUILT = [("sin(3*x)", "0:1", 1e-3), ("max(x1, x2)*x1", "0:1, 0:1", 2e-2)]
+BUILT = [("sin(3*x)", "0:1", 1e-3)]
 MORE = [
+    ("max(x1, x2)*x1", "0:1, 0:1", 2e-2),
     ("sin(x1*x2)", "0:2, 0:2", 1e-2),
     ("abs(x1-x2)+x1", "0:1, 0:1", 1e-2),
     ("exp(-(x1-x2)^2)", "0:1, 0:1", 1e-2),
@@ -84,7 +85,7 @@ def test_effects_of_trained_layers_in_float32():
 
 
 @pytest.mark.parametrize("changes", RANDOM, ids=str)
-@pytest.mark.parametrize("large", [1.0, 6.0])
+@pytest.mark.parametrize("large", [1.0, pytest.param(6.0, marks=pytest.mark.long)])
 def test_effects_of_random_layers(changes, large):
     """Dense weights, saturated attention, units that bend: the upper end holds whenever the proof is stopped."""
     model = random_model(LayerConfig(**(SMALL | changes)), seed=3).eval()
@@ -92,8 +93,8 @@ def test_effects_of_random_layers(changes, large):
         model.W_K.mul_(large)
     layer = AblatedLayer(model, domain_of([(-1, 1)] * 2), tuple(range(model.config.places)))
     for node in nodes_of(model):
-        effect = layer.effect(node, 0.05, Budget(0.3))
-        observed = seen(layer, node, 20_000)
+        effect = layer.effect(node, 0.05, Budget(0.2))
+        observed = seen(layer, node, 10_000)
         assert effect.lower <= effect.upper
         assert observed <= effect.upper
         assert effect.lower <= observed * 1.2 + 1e-12  # it is a value that exists
@@ -139,7 +140,7 @@ def one_head(bias: float) -> ol.SingleLayerTransformer:
 def test_a_head_behind_a_unit_has_the_effect_of_the_layer_not_of_what_it_writes(bias, effect):
     """|relu(x + b) − relu(b)| on [−1, 1], where the head itself writes up to 1."""
     layer = AblatedLayer(one_head(bias), domain_of([(-1, 1)]))
-    found = layer.effect(Node("head", 0), 0.01, Budget(5))
+    found = layer.effect(Node("head", 0), 0.01, Budget(5.0))
     assert found.lower <= effect <= found.upper <= 1.02 * effect + 1e-12
 
 
@@ -148,7 +149,7 @@ def test_bounds_that_forget_the_units_are_caught(monkeypatch):
     monkeypatch.setattr(Paths, "bent_by", lambda self, head, ignorable: (np.zeros(0, int), 0.0))
     monkeypatch.setattr(Paths, "most", lambda self, node: math.inf)
     layer = AblatedLayer(one_head(0.5), domain_of([(-1, 1)]))
-    found = layer.effect(Node("head", 0), 0.01, Budget(1))
+    found = layer.effect(Node("head", 0), 0.01, Budget(1.0))
     assert found.upper < seen(layer, Node("head", 0), 1000)
 
 
@@ -186,14 +187,14 @@ def test_token_layers_are_tried_at_all_sequences():
     assert head.lower == pytest.approx(7)
     assert head.upper - head.lower < 1e-7
     many = ol.gallery.histogram(12, 5)
-    effect = ablated(many).effect(Node("head", 0), 0.05, Budget(5))
+    effect = ablated(many).effect(Node("head", 0), 0.05, Budget(5.0))
     assert 0 < effect.lower <= effect.upper < math.inf
     assert effect.method == "sizes of the weights"
 
 
 def test_a_length_of_a_sequence_layer():
     circuit = ol.gallery.any_length.balanced(6).circuit(4, seconds=5.0)
-    assert len(circuit.heads) == 4 or len(circuit.heads) > 1
+    assert len(circuit.heads) > 1
     assert all(node.upper < math.inf for node in circuit)
 
 

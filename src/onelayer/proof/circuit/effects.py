@@ -30,7 +30,7 @@ from ..decision import answer_of
 from ..observation import OBSERVED_POINTS
 from ..supremum import Pair, supremum_of
 from .graph import Node, without
-from .reach import edges_of_inputs, reach_of
+from .number_sizes import edges_of_inputs, reach_of
 from .removed import Paths, Removed, Subtracted
 
 IGNORABLE = 0.01  # share of the effect that was seen: what may be bounded instead of enclosed

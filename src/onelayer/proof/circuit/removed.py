@@ -23,13 +23,13 @@ from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
 from ..bisection.transformer import Network, Value, Weights, opposite_pairs, reshaped
 from .graph import Node, product, with_heads, without
-from .reach import Reach
+from .number_sizes import NumberSizes
 
 
 class Paths:
     """The products of weights that lead from heads to units and outputs, with their rounding: how much can pass at most."""
 
-    def __init__(self, model: SingleLayerTransformer, reach: Reach) -> None:
+    def __init__(self, model: SingleLayerTransformer, reach: NumberSizes) -> None:
         c, w = model.config, Weights(model)
         self.config, self.reach = c, reach
         first, second = opposite_pairs(w.W_1, w.b_1, w.W_2) if c.activation == "relu" else ([], [])

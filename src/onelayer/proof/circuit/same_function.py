@@ -20,7 +20,7 @@ from flint import arb, arb_mat, ctx
 from ...common.outward import UP_MANY
 from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
-from .reach import Reach
+from .number_sizes import NumberSizes
 
 PRECISION = 192  # bits
 
@@ -78,7 +78,7 @@ class Products:
 
 
 def apart(
-    one: SingleLayerTransformer, two: SingleLayerTransformer, edge: np.ndarray, reach: Reach, tokens: bool
+    one: SingleLayerTransformer, two: SingleLayerTransformer, edge: np.ndarray, reach: NumberSizes, tokens: bool
 ) -> float:
     """An upper bound on |T_two − T_one| for |x̂| ≤ edge [token, feature]; with `tokens` inputs are unit vectors.
 

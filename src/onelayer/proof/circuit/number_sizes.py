@@ -23,23 +23,23 @@ VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
 
 
 @dataclass(frozen=True)
-class Rows:
+class TokenTable:
     """A linear function of the tokens: what it makes of every feature of x̂, then of the constant part of every token."""
 
     values: np.ndarray  # […, feature + token, column]
     errors: np.ndarray  # |values − exact ones| is at most this
     edge: np.ndarray  # the largest |x̂| [token, feature]; special tokens come after these
 
-    def then(self, *factors: np.ndarray, bias: np.ndarray | float = 0.0) -> "Rows":
+    def then(self, *factors: np.ndarray, bias: np.ndarray | float = 0.0) -> "TokenTable":
         """With these matrices applied, and then a bias added."""
         values, errors = product(self.values, *factors, error=self.errors)
         F, moved = self.edge.shape[1], np.zeros_like(values)
         moved[..., F:, :] = bias
-        return Rows(values + moved, errors + U * np.abs(values + moved), self.edge)
+        return TokenTable(values + moved, errors + U * np.abs(values + moved), self.edge)
 
-    def plus(self, other: "Rows") -> "Rows":
+    def plus(self, other: "TokenTable") -> "TokenTable":
         values = self.values + other.values
-        return Rows(values, self.errors + other.errors + U * np.abs(values), self.edge)
+        return TokenTable(values, self.errors + other.errors + U * np.abs(values), self.edge)
 
     def sizes(self) -> np.ndarray:
         """Upper bounds of the absolute values [token, column]: Σ_f |x̂_f| |row_f| + |constant row|."""
@@ -49,7 +49,7 @@ class Rows:
         return np.asarray(found * UP_MANY)
 
 
-def embedded(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> Rows:
+def embedded(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> TokenTable:
     """The tokens themselves. Where inputs are unit vectors, there are no features: every token at every position is a row."""
     c, w = model.config, Weights(model)
     constants = np.broadcast_to(w.b_E, (c.tokens, c.d_model)) + (w.P if c.code != "none" else 0.0)
@@ -58,14 +58,14 @@ def embedded(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> R
         constants = (constants[:, None] + slopes).reshape(-1, c.d_model)
         slopes, edge = slopes[:0], np.zeros((len(constants), 0))
     values = np.concatenate([slopes, constants, *([w.S] if c.special_tokens else [])])
-    return Rows(values, 4 * U * np.abs(values), edge)
+    return TokenTable(values, 4 * U * np.abs(values), edge)
 
 
 @dataclass(frozen=True)
-class Reach:
+class NumberSizes:
     """Bounds on absolute values for all inputs, and on |computed answer − real answer|."""
 
-    written: Rows  # v W^O of every head [head, …, d_model], of which attention takes averages
+    written: TokenTable  # v W^O of every head [head, …, d_model], of which attention takes averages
     to_units: np.ndarray  # |δ| of every head [head, unit]
     hidden: np.ndarray  # |h W^1 + b^1| [unit]
     rounding: float  # of any output; ∞ where it cannot be bounded
@@ -79,7 +79,7 @@ def edges_of_inputs(model: SingleLayerTransformer, lower: np.ndarray, upper: np.
     return (far * (1 + 8 * u) * UP_MANY).reshape(c.tokens, c.features_in)
 
 
-def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = False) -> Reach:
+def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = False) -> NumberSizes:
     """The bounds for |x̂| ≤ edge [token, feature]; with `tokens` inputs are unit vectors."""
     c, w, a = model.config, Weights(model), arithmetic_of(model.W_E.dtype)
     assert c.norm == "none"
@@ -106,7 +106,7 @@ def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = Fal
         ) * tiny
         biases = {s: getattr(w, f"b_{s}")[:, None] if c.projection_bias else 0.0 for s in "QKV"}
         q, k, v = (
-            Rows(rows.values[None], rows.errors[None], rows.edge).then(getattr(w, f"W_{s}"), bias=biases[s])
+            TokenTable(rows.values[None], rows.errors[None], rows.edge).then(getattr(w, f"W_{s}"), bias=biases[s])
             for s in "QKV"
         )
         q_off, k_off, v_off = (rounded(e[None], e_off[None], getattr(w, f"W_{s}"), biases[s]) for s in "QKV")
@@ -143,4 +143,4 @@ def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = Fal
         out_off = rounded(y, y_off, w.W_R, w.b_R)
         fits = cannot_overflow(model, float(edge.max()), a)
         rounding = float(out_off.max()) * UP_MANY
-    return Reach(written, to_units, hidden, rounding if fits and np.isfinite(rounding) else np.inf)
+    return NumberSizes(written, to_units, hidden, rounding if fits and np.isfinite(rounding) else np.inf)
