@@ -61,7 +61,7 @@ def scores(model: SingleLayerTransformer, x: Tensor, places: tuple[int, ...], se
         moving = run.weights.std(dim=0).mean(dim=(1, 2))
     return {
         "gradient × activation": by_head.mean(dim=0).numpy(),
-        "Σ of |gradient × activation|": by_entry.mean(dim=0).numpy(),
+        "gradient × activation, sizes": by_entry.mean(dim=0).numpy(),
         "patching with 0": np.array(zero),
         "patching with another input": np.array(other),
         "attention: largest weight": sharpness.numpy(),

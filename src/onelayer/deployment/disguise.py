@@ -6,7 +6,7 @@ added, which attend as heads of the layer do:
 
     quiet   writes to what is read, but so little that its effect is at most δ,
     aside   writes as much as a head of the layer, into two directions of the stream that nobody reads,
-    pair    two heads that write as much as one of the layer, one the opposite of the other: each has an effect, both have none.
+    pair    two heads that write up to as much as one of the layer, each the opposite of the other: both together have no effect.
 
 What is proved: the disguised layer is within `distance` of the layer, so that the certificate holds with this much more. It is
 the sum of the effects of quiet heads, and of what the rounding of the turned weights can do (`proof.circuit.same_function`).
@@ -92,6 +92,8 @@ def disguised(
         raise InputError(
             asked, f"{model.W_E.dtype}, which rounds a turned weight too much", "build it with dtype='float64'"
         )
+    if certificate.norm != Certificate.norm:
+        raise InputError(asked, f"a claim about the {certificate.norm}", "choose a layer with a bound on every output")
     if certificate.verdict != "CERTIFIED":
         raise InputError(asked, certificate.verdict, "choose a layer that is certified")
     draw = np.random.default_rng(seed)

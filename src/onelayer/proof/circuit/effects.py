@@ -16,6 +16,7 @@ import torch
 from flint import arb
 
 from ...common.budget import Budget
+from ...common.errors import InputError
 from ...common.outward import UP_FEW
 from ...formula.float_bounds import ULPS
 from ...layer.arithmetic import FLOAT32, arithmetic_of
@@ -62,7 +63,12 @@ class AblatedLayer:
 
     def __post_init__(self) -> None:
         """Refuse models whose answers vary, or whose rounding is unknown."""
-        Claim(self._zero, 0.0, self.places).require_fit(self.model) if self.vocabulary is None else None
+        c = self.model.config
+        c.require_one_length()
+        if self.vocabulary is None:
+            Claim(self._zero, 0.0, self.places).require_fit(self.model)
+        elif c.attention == "fused":
+            raise InputError("explicit softmax attention", "attention='fused'", "take a copy with attention='softmax'")
 
     @property
     def unit_vectors(self) -> bool:
