@@ -75,8 +75,8 @@ def measured(which: tuple[str, int], out: str | None) -> Found:
     torch.set_num_threads(1)
     layer = ol.build(*REAL[i]) if kind == "real" else TOKENS[i]()
     seed = i + (100 if kind == "tokens" else 0)
-    variant = layer.disguised(seed=seed, quiet=2, aside=2, pairs=1, seconds=10)
-    circuit = variant.circuit(seconds=30)
+    variant = layer.disguised(seed=seed, quiet=2, aside=2, pairs=1, seconds=5)
+    circuit = variant.circuit(seconds=20)
     if out is not None:
         variant.save(Path(out) / f"{kind}-{i + 1:02d}", circuit, overwrite=True)
     x, places = inputs(layer, INPUTS, seed), layer.facts.places

@@ -140,7 +140,7 @@ def one_head(bias: float) -> ol.SingleLayerTransformer:
 def test_a_head_behind_a_unit_has_the_effect_of_the_layer_not_of_what_it_writes(bias, effect):
     """|relu(x + b) − relu(b)| on [−1, 1], where the head itself writes up to 1."""
     layer = AblatedLayer(one_head(bias), domain_of([(-1, 1)]))
-    found = layer.effect(Node("head", 0), 0.01, Budget(5.0))
+    found = layer.effect(Node("head", 0), 0.01, Budget(60.0))
     assert found.lower <= effect <= found.upper <= 1.02 * effect + 1e-12
 
 
@@ -149,7 +149,7 @@ def test_bounds_that_forget_the_units_are_caught(monkeypatch):
     monkeypatch.setattr(Paths, "bent_by", lambda self, head, ignorable: (np.zeros(0, int), 0.0))
     monkeypatch.setattr(Paths, "most", lambda self, node: math.inf)
     layer = AblatedLayer(one_head(0.5), domain_of([(-1, 1)]))
-    found = layer.effect(Node("head", 0), 0.01, Budget(1.0))
+    found = layer.effect(Node("head", 0), 0.01, Budget(60.0))
     assert found.upper < seen(layer, Node("head", 0), 1000)
 
 

@@ -6,7 +6,7 @@ added, which attend as heads of the layer do:
 
     quiet   writes to what is read, but so little that its effect is at most δ,
     aside   writes as much as a head of the layer, into two directions of the stream that nobody reads,
-    pair    two heads that write up to as much as one of the layer, each the opposite of the other: both together have no effect.
+    pair    two heads that write half to twice as much as one of the layer, each the opposite of the other: together nothing.
 
 What is proved: the disguised layer is within `distance` of the layer, so that the certificate holds with this much more. It is
 the sum of the effects of quiet heads, and of what the rounding of the turned weights can do (`proof.circuit.same_function`).

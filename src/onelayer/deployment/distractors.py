@@ -62,7 +62,7 @@ def extended(
     for role, number in (("quiet", extra.quiet), ("aside", extra.aside), ("pair", extra.pairs)):
         for _ in range(number):
             like = int(draw.integers(c.heads))
-            write = _mixed(W_O[like], draw)
+            write = _alike(W_O[like], draw)
             if role == "aside":
                 write = torch.zeros_like(write)
                 size = float(W_O[like].abs().max())
@@ -96,10 +96,9 @@ def _hush(layer: AblatedLayer, roles: tuple[str, ...], effect: float) -> None:
                 model.W_O[h * d_v : (h + 1) * d_v] *= 2.0 ** np.floor(np.log2(effect / most) - 1) if effect else 0.0
 
 
-def _mixed(write: Tensor, draw: np.random.Generator) -> Tensor:
-    """Rows of W^O of the same size in the same directions of the stream, with other signs and shares."""
-    turn = torch.from_numpy(np.linalg.qr(draw.standard_normal((len(write), len(write))))[0])
-    return turn @ write
+def _alike(write: Tensor, draw: np.random.Generator) -> Tensor:
+    """Rows of W^O in the same directions, half to twice as large, of either sign."""
+    return write * (float(draw.choice([-1.0, 1.0])) * float(draw.uniform(0.5, 2.0)))
 
 
 def _padded(t: Tensor, axis: int, size: int) -> Tensor:

@@ -29,7 +29,7 @@ from ..certificate import Method
 from ..claim import Claim, Proof
 from ..decision import answer_of
 from ..observation import OBSERVED_POINTS
-from ..supremum import Pair, supremum_of
+from ..supremum import FLOOR, Pair, supremum_of
 from .graph import Node, without
 from .number_sizes import edges_of_inputs, reach_of
 from .removed import Paths, Removed, Subtracted
@@ -148,7 +148,9 @@ class AblatedLayer:
             search = BranchAndBound(network, zero, columns, network.numbers)
             return proof_by(search, claim, observed, left, self.assumptions)
 
-        pair = Pair(zero, answer, in_balls, ["bisect"], prove, ("T", "T without it"), places, dtype)
+        rounding = math.inf if paths is None or arithmetic is FLOAT32 else paths.reach.rounding
+        size = 4 * rounding / FLOOR if math.isfinite(rounding) else 0.0  # less than rounding is not asked for
+        pair = Pair(zero, answer, in_balls, ["bisect"], prove, ("T", "T without it"), places, dtype, size)
         found = supremum_of(pair, accuracy, budget, seed)
         return Effect(found.lower, found.upper, found.point, found.method)
 
