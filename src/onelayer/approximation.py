@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .common.budget import Budget
-from .common.checks import known_options, require_choice, require_seconds, require_seed
+from .common.checks import is_number, known_options, require_choice, require_seconds, require_seed
 from .common.errors import InputError
 from .common.progress import Progress
 from .common.table import Table
@@ -25,6 +25,8 @@ from .model.point_layer import PointLayer
 from .model.transformer import SingleLayerTransformer
 from .proof.boxes import Covering
 from .proof.certificate import Certificate
+from .proof.circuit.circuit import Circuit, Naming, circuit_of
+from .proof.circuit.effects import AblatedLayer
 from .proof.claim import Claim
 from .proof.decision import covering
 from .proof.properties.judge import Judgement, judge
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from .deployment.attention.evaluator import Evaluator
+    from .deployment.disguise import Disguise
 
 Attention = Literal["auto", "softmax", "linear", "sparse", "adaptive"]
 CHUNK = 2**22  # attention weights or hidden units held at a time when evaluating
@@ -298,6 +301,40 @@ class Approximation:
         """Whether T has a property, such as "increasing in x1" (`ol.prove`)."""
         statement = read(text, self.domain.names)
         return judge(self._subject(seconds, seed), statement, Budget(seconds), seed)
+
+    @known_options
+    def circuit(
+        self, seconds: float = 60.0, accuracy: float = 0.05, seed: int = 0, progress: Progress | None = None
+    ) -> Circuit:
+        """Heads and hidden units, their edges, and the proved effect of ablating each: lower ≤ sup |T − T without it| ≤ upper.
+
+        The ends are within `accuracy` of each other where the seconds allow it. Upper ends hold for the computed answers, too.
+        """
+        require_seconds(seconds, "the proof", finite=False)
+        require_seed(seed)
+        if not is_number(accuracy) or not 0 < accuracy < math.inf:
+            raise InputError("accuracy, a share above 0", f"{accuracy!r}", "give for instance 0.05 for 5%")
+        self.require_unchanged()
+        c, model = self.model.config, self.model
+        kinds = [kind for kind, count in self.facts.heads for _ in range(count)]
+        kinds = kinds if len(kinds) == c.heads else [""] * c.heads
+        outputs = ["T"] if c.features_out == 1 else [f"T, output {o + 1}" for o in range(c.features_out)]
+        layer = AblatedLayer(model, self.domain, self.facts.places, self.vocabulary)
+        return circuit_of(layer, Naming(self.token_names(), outputs, kinds), accuracy, Budget(seconds), seed, progress)
+
+    @known_options
+    def disguised(
+        self, seed: int = 0, quiet: int = 2, aside: int = 1, pairs: int = 1, seconds: float = 20.0
+    ) -> "Disguise":
+        """The same function in a random basis, its heads in another order among distractor heads, with a certificate of its own.
+
+        The numbers of distractors: `quiet` heads write next to nothing, `aside` ones where nobody reads, `pairs` cancel.
+        """
+        from .deployment.disguise import disguised
+        from .deployment.distractors import Distractors
+
+        require_seconds(seconds, "the proof", finite=False)
+        return disguised(self, Distractors(quiet, aside, pairs), seed, seconds)
 
     @known_options
     def evaluate(

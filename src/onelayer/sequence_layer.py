@@ -19,6 +19,7 @@ from .common.table import Table
 from .layer.facts import Facts
 from .model.transformer import SingleLayerTransformer
 from .proof.certificate import Certificate
+from .proof.circuit.circuit import Circuit
 from .target.description import Description
 from .target.domain import domain_of
 from .target.sequence_task import SequenceTask
@@ -97,6 +98,11 @@ class SequenceLayer:
         domain = f"the sequences of {n} among {c.domain}"
         certificate = replace(c, weights=model.fingerprint(), domain=domain)
         return Approximation(model, certificate, facts, description)
+
+    @known_options
+    def circuit(self, n: int, seconds: float = 60.0, accuracy: float = 0.05, seed: int = 0) -> Circuit:
+        """The circuit of the layer for sequences of exactly n: heads and hidden units, edges, and the proved effect of each."""
+        return self.at_length(n).circuit(seconds, accuracy, seed)
 
     @property
     def unchanged(self) -> bool:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+import attribution
+import circuits
 import induction
 import lengths
 import onelayer as ol
@@ -207,3 +209,20 @@ def test_tasks_of_two_layers_are_those_of_the_gallery():
         assert c.heads * c.d_model * 2 * (c.d_k + c.d_v) == heads * 2 * (k + b)
     c = induction.composition(4).built().model.config
     assert (c.heads, c.d_model, c.ffn_width, c.d_k, c.d_v) == (9, 2 * 4 + 2 + 3, 5, 4, 3)
+
+
+def test_scores_of_heads_and_areas_under_roc_curves():
+    assert attribution.auc(np.array([2.0, 3.0]), np.array([1.0])) == 1.0
+    assert attribution.auc(np.array([1.0]), np.array([1.0, 2.0])) == 0.25
+    mean, low, high = attribution.interval(np.array([0.5, 1.0, 0.75, 1.0]))
+    assert low <= mean <= high <= 1.0
+    layer = ol.gallery.histogram(3, 3)
+    variant = layer.disguised(seed=1)
+    x = layer.as_tokens(circuits.inputs(layer, 32, 0))
+    run = attribution.Run(variant.layer.model, x, layer.facts.places)
+    torch.testing.assert_close(run.answer(run.z), variant.layer.model(x)[:, list(layer.facts.places)].flatten(1))
+    found = attribution.scores(variant.layer.model, x, layer.facts.places)
+    real, quiet = variant.roles.index("layer"), variant.roles.index("quiet")
+    assert found["patching with 0"][real] > 1e6 * found["patching with 0"][quiet]
+    plain = attribution.scores(variant.plain, x, layer.facts.places)
+    np.testing.assert_allclose(plain["patching with 0"], found["patching with 0"], atol=1e-8)  # no basis is seen

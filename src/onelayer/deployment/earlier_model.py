@@ -14,6 +14,7 @@ from ..common.errors import InputError
 MODEL_FILES = ("model.safetensors", "target.json", "certificate.json")
 STUDENT_FILES = ("student.safetensors", "distillation.json")
 REPORT = "report.html"
+CIRCUIT = "circuit.json"
 PAGE_MARK = '<meta name="generator" content="onelayer, {kind}">'  # in the first lines of every page
 MOST_NAMES = 6  # in a refusal
 
@@ -40,7 +41,7 @@ def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
 
 def stale_files(folder: Path, files: Iterable[str]) -> list[str]:
     """The files of an earlier model that a new one, which consists of `files`, does not replace."""
-    known = {*MODEL_FILES, *STUDENT_FILES, REPORT} - set(files)
+    known = {*MODEL_FILES, *STUDENT_FILES, REPORT, CIRCUIT} - set(files)
     if not folder.exists():
         return []
     with alone(folder):
@@ -93,6 +94,7 @@ _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "certificate.json": _has_fields("schema", "weights", "digest"),
     "student.safetensors": _has_metadata("student"),
     "distillation.json": _has_fields("how", "teacher_parameters"),
+    CIRCUIT: _has_fields("schema", "meaning", "nodes"),
     REPORT: lambda path: is_page(path, "one layer"),
 }
 

@@ -18,6 +18,7 @@ from . import (
     build,
     certify,
     check,
+    circuit,
     compare,
     distill,
     evaluate,
@@ -55,7 +56,8 @@ COMMANDS: list[Callable[..., int]] = [
     compare.compare,
 ]
 COMMANDS += [study.study, distill.distill, certify.certify, check.check, supremum.supremum, prove.prove]
-COMMANDS += [language.language, generate.generate, inspect.inspect, report.report, export.export, serve.serve]
+COMMANDS += [language.language, generate.generate, inspect.inspect, circuit.circuit, report.report, export.export]
+COMMANDS += [serve.serve]
 for command in COMMANDS:
     app.command()(command)
 # a gallery entry takes the parameters of its function as options

@@ -59,17 +59,19 @@ class Network:
     def __call__(self, space: Space) -> Value:
         """[box, place·out], in row order."""
         c = self.config
-        data = self._embedding(space)
-        special = self._constants(space)
-        asking = special[-c.output_tokens :] if special is not None and c.readout == "output" else data
-        everything = data if special is None else self._joined(data, special)
-        y = self._sublayers(asking, everything)
+        y = self._sublayers(*self.tokens(space))
         if c.readout == "mean":
             n = y.model.shape[1]
             total = self.linear(Value(_swapped(y.model), np.swapaxes(y.off, 1, 2)), np.full((n, 1), 1 / n), error=U)
             y = Value(_swapped(total.model), np.swapaxes(total.off, 1, 2))
         out = self.linear(y, self.w.W_R, self.w.b_R)
         return Value(reshaped(out.model, -1), out.off.reshape(space.boxes, -1))
+
+    def tokens(self, space: Space) -> tuple[Value, Value]:
+        """(the tokens that are read out, all tokens), [box, token, d_model]."""
+        c, data, special = self.config, self._embedding(space), self._constants(space)
+        asking = special[-c.output_tokens :] if special is not None and c.readout == "output" else data
+        return asking, data if special is None else self._joined(data, special)
 
     def linear(
         self,
@@ -127,14 +129,14 @@ class Network:
 
     def _sublayers(self, asking: Value, everything: Value) -> Value:
         pre, post = self.config.norm == "pre", self.config.norm == "post"
-        a = self._attend(*(self._norm(t, "1") if pre else t for t in (asking, everything)))
+        a = self.attend(*(self._norm(t, "1") if pre else t for t in (asking, everything)))
         h = self.plus(asking, a) if self.config.residual else a
         h = self._norm(h, "1") if post else h
         f = self._feed_forward(self._norm(h, "2") if pre else h)
         y = self.plus(h, f) if self.config.residual else f
         return self._norm(y, "2") if post else y
 
-    def _attend(self, asking: Value, everything: Value) -> Value:
+    def attend(self, asking: Value, everything: Value) -> Value:
         """Eq. (5)–(8)."""
         c = self.config
         q, k, v = self._project(asking, "Q"), self._project(everything, "K"), self._project(everything, "V")

@@ -1,0 +1,146 @@
+"""How large every number of a layer can be, and how far the computed answers can be from the real function.
+
+Tokens are affine in x̂, or one of a few vectors, so that products of weights with them are small tables: how large a number
+can be is read off these, whatever the basis of the stream. Heads are then added up by size, and so are hidden units. So the
+bounds hold for the layer and for every layer that is left without some heads or units: one bound for all ablations. Layers with
+LayerNorm are not covered: a division by a small variance is no sum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...common.outward import UP_MANY, U
+from ...layer.arithmetic import arithmetic_of
+from ...model.config import STEEPEST
+from ...model.transformer import SingleLayerTransformer
+from ..bisection.transformer import Weights
+from ..decision import cannot_overflow
+from .graph import product
+
+MOST_EXPONENT = 0.1  # errors of an exponent beyond this are not followed
+VANISHED = 800.0  # exp of minus this is 0 in every arithmetic
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """A linear function of the tokens: what it makes of every feature of x̂, then of the constant part of every token."""
+
+    values: np.ndarray  # […, feature + token, column]
+    errors: np.ndarray  # |values − exact ones| is at most this
+    edge: np.ndarray  # the largest |x̂| [token, feature]; special tokens come after these
+
+    def then(self, *factors: np.ndarray, bias: np.ndarray | float = 0.0) -> "TokenTable":
+        """With these matrices applied, and then a bias added."""
+        values, errors = product(self.values, *factors, error=self.errors)
+        F, moved = self.edge.shape[1], np.zeros_like(values)
+        moved[..., F:, :] = bias
+        return TokenTable(values + moved, errors + U * np.abs(values + moved), self.edge)
+
+    def plus(self, other: "TokenTable") -> "TokenTable":
+        values = self.values + other.values
+        return TokenTable(values, self.errors + other.errors + U * np.abs(values), self.edge)
+
+    def sizes(self) -> np.ndarray:
+        """Upper bounds of the absolute values [token, column]: Σ_f |x̂_f| |row_f| + |constant row|."""
+        table, F = np.abs(self.values) + self.errors, self.edge.shape[1]
+        found = table[..., F:, :].copy()
+        found[..., : len(self.edge), :] += self.edge @ table[..., :F, :]
+        return np.asarray(found * UP_MANY)
+
+
+def embedded(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> TokenTable:
+    """The tokens themselves. Where inputs are unit vectors, there are no features: every token at every position is a row."""
+    c, w = model.config, Weights(model)
+    constants = np.broadcast_to(w.b_E, (c.tokens, c.d_model)) + (w.P if c.code != "none" else 0.0)
+    slopes = w.W_E
+    if tokens:
+        constants = (constants[:, None] + slopes).reshape(-1, c.d_model)
+        slopes, edge = slopes[:0], np.zeros((len(constants), 0))
+    values = np.concatenate([slopes, constants, *([w.S] if c.special_tokens else [])])
+    return TokenTable(values, 4 * U * np.abs(values), edge)
+
+
+@dataclass(frozen=True)
+class NumberSizes:
+    """Bounds on absolute values for all inputs, and on |computed answer − real answer|."""
+
+    written: TokenTable  # v W^O of every head [head, …, d_model], of which attention takes averages
+    to_units: np.ndarray  # |δ| of every head [head, unit]
+    hidden: np.ndarray  # |h W^1 + b^1| [unit]
+    rounding: float  # of any output; ∞ where it cannot be bounded
+
+
+def edges_of_inputs(model: SingleLayerTransformer, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """The largest |x̂| [token, feature] for inputs between these ends, the rounding of x̂ included."""
+    c, u = model.config, arithmetic_of(model.W_E.dtype).u
+    shift, scale = (t.detach().double().numpy().reshape(-1) for t in (model.shift, model.scale))
+    far = np.maximum(np.abs(lower - shift), np.abs(upper - shift)) * np.abs(scale)
+    return (far * (1 + 8 * u) * UP_MANY).reshape(c.tokens, c.features_in)
+
+
+def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = False) -> NumberSizes:
+    """The bounds for |x̂| ≤ edge [token, feature]; with `tokens` inputs are unit vectors."""
+    c, w, a = model.config, Weights(model), arithmetic_of(model.W_E.dtype)
+    assert c.norm == "none"
+    u, tiny = a.u, a.smallest
+    W_O = w.W_O.reshape(c.heads, c.d_v, c.d_model)
+
+    def rounded(size: np.ndarray, off: np.ndarray, W: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
+        """The error of a product with W, bias added, whatever the order of the sums."""
+        W, terms = np.abs(W), W.shape[-2] + 3
+        return (off @ W + terms * u * (size @ W + np.abs(b))) * UP_MANY + terms * tiny
+
+    with np.errstate(all="ignore"):
+        rows = embedded(model, edge, tokens)
+        asking = slice(-c.output_tokens, None) if c.readout == "output" else slice(0, len(rows.edge))
+        e = rows.sizes()
+        moving = (
+            np.abs(w.W_E).max(axis=0) if tokens else edge.max(axis=0) @ np.abs(w.W_E)
+        )  # one entry of a unit vector is not 0
+        terms = moving + np.abs(w.b_E) + (np.abs(w.P).max(axis=0) if c.code != "none" else 0.0)
+        lost = 0.0 if tokens else a.lost(float(np.abs(w.scale).max())) * np.abs(w.W_E).sum(axis=0)
+        e_off = np.zeros_like(e)
+        e_off[: len(rows.edge)] = ((6 if tokens else c.features_in + 8) * u * terms + lost) * UP_MANY + (
+            c.features_in + 4
+        ) * tiny
+        biases = {s: getattr(w, f"b_{s}")[:, None] if c.projection_bias else 0.0 for s in "QKV"}
+        q, k, v = (
+            TokenTable(rows.values[None], rows.errors[None], rows.edge).then(getattr(w, f"W_{s}"), bias=biases[s])
+            for s in "QKV"
+        )
+        q_off, k_off, v_off = (rounded(e[None], e_off[None], getattr(w, f"W_{s}"), biases[s]) for s in "QKV")
+        sizes = [t.sizes() for t in (q, k, v)]
+        q_size, q_off = sizes[0][:, asking], q_off[:, asking]
+        root, T = np.sqrt(c.d_k), c.all_tokens
+        s = q_size @ sizes[1].swapaxes(1, 2) / root
+        s_off = (q_off @ (sizes[1] + k_off).swapaxes(1, 2) + q_size @ k_off.swapaxes(1, 2)) / root + (c.d_k + 6) * u * s
+        exponent = (
+            2 * s_off.max(axis=(1, 2)) + u * np.minimum(2 * s.max(axis=(1, 2)), VANISHED) + 2 * a.exp_error + tiny
+        )
+        relative = np.where(exponent < MOST_EXPONENT, 2.5 * np.expm1(exponent), np.inf) + (2 * T + 8) * u
+        z = sizes[2].max(axis=1)  # an average of values
+        z_off = relative[:, None] * z + v_off.max(axis=1) * (1 + relative[:, None]) + 2 * T * tiny * (1 + z)
+        b_O = w.b_O if c.projection_bias else np.zeros(c.d_model)
+        written = v.then(W_O)
+        h = written.sizes().max(axis=1).sum(axis=0) + np.abs(b_O)
+        h_off = rounded(z.reshape(-1), z_off.reshape(-1), w.W_O, b_O)
+        to_units = written.then(w.W_1).sizes().max(axis=1)
+        hidden = to_units.sum(axis=0) + np.abs(b_O) @ np.abs(w.W_1) + np.abs(w.b_1)
+        if c.residual:
+            h = h + e[asking].max(axis=0)
+            h_off = h_off + e_off[asking].max(axis=0) + u * h
+            hidden = hidden + rows.then(w.W_1).sizes()[asking].max(axis=0)
+        hidden = hidden * UP_MANY
+        hidden_off = rounded(h, h_off, w.W_1, w.b_1)
+        active_off = STEEPEST[c.activation] * hidden_off + (0 if c.activation == "relu" else 16 * u * hidden) + tiny
+        y_off = rounded(hidden, active_off, w.W_2, w.b_2)
+        y = hidden @ np.abs(w.W_2) + np.abs(w.b_2) + (h if c.residual else 0.0)
+        if c.residual:
+            y_off = y_off + h_off + u * y
+        if c.readout == "mean":
+            y_off = y_off + (c.tokens + 2) * u * y
+        out_off = rounded(y, y_off, w.W_R, w.b_R)
+        fits = cannot_overflow(model, float(edge.max()), a)
+        rounding = float(out_off.max()) * UP_MANY
+    return NumberSizes(written, to_units, hidden, rounding if fits and np.isfinite(rounding) else np.inf)

@@ -1,0 +1,201 @@
+"""What a node adds to the layer, T − T without it, on the boxes of a space: an enclosure that is as small as the effect.
+
+A head h writes Δ = Z_h W^O_h to the rows that are read out. Without it the network sees h − Δ, so that
+
+    T − T' = [Δ + Σ_k (φ(u_k) − φ(u_k − δ_k)) W^2_k] W^R,    u = h W^1 + b^1,  δ = Δ W^1,
+
+the first Δ only in a residual stream. Units that come in opposite pairs pass δ on as it is, whatever u; where no other unit sees
+the head, the effect is that of one head alone, and no other head is evaluated. A unit that sees a head only by the rounding of
+W^O W^1, as in a layer whose basis was changed, adds at most |φ'||δ_k||W^2_k W^R|, which is added to the bound (`ignored`).
+
+Where LayerNorm is in between, T and T' are both enclosed, and the enclosures subtracted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...common.outward import UP_FEW, UP_MANY
+from ...formula.taylor.functions import apply
+from ...formula.taylor.series import TINY, Space, Taylor
+from ...layer.arithmetic import arithmetic_of
+from ...model.config import STEEPEST
+from ...model.transformer import SingleLayerTransformer
+from ..bisection.transformer import Network, Value, Weights, opposite_pairs, reshaped
+from .graph import Node, product, with_heads, without
+from .number_sizes import NumberSizes
+
+
+class Paths:
+    """The products of weights that lead from heads to units and outputs, with their rounding: how much can pass at most."""
+
+    def __init__(self, model: SingleLayerTransformer, reach: NumberSizes) -> None:
+        c, w = model.config, Weights(model)
+        self.config, self.reach = c, reach
+        first, second = opposite_pairs(w.W_1, w.b_1, w.W_2) if c.activation == "relu" else ([], [])
+        self.pairs = first
+        self.bent = np.setdiff1d(np.arange(c.ffn_width), [*first, *second])  # units that are no part of a pair
+        self.to_units = reach.to_units  # |δ| [head, unit]
+        value, error = product(w.W_2, w.W_R)
+        self.from_units = (np.abs(value) + error) * UP_MANY  # [unit, out]
+        straight = reach.written.then(w.W_1[:, first], w.W_2[first], w.W_R)
+        straight = straight.plus(reach.written.then(w.W_R)) if c.residual else straight
+        self.to_outputs = straight.sizes().max(axis=1)  # past the bent units [head, out]
+
+    def most(self, node: Node) -> float:
+        """A coarse upper bound of the node's effect."""
+        if node.kind == "unit":
+            return float((self.reach.hidden[node.index] * self.from_units[node.index]).max()) * UP_MANY
+        slope, bent = STEEPEST[self.config.activation], self.bent
+        through = slope * self.to_units[node.index, bent] @ self.from_units[bent]
+        return float((self.to_outputs[node.index] + through).max()) * UP_MANY
+
+    def bent_by(self, head: int, ignorable: float) -> tuple[np.ndarray, float]:
+        """(the units whose bend matters to the head, what all others can add to an output), the latter at most `ignorable`."""
+        slope = STEEPEST[self.config.activation]
+        adds = slope * self.to_units[head, self.bent] * self.from_units[self.bent].max(axis=1) * UP_MANY
+        return self._sorted_out(self.bent, adds, ignorable)
+
+    def heads_for(self, units: np.ndarray, besides: int | None, ignorable: float) -> tuple[np.ndarray, np.ndarray]:
+        """(the heads that matter to these units, how far all others can move each unit), what comes out at most `ignorable`."""
+        heads = np.array([h for h in range(self.config.heads) if h != besides], dtype=int)
+        slope = STEEPEST[self.config.activation]
+        adds = 2 * slope * self.to_units[np.ix_(heads, units)] @ self.from_units[units].max(axis=1) * UP_MANY
+        kept, _ = self._sorted_out(heads, adds, ignorable)
+        left = np.setdiff1d(heads, kept)
+        return kept, self.to_units[np.ix_(left, units)].sum(axis=0) * UP_MANY
+
+    @staticmethod
+    def _sorted_out(items: np.ndarray, adds: np.ndarray, ignorable: float) -> tuple[np.ndarray, float]:
+        order = np.argsort(adds, kind="stable")
+        total = np.cumsum(adds[order]) * UP_MANY
+        few = int((total <= ignorable).sum())
+        return np.sort(items[order[few:]]), float(total[few - 1]) if few else 0.0
+
+
+@dataclass
+class Removed:
+    """T − T' for one node of a layer without LayerNorm; `ignorable` is how much of it may be bounded instead of enclosed."""
+
+    model: SingleLayerTransformer
+    node: Node
+    paths: Paths
+    ignorable: float
+
+    def __post_init__(self) -> None:
+        c, arithmetic = self.model.config, arithmetic_of(self.model.W_E.dtype)
+        self.w, head = Weights(self.model), self.node.index if self.node.kind == "head" else None
+        if head is None:
+            self.units, self.ignored = np.array([self.node.index]), 0.0
+        else:
+            self.units, self.ignored = self.paths.bent_by(head, self.ignorable / 2)
+        others, self.moved = self.paths.heads_for(self.units, head, self.ignorable / 4)
+        self.whole = Network(self.model, arithmetic)
+        self.own = None if head is None else Network(with_heads(self.model, [head]), arithmetic)
+        self.others = Network(with_heads(self.model, others.tolist()), arithmetic) if len(others) else None
+        evaluated = len(others) + (head is not None)
+        rows = c.read_rows.stop - c.read_rows.start
+        self.numbers = (
+            max(c.d_k, c.d_v) * c.all_tokens * evaluated * rows + c.all_tokens * c.d_model + 4 * len(self.units)
+        )
+
+    def __call__(self, space: Space) -> Value:
+        """[box, place·out]; what is computed is within the rounding of both layers of it."""
+        asking, everything = self.whole.tokens(space)
+        b_O = self.w.b_O if self.model.config.projection_bias else 0.0
+        delta = None if self.own is None else _less(self.own.attend(asking, everything).model, b_O)
+        written = None
+        if delta is not None:
+            written = delta if self.model.config.residual else None
+            passed = delta.linear(self.w.W_1[:, self.paths.pairs]).linear(self.w.W_2[self.paths.pairs])
+            written = passed if written is None else written + passed
+        if len(self.units):
+            bent = self._bent(space, asking.model, everything, delta, b_O).linear(self.w.W_2[self.units])
+            written = bent if written is None else written + bent
+        assert written is not None
+        y = written.linear(self.w.W_R)
+        if self.model.config.readout == "mean":
+            n = y.shape[1]
+            y = y.sum(-2).times(np.full((space.boxes, y.shape[-1]), 1 / n), 2.0**-52)
+        answer = reshaped(y, -1)
+        off = (2 * self.paths.reach.rounding + self.ignored) * UP_FEW
+        return Value(answer, np.full(answer.shape, off))
+
+    def _bent(
+        self, space: Space, asking: Taylor, everything: Value, delta: Taylor | None, b_O: np.ndarray | float
+    ) -> Taylor:
+        """φ(u) of a unit that is removed, or φ(u' + δ) − φ(u') of units whose head is, [box, row, unit]."""
+        W, b, activation = self.w.W_1[:, self.units], self.w.b_1[self.units], self.model.config.activation
+        h = space.constant(np.zeros(asking.shape))
+        if self.model.config.residual:
+            h = h + asking
+        if self.others is not None:
+            h = h + self.others.attend(Value(asking, np.zeros(asking.shape)), everything).model
+        elif self.model.config.projection_bias:
+            h = _less(h, -np.asarray(b_O))
+        rest = h.linear(W, b)
+        rest.r = rest.r + self.moved
+        if delta is None:
+            return _activated(rest, activation)
+        return _difference(rest, delta.linear(W), activation)
+
+
+def _less(t: Taylor, row: np.ndarray | float) -> Taylor:
+    """t − row, the same at every box and token."""
+    if not np.any(row):
+        return t
+    return t - t.space.constant(np.broadcast_to(row, t.shape).copy())
+
+
+def _activated(u: Taylor, activation: str) -> Taylor:
+    """φ(u)."""
+    u = u.flat()
+    low, high = u.range()
+    if activation == "gelu":
+        return apply("gelu", u)
+    if activation == "silu":
+        return u * apply("sigmoid", u)
+    with np.errstate(all="ignore"):
+        known = np.isfinite(low) & np.isfinite(high)
+        share = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / (high - low)))
+        half = np.where(
+            (low < 0) & (high > 0), -low * share / 2 * UP_FEW + TINY, 0.0
+        )  # relu(u) − share·u is in [0, 2 half]
+        share, half = np.where(known, share, 0.0), np.where(known, half, np.inf)
+    y = u.times(share)
+    y.c[0] += np.where(known, half, 0.0)
+    y.r = y.r + half + 4e-16 * np.abs(y.c[0])
+    return y.best(np.maximum(low, 0.0), np.maximum(high, 0.0))
+
+
+def _difference(rest: Taylor, delta: Taylor, activation: str) -> Taylor:
+    """φ(rest + δ) − φ(rest): δ or 0 where a ReLU does not bend; everywhere between −s|δ| and s|δ|, s the steepest slope."""
+    delta, rest = delta.flat(), rest.flat()
+    both = rest + delta
+    g = _activated(both, activation) - _activated(rest, activation)
+    low, high = delta.range()
+    if activation == "relu":
+        g = g.best(np.minimum(low, 0.0), np.maximum(high, 0.0))
+        lows, highs = np.minimum(both.range()[0], rest.range()[0]), np.maximum(both.range()[1], rest.range()[1])
+        return g.choose(lows >= 0, delta).choose(highs <= 0, delta.times(np.zeros(delta.shape)))
+    most = STEEPEST["gelu"] * np.maximum(np.abs(low), np.abs(high)) * UP_FEW
+    return g.best(-most, most)
+
+
+@dataclass
+class Subtracted:
+    """T − T' as two enclosures, for layers with LayerNorm, or where rounding is bounded box by box alone."""
+
+    model: SingleLayerTransformer
+    node: Node
+
+    def __post_init__(self) -> None:
+        c, arithmetic = self.model.config, arithmetic_of(self.model.W_E.dtype)
+        self.both = [Network(m, arithmetic) for m in (self.model, without(self.model, self.node))]
+        rows = c.read_rows.stop - c.read_rows.start
+        widest = max(c.d_k, c.d_v) * c.all_tokens * c.heads * rows
+        self.numbers = 2 * (widest + c.all_tokens * (c.d_model + c.ffn_width))
+
+    def __call__(self, space: Space) -> Value:
+        one, two = (network(space) for network in self.both)
+        return Value(one.model - two.model, (one.off + two.off) * UP_FEW)
