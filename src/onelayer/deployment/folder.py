@@ -45,6 +45,12 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
     """Write the folder; with `overwrite` an earlier model in it is replaced, and nothing else."""
     folder = Path(folder).absolute()
     require_place(folder, overwrite)
+    files = files_of(approximation)
+    return write_folder(folder, files, stale_files(folder, files))
+
+
+def files_of(approximation: Approximation | SequenceLayer) -> dict[str, bytes]:
+    """The three files of a folder, by name; the certificate last."""
     approximation.require_unchanged()
     about = _json({"schema": SCHEMA} | approximation.description.as_json())
     files = {FILES[0]: _weights(approximation), FILES[1]: about.encode()}
@@ -52,7 +58,7 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
     record["sha256"] = {name: _digest(content) for name, content in files.items()}
     record["digest"] = _digest(_json(record).encode())
     files[FILES[2]] = _json(record).encode()
-    return write_folder(folder, files, stale_files(folder, files))
+    return files
 
 
 @known_options
