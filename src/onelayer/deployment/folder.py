@@ -99,7 +99,7 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
-    model, facts = _model(contents[FILES[0]])
+    model, facts = model_of(contents[FILES[0]])
     _require_fit(description, model, facts)
     if isinstance(description, SequenceTask) and certificate.domain != description.quantifier:
         raise InputError("a certificate for the task of target.json", certificate.domain, "build the folder again")
@@ -134,7 +134,8 @@ def _weights(approximation: Approximation | SequenceLayer) -> bytes:
     return weights_file(tensors, metadata=about)
 
 
-def _model(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
+def model_of(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
+    """The model in a file of weights, and how it was found."""
     try:
         tensors = tensors_of(content)
         about = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]

@@ -15,6 +15,7 @@ A label is about the real function of the stored weights. Margins are larger tha
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from ...folder import files_of
 from ..onnx import packages, session_of
 from ..subject import Made, Measured, Subject
 from . import query
-from .labels import CLOSE, MARGINS, Judge, Label, distance_labels, labels_of
+from .labels import CLOSE, KINDS, Judge, Label, distance_labels, labels_of
 from .static_graph import StaticGraph
 
 COLUMNS = "networks vnnlib expected kind property margin truth_from truth_to proved witness difference_vnnlib".split()
@@ -50,17 +51,17 @@ SECONDS = 60.0  # to enclose sup |T₁ − T₂|, and to certify it
 REAL = "T: the real function of the stored weights. sat: a counterexample exists."
 
 
-def make(subject: Subject, x: np.ndarray, against: Subject | None = None) -> Made:
-    """The files; the networks are compared with our own layer at the points x."""
+def make(subject: Subject, x: np.ndarray, against: Subject | None = None, kinds: Sequence[str] = KINDS) -> Made:
+    """The files; the networks are compared with our own layer at the points x. `kinds` are the questions about one layer."""
     for one in (subject, *([against] if against else [])):
         _require_plain(one)
-    return _alone(subject, x) if against is None else _pair(subject, against, x)
+    return _alone(subject, x, kinds) if against is None else _pair(subject, against, x)
 
 
 def onnx_file(subject: Subject, x: np.ndarray) -> tuple[bytes, Measured]:
     """The static graph of a layer, in float64, and how it compares with our own evaluation."""
     onnx, runtime = packages()
-    model = StaticGraph(subject).built(onnx)
+    model = StaticGraph(subject.model, subject.places).built(onnx)
     onnx.checker.check_model(model, full_check=True)
     session = session_of(runtime, model)
 
@@ -70,13 +71,13 @@ def onnx_file(subject: Subject, x: np.ndarray) -> tuple[bytes, Measured]:
     return model.SerializeToString(), subject.measure(answer, x)
 
 
-def _alone(subject: Subject, x: np.ndarray) -> Made:
+def _alone(subject: Subject, x: np.ndarray, kinds: Sequence[str]) -> Made:
     """One layer: its range and its slopes."""
     a = subject.approximation
     _require_checkable(a)
     content, measured = onnx_file(subject, x)
     judge = Judge(layer_function(a.model, a.facts.places, a.domain))
-    labels = labels_of(judge, MARGINS, ROUNDING * measured.difference)
+    labels = labels_of(judge, kinds, ROUNDING * measured.difference)
     files = {"model.onnx": content}
     rows = []
     for number, label in enumerate(labels, 1):
@@ -95,7 +96,7 @@ def _pair(first: Subject, second: Subject, x: np.ndarray) -> Made:
     apart = supremum_of(layer_and_target(model, target, places, Budget(SECONDS)), CLOSE / 2, Budget(SECONDS))
     if not apart.lower or apart.point is None:
         raise InputError("two layers that differ", "no point where they do", "give another layer")
-    certificate = decide(model, Claim(target, 1.1 * apart.upper, places), Budget(SECONDS))
+    certificate = decide(model, Claim(target, 1.1 * apart.upper, places, close=0.02), Budget(SECONDS))
     facts = Facts("difference", "", a.facts.layout, (("heads", model.config.heads),), model.config.heads, places=places)
     difference = Approximation.of(model, target, certificate, facts)
     _require_checkable(difference)
@@ -103,7 +104,7 @@ def _pair(first: Subject, second: Subject, x: np.ndarray) -> Made:
     beside = Subject(difference, model)
     made = {name: onnx_file(one, x) for name, one in (("first", first), ("second", second), ("difference", beside))}
     measured = max((seen for _, seen in made.values()), key=lambda seen: seen.difference)
-    labels = distance_labels(judge, apart.lower, MARGINS, ROUNDING * measured.difference)
+    labels = distance_labels(judge, apart.lower, ROUNDING * measured.difference)
     files = {f"{name}.onnx": content for name, (content, _) in made.items()}
     files |= {f"{name}.safetensors": files_of(one)["model.safetensors"] for name, one in (("first", a), ("second", b))}
     rows = []

@@ -22,7 +22,8 @@ MARGINS = (0.01, 0.05, 0.2)  # shares of the unit between a limit and the truth
 CLOSE = 0.002  # share of the unit within which the truth is proved to be known
 DIGITS = 5  # of a limit, relative to the unit
 LEAST_SLOPE = 0.005  # share of the steepest slope: flatter layers are neither called increasing nor not
-SECONDS = 20.0  # for one proof
+SECONDS = 10.0  # for one proof
+KINDS = ("range", "Lipschitz", "monotone")
 Points = tuple[tuple[float, ...], ...]
 
 
@@ -64,12 +65,12 @@ class Judge:
     proved: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
 
-    def __call__(self, text: str) -> Judgement | None:
-        """What is proved, or None."""
+    def __call__(self, text: str, or_else: bool = False) -> Judgement | None:
+        """What is proved, or None, which is noted unless something else may be proved instead."""
         statement = read(text, self.subject.domain.names)
         found = judge(self.subject, statement, Budget(SECONDS), self.seed)
         if not found.proved:
-            self.open.append(text)
+            self.open += [] if or_else else [text]
             return None
         if text not in self.proved:
             self.proved.append(text)
@@ -98,20 +99,22 @@ class Truth:
         value = Decimal(self.seen) + self.sign * Decimal(share) * Decimal(self.unit)
         return value.quantize(Decimal(1).scaleb(-places))
 
-    def labels(self, judge: Judge, margins: Sequence[float], least: float) -> Iterator[Label]:
+    def labels(self, judge: Judge, least: float) -> Iterator[Label]:
         """One property that holds and one that fails for each margin, where both are proved and more than `least` away."""
         close = self.limit(CLOSE)
         if not all([judge(text) for text in self.holds(close)]):
             return
         lower, upper = sorted((self.seen, float(close)))
-        for margin in margins:
+        for margin in MARGINS:
             if margin * self.unit <= least:
                 judge.open.append(f"{self.text(self.limit(margin))}: a margin that rounding could bridge")
                 continue
             beyond, short = self.limit(margin), self.limit(-margin)
             if not all([judge(text) for text in self.holds(beyond)]):
                 continue
-            shown = next(((t, found) for t in self.fails(short) if (found := judge(t)) and found.witness), None)
+            *others, last = self.fails(short)
+            tried = ((text, judge(text, or_else=text != last)) for text in (*others, last))
+            shown = next(((text, found) for text, found in tried if found and found.witness), None)
             if shown is None:
                 continue
             ends = (margin, lower, upper)
@@ -119,23 +122,24 @@ class Truth:
             yield Label(self.kind, self.text(short), False, *ends, (shown[0],), shown[1].witness)
 
 
-def labels_of(judge: Judge, margins: Sequence[float], least: float) -> list[Label]:
+def labels_of(judge: Judge, kinds: Sequence[str], least: float) -> list[Label]:
     """Labels of one layer: its range, and its slopes along every variable."""
-    values, found = judge.ends(0, 0), list[Label]()
-    low, high = _extremes(values)
+    found = list[Label]()
+    low, high = _extremes(judge.ends(0, 0)) if "range" in kinds else (0.0, 0.0)
     if high - low > 0:
-        found += _bound("range", high, high - low, 1, "T <= {}").labels(judge, margins, least)
-        found += _bound("range", low, high - low, -1, "T >= {}").labels(judge, margins, least)
+        found += _bound("range", high, high - low, 1, "T <= {}").labels(judge, least)
+        found += _bound("range", low, high - low, -1, "T >= {}").labels(judge, least)
     for i, name in enumerate(judge.subject.domain.names):
         low, high = _extremes(judge.ends(1, i))
         steepest = max(-low, high)
-        if steepest > 0:
-            found += _bound("Lipschitz", steepest, steepest, 1, f"Lipschitz {{}} in {name}").labels(judge, margins, 0.0)
-            found += _monotone(judge, name, low, high, steepest)
+        if steepest > 0 and "Lipschitz" in kinds:
+            found += _bound("Lipschitz", steepest, steepest, 1, f"Lipschitz {{}} in {name}").labels(judge, 0.0)
+        if steepest > 0 and "monotone" in kinds:
+            found += _monotone(judge, name, low, high)
     return found
 
 
-def distance_labels(judge: Judge, distance: float, margins: Sequence[float], least: float) -> list[Label]:
+def distance_labels(judge: Judge, distance: float, least: float) -> list[Label]:
     """Labels of T₁ − T₂, whose largest absolute value is at least `distance`: |T₁ − T₂| ≤ c."""
     truth = Truth(
         "equivalence", distance, distance, 1,
@@ -143,7 +147,7 @@ def distance_labels(judge: Judge, distance: float, margins: Sequence[float], lea
         lambda c: (f"T <= {c:f}", f"T >= {-c:f}"),
         lambda c: (f"not T <= {c:f}", f"not T >= {-c:f}"),
     )  # fmt: skip
-    return list(truth.labels(judge, margins, least))
+    return list(truth.labels(judge, least))
 
 
 def _bound(kind: str, seen: float, unit: float, sign: int, words: str) -> Truth:
@@ -153,13 +157,16 @@ def _bound(kind: str, seen: float, unit: float, sign: int, words: str) -> Truth:
     return Truth(kind, seen, unit, sign, text, lambda c: (text(c),), lambda c: (f"not {text(c)}",))
 
 
-def _monotone(judge: Judge, name: str, low: float, high: float, steepest: float) -> Iterator[Label]:
-    """Whether T increases, or decreases, in a variable; the margin is the slope nearest to the other sign, in steepest slopes."""
-    for shape, slope in (("increasing", low), ("decreasing", -high)):
-        text = f"{shape} in {name}"
-        margin, statement = abs(slope) / steepest, text if slope > 0 else f"not {text}"
-        if margin >= LEAST_SLOPE and (found := judge(statement)) is not None:
-            yield Label("monotone", text, slope > 0, margin, low, high, (statement,), found.witness)
+def _monotone(judge: Judge, name: str, low: float, high: float) -> Iterator[Label]:
+    """Whether T increases in a variable, or decreases, whichever is nearer to the truth.
+
+    The margin is how far the slopes are from changing sign, or how far they pass it, as a share of the steepest one.
+    """
+    rising, steepest = high >= -low, max(-low, high)
+    text, slope = (f"increasing in {name}", low) if rising else (f"decreasing in {name}", -high)
+    margin, statement = abs(slope) / steepest, text if slope > 0 else f"not {text}"
+    if margin >= LEAST_SLOPE and (found := judge(statement)) is not None:
+        yield Label("monotone", text, slope > 0, margin, low, high, (statement,), found.witness)
 
 
 def _extremes(ends: list[Ends]) -> tuple[float, float]:

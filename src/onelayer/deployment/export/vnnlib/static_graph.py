@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ....model.transformer import SingleLayerTransformer
 from ..onnx import Graph
-from ..subject import Subject
 
 Value = str | np.ndarray  # a tensor of the graph, or a constant
 
@@ -19,16 +19,16 @@ Value = str | np.ndarray  # a tensor of the graph, or a constant
 class StaticGraph(Graph):
     """x [1, D] → y [1, m] of a layer of one length whose inputs are numbers."""
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject.model, subject.target)
-        self.subject = subject
+    def __init__(self, model: SingleLayerTransformer, places: tuple[int, ...]) -> None:
+        super().__init__(model, "")
         c, w = self.c, self.w
+        self.dimension, self.outputs = c.tokens * c.features_in, len(places) * c.features_out
         code = w["P"] if c.code != "none" else np.zeros((c.tokens, c.d_model))
         special = w["S"] if c.special_tokens else np.zeros((0, c.d_model))
         self.constant = np.concatenate([w["b_E"] + code, special])  # what tokens are beside what x adds
         self.moves = (w["W_E"] != 0).any(axis=0)  # the coordinates that depend on x
         rows = np.arange(c.all_tokens)[c.read_rows]
-        self.rows = rows if c.readout == "mean" else rows[list(subject.places)]
+        self.rows = rows if c.readout == "mean" else rows[list(places)]
 
     def built(self, onnx: Any) -> Any:
         """The whole model."""
@@ -38,7 +38,7 @@ class StaticGraph(Graph):
         if self.c.readout == "mean":
             h = self.node("ReduceMean", h, self.whole(0), keepdims=1)
         y = self.node("Add", self.node("MatMul", h, self.weight("W_R")), self.weight("b_R"))
-        self.node("Reshape", y, self.whole(1, self.subject.outputs), name="y")
+        self.node("Reshape", y, self.whole(1, self.outputs), name="y")
         return self.model(onnx)
 
     @property
@@ -110,8 +110,8 @@ class StaticGraph(Graph):
         return found
 
     def ends(self, helper: Any, kind: int) -> tuple[list[Any], list[Any]]:
-        x = helper.make_tensor_value_info("x", kind, [1, self.subject.dimension])
-        y = helper.make_tensor_value_info("y", kind, [1, self.subject.outputs])
+        x = helper.make_tensor_value_info("x", kind, [1, self.dimension])
+        y = helper.make_tensor_value_info("y", kind, [1, self.outputs])
         return [x], [y]
 
 
