@@ -43,6 +43,8 @@ def _single() -> Iterator[Case]:
     yield Case("step", _built("1/(1 + exp(-200*(x1 - 0.5)))", UNIT, 1e-2))
     yield Case("kink", _built("abs(x1 - 0.25)", UNIT, 1e-3))
     yield Case("memory", _built("exp(-20*(x1 - 0.5)^2)*x2", UNIT * 2, 1e-2, construction="memory"))
+    yield Case("step-memory", _built("1/(1 + exp(-200*(x1 - 0.5)))", UNIT, 2e-2, construction="memory"))
+    yield Case("step-heads", _built("1/(1 + exp(200*(x1 - 0.5)))", UNIT, 1e-2, layout="heads"))
     yield Case("larger", _built("max(x1, x2)", UNIT * 2, 1e-2), ("range",))
     yield Case("hinges", _built("sin(3*x1)", UNIT, 2e-2, method="solved", units=2, hinges=6), ("range",))
 

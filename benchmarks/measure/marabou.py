@@ -11,8 +11,8 @@ import numpy as np
 Terms = tuple[dict[tuple[str, int], float], float]  # coefficients of (variable, flat index), constant
 
 
-def answer(paths: list[Path], question: Path, seconds: int, slices: int = 1) -> tuple[str, dict[str, list[float]], float]:
-    """(sat, unsat, unknown or what Marabou said; the inputs of a counterexample; seconds).
+def answer(paths: list[Path], question: Path, seconds: int, slices: int = 1) -> tuple[str, dict[str, list[float]]]:
+    """(sat, unsat, unknown or what else Marabou said; the inputs of a counterexample).
 
     A disjunction becomes several queries. With `slices` the first input is cut into about so many boxes, each a query.
     """
@@ -26,12 +26,12 @@ def answer(paths: list[Path], question: Path, seconds: int, slices: int = 1) -> 
         for cut in boxes(query, case, slices):
             left = seconds - (time.perf_counter() - started)
             if left < 1:
-                return "timeout", {}, time.perf_counter() - started
+                return "timeout", {}
             said, x = solved(model, query, case, cut, int(left))
             if said == "sat":
-                return said, x, time.perf_counter() - started
+                return said, x
             found.add(said)
-    return found.pop() if len(found) == 1 else "unknown", {}, time.perf_counter() - started
+    return found.pop() if len(found) == 1 else "unknown", {}
 
 
 def joined(query: Any, paths: list[Path]) -> Any:
