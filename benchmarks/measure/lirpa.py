@@ -1,4 +1,4 @@
-"""Bounds by auto_LiRPA 0.3 for the one-network questions of folders that `onelayer export --to vnnlib` wrote; JSON on standard output.
+"""Bounds by auto_LiRPA for the one-network questions of folders that `onelayer export --to vnnlib` wrote, as JSON.
 
 Runs without onelayer, in an environment of its own: auto_LiRPA from PyPI asks for torch below 1.13.
 
@@ -21,7 +21,11 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-METHODS = {"IBP": {}, "CROWN": {"conv_mode": "matrix"}, "IBP, softmax as one step": {"softmax": "interval"}}  # options of BoundedModule
+METHODS: dict[str, dict[str, str]] = {  # options of BoundedModule
+    "IBP": {},
+    "CROWN": {"conv_mode": "matrix"},
+    "IBP, softmax as one step": {"softmax": "interval"},
+}
 SLICES = (1, 64)  # boxes that the domain is cut into, about
 _END = re.compile(r"\(assert \((>=|<=) X\[0, (\d+)\] (-?[\d.]+)\)\)")
 

@@ -20,7 +20,7 @@ def answer(paths: list[Path], question: Path, seconds: int, slices: int = 1) -> 
 
     query = vnnlib.parse_query_file(str(question))
     model = joined(query, paths)
-    cases = [sum(c, []) for c in itertools.product(*(a.expr.to_dnf() for a in query.assertions))]
+    cases = [list(itertools.chain(*c)) for c in itertools.product(*(a.expr.to_dnf() for a in query.assertions))]
     started, found = time.perf_counter(), set[str]()
     for case in cases:
         for cut in boxes(query, case, slices):
@@ -48,12 +48,14 @@ def joined(query: Any, paths: list[Path]) -> Any:
     return merged
 
 
-def solved(model: Any, query: Any, case: list[Any], cut: dict[Any, Any], seconds: int) -> tuple[str, dict[str, list[float]]]:
+def solved(
+    model: Any, query: Any, case: list[Any], cut: dict[Any, Any], seconds: int
+) -> tuple[str, dict[str, list[float]]]:
     """What Marabou says to one conjunction."""
     import tempfile
 
     import onnx
-    from maraboupy import Marabou, MarabouCore
+    from maraboupy import Marabou
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
@@ -89,7 +91,7 @@ def solved(model: Any, query: Any, case: list[Any], cut: dict[Any, Any], seconds
     options = Marabou.createOptions(timeoutInSeconds=seconds, verbosity=0)
     try:
         said, values, _ = net.solve(options=options, verbose=False)
-    except (RuntimeError, MarabouCore.Error if hasattr(MarabouCore, "Error") else RuntimeError) as error:
+    except RuntimeError as error:
         return f"error: {str(error)[:60]}", {}
     found = {
         d.inputs[0].name: [values[variables[d.inputs[0].name, i]] for i in range(d.inputs[0].shape[-1])]
@@ -99,7 +101,10 @@ def solved(model: Any, query: Any, case: list[Any], cut: dict[Any, Any], seconds
 
 
 def linear(comparison: Any) -> tuple[dict[tuple[str, int], float], float, str]:
-    """Σ weight·variable + constant (sign) 0, the sign one of <=, >=, ==. Strict signs become their closures, as Marabou has no others."""
+    """Σ weight·variable + constant (sign) 0, the sign one of <=, >=, ==.
+
+    Strict signs become their closures, as Marabou has no others.
+    """
     sides = [side.to_linear_expr() for side in (comparison.lhs, comparison.rhs)]
     weights: dict[tuple[str, int], float] = {}
     for factor, side in zip((1.0, -1.0), sides, strict=True):

@@ -6,8 +6,8 @@ layer read and write their own part only, so that scores, weights and sums are t
     W^E = [E₁ E₂ 0],   S = [S₁ S₂ 0],   W^O = diag(O₁, O₂),   W₁ = diag,   W₂ = diag,   W^R = [R₁; −R₂; −1]
 
 The bias of T₁'s read-out is the new one's, that of T₂ arrives through b₂ and the last coordinates. No number is computed from
-two others: every stored weight is a weight of T₁ or of T₂, perhaps with its sign changed, or 0 or ±1. So the real function of the new
-weights is the difference of the two real functions, and what is proved of one is proved of the other.
+two others: every stored weight is a weight of T₁ or of T₂, perhaps with its sign changed, or 0 or ±1. So the real function
+of the new weights is the difference of the two real functions, and what is proved of one is proved of the other.
 """
 
 from dataclasses import asdict, replace
@@ -18,10 +18,7 @@ from torch import Tensor
 from ..common.errors import InputError
 from ..model.transformer import SingleLayerTransformer
 
-ALIKE = (
-    "tokens features_in features_out d_k activation code anchor_tokens memory_tokens output_tokens residual norm readout "
-    "projection_bias attention any_length causal"
-).split()  # of the configuration; heads, d_model, d_v and ffn_width may differ
+MAY_DIFFER = {"heads", "d_model", "d_v", "ffn_width", "dropout", "norm_eps"}  # all else in the configuration is alike
 
 
 def side_by_side(first: SingleLayerTransformer, second: SingleLayerTransformer) -> SingleLayerTransformer:
@@ -30,7 +27,12 @@ def side_by_side(first: SingleLayerTransformer, second: SingleLayerTransformer) 
     _require_alike(first, second)
     m, o = a.d_model + b.d_model, a.features_out
     config = replace(
-        a, d_model=m + o, heads=a.heads + b.heads, d_v=max(a.d_v, b.d_v), ffn_width=a.ffn_width + b.ffn_width, dropout=0.0
+        a,
+        d_model=m + o,
+        heads=a.heads + b.heads,
+        d_v=max(a.d_v, b.d_v),
+        ffn_width=a.ffn_width + b.ffn_width,
+        dropout=0.0,
     )
     found = SingleLayerTransformer(config, dtype=first.W_E.dtype)
     w1, w2 = ({name: t.detach() for name, t in one.state_dict().items()} for one in (first, second))
@@ -61,7 +63,7 @@ def _require_alike(first: SingleLayerTransformer, second: SingleLayerTransformer
     """Refuse layers that do not fit beside each other."""
     asked, change = "two layers that fit side by side", "build both on one domain, with one construction and dtype"
     a, b = asdict(first.config), asdict(second.config)
-    unlike = [name for name in ALIKE if a[name] != b[name]]
+    unlike = [name for name in a if a[name] != b[name] and name not in MAY_DIFFER]
     if unlike:
         name = unlike[0]
         raise InputError(asked, f"{name}={a[name]!r} and {b[name]!r}", change)

@@ -28,7 +28,8 @@ class NormPosition(StrEnum):
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
-        ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, a proof for Coq, or questions for verifiers.")
+        ExportFormat,
+        typer.Option(help="ONNX, a stock PyTorch layer, C99 source, a proof for Coq, or questions for verifiers."),
     ],
     out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch and vnnlib a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,

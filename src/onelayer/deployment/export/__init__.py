@@ -101,14 +101,15 @@ def export(
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
     sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
     samples, (X, Y). `against` is for `to="vnnlib"`: another layer on the same domain; the questions are then how far the two
-    are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer for sequences of any length is written as ONNX alone, with masks.
+    are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer
+    for sequences of any length is written as ONNX alone, with masks.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
         raise InputError("norm, post or pre, for to='torch' alone", f"norm={norm!r}, to={to!r}", "leave `norm` out")
     if data is not None and to != "coq":
         raise InputError("data for to='coq' alone", f"to={to!r}", "leave `data` out")
-    if to == "vnnlib" and dtype == "float32" or against is not None and to != "vnnlib":
+    if (to == "vnnlib" and dtype == "float32") or (to != "vnnlib" and against is not None):
         found = "float32" if to == "vnnlib" else f"to={to!r}"
         raise InputError("to='vnnlib', float64, alone or against another layer", found, "leave the option out")
     require_whole("points", points, 1, MOST_POINTS)

@@ -40,7 +40,8 @@ from . import query
 from .labels import CLOSE, KINDS, Judge, Label, distance_labels, labels_of
 from .static_graph import StaticGraph
 
-COLUMNS = "networks vnnlib expected kind property margin truth_from truth_to proved witness difference_vnnlib".split()
+COLUMNS = ["networks", "vnnlib", "expected", "kind", "property", "margin", "truth_from", "truth_to", "proved"]
+COLUMNS += ["witness", "difference_vnnlib"]
 INSTANCES = "instances.csv"
 FILES = (
     INSTANCES, "model.onnx", "*.vnnlib", "first.onnx", "second.onnx", "difference.onnx", "model.safetensors",

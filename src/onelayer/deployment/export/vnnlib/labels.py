@@ -1,7 +1,7 @@
 """Labels: properties of a layer that are proved to hold, and others that are proved not to, at known distances from the truth.
 
-The truth is a number: the largest value of T, its smallest, its steepest slope, or sup |T₁ − T₂|. A point shows that it is at least
-`seen`, and a proof that it is at most `seen` + 0.2% of a unit. A limit that is a margin beyond it gives a property that
+The truth is a number: the largest value of T, its smallest, its steepest slope, or sup |T₁ − T₂|. A point shows that it is
+at least `seen`, and a proof that it is at most `seen` + 0.2% of a unit. A limit that is a margin beyond it gives a property that
 holds, one that is a margin short of it a property that fails. Both are judged by the proof engine (`ol.prove`): what it does not
 prove gets no label. The unit is the width of the range for values, and the truth itself for slopes and distances.
 """
@@ -102,7 +102,7 @@ class Truth:
     def labels(self, judge: Judge, least: float) -> Iterator[Label]:
         """One property that holds and one that fails for each margin, where both are proved and more than `least` away."""
         close = self.limit(CLOSE)
-        if not all([judge(text) for text in self.holds(close)]):
+        if not all(map(judge, self.holds(close))):
             return
         lower, upper = sorted((self.seen, float(close)))
         for margin in MARGINS:
@@ -110,7 +110,7 @@ class Truth:
                 judge.open.append(f"{self.text(self.limit(margin))}: a margin that rounding could bridge")
                 continue
             beyond, short = self.limit(margin), self.limit(-margin)
-            if not all([judge(text) for text in self.holds(beyond)]):
+            if not all(map(judge, self.holds(beyond))):
                 continue
             *others, last = self.fails(short)
             tried = ((text, judge(text, or_else=text != last)) for text in (*others, last))

@@ -1,7 +1,7 @@
 """ONNX for verifiers: one point at a time, matrices only, one head after the other.
 
-Verifiers read fewer operators than ONNX Runtime, and few of them read a batch of any size. So x is [1, D], y is [1, m], and the graph
-consists of MatMul, Add, Reshape, Transpose, Softmax and the activation (and what LayerNorm needs). Selecting rows, adding
+Verifiers read fewer operators than ONNX Runtime, and few of them read a batch of any size. So x is [1, D], y is [1, m], and the
+graph consists of MatMul, Add, Reshape, Transpose, Softmax and the activation (and what LayerNorm needs). Selecting rows, adding
 special tokens and scaling the input are products with constant matrices. What does not depend on x is computed here: queries of
 output tokens, and keys or values that read constant coordinates only. The scores of a built layer are then linear in x.
 """
@@ -77,9 +77,7 @@ class StaticGraph(Graph):
             found = self.node("Add", found, self._name(part)) if found else self._name(part)
         return self.node("Add", found, self.weight("b_O")) if c.projection_bias else found
 
-    def _projected(
-        self, x: str, which: str, head: int, known: np.ndarray | None = None, still: bool = False
-    ) -> Value:
+    def _projected(self, x: str, which: str, head: int, known: np.ndarray | None = None, still: bool = False) -> Value:
         """Queries, keys or values of one head; a constant where they do not depend on the input.
 
         `known` is what x is beside its dependence on the input (None: not known), `still` says that x does not depend on it.
@@ -113,5 +111,3 @@ class StaticGraph(Graph):
         x = helper.make_tensor_value_info("x", kind, [1, self.dimension])
         y = helper.make_tensor_value_info("y", kind, [1, self.outputs])
         return [x], [y]
-
-
