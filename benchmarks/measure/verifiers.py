@@ -8,23 +8,27 @@
 --only WORD      layers whose name contains this word
 """
 
+import itertools
 import json
 import multiprocessing
+import resource
 import shutil
 import subprocess
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from labelled import Row, problems, rows_of, satisfied
 from onelayer.deployment.export import subject_of, vnnlib, write
 from page import markdown, options, page_of, placed
+from questions import Row, problems, rows_of, satisfied
 from verifier_layers import Case, cases
 
-SECONDS = 2  # that Marabou may take for a question
+SECONDS = 2  # processor seconds that Marabou may take for a question
+WAIT = 120  # seconds until it is given up, whatever else the machine does
 SLICES = (1, 16)
 POINTS = 1000
 KINDS = ("range", "Lipschitz", "monotone", "equivalence")
@@ -61,13 +65,13 @@ def judged(said: str, expected: str) -> str:
     return {"unsat": "proved", "sat": "refuted"}[said] if said == expected else "wrong"
 
 
-def ask_marabou(folders: list[Path]) -> list[Said]:
-    """Every question of every folder, each in a process of its own that is ended when its time is up."""
+def ask_marabou(folders: list[Path]) -> Iterator[list[Said]]:
+    """Every question, each in a process of its own that is ended when its time is up; folder by folder."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import maraboupy.Marabou  # noqa: F401  (once, before the workers are forked)
-    found = []
     for folder in folders:
+        found = []
         for row in rows_of(folder):
             for slices in SLICES if row["kind"] in ("range", "equivalence") else SLICES[:1]:
                 said, x, seconds = _in_time(folder, row, slices)
@@ -77,8 +81,8 @@ def ask_marabou(folders: list[Path]) -> list[Said]:
                     verdict = "undecided"  # a point that shows nothing
                 name = "Marabou" if slices == 1 else f"Marabou, {slices} slices"
                 found.append(Said(name, folder.name, row, verdict, seconds))
-        print(folder.name, Counter(one.verdict for one in found if one.folder == folder.name), flush=True)
-    return found
+        print(folder.name, Counter(one.verdict for one in found), flush=True)
+        yield found
 
 
 def _shown(folder: Path, row: Row, x: dict[str, list[float]]) -> bool:
@@ -93,11 +97,11 @@ def _in_time(folder: Path, row: Row, slices: int) -> tuple[str, dict[str, list[f
     worker = multiprocessing.get_context("fork").Process(target=_asked, args=(there, folder, row, slices))
     worker.start()
     there.close()
-    answered = here.poll(SECONDS + 2)
-    nothing: tuple[str, dict[str, list[float]], float] = ("timeout" if not answered else "crash", {}, float(SECONDS))
+    answered = here.poll(WAIT)
+    nothing: tuple[str, dict[str, list[float]], float] = ("timeout", {}, float(SECONDS))
     try:
         said = here.recv() if answered else nothing
-    except EOFError:  # it died
+    except EOFError:  # its time was up
         said = nothing
     worker.kill()
     worker.join()
@@ -108,9 +112,11 @@ def _asked(there: Any, folder: Path, row: Row, slices: int) -> None:
     from marabou import answer
 
     warnings.simplefilter("ignore")
+    spent = int(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (spent + SECONDS, spent + SECONDS))
     paths = [folder / name for name in row["networks"].split()]
     try:
-        said, x = answer(paths, folder / row["vnnlib"], SECONDS, slices)
+        said, x = answer(paths, folder / row["vnnlib"], WAIT, slices)
     except Exception as error:
         said, x = f"{type(error).__name__}: {error}", {}
     there.send((said, x, time.process_time()))
@@ -197,13 +203,14 @@ def main() -> None:
     if args.check:
         wrong = [problem for folder in folders for problem in problems(folder)]
         print("\n".join(wrong) or f"{sum(len(rows_of(folder)) for folder in folders)} labels, all VALID")
-    said = ask_marabou(folders) if args.marabou else []
-    said += ask_lirpa(folders, args.lirpa) if args.lirpa else []
     store = args.out / "answers.json"
-    if said:
+    said = [Said(**one) for one in json.loads(store.read_text())] if store.exists() else []
+    rounds = [iter([ask_lirpa(folders, args.lirpa)])] if args.lirpa else []
+    rounds += [ask_marabou(folders)] if args.marabou else []
+    for fresh in itertools.chain(*rounds):  # what was asked again replaces what was said before
+        asked = {(one.verifier, one.folder) for one in fresh}
+        said = [one for one in said if (one.verifier, one.folder) not in asked] + fresh
         store.write_text(json.dumps([asdict(one) for one in said], indent=1))
-    else:
-        said = [Said(**one) for one in json.loads(store.read_text())] if store.exists() else []
     tables = {"questions": counted(folders), "verdicts": verdicts(said), "wrong": contradictions(said)}
     for name, table in tables.items():
         print(f"\n{name}\n\n{table}")

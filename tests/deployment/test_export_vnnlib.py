@@ -16,7 +16,6 @@ import onelayer as ol
 from cases import configs, plain_config, random_input, random_model
 from checking import check, forged
 from exporting import size_of, wrapped
-from labelled import networks_apart, problems, rows_of, satisfied
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
 from onelayer.deployment.export.vnnlib import query
@@ -25,6 +24,7 @@ from onelayer.deployment.export.vnnlib.static_graph import StaticGraph
 from onelayer.layer.side_by_side import side_by_side
 from onelayer.proof.properties.real_function import layer_function
 from onelayer.target.domain import domain_of
+from questions import networks_apart, problems, rows_of, satisfied
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 import marabou
 import verifiers
-from labelled import problems, rows_of
+from questions import problems, rows_of
 from verifier_layers import cases
 
 NAMES = [case.name for case in cases()]
