@@ -50,5 +50,5 @@ def write(place: Path, files: dict[str, bytes]) -> None:
     if len(files) == 1:
         write_file(place, next(iter(files.values())))
     else:
-        stale = [path.name for path in place.glob("*.vnnlib") if path.name not in files]
-        write_folder(place, files, stale)
+        earlier = os.listdir(place) if place.is_dir() else []  # of an export: `require_place` has looked
+        write_folder(place, files, [name for name in earlier if name not in files and (place / name).is_file()])
