@@ -178,12 +178,16 @@ def verdicts(said: list[Said]) -> str:
 def contradictions(said: list[Said]) -> str:
     """Every answer that contradicts a proved label."""
     lines = [
-        [one.verifier, one.folder, one.row["property"], one.row["expected"], one.row["truth_from"], one.row["witness"]]
+        [one.verifier, one.folder, one.row["property"], one.row["expected"], _truth(one.row), one.row["witness"]]
         for one in said
         if one.verdict == "wrong"
     ]
-    columns = ["verifier", "layer", "property", "truth", "value reached from", "at"]
+    columns = ["verifier", "layer", "property", "truth", "largest or smallest value (proved)", "witness"]
     return markdown(columns, lines) if lines else "None."
+
+
+def _truth(row: Row) -> str:
+    return f"{float(row['truth_from']):.5g} to {float(row['truth_to']):.5g}"
 
 
 def main() -> None:
