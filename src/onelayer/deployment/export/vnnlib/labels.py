@@ -82,7 +82,7 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class Truth:
+class KnownExtreme:
     """A number that is at least `seen`, or at most if `sign` is −1, and the statements that a limit on it makes."""
 
     kind: str
@@ -141,7 +141,7 @@ def labels_of(judge: Judge, kinds: Sequence[str], least: float) -> list[Label]:
 
 def distance_labels(judge: Judge, distance: float, least: float) -> list[Label]:
     """Labels of T₁ − T₂, whose largest absolute value is at least `distance`: |T₁ − T₂| ≤ c."""
-    truth = Truth(
+    truth = KnownExtreme(
         "equivalence", distance, distance, 1,
         lambda c: f"|T1 - T2| <= {c:f}",
         lambda c: (f"T <= {c:f}", f"T >= {-c:f}"),
@@ -150,11 +150,11 @@ def distance_labels(judge: Judge, distance: float, least: float) -> list[Label]:
     return list(truth.labels(judge, least))
 
 
-def _bound(kind: str, seen: float, unit: float, sign: int, words: str) -> Truth:
+def _bound(kind: str, seen: float, unit: float, sign: int, words: str) -> KnownExtreme:
     def text(c: Decimal) -> str:
         return words.format(f"{c:f}")
 
-    return Truth(kind, seen, unit, sign, text, lambda c: (text(c),), lambda c: (f"not {text(c)}",))
+    return KnownExtreme(kind, seen, unit, sign, text, lambda c: (text(c),), lambda c: (f"not {text(c)}",))
 
 
 def _monotone(judge: Judge, name: str, low: float, high: float) -> Iterator[Label]:
