@@ -45,6 +45,12 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
     """Write the folder; with `overwrite` an earlier model in it is replaced, and nothing else."""
     folder = Path(folder).absolute()
     require_place(folder, overwrite)
+    files = files_of(approximation)
+    return write_folder(folder, files, stale_files(folder, files))
+
+
+def files_of(approximation: Approximation | SequenceLayer) -> dict[str, bytes]:
+    """The three files of a folder, by name; the certificate last."""
     approximation.require_unchanged()
     about = _json({"schema": SCHEMA} | approximation.description.as_json())
     files = {FILES[0]: _weights(approximation), FILES[1]: about.encode()}
@@ -52,7 +58,7 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
     record["sha256"] = {name: _digest(content) for name, content in files.items()}
     record["digest"] = _digest(_json(record).encode())
     files[FILES[2]] = _json(record).encode()
-    return write_folder(folder, files, stale_files(folder, files))
+    return files
 
 
 @known_options
@@ -93,7 +99,7 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         found = f"{type(error).__name__} {error}"
         raise InputError("a complete target.json and certificate.json", found, "build the folder again") from None
-    model, facts = _model(contents[FILES[0]])
+    model, facts = model_of(contents[FILES[0]])
     _require_fit(description, model, facts)
     if isinstance(description, SequenceTask) and certificate.domain != description.quantifier:
         raise InputError("a certificate for the task of target.json", certificate.domain, "build the folder again")
@@ -128,7 +134,8 @@ def _weights(approximation: Approximation | SequenceLayer) -> bytes:
     return weights_file(tensors, metadata=about)
 
 
-def _model(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
+def model_of(content: bytes) -> tuple[SingleLayerTransformer, Facts]:
+    """The model in a file of weights, and how it was found."""
     try:
         tensors = tensors_of(content)
         about = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]

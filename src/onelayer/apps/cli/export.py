@@ -17,6 +17,7 @@ class ExportFormat(StrEnum):
     torch = "torch"
     c = "c"
     coq = "coq"
+    vnnlib = "vnnlib"
 
 
 class NormPosition(StrEnum):
@@ -27,9 +28,10 @@ class NormPosition(StrEnum):
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
-        ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, or a proof for Coq.")
+        ExportFormat,
+        typer.Option(help="ONNX, a stock PyTorch layer, C99 source, a proof for Coq, or questions for verifiers."),
     ],
-    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch a folder.")],
+    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch and vnnlib a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")
@@ -38,6 +40,10 @@ def export(
     data: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The file that was memorised (coq), which the folder does not hold."),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Another layer (vnnlib): the questions are how far the two are apart."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     json: given.Json = False,
@@ -52,7 +58,7 @@ def export(
 
     found = ol.export(
         folder, out, to=to.value, dtype=dtype.value if dtype else None, norm=norm.value if norm else None,
-        points=points, data=samples_beside(folder, data), overwrite=force,
+        points=points, data=samples_beside(folder, data), against=against, overwrite=force,
     )  # fmt: skip
     if json:
         print_json(found.as_json())

@@ -3,6 +3,7 @@
     onnx    one file, x → y, dynamic batch; run by ONNX Runtime before it is written
     torch   a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
     c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
+    vnnlib  a folder: ONNX for verifiers, questions in VNN-LIB 2.0, their answers, and a certificate of the answers
     coq     one file that states and proves the error bound of the stored weights; compiled before it is written, if Coq is here
 
 The certificate covers our own evaluation. An export reports the largest difference from that which was observed, and a bound
@@ -19,16 +20,17 @@ from ...common.errors import InputError
 from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from ...sequence_layer import SequenceLayer
-from ..folder import load_certified
-from . import c, coq, onnx, onnx_lengths, torch
+from ..folder import load_approximation, load_certified
+from . import c, coq, onnx, onnx_lengths, torch, vnnlib
 from .coq.samples import Pair
 from .place import require_place, write
 from .subject import Made, subject_of
 
-Format = Literal["onnx", "torch", "c", "coq"]
+Format = Literal["onnx", "torch", "c", "coq", "vnnlib"]
 MOST_POINTS = 10**7
 FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
 FILES["coq"] = ("onelayer.v",)
+FILES["vnnlib"] = vnnlib.FILES
 
 
 @dataclass(frozen=True)
@@ -91,32 +93,42 @@ def export(
     points: int = 10_000,
     seed: int = 0,
     data: Pair | None = None,
+    against: Approximation | str | Path | None = None,
     overwrite: bool = False,
 ) -> Exported:
     """Write a layer, given itself or as a model folder, in another format, after comparing the two at random points.
 
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
     sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
-    samples, (X, Y). An existing `path` is refused; `overwrite=True`
-    replaces an earlier export. A layer for sequences of any length is written as ONNX alone, with masks.
+    samples, (X, Y). `against` is for `to="vnnlib"`: another layer on the same domain; the questions are then how far the two
+    are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer
+    for sequences of any length is written as ONNX alone, with masks.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
         raise InputError("norm, post or pre, for to='torch' alone", f"norm={norm!r}, to={to!r}", "leave `norm` out")
     if data is not None and to != "coq":
         raise InputError("data for to='coq' alone", f"to={to!r}", "leave `data` out")
+    if (to == "vnnlib" and dtype == "float32") or (to != "vnnlib" and against is not None):
+        found = "float32" if to == "vnnlib" else f"to={to!r}"
+        raise InputError("to='vnnlib', float64, alone or against another layer", found, "leave the option out")
     require_whole("points", points, 1, MOST_POINTS)
     require_seed(seed)
     place = require_place(path, FILES[to], overwrite)
     loaded = load_certified(layer) if isinstance(layer, str | Path) else layer
     if isinstance(loaded, SequenceLayer):
         return _lengths(loaded, place, to, dtype, seed)
-    subject = subject_of(loaded, dtype)
+    subject = subject_of(loaded, "float64" if to == "vnnlib" else dtype)
     if to == "coq":
         made = coq.make(subject, data)
         write(place, made.files)
         return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
     x = subject.points(points, seed)
+    if to == "vnnlib":
+        other = load_approximation(against) if isinstance(against, str | Path) else against
+        made = vnnlib.make(subject, x, None if other is None else subject_of(other, "float64"))
+        write(place, made.files)
+        return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
     made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)
     write(place, made.files)
     return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)

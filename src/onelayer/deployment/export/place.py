@@ -1,6 +1,7 @@
 """Writing an export: complete or absent, and never over something else."""
 
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -33,8 +34,10 @@ def require_place(path: str | Path, names: tuple[str, ...], overwrite: bool) -> 
 def _is_export(place: Path, names: tuple[str, ...]) -> bool:
     """Whether a folder holds an earlier export and nothing else."""
     held = set(os.listdir(place)) - {"__pycache__"}
-    if not held or not held <= set(names):
+    if not held or not all(any(fnmatch(name, known) for known in names) for name in held):
         return not held
+    if names[0].endswith(".csv"):  # that names all other files
+        return names[0] in held
     try:
         with safe_open(place / "model.safetensors", framework="np") as file:
             return "layer" in (file.metadata() or {})
@@ -47,4 +50,5 @@ def write(place: Path, files: dict[str, bytes]) -> None:
     if len(files) == 1:
         write_file(place, next(iter(files.values())))
     else:
-        write_folder(place, files)
+        earlier = os.listdir(place) if place.is_dir() else []  # of an export: `require_place` has looked
+        write_folder(place, files, [name for name in earlier if name not in files and (place / name).is_file()])
