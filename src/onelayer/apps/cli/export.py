@@ -15,6 +15,7 @@ from .show import print_json
 class ExportFormat(StrEnum):
     onnx = "onnx"
     torch = "torch"
+    hf = "hf"
     c = "c"
     coq = "coq"
 
@@ -27,9 +28,10 @@ class NormPosition(StrEnum):
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
-        ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, or a proof for Coq.")
+        ExportFormat,
+        typer.Option(help="ONNX, a stock PyTorch encoder layer, a folder for Hugging Face, C99 source, or a proof for Coq."),
     ],
-    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch a folder.")],
+    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch and hf a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")

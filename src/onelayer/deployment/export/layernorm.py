@@ -23,8 +23,7 @@ from ...common.errors import InputError
 from ...common.numbers import at_most
 from ...layer.assemble.frame import power_of_4
 from ...model.config import LayerConfig, Norm
-from .subject import Subject
-from .value_bounds import largest_norm, value_bounds
+from .value_bounds import AnySubject, Placement, largest_norm, value_bounds
 
 EPS = 1e-5  # the stock layer's default
 MOST_NUMBERS = 2**25  # in the stock layer: 256 MB in float64
@@ -32,14 +31,15 @@ MOST_NUMBERS = 2**25  # in the stock layer: 256 MB in float64
 
 @dataclass(frozen=True)
 class Doubled:
-    """The layer with LayerNorm: shape, weights under the names of `SingleLayerTransformer`, and C."""
+    """The layer with LayerNorm: shape, weights under the names of `SingleLayerTransformer`, C, and what reads 1 off ±C."""
 
     config: LayerConfig
     weights: dict[str, Tensor]
     constant: float
+    one: Tensor
 
 
-def doubled(subject: Subject, norm: Norm) -> Doubled:
+def doubled(subject: AnySubject, placement: Placement) -> Doubled:
     """The stock-like layer: coordinates (z, −z, C, −C, zeros)."""
     c, dtype = subject.model.config, subject.model.W_E.dtype
     w = {name: t.detach() for name, t in subject.model.state_dict().items()}
@@ -52,7 +52,7 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
     if numbers > MOST_NUMBERS:
         found = f"{c.heads:,} heads, which make d_model = {n:,} and {numbers:,} numbers"
         raise InputError(f"a stock layer of at most {MOST_NUMBERS:,} numbers", found, "export it as onnx or c")
-    size = largest_norm(subject, value_bounds(subject), norm)
+    size = largest_norm(subject, value_bounds(subject), placement)
     C = 2.0 ** math.ceil(math.log2(max(size, 1e-3) / math.sqrt(subject.arithmetic.u)))
     if not n * C * C < subject.arithmetic.overflow:
         asked = f"numbers whose squares {subject.arithmetic.name} holds beside LayerNorm"
@@ -87,8 +87,9 @@ def doubled(subject: Subject, norm: Norm) -> Doubled:
         **{f"gain_{i}": gain for i in (1, 2)},
         **{f"offset_{i}": torch.zeros(n, dtype=dtype) for i in (1, 2)},
     }
+    norm: Norm = "pre" if placement in ("pre", "gpt2") else "post"
     config = replace(c, d_model=n, norm=norm, norm_eps=EPS, residual=True, code="none", dropout=0.0)
-    return Doubled(config, weights, C)
+    return Doubled(config, weights, C, constant / C / (2 * C))
 
 
 def _coordinates(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:

@@ -42,9 +42,9 @@ def _is_export(place: Path, names: tuple[str, ...]) -> bool:
         return False
 
 
-def write(place: Path, files: dict[str, bytes]) -> None:
-    """One file at `place`, or several in a folder there: all or none."""
+def write(place: Path, files: dict[str, bytes], names: tuple[str, ...] = ()) -> None:
+    """One file at `place`, or several in a folder there: all or none. Of an earlier export other `names` are removed."""
     if len(files) == 1:
         write_file(place, next(iter(files.values())))
     else:
-        write_folder(place, files)
+        write_folder(place, files, set(names) - set(files))
