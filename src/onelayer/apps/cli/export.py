@@ -29,7 +29,9 @@ def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
         ExportFormat,
-        typer.Option(help="ONNX, a stock PyTorch encoder layer, a folder for Hugging Face, C99 source, or a proof for Coq."),
+        typer.Option(
+            help="ONNX, a stock PyTorch encoder layer, a folder for Hugging Face, C99 source, or a proof for Coq."
+        ),
     ],
     out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch and hf a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,

@@ -42,8 +42,8 @@ class SequenceSubject:
     def reach(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(lowest, highest) x̂ at every position, rounded outward, of a layer whose inputs are numbers."""
         shift, scale = (t.double().flatten() for t in (self.model.shift, self.model.scale))
-        ends = (torch.full_like(shift, end) for end in self.layer.description.ends)
-        low, high = edges(*ends, shift, scale)
+        lower, upper = (torch.full_like(shift, end) for end in self.layer.description.ends)
+        low, high = edges(lower, upper, shift, scale)
         return torch.minimum(low, high).reshape(-1, 1), torch.maximum(low, high).reshape(-1, 1)
 
     def about(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ class SequenceSubject:
     def measure(self, answer: PaddedAnswer, seed: int) -> Measured:
         """The largest difference from our own layer, at sequences of several lengths in padded batches."""
         d, rng, worst, count = self.layer.description, np.random.default_rng(seed), 0.0, 0
-        for n in sorted({1, 2, min(7, d.longest), max(1, d.longest // 2), d.longest}):
+        for n in sorted({1, min(2, d.longest), min(7, d.longest), max(1, d.longest // 2), d.longest}):
             rows = max(2, min(ROWS, 2**21 // (n * n * self.model.config.heads)))
             low, high = d.ends
             x = rng.integers(0, d.vocabulary, (rows, n)) if d.vocabulary else low + (high - low) * rng.random((rows, n))

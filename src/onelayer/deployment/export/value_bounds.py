@@ -61,7 +61,9 @@ def _data_tokens(
         return (low + high) / 2 @ w["W_E"] + added, (high - low) / 2 @ w["W_E"].abs() * UP
     pairs = list(zip(w["shift"], w["scale"], strict=True))
     alike = bool((w["shift"] == w["shift"][0]).all() and (w["scale"] == w["scale"][0]).all())
-    vectors = ((scale[:, None] * w["W_E"] - (shift * scale) @ w["W_E"]) for shift, scale in pairs[: 1 if alike else None])
+    vectors = (
+        (scale[:, None] * w["W_E"] - (shift * scale) @ w["W_E"]) for shift, scale in pairs[: 1 if alike else None]
+    )
     lows, highs = zip(*(torch.aminmax(v, dim=0) for v in vectors), strict=True)
     low, high = torch.stack(lows) + added, torch.stack(highs) + added
     centre = (low + high) / 2
@@ -81,7 +83,10 @@ def _visible(c: LayerConfig) -> tuple[Bool[Tensor, "row token"], Bool[Tensor, "r
 
 
 def _scores(
-    subject: AnySubject, w: dict[str, Tensor], centre: Float[Tensor, "token model"], radius: Float[Tensor, "token model"]
+    subject: AnySubject,
+    w: dict[str, Tensor],
+    centre: Float[Tensor, "token model"],
+    radius: Float[Tensor, "token model"],
 ) -> tuple[float, float, float]:
     """(|score| of tokens whose weight is not negligible, of all tokens, weight of the others), over all heads and rows read.
 

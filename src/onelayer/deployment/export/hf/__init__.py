@@ -12,10 +12,11 @@ The folder is run by `transformers` before it is put in place.
 import contextlib
 import importlib
 import json
+import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -29,8 +30,8 @@ from ..sequence_subject import SequenceSubject
 from ..subject import Bound, Made, Measured, Subject
 from ..torch import require_own
 from ..value_bounds import AnySubject, value_bounds
-from .architectures import Architecture, Head, StockModel, text_head, with_stock_eps
-from .model_card import CardFacts, model_card
+from .architectures import Head, StockModel, text_head, with_stock_eps
+from .model_card import UNBOUNDED, CardFacts, model_card
 
 FILES = (
     *("README.md", "config.json", "tokenizer.json", "tokenizer_config.json"),
@@ -38,6 +39,7 @@ FILES = (
 )
 CHUNK = 2**22  # numbers held at a time when measuring
 WORK = 2**34  # products spent on measuring: wide models are measured at fewer points
+NEEDED = "transformers, version 5 or later"
 FAR_BELOW = 800.0  # logits of ids that are no words are this far below all others
 
 
@@ -69,12 +71,15 @@ def make(subject: AnySubject, points: int, seed: int) -> Made:
 
 
 def packages() -> Any:
+    change = "pip install 'onelayer[interop]'"
     try:
         importlib.import_module("tokenizers")
-        return importlib.import_module("transformers")
+        transformers = importlib.import_module("transformers")
     except ImportError as error:
-        found = f"{error.name} is not installed"
-        raise InputError("the package transformers", found, "pip install 'onelayer[interop]'") from None
+        raise InputError(f"the package {NEEDED}", f"{error.name} is not installed", change) from None
+    if int(transformers.__version__.split(".")[0]) < 5:
+        raise InputError(f"the package {NEEDED}", f"version {transformers.__version__}", change)
+    return transformers
 
 
 def _stock_model(
@@ -85,29 +90,32 @@ def _stock_model(
     head: Head = "text" if text else "tokens" if words else "none"
     if c.norm != "none":
         require_own(c, None)
-        if words:
-            raise InputError("tokens without LayerNorm of the layer's own", f"{c.norm}-norm", "export it as onnx")
+        if words or isinstance(subject, SequenceSubject):
+            found = f"{c.norm}-norm of the layer's own"
+            raise InputError("a layer of tokens or of any length without LayerNorm", found, "export it as onnx")
         own = {name: t.detach() for name, t in subject.model.state_dict().items()}
         model = StockModel("opt", head, *with_stock_eps(c, own), words)
         return model, None, None, (f"{model.name}, {c.norm}-norm, the layer's own",)
-    architecture: Architecture = "gpt2" if c.causal else "bert"
-    found = doubled(subject, architecture)
-    model = StockModel(architecture, head, found.config, found.weights, words)
+    architecture: Literal["gpt2", "bert"] = "gpt2" if c.causal else "bert"
+    rewritten = doubled(subject, architecture)
+    model = StockModel(architecture, head, rewritten.config, rewritten.weights, words)
     of = "what LayerNorm changes in exact arithmetic; rounding is only measured"
-    bound = Bound(deviation(subject, found, architecture, bias_in_stream=text), of)
-    notes = (f"{model.name}, constants ±C in the stream, C = {found.constant:.4g}",)
+    value = deviation(subject, rewritten, architecture, bias_in_stream=text)
+    bound = Bound(value, of) if value < math.inf else None
+    notes: tuple[str, ...] = (f"{model.name}, constants ±C in the stream, C = {rewritten.constant:.4g}",)
+    notes += () if bound is not None else (f"what LayerNorm changes is not bounded: {UNBOUNDED}",)
     if not text:
         return model, None, bound, notes
     s, w = value_bounds(subject), {name: t.detach().double().abs() for name, t in subject.model.state_dict().items()}
     largest = float(((s.stream + s.fed) @ w["W_R"] + w["b_R"]).max())
-    return model, text_head(found, words, model.pad + 1, -(largest + FAR_BELOW)), bound, notes
+    return model, text_head(rewritten, words, model.pad + 1, -(largest + FAR_BELOW)), bound, notes
 
 
 def _about(subject: AnySubject, model: StockModel) -> dict[str, Any]:
     """What the wrapper needs to know."""
     c = model.shape
     s = c.special_tokens
-    single = isinstance(subject, Subject)
+    answer = (list(subject.places), list(subject.shape)) if isinstance(subject, Subject) else (None, None)
     return {
         "special": model.special,
         "tokens": bool(model.words),
@@ -116,8 +124,8 @@ def _about(subject: AnySubject, model: StockModel) -> dict[str, Any]:
         "rows": [s - c.output_tokens, s] if c.readout == "output" else [s, s + c.tokens],
         "mean": c.readout == "mean",
         "per_position": c.readout == "position",
-        "places": list(subject.places) if single else None,
-        "shape": list(subject.shape) if single else None,
+        "places": answer[0],
+        "shape": answer[1],
     }
 
 

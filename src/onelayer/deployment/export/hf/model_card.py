@@ -27,6 +27,7 @@ model = AutoModelForCausalLM.from_pretrained(folder)
 given = tokenizer("", return_tensors="pt")
 print(tokenizer.decode(model.generate(**given, max_length={longest}, do_sample=True)[0], skip_special_tokens=True))""",
 }
+UNBOUNDED = "scores are too large for numbers of this type"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ def model_card(facts: CardFacts) -> bytes:
     """The card, in Markdown."""
     about, model = facts.about, facts.model
     tags = "\n".join(f"- {tag}" for tag in ("onelayer", "certified", model.architecture))
-    rows = "\n".join(f"| {name} | {_cell(about[name])} |" for name in ("target", "domain", "tolerance", "verdict", "bound"))
+    rows = "\n".join(
+        f"| {name} | {_cell(about[name])} |" for name in ("target", "domain", "tolerance", "verdict", "bound")
+    )
     parts = [
         f"---\nlibrary_name: transformers\ntags:\n{tags}\n---",
         f"# One layer: {_cell(about['target'])}",
@@ -68,8 +71,12 @@ def _proved(facts: CardFacts) -> str:
         f"- The certificate is about the layer as onelayer stores and evaluates it: {about['verdict']}; bound {about['bound']}.",
         f"- Observed: {facts.measured.words()['difference']}, in `transformers`, {about['dtype']}. This proves nothing.",
     ]
-    if facts.bound is None:
-        lines.insert(1, "- The layer has LayerNorm itself, where this architecture has it: the same function up to rounding.")
+    if model.architecture == "opt":
+        lines.insert(
+            1, "- The layer has LayerNorm itself, where this architecture has it: the same function up to rounding."
+        )
+    elif facts.bound is None:
+        lines.insert(1, f"- What LayerNorm changes, which the layer does not have, is not bounded: {UNBOUNDED}.")
     else:
         change = f"LayerNorm, which the layer does not have, changes an answer by at most {at_most(facts.bound.value)}"
         change += " on the domain (proved, in exact arithmetic)."
