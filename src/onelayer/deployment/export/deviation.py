@@ -27,15 +27,15 @@ def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in
     """
     c, s = subject.model.config, value_bounds(subject)
     w = {name: t.detach().double().abs() for name, t in subject.model.state_dict().items()}
-    delta = _delta(found, largest_norm(subject, s, placement))
+    first, delta = _deltas(found, s.largest_token, largest_norm(subject, s, placement), placement)
     behind, ahead = placement in ("post", "bert"), placement in ("pre", "gpt2")  # of the two sublayers
-    twice = 2 * delta + delta**2
+    twice = 2 * first + first**2
     if placement != "post" and (twice * s.score > 0.1 or twice * s.masked > 1):
         return math.inf
     weights = math.expm1(2 * twice * s.score) + 20 * s.lost  # Σ|w' − w|: 6 times the lost weight, and slack
-    h = torch.zeros_like(s.stream) if placement == "post" else ((weights + delta) * s.attended).expand_as(s.stream)
+    h = torch.zeros_like(s.stream) if placement == "post" else ((weights + first) * s.attended).expand_as(s.stream)
     if placement == "bert" and c.residual:
-        h = h + delta * s.tokens[c.read_rows]  # the embedding itself
+        h = h + first * s.tokens[c.read_rows]  # the embedding itself
     h = h + delta * (s.stream + h) if behind else h
     read = h + delta * (s.stream + h) if ahead else h
     fed = STEEPEST[c.activation] * (read @ w["W_1"]) @ w["W_2"]
@@ -46,9 +46,29 @@ def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in
     return float(moved.max()) * 1.001
 
 
-def _delta(found: Doubled, size: float) -> float:
-    """max |ρ − 1| for |z| ≤ size: ρ falls with |z|, so the ends decide."""
-    n, C = found.config.d_model, arb(found.constant)
-    gain = arb(float(found.weights["gain_1"][0]))
-    ends = [gain / (2 * (C * C + arb(z) * arb(z)) / n + arb(EPS)).sqrt() - 1 for z in (0.0, size)]
-    return max(float(abs(end).upper()) for end in ends) * UP
+def _deltas(found: Doubled, token: float, size: float, placement: Placement) -> tuple[float, float]:
+    """max |ρ − 1| of a LayerNorm that reads the tokens, |e| ≤ token, and of all others, |z| ≤ size; 0 where there is none.
+
+    A LayerNorm in the stream also multiplies the constants ±C by its ρ. So the next one has ρ = g/√(2(c²C² + |z|²)/n + eps), c being
+    the product of the factors before it: ρ falls with c and |z|, and c·ρ rises with c, so the ends decide.
+    """
+    n, gains = found.config.d_model, [arb(float(found.weights[f"gain_{i}"][0])) for i in range(3)]
+
+    def factors(gain: arb, constant: float, c: tuple[arb, arb], most: float) -> tuple[arb, arb]:
+        """The lowest and the highest ρ."""
+        least = 2 * (c[0] * constant) ** 2 / n + arb(EPS)
+        return gain / (2 * ((c[1] * constant) ** 2 + arb(most) ** 2) / n + arb(EPS)).sqrt(), gain / least.sqrt()
+
+    def furthest(*ends: arb) -> float:
+        return max(float(abs(end - 1).upper()) for end in ends) * UP
+
+    one = (arb(1), arb(1))
+    if placement in ("pre", "gpt2"):
+        before, later = factors(gains[1], found.entry, one, token), factors(gains[2], found.constant, one, size)
+        return furthest(*before), furthest(*later)
+    before = factors(gains[0], found.entry, one, token) if placement == "bert" else one
+    first = factors(gains[1], found.constant, before, size)
+    lowest = before[0] * factors(gains[1], found.constant, (before[0], before[0]), size)[0]
+    highest = before[1] * factors(gains[1], found.constant, (before[1], before[1]), size)[1]
+    second = factors(gains[2], found.constant, (lowest, highest), size)
+    return furthest(*before), furthest(*first, *second)

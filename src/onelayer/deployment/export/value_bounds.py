@@ -33,6 +33,11 @@ class ValueBounds:
     masked: float  # of all tokens
     lost: float  # the total weight of the other tokens, at most
 
+    @property
+    def largest_token(self) -> float:
+        """A bound on |e| over all tokens."""
+        return math.sqrt(float(self.tokens.square().sum(dim=1).max())) * 1.001
+
 
 def value_bounds(subject: AnySubject) -> ValueBounds:
     """Absolute values followed through all the steps, for every x̂ of the domain."""

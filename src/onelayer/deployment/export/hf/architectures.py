@@ -78,6 +78,8 @@ class StockModel:
         """All weights of the architecture, under its names."""
         t = stock_weights(self.shape, self.weights)
         named = {"bert": _bert, "gpt2": _gpt2, "opt": _opt}[self.architecture](t, self._vectors(), self._positions())
+        if self.architecture == "bert":
+            named |= _linear("embeddings.LayerNorm", self.weights["gain_0"], torch.zeros_like(self.weights["gain_0"]))
         prefix = {"bert": "bert.", "gpt2": "transformer.", "opt": ""}[self.architecture] if self.head != "none" else ""
         named = {prefix + name: tensor for name, tensor in named.items()}
         if self.head == "tokens":
@@ -157,7 +159,6 @@ def _bert(t: dict[str, Tensor], vectors: Tensor, positions: Tensor) -> dict[str,
         "embeddings.word_embeddings.weight": vectors,
         "embeddings.position_embeddings.weight": positions,
         "embeddings.token_type_embeddings.weight": zeros,
-        **_layer_part(t, "norm1", "embeddings.LayerNorm"),
         **_three(t, (f"{at}.{own}.query", f"{at}.{own}.key", f"{at}.{own}.value")),
         **_layer_part(t, "self_attn.out_proj", f"{at}.attention.output.dense"),
         **_layer_part(t, "norm1", f"{at}.attention.output.LayerNorm"),
@@ -179,7 +180,7 @@ def _gpt2(t: dict[str, Tensor], vectors: Tensor, positions: Tensor) -> dict[str,
         **_layer_part(t, "norm2", "h.0.ln_2"),
         **_layer_part(t, "linear1", "h.0.mlp.c_fc", transposed=True),
         **_layer_part(t, "linear2", "h.0.mlp.c_proj", transposed=True),
-        **_layer_part(t, "norm1", "ln_f"),
+        **_layer_part(t, "norm2", "ln_f"),
     }
 
 
