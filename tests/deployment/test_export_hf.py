@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import onelayer as ol
 from cases import configs, plain_config, random_model
 from exporting import SINES, run_alone, size_of, wrapped
+from huggingface import KINDS, TEXT
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
 from onelayer.deployment.export import hf
@@ -29,28 +30,18 @@ from onelayer.sequence_layer import SequenceLayer
 from onelayer.target.sequence_task import SequenceTask
 
 transformers = pytest.importorskip("transformers", reason="Hugging Face's transformers is not installed")
-gallery, any_length = ol.gallery, ol.gallery.any_length
-TEXT = "the cat sat on the mat. the dog sat on the cat. a cat and a dog ran."
-KINDS = {
-    "gates": (lambda d: ol.build(*SINES, 1e-3, dtype=d), "BertModel"),
-    "outputs": (lambda d: ol.build("x1*x2; x1 - x2**2", [(0, 1), (-1, 1)], 0.01, dtype=d), "BertModel"),
-    "wide": (lambda d: ol.build("sin(x1)*x2", [(0, 1)] * 2, 0.05, layout="wide", dtype=d), "BertModel"),
-    "memory": (lambda d: ol.build("exp(-x1)", [(0, 1)], 1e-2, construction="memory", dtype=d), "BertModel"),
-    "maxima": (lambda d: ol.build("abs(x1 - x2)", [(0, 1)] * 2, 1e-2, dtype=d), "BertModel"),
-    "sort": (lambda d: gallery.sort(3, tolerance=1e-4, dtype=d), "BertModel"),
-    "samples": (lambda d: ol.memorize(np.arange(12.0).reshape(6, 2), np.arange(6) % 3, dtype=d), "BertModel"),
-    "tokens": (lambda d: gallery.histogram(5, 4, dtype=d), "BertForTokenClassification"),
-    "tokens, one answer": (lambda d: gallery.majority(5, dtype=d), "BertForTokenClassification"),
-    "any length": (lambda d: any_length.maximum(12, tolerance=1e-4, dtype=d), "BertModel"),
-    "any length, tokens": (lambda d: any_length.histogram(12, dtype=d), "BertForTokenClassification"),
-    "causal": (lambda d: any_length.running_max(12, tolerance=1e-4, dtype=d), "GPT2Model"),
-    "causal, tokens": (lambda d: any_length.balanced(12, dtype=d), "GPT2ForTokenClassification"),
-    "causal, one length": (lambda d: any_length.depth(12, dtype=d).at_length(7), "GPT2ForTokenClassification"),
-    "text, words": (
-        lambda d: ol.language(TEXT, tokens="words", tolerance=1e-3, longest=20, dtype=d),
-        "GPT2LMHeadModel",
-    ),
-    "text, characters": (lambda d: ol.language(TEXT, order=2, tolerance=1e-3, longest=50, dtype=d), "GPT2LMHeadModel"),
+gallery = ol.gallery
+OPENS_AS = {  # the others are BertModel
+    "trained, pre-norm": "OPTModel",
+    "trained, post-norm": "OPTModel",
+    "tokens": "BertForTokenClassification",
+    "tokens, one answer": "BertForTokenClassification",
+    "any length, tokens": "BertForTokenClassification",
+    "causal": "GPT2Model",
+    "causal, tokens": "GPT2ForTokenClassification",
+    "causal, one length": "GPT2ForTokenClassification",
+    "text, words": "GPT2LMHeadModel",
+    "text, characters": "GPT2LMHeadModel",
 }
 
 
@@ -78,21 +69,21 @@ def loaded(folder, **options):
     return load(folder, **options)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_layer(kind, dtype, tmp_path):
     """What is observed is within the bound on LayerNorm and a few roundings."""
-    make, name = KINDS[kind]
-    layer = make(dtype)
+    layer, name = KINDS[kind](dtype), OPENS_AS.get(kind, "BertModel")
     found = ol.export(layer, tmp_path / "m", to="hf", points=500)
     subject = sequence_subject_of(layer, None) if isinstance(layer, SequenceLayer) else subject_of(layer, None, True)
-    assert found.difference <= found.bound + rounding(subject)
-    assert found.difference <= (1e-12 if dtype == "float64" else 1e-3)
+    assert found.difference <= (found.bound or 0.0) + rounding(subject)
+    assert found.difference <= (1e-10 if dtype == "float64" else 2e-3)
+    assert (found.bound is None) == (name == "OPTModel")
     model = transformers.AutoModel.from_pretrained(tmp_path / "m")
     assert model.config.architectures == [name]
     assert str(model.dtype) == f"torch.{dtype}"
-    assert (model.config.num_hidden_layers, model.config.model_type) == (1, "bert" if "Bert" in name else "gpt2")
+    assert model.config.num_hidden_layers == 1
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -13,11 +13,13 @@ import math
 
 import torch
 from flint import arb
+from jaxtyping import Float
+from torch import Tensor
 
 from ...common.outward import UP
 from ...model.config import STEEPEST
 from .layernorm import EPS, Doubled
-from .value_bounds import AnySubject, Placement, largest_norm, value_bounds
+from .value_bounds import WIDE, AnySubject, Placement, ValueBounds, largest_norm, value_bounds
 
 
 def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in_stream: bool = False) -> float:
@@ -30,10 +32,9 @@ def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in
     first, delta = _deltas(found, s.largest_token, largest_norm(subject, s, placement), placement)
     behind, ahead = placement in ("post", "bert"), placement in ("pre", "gpt2")  # of the two sublayers
     twice = 2 * first + first**2
-    if placement != "post" and (twice * s.score > 0.1 or twice * s.masked > 1):
+    if placement != "post" and (twice > WIDE or twice * s.score > 0.1 or twice * s.masked > 1):
         return math.inf
-    weights = math.expm1(2 * twice * s.score) + 20 * s.lost  # Σ|w' − w|: 6 times the lost weight, and slack
-    h = torch.zeros_like(s.stream) if placement == "post" else ((weights + first) * s.attended).expand_as(s.stream)
+    h = torch.zeros_like(s.stream) if placement == "post" else first * s.attended + _reweighted(s, twice)
     if placement == "bert" and c.residual:
         h = h + first * s.tokens[c.read_rows]  # the embedding itself
     h = h + delta * (s.stream + h) if behind else h
@@ -46,11 +47,21 @@ def deviation(subject: AnySubject, found: Doubled, placement: Placement, bias_in
     return float(moved.max()) * 1.001
 
 
+def _reweighted(s: ValueBounds, twice: float) -> Float[Tensor, "row model"]:
+    """What attention adds moves by this if every score s_t moves by at most twice·|s_t|.
+
+    Altogether weights move by e^(2η) − 1, η of the tokens that may have a weight, and by 6 times the lost weight, and slack. Each
+    weight also moves by at most e^(2η) − 1 of itself, η of all tokens, which counts where a value is large and its weight small.
+    """
+    together = math.expm1(2 * twice * s.score) + 20 * s.lost
+    return torch.minimum(together * s.largest_values, math.expm1(2 * twice * s.masked) * s.attended)
+
+
 def _deltas(found: Doubled, token: float, size: float, placement: Placement) -> tuple[float, float]:
     """max |ρ − 1| of a LayerNorm that reads the tokens, |e| ≤ token, and of all others, |z| ≤ size; 0 where there is none.
 
-    A LayerNorm in the stream also multiplies the constants ±C by its ρ. So the next one has ρ = g/√(2(c²C² + |z|²)/n + eps), c being
-    the product of the factors before it: ρ falls with c and |z|, and c·ρ rises with c, so the ends decide.
+    A LayerNorm in the stream also multiplies the constants ±C by its ρ. With c, the product of the factors before it, the next
+    one has ρ = g/√(2(c²C² + |z|²)/n + eps): ρ falls with c and |z|, and c·ρ rises with c, so the ends decide.
     """
     n, gains = found.config.d_model, [arb(float(found.weights[f"gain_{i}"][0])) for i in range(3)]
 

@@ -18,6 +18,7 @@ from .subject import Subject
 
 AnySubject = Subject | SequenceSubject
 Placement = Literal["post", "pre", "bert", "gpt2"]  # where LayerNorm stands: BERT has one more before, GPT-2 one behind
+WIDE = 1e-6
 APART = 60.0  # a score this far below another has a weight of at most e^−60 ≈ 1e-26
 
 
@@ -26,7 +27,8 @@ class ValueBounds:
     """Bounds on absolute values over the domain."""
 
     tokens: Float[Tensor, "token model"]
-    attended: Float[Tensor, " model"]
+    attended: Float[Tensor, "row model"]  # even if scores are off by WIDE of their size
+    largest_values: Float[Tensor, " model"]  # what attention adds, whatever its weights
     stream: Float[Tensor, "row model"]  # what the FFN sees
     fed: Float[Tensor, "row model"]  # what the FFN adds
     score: float  # of tokens whose weight is not negligible, where there are several
@@ -49,11 +51,13 @@ def value_bounds(subject: AnySubject) -> ValueBounds:
         centre, radius = torch.cat([centre, w["S"]]), torch.cat([radius, torch.zeros_like(w["S"])])
     e = (centre.abs() + radius) * UP
     v = torch.einsum("tm,hmw->thw", e, w["W_V"].abs()) + w.get("b_V", zero).abs()
-    a = (v.amax(dim=0).flatten() @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP
-    rows = e[c.read_rows]
-    stream = (rows + a if c.residual else a.expand_as(rows)) * UP
+    score, masked, lost, weights = _scores(subject, w, centre, radius)
+    largest = (v.amax(dim=0).flatten() @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP
+    mixed = torch.einsum("hrt,thw->rhw", weights, v).flatten(1)
+    a = torch.minimum((mixed @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP, largest)
+    stream = (e[c.read_rows] + a if c.residual else a) * UP
     fed = ((stream @ w["W_1"].abs() + w["b_1"].abs()) @ w["W_2"].abs() + w["b_2"].abs()) * UP
-    return ValueBounds(e, a, stream, fed, *_scores(subject, w, centre, radius))
+    return ValueBounds(e, a, largest, stream, fed, score, masked, lost)
 
 
 def _data_tokens(
@@ -92,10 +96,11 @@ def _scores(
     w: dict[str, Tensor],
     centre: Float[Tensor, "token model"],
     radius: Float[Tensor, "token model"],
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, Float[Tensor, "head row token"]]:
     """(|score| of tokens whose weight is not negligible, of all tokens, weight of the others), over all heads and rows read.
 
-    A weight is negligible if the score is far below that of a token which the row sees in every sequence.
+    A weight is negligible if the score is far below that of a token which the row sees in every sequence. Bounds on all
+    weights follow, even if scores are off by WIDE of their size.
 
     With biases q = eW + b, a factor of e is no factor of the score: then Σ(|eW| + |b|)_w (|e'W'| + |b'|)_w stands for |score|,
     since eW and b may cancel in q and yet a factor moves eW.
@@ -123,7 +128,10 @@ def _scores(
     apart = torch.einsum("rhw,thw->hrt", q_size, k_size) / root
     size = (apart if c.projection_bias else middle.abs() + off) * UP
     lost = 0.0 if bool(kept.all()) else c.all_tokens * math.exp(-APART)
-    return float(torch.where(several, size, 0.0).max()), float(size.max()), lost
+    wide = off + WIDE * size
+    best = (middle - wide).masked_fill(~certain, -math.inf).amax(dim=-1, keepdim=True)
+    weights = (middle + wide - best).clamp_max(0.0).masked_fill(~possible, -math.inf).exp() * UP
+    return float(torch.where(several, size, 0.0).max()), float(size.max()), lost, weights
 
 
 def largest_norm(subject: AnySubject, s: ValueBounds, placement: Placement) -> float:
