@@ -4,6 +4,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,13 @@ from onelayer.target.domain import domain_of
 from page import placed
 from pages import ROOT
 
-FORMATS = [to for to in FILES if to not in ("coq", "vnnlib")]  # they have tests of their own, and no dtype
+NEEDED = {"hf": "transformers"}  # by formats whose packages the extra `dev` does not have
+FORMATS = [
+    pytest.param(to, marks=pytest.mark.skipif(bool(needed) and find_spec(needed) is None, reason=f"needs {needed}"))
+    for to in FILES
+    if to not in ("coq", "vnnlib")  # they have tests of their own, and no dtype
+    for needed in [NEEDED.get(to, "")]
+]
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +101,10 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
 
 
 def test_the_page_has_every_format():
-    page = (ROOT / "docs" / "run" / "export.md").read_text()
-    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page, re.MULTILINE)) == set(FILES)
+    page, further = ((ROOT / "docs" / "run" / name).read_text() for name in ("export.md", "huggingface.md"))
+    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page + further, re.MULTILINE)) == set(FILES)
     assert page != placed(page, "exports", "x")
+    assert further != placed(further, "kinds", "x")
 
 
 def test_the_figures_of_the_page(product, tmp_path, monkeypatch, capsys):

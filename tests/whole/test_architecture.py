@@ -37,7 +37,7 @@ WHEN_CALLED = {
     ("sequence_layer", "views"),
     ("experiments", "views"),
 }
-ALONE = {"checker.py", "loader.py"}  # files that others take with them, on their own
+ALONE = {"checker.py", "loader.py", "wrapper.py"}  # files that others take with them, on their own
 
 
 def imports(source: Path, file: Path) -> list[tuple[str, bool]]:

@@ -15,6 +15,7 @@ from .show import print_json
 class ExportFormat(StrEnum):
     onnx = "onnx"
     torch = "torch"
+    hf = "hf"
     c = "c"
     coq = "coq"
     vnnlib = "vnnlib"
@@ -29,9 +30,11 @@ def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
         ExportFormat,
-        typer.Option(help="ONNX, a stock PyTorch layer, C99 source, a proof for Coq, or questions for verifiers."),
+        typer.Option(
+            help="ONNX, a stock PyTorch layer, a folder for Hugging Face, C99 source, a proof for Coq, or questions for verifiers."
+        ),
     ],
-    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch and vnnlib a folder.")],
+    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch, hf and vnnlib a folder.")],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")

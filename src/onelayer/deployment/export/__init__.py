@@ -1,8 +1,9 @@
-"""Layers for other programs: ONNX, stock PyTorch, C, Coq. One module per format.
+"""Layers for other programs: ONNX, stock PyTorch, Hugging Face, C, Coq. One module per format.
 
     onnx    one file, x → y, dynamic batch; run by ONNX Runtime before it is written
     torch   a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
     c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
+    hf      a folder that Hugging Face's transformers opens as BERT, GPT-2 or OPT with one layer; run by it before it is written
     vnnlib  a folder: ONNX for verifiers, questions in VNN-LIB 2.0, their answers, and a certificate of the answers
     coq     one file that states and proves the error bound of the stored weights; compiled before it is written, if Coq is here
 
@@ -21,14 +22,16 @@ from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_approximation, load_certified
-from . import c, coq, onnx, onnx_lengths, torch, vnnlib
+from . import c, coq, hf, onnx, onnx_lengths, torch, vnnlib
 from .coq.samples import Pair
 from .place import require_place, write
+from .sequence_subject import sequence_subject_of
 from .subject import Made, subject_of
 
-Format = Literal["onnx", "torch", "c", "coq", "vnnlib"]
+Format = Literal["onnx", "torch", "hf", "c", "coq", "vnnlib"]
 MOST_POINTS = 10**7
 FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
+FILES["hf"] = hf.FILES
 FILES["coq"] = ("onelayer.v",)
 FILES["vnnlib"] = vnnlib.FILES
 
@@ -101,8 +104,8 @@ def export(
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
     sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
     samples, (X, Y). `against` is for `to="vnnlib"`: another layer on the same domain; the questions are then how far the two
-    are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer
-    for sequences of any length is written as ONNX alone, with masks.
+    are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer for sequences of any length is
+    written as ONNX, with masks, or for Hugging Face.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
@@ -118,7 +121,11 @@ def export(
     loaded = load_certified(layer) if isinstance(layer, str | Path) else layer
     if isinstance(loaded, SequenceLayer):
         return _lengths(loaded, place, to, dtype, seed)
-    subject = subject_of(loaded, "float64" if to == "vnnlib" else dtype)
+    subject = subject_of(loaded, "float64" if to == "vnnlib" else dtype, causal=to == "hf")
+    if to == "hf":
+        made = hf.make(subject, points, seed)
+        write(place, made.files, hf.FILES)
+        return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
     if to == "coq":
         made = coq.make(subject, data)
         write(place, made.files)
@@ -135,15 +142,15 @@ def export(
 
 
 def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, seed: int) -> Exported:
-    """A layer for any length: ONNX has dynamic shapes; stock layers and C have one length."""
-    if to != "onnx":
+    """A layer for any length: ONNX and transformers have dynamic shapes; stock layers and C have one length."""
+    if to not in ("onnx", "hf"):
         found = f"a layer for sequences of 1 to {layer.longest:,}, with masks"
         raise InputError(
-            f"a layer of one length as {to}", found, "export it as onnx, or one length of it: at_length(n)"
+            f"a layer of one length as {to}", found, "export it as onnx or hf, or one length of it: at_length(n)"
         )
-    subject = onnx_lengths.subject_of(layer, dtype)
-    made = onnx_lengths.make(subject, seed)
-    write(place, made.files)
+    subject = sequence_subject_of(layer, dtype)
+    made = onnx_lengths.make(subject, seed) if to == "onnx" else hf.make(subject, 0, seed)
+    write(place, made.files, FILES[to])
     return _exported(to, place, layer.certificate.tolerance, subject.arithmetic.name, made)
 
 

@@ -5,62 +5,15 @@ are those of the layer: hidden scores are −∞, hidden weights 0. The graph is
 padded and not, before it is written; its rounding is measured, not bounded.
 """
 
-import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
-from ... import __version__
-from ...common.errors import InputError
-from ...layer.arithmetic import Arithmetic, arithmetic_of
-from ...model.transformer import SingleLayerTransformer
-from ...sequence_layer import SequenceLayer
 from .onnx import Graph, element, packages, session_of
-from .subject import Made, Measured
+from .sequence_subject import SequenceSubject
+from .subject import Made
 
 BOOL = 9  # ONNX's number for booleans
-ROWS = 64  # sequences of one length that are compared
-
-
-@dataclass(frozen=True)
-class SequenceSubject:
-    """A layer for any length, and its model in the dtype of the export."""
-
-    layer: SequenceLayer
-    model: SingleLayerTransformer
-
-    @property
-    def arithmetic(self) -> Arithmetic:
-        return arithmetic_of(self.model.W_E.dtype)
-
-    @property
-    def target(self) -> str:
-        return self.layer.description.text
-
-    def about(self) -> dict[str, str]:
-        """What the layer is, in words, as metadata."""
-        d, c = self.layer.description, self.layer.certificate
-        answers = ("length, " if d.answer == "position" else "") + f"{d.outputs}"
-        return {
-            "producer": f"onelayer {__version__}",
-            "target": self.target,
-            "domain": c.domain,
-            "input": f"x [batch, length], length ≤ {d.longest}; padding [batch, length], True where there is no token",
-            "output": f"y [batch, {answers}]",
-            "dtype": self.arithmetic.name,
-            "tolerance": c.tolerance_text,
-            "verdict": f"{c.headline}, of the layer in onelayer, {c.arithmetic}",
-            "bound": f"{c.stated_bound}, of the layer in onelayer, {c.arithmetic}",
-        }
-
-
-def subject_of(layer: SequenceLayer, dtype: str | None) -> SequenceSubject:
-    """The layer in `dtype` (its own, if None)."""
-    layer.require_unchanged()  # the file repeats what the certificate says
-    wanted = layer.model.W_E.dtype if dtype is None else arithmetic_of(dtype).dtype
-    return SequenceSubject(layer, copy.deepcopy(layer.model).to(wanted).eval())
 
 
 def make(subject: SequenceSubject, seed: int) -> Made:
@@ -71,34 +24,15 @@ def make(subject: SequenceSubject, seed: int) -> Made:
     model = graph.model(onnx)
     onnx.checker.check_model(model, full_check=True)
     session = session_of(runtime, model)
-    measured = _measured(subject, session, seed)
+
+    def answer(x: np.ndarray, padding: np.ndarray) -> np.ndarray:
+        return np.asarray(session.run(["y"], {"x": x, "padding": padding})[0])
+
+    measured = subject.measure(answer, seed)
     onnx.helper.set_model_props(
         model, subject.about() | measured.words() | {"runtime": f"onnxruntime {runtime.__version__}"}
     )
     return Made({"model.onnx": model.SerializeToString()}, measured)
-
-
-def _measured(subject: SequenceSubject, session: Any, seed: int) -> Measured:
-    """The largest difference from our own layer, at sequences of several lengths in padded batches."""
-    d, rng, worst, count = subject.layer.description, np.random.default_rng(seed), 0.0, 0
-    for n in sorted({1, 2, min(7, d.longest), max(1, d.longest // 2), d.longest}):
-        rows = max(2, min(ROWS, 2**21 // (n * n * subject.model.config.heads)))
-        low, high = d.ends
-        x = rng.integers(0, d.vocabulary, (rows, n)) if d.vocabulary else low + (high - low) * rng.random((rows, n))
-        given = x.astype(subject.arithmetic.name).clip(low, high)
-        padding = np.arange(n) >= rng.integers(1, n + 1, (rows, 1))
-        padding[0] = False
-        (found,) = session.run(["y"], {"x": given, "padding": padding})
-        own = subject.layer.values(torch.from_numpy(given.astype(np.float64)), torch.from_numpy(padding))
-        difference = np.abs(found.astype(np.float64).reshape(own.shape) - own)
-        if not np.isfinite(difference).all():
-            raise InputError(
-                f"a layer that can be evaluated in {subject.arithmetic.name}",
-                "values that are not finite",
-                "export in float64",
-            )
-        worst, count = max(worst, float(difference.max())), count + rows
-    return Measured(count, worst, None)
 
 
 class LengthGraph(Graph):

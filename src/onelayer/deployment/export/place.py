@@ -46,7 +46,7 @@ def _is_export(place: Path, names: tuple[str, ...]) -> bool:
 
 
 def write(place: Path, files: dict[str, bytes]) -> None:
-    """One file at `place`, or several in a folder there: all or none."""
+    """One file at `place`, or several in a folder there: all or none. What else an earlier export has there is removed."""
     if len(files) == 1:
         write_file(place, next(iter(files.values())))
     else:

@@ -103,14 +103,15 @@ class Subject:
         return self.approximation.description.text
 
     @property
+    def vocabulary(self) -> int | None:
+        return self.approximation.vocabulary
+
+    @property
     def reach(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """(lowest, highest) x̂ of every token and feature on the domain, rounded outward; unit vectors for token numbers."""
+        """(lowest, highest) x̂ of every token and feature on the domain, rounded outward, where inputs are numbers."""
         c, d = self.model.config, self.approximation.domain
         shift, scale = (t.double().flatten() for t in (self.model.shift, self.model.scale))
-        ends = (d.lower, d.upper)
-        if self.approximation.vocabulary is not None:
-            ends = ((0.0,) * len(shift), (1.0,) * len(shift))
-        lower, upper = (torch.tensor(t, dtype=torch.float64) for t in ends)
+        lower, upper = (torch.tensor(t, dtype=torch.float64) for t in (d.lower, d.upper))
         low, high = edges(lower, upper, shift, scale)
         low, high = torch.minimum(low, high), torch.maximum(low, high)  # a trained scale may be negative
         return low.reshape(c.tokens, c.features_in), high.reshape(c.tokens, c.features_in)
@@ -161,8 +162,8 @@ class Subject:
         return Measured(len(x), difference, float(np.abs(found - target(x).reshape(len(x), -1)).max()))
 
 
-def subject_of(approximation: object, dtype: str | None) -> Subject:
-    """The layer in `dtype` (its own, if None)."""
+def subject_of(approximation: object, dtype: str | None, causal: bool = False) -> Subject:
+    """The layer in `dtype` (its own, if None); one whose positions look back only if the format can have it, `causal`."""
     if not isinstance(approximation, Approximation):
         found = type(approximation).__name__
         raise InputError("an Approximation or a model folder", found, "pass what `build` made or wrote")
@@ -171,5 +172,6 @@ def subject_of(approximation: object, dtype: str | None) -> Subject:
     model = copy.deepcopy(approximation.model).to(wanted).eval()
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         raise InputError(f"finite weights in {dtype or wanted}", "infinite or undefined ones", "export in float64")
-    model.config.require_unmasked("an export")
+    if not causal:
+        model.config.require_unmasked("an export")
     return Subject(approximation, model)

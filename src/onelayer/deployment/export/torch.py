@@ -34,13 +34,13 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     weights = {name: t.detach() for name, t in subject.model.state_dict().items()}
     if c.norm == "none":
         found = doubled(subject, norm or "post")
-        about, tensors = _shaped(subject, found.config), _stock(found.config, found.weights)
+        about, tensors = _shaped(subject, found.config), stock_weights(found.config, found.weights)
         of = "what LayerNorm changes in exact arithmetic; rounding is only measured"
-        bound = Bound(deviation(subject, found), of)
+        bound = Bound(deviation(subject, found, norm or "post"), of)
         notes = (f"{found.config.norm}-norm, constants ±C in the stream, C = {found.constant:.4g}",)
     else:
-        _require_own(c, norm)
-        about, tensors, bound = _shaped(subject, c), _stock(c, weights), None
+        require_own(c, norm)
+        about, tensors, bound = _shaped(subject, c), stock_weights(c, weights), None
         notes = (f"{c.norm}-norm, the layer's own",)
     layer = loader.filled(about, tensors)
     rows = max(1, CHUNK // (c.all_tokens * max(about["d_model"], about["heads"] * c.all_tokens, c.ffn_width)))
@@ -61,7 +61,7 @@ def make(subject: Subject, x: np.ndarray, norm: Norm | None) -> Made:
     return Made(files, measured, bound, notes)
 
 
-def _require_own(c: LayerConfig, norm: Norm | None) -> None:
+def require_own(c: LayerConfig, norm: Norm | None) -> None:
     """A layer with LayerNorm can be copied into a stock layer."""
     if norm not in (None, c.norm):
         raise InputError(f"norm={norm!r}", f"a layer that has {c.norm}-norm itself", "leave norm out")
@@ -81,24 +81,28 @@ def _width(c: LayerConfig) -> int | None:
     return min(enough, key=lambda w: (w % c.d_k != 0 or power_of_4(w // c.d_k) != w // c.d_k, w), default=None)
 
 
-def _shaped(subject: Subject, c: LayerConfig) -> dict[str, Any]:
-    """What the loader needs to know."""
+def stock_heads(c: LayerConfig) -> int:
+    """The number of stock heads: ours, and zeros."""
     width = _width(c)
     if width is None:
         raise InputError("heads that fit into d_model", f"d_model = {c.d_model}", "export it as onnx or c")
+    return c.d_model // width
+
+
+def _shaped(subject: Subject, c: LayerConfig) -> dict[str, Any]:
+    """What the loader needs to know."""
     about: dict[str, Any] = {"tokens": c.tokens, "features": c.features_in}
-    about |= {"special": c.special_tokens, "d_model": c.d_model, "heads": c.d_model // width, "ffn_width": c.ffn_width}
+    about |= {"special": c.special_tokens, "d_model": c.d_model, "heads": stock_heads(c), "ffn_width": c.ffn_width}
     about |= {"activation": c.activation, "norm_first": c.norm == "pre", "norm_eps": c.norm_eps}
     about |= {"first_row": c.read_rows.start, "last_row": c.read_rows.stop - 1, "mean": c.readout == "mean"}
     about |= {"out": c.features_out, "places": list(subject.places), "shape": list(subject.shape)}
     return about | {"vocabulary": subject.approximation.vocabulary}
 
 
-def _stock(c: LayerConfig, w: dict[str, Tensor]) -> dict[str, Tensor]:
+def stock_weights(c: LayerConfig, w: dict[str, Tensor]) -> dict[str, Tensor]:
     """Our weights under the stock layer's names: matrices transposed, heads padded to one width and to one number."""
-    width = _width(c)
-    assert width is not None  # `_shaped` has checked
-    m, h, dtype = c.d_model, c.d_model // width, w["W_E"].dtype
+    m, h, dtype = c.d_model, stock_heads(c), w["W_E"].dtype
+    width = m // h
 
     def padded(matrix: Tensor, count: int) -> Tensor:
         """[head, …, width of ours] → [all heads, …, width]."""
