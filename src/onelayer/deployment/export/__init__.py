@@ -1,7 +1,8 @@
-"""Layers for other programs: ONNX, stock PyTorch, C, Coq. One module per format.
+"""Layers for other programs: ONNX, stock PyTorch, TransformerLens, C, Coq. One module per format.
 
     onnx    one file, x → y, dynamic batch; run by ONNX Runtime before it is written
     torch   a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
+    transformer_lens   a folder: config.json, model.safetensors and load.py, a one-layer model of TransformerLens
     c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
     coq     one file that states and proves the error bound of the stored weights; compiled before it is written, if Coq is here
 
@@ -20,15 +21,15 @@ from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_certified
-from . import c, coq, onnx, onnx_lengths, torch
+from . import c, coq, onnx, onnx_lengths, torch, transformer_lens
 from .coq.samples import Pair
 from .place import require_place, write
 from .subject import Made, subject_of
 
-Format = Literal["onnx", "torch", "c", "coq"]
+Format = Literal["onnx", "torch", "c", "coq", "transformer_lens"]
 MOST_POINTS = 10**7
 FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
-FILES["coq"] = ("onelayer.v",)
+FILES |= {"coq": ("onelayer.v",), "transformer_lens": transformer_lens.FILES}
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def export(
     `dtype` is that of the layer unless given. `norm` is for `to="torch"`: where the stock layer has its LayerNorm, after the
     sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
     samples, (X, Y). An existing `path` is refused; `overwrite=True`
-    replaces an earlier export. A layer for sequences of any length is written as ONNX alone, with masks.
+    replaces an earlier export. A layer for sequences of any length is written as ONNX, with masks, or for TransformerLens.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
@@ -117,20 +118,23 @@ def export(
         write(place, made.files)
         return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
     x = subject.points(points, seed)
-    made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)
+    if to == "torch":
+        made = torch.make(subject, x, norm)
+    else:
+        made = {"onnx": onnx.make, "transformer_lens": transformer_lens.make}.get(to, c.make)(subject, x)
     write(place, made.files)
     return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
 
 
 def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, seed: int) -> Exported:
-    """A layer for any length: ONNX has dynamic shapes; stock layers and C have one length."""
-    if to != "onnx":
+    """A layer for any length: ONNX and TransformerLens have dynamic shapes; stock layers and C have one length."""
+    if to not in ("onnx", "transformer_lens"):
         found = f"a layer for sequences of 1 to {layer.longest:,}, with masks"
         raise InputError(
             f"a layer of one length as {to}", found, "export it as onnx, or one length of it: at_length(n)"
         )
     subject = onnx_lengths.subject_of(layer, dtype)
-    made = onnx_lengths.make(subject, seed)
+    made = (onnx_lengths.make if to == "onnx" else transformer_lens.make_lengths)(subject, seed)
     write(place, made.files)
     return _exported(to, place, layer.certificate.tolerance, subject.arithmetic.name, made)
 
