@@ -2,9 +2,15 @@
 
     python examples/frozen_block.py
 
-What you learn: how to wire a layer into a stock nn.TransformerEncoder so that training cannot touch it. Some lanes of the residual
-stream belong to it. Other layers may read them, but their rows that write there are zero; the block itself reads and writes
-nothing else, has no LayerNorm, and gives tokens that are not its own a score so low that their weight is exactly 0.
+What you learn: how to wire a layer into a stock nn.TransformerEncoder so that training cannot touch it. Some lanes of the
+residual stream belong to it, and three rules keep them:
+
+    - other layers read them as they like, but the rows of their weights that write there are zero, and stay zero;
+    - these layers have norm_first=True: a LayerNorm in the stream itself would rescale all lanes;
+    - the block reads and writes nothing else, has no LayerNorm, and gives tokens that are not its own a score so low that their
+      weight is exactly 0.
+
+So the block always sees the same numbers in its lanes, and adds the same numbers to them, bit for bit, whatever the rest learns.
 
 The task: tokens x, y and a threshold u. Is sin 9x + sin 9y above u? The block computes the left side, within a proved bound; two
 ordinary layers, one before it and one behind it, learn to compare.
@@ -38,7 +44,8 @@ class Kept(nn.Module):
 
 def keep_off(layer: nn.TransformerEncoderLayer, lanes: int) -> None:
     """Let a stock layer write behind the first `lanes` lanes only. It needs norm_first=True: LayerNorm would rescale them."""
-    assert layer.norm_first
+    if not layer.norm_first:
+        raise ValueError("a layer with norm_first=True is needed: LayerNorm behind it would rescale the kept lanes")
     for module in (layer.self_attn.out_proj, layer.linear2):
         for name in ("weight", "bias"):
             parametrize.register_parametrization(module, name, Kept(lanes))
@@ -48,10 +55,10 @@ def block_of(approx: ol.Approximation, width: int) -> nn.TransformerEncoderLayer
     """The certified layer as a stock layer of that width: its lanes come first, then ASK (own tokens) and FLAG (others)."""
     model, c = approx.model, approx.model.config
     w = {name: t.detach() for name, t in model.state_dict().items()}
-    assert c.norm == "none"
-    assert c.residual
-    assert max(c.d_k + 1, c.d_v) <= HEAD
-    assert c.heads * HEAD <= width
+    plain = c.norm == "none" and c.residual and not c.projection_bias and c.activation == "relu"
+    one_lane = c.readout == "output" and w["W_R"].count_nonzero() == 1 == w["W_R"].sum()
+    if not (plain and one_lane and max(c.d_k + 1, c.d_v) <= HEAD and c.heads * HEAD <= width):
+        raise ValueError("a constructed layer with one answer, whose heads fit into the stream, is needed")
     m, ask, flag = c.d_model, c.d_model, c.d_model + 1
     block = nn.TransformerEncoderLayer(
         width,
