@@ -65,7 +65,9 @@ def block_of(approx: ol.Approximation, width: int) -> nn.TransformerEncoderLayer
         width // HEAD,
         c.ffn_width,
         dropout=0.0,
-        activation=lambda t: torch.relu(t),  # a function of our own keeps torch off its fused path, which wants LayerNorm
+        activation=lambda t: torch.relu(
+            t
+        ),  # a function of our own keeps torch off its fused path, which wants LayerNorm
         batch_first=True,
         norm_first=True,
         dtype=model.W_E.dtype,
@@ -85,7 +87,9 @@ def block_of(approx: ol.Approximation, width: int) -> nn.TransformerEncoderLayer
         value[: c.heads, : c.d_v, :m] = w["W_V"].mT
         out = block.self_attn.out_proj.weight.reshape(width, -1, HEAD)
         out[:m, : c.heads, : c.d_v] = w["W_O"].T.reshape(m, c.heads, c.d_v)
-        block.self_attn.out_proj.bias[:m] = w["W_R"][:, 0] * w["b_R"]  # the read-out takes one lane: its bias goes there
+        block.self_attn.out_proj.bias[:m] = (
+            w["W_R"][:, 0] * w["b_R"]
+        )  # the read-out takes one lane: its bias goes there
         block.linear1.weight[:, :m], block.linear1.bias[:] = w["W_1"].T, w["b_1"]
         block.linear2.weight[:m], block.linear2.bias[:m] = w["W_2"].T, w["b_2"]
     return block.requires_grad_(False)
@@ -176,7 +180,9 @@ def main() -> int:
     handle.remove()
     c = approx.certificate
     print(f"{FORMULA}: {c.verdict}, proved to be within {at_most(c.bound)}; {model.kept} of {WIDTH} lanes are its own")
-    print(f"accuracy of the whole model: {first:.1%} before training, {last:.1%} after, {without:.1%} without the block")
+    print(
+        f"accuracy of the whole model: {first:.1%} before training, {last:.1%} after, {without:.1%} without the block"
+    )
     print(f"the certified function in the stream at {POINTS:,} points: {'the same bits' if same else 'OTHER NUMBERS'}")
     print(f"its observed error there: {error:.2e}; observed difference from the layer alone: {own:.1e}")
     return 0 if c.verdict == "CERTIFIED" and same and error <= TOLERANCE and last > 0.9 > without else 1

@@ -23,7 +23,7 @@ from onelayer.target.domain import domain_of
 from page import placed
 from pages import ROOT
 
-FORMATS = [to for to in FILES if to != "coq"]  # which is not run at points: test_export_coq.py
+FORMATS = [to for to in FILES if to not in ("coq", "transformer_lens")]  # which have tests of their own
 
 
 @pytest.fixture(scope="module")

@@ -14,41 +14,13 @@ from safetensors import safe_open
 
 import onelayer as ol
 from cases import configs, plain_config, random_model
-from exporting import SINES, run_alone, wrapped
+from exporting import run_alone, wrapped
+from lens import KINDS, NAME, compared, sample, size_of_terms
 from onelayer.apps.cli import main
 from onelayer.common.errors import InputError
-from onelayer.deployment.export import transformer_lens as lens
-from onelayer.sequence_layer import SequenceLayer
-from targets import FRANKE
+from onelayer.deployment.export import transformer_lens as module
 
 any_length = ol.gallery.any_length
-SQUARE = [(0, 1)] * 2
-NAME = "blocks.0.attn.hook_pattern"
-TEXT = "the cat sat on the mat. the dog sat on the cat. a cat and a dog ran."
-KINDS = {
-    "gates": lambda dtype: ol.build(*SINES, 5e-4, dtype=dtype),
-    "gates that cancel": lambda dtype: ol.build("sin(x1*x2)", [(0, 2)] * 2, 1e-2, dtype=dtype),
-    "representative": lambda dtype: ol.build("x1*x2", SQUARE, 0.3, method="representative", dtype=dtype),
-    "memory tokens": lambda dtype: ol.build(FRANKE, SQUARE, 1e-2, dtype=dtype),
-    "max": lambda dtype: ol.build("max(x1, x2)", SQUARE, 1e-3, dtype=dtype),
-    "hinges": lambda dtype: ol.build("sqrt((a-b)^2 + (c-d)^2)", "1:5", 0.2, dtype=dtype),
-    "sort": lambda dtype: ol.gallery.sort(4, 1e-3, dtype=dtype),
-    "memorised": lambda dtype: ol.memorize(*np.random.default_rng(0).random((2, 40, 2)), dtype=dtype),
-    "histogram": lambda dtype: ol.gallery.histogram(8, 26, dtype=dtype),
-    "parity": lambda dtype: ol.gallery.parity(9, dtype=dtype),
-    "trained": lambda dtype: ol.train(*SINES, width=16, steps=30, dtype=dtype),
-    "trained, pre-norm": lambda dtype: ol.train(*SINES, width=9, steps=30, dtype=dtype, norm="pre", activation="gelu"),
-    "trained, post-norm": lambda dtype: ol.train(*SINES, width=9, steps=30, dtype=dtype, norm="post", activation="silu"),
-    "running_max, any length": lambda dtype: any_length.running_max(30, 1e-3, dtype=dtype),
-    "mean, any length": lambda dtype: any_length.mean(30, dtype=dtype),
-    "sort, any length": lambda dtype: any_length.sort(4, 1e-2, dtype=dtype),
-    "look_up, any length": lambda dtype: any_length.look_up(12, 2, 3, dtype=dtype),
-    "depth, any length": lambda dtype: any_length.depth(20, dtype=dtype),
-    "majority, any length": lambda dtype: any_length.majority(20, dtype=dtype),
-    "induction, any length": lambda dtype: any_length.induction(6, 3, dtype=dtype),
-    "sets": lambda dtype: ol.set_function("sqrt(mean(x^2))", (0.1, 1.0), 1e-2, longest=20, dtype=dtype),
-    "text": lambda dtype: ol.language(TEXT, order=3, tokens="words", tolerance=1e-3, longest=30, dtype=dtype),
-}
 ALONE = """
 import importlib.util, sys, torch
 from pathlib import Path
@@ -73,40 +45,6 @@ def loader():
     return lens_loader
 
 
-def sample(layer, count, dtype):
-    """Inputs of a layer, as arrays that it takes: [count, D], or [count, n] for the largest n."""
-    rng = np.random.default_rng(7)
-    d = layer.description
-    low, high = (d.ends if isinstance(layer, SequenceLayer) else (np.array(d.domain.lower), np.array(d.domain.upper)))
-    n = d.longest if isinstance(layer, SequenceLayer) else d.domain.dimension
-    x = low + (high - low) * rng.random((count, n))
-    x = np.rint(x) if d.vocabulary is not None else x
-    return x.clip(low, high).astype(dtype)
-
-
-def features(layer, x):
-    """The same inputs as our model takes them."""
-    c, V = layer.model.config, layer.description.vocabulary
-    if V is not None:
-        return torch.nn.functional.one_hot(x.long(), V).to(layer.model.W_E.dtype)
-    return x.reshape(len(x), -1, c.features_in)
-
-
-@torch.no_grad()
-def size_of_terms(model, x):
-    """The largest sum of absolute values of what the layer adds up for an answer: rounding is relative to that."""
-    c, w = model.config, {name: t.detach().abs() for name, t in model.state_dict().items()}
-    alpha, e = model.attention(x), model.tokens(x)
-    if c.norm == "pre":
-        e = model._norm_1(e)
-    z = alpha @ model._project(e, "V").abs()
-    a = z.transpose(1, 2).flatten(2) @ w["W_O"] + w.get("b_O", 0.0)
-    a = a + model.tokens(x).abs() if c.residual else a
-    h = torch.ones_like(a) * w["gain_1"] * c.d_model**0.5 + w["offset_1"] if c.norm == "post" else a
-    f = (h @ w["W_1"] + w["b_1"]) @ w["W_2"] + w["b_2"]
-    return float(((h + f if c.residual else f) @ w["W_R"] + w["b_R"]).max())
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,23 +53,12 @@ def test_every_kind_answers_and_attends_as_ours(kind, dtype, loader, tmp_path):
     layer = KINDS[kind](dtype)
     found = ol.export(layer, tmp_path / "e", to="transformer_lens", points=300)
     assert sorted(p.name for p in (tmp_path / "e").iterdir()) == ["config.json", "load.py", "model.safetensors"]
-    there, x = loader.load(tmp_path / "e"), sample(layer, 50, dtype)
-    given = torch.from_numpy(x)
-    with torch.no_grad():
-        size, y = size_of_terms(layer.model, features(layer, given)), there(given)
-        _, cache = there.model.run_with_cache(there.inputs(given), names_filter=NAME)
-        alpha = layer.model.attention(features(layer, given))
-    ours = np.asarray(layer(x), dtype=np.float64)
-    assert y.dtype == layer.model.W_E.dtype
-    assert y.shape == ours.shape
-    assert np.abs(y.double().numpy() - ours).max() <= (1e-6 if dtype == "float32" else 1e-14) * size
-    assert found.difference <= (1e-6 if dtype == "float32" else 1e-14) * 2 * size
-    s = layer.model.config.special_tokens
-    rows = slice(s - layer.model.config.output_tokens, s) if layer.model.config.readout == "output" else slice(s, None)
-    assert cache[NAME].shape == alpha.shape
-    assert (cache[NAME] - alpha.roll((s, s), dims=(2, 3)))[:, :, rows].abs().max() <= (
-        2e-6 if dtype == "float32" else 1e-14
-    )
+    there = loader.load(tmp_path / "e")
+    assert there.model.cfg.dtype == layer.model.W_E.dtype
+    _, relative, attention = compared(layer, there, 50, dtype)
+    assert relative <= (1e-6 if dtype == "float32" else 1e-14)
+    assert attention <= (2e-6 if dtype == "float32" else 1e-14)
+    assert found.difference <= (1e-4 if dtype == "float32" else 1e-12)
 
 
 @pytest.mark.long
@@ -155,7 +82,9 @@ def test_layers_of_every_shape_are_written_or_refused(config, seed, tmp_path_fac
 
 @pytest.mark.long
 def test_the_folder_loads_without_onelayer(loader, tmp_path):
-    kinds = {kind: KINDS[kind]("float32") for kind in ("gates", "trained, pre-norm", "trained, post-norm", "text")}
+    kinds = {
+        kind: KINDS[kind]("float32") for kind in ("gates", "trained, pre-norm", "trained, post-norm", "text, causal")
+    }
     for kind, layer in kinds.items():
         ol.export(layer, tmp_path / kind / "e", to="transformer_lens", points=10)
         torch.save(torch.from_numpy(sample(layer, 5, "float32")), tmp_path / kind / "x")
@@ -165,9 +94,9 @@ def test_the_folder_loads_without_onelayer(loader, tmp_path):
         ours = torch.from_numpy(np.asarray(layer(sample(layer, 5, "float32"))))
         assert torch.allclose(y, ours, rtol=1e-5, atol=1e-4)
         assert torch.allclose(pattern.sum(dim=-1), torch.ones(()))
-    about = safe_open(tmp_path / "text" / "e" / "model.safetensors", framework="pt").metadata()
+    about = safe_open(tmp_path / "text, causal" / "e" / "model.safetensors", framework="pt").metadata()
     assert "observed" in about["difference"]
-    assert json.loads(about["layer"])["words"] == list(kinds["text"].words)
+    assert json.loads(about["layer"])["words"] == list(kinds["text, causal"].words)
 
 
 def hooked(config, w, ids):
@@ -187,7 +116,7 @@ def hooked(config, w, ids):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["histogram", "induction, any length", "text"])
+@pytest.mark.parametrize("kind", ["histogram", "induction, any length", "text, causal"])
 def test_the_files_are_those_of_a_hookedtransformer(kind, loader, tmp_path):
     layer = KINDS[kind]("float64")
     ol.export(layer, tmp_path / "e", to="transformer_lens", points=10)
@@ -218,7 +147,7 @@ def test_hooks_change_what_the_layer_answers(loader, tmp_path):
 @pytest.mark.long
 def test_a_wrong_weight_is_noticed(loader, tmp_path, monkeypatch):
     """The measured difference is one: a weight that moves on its way into the file shows in it."""
-    layer, true = KINDS["gates"]("float64"), lens._written
+    layer, true = KINDS["gates"]("float64"), module._written
 
     def wrong(*given):
         config, tensors = true(*given)
@@ -226,7 +155,7 @@ def test_a_wrong_weight_is_noticed(loader, tmp_path, monkeypatch):
         return config, tensors
 
     assert ol.export(layer, tmp_path / "right", to="transformer_lens", points=200).difference < 1e-12
-    monkeypatch.setattr(lens, "_written", wrong)
+    monkeypatch.setattr(module, "_written", wrong)
     found = ol.export(layer, tmp_path / "wrong", to="transformer_lens", points=200)
     assert found.difference > 1e-4
     assert "attention weights: observed difference 0 " not in str(found)
@@ -276,6 +205,6 @@ def test_what_transformerlens_has_no_place_for_is_refused(tmp_path, monkeypatch)
         model.W_K[0, 0, 0] = math.inf
     assert "finite" in refused(wrapped(model), tmp_path)
     assert "norm" in refused(wrapped(random_model(plain_config())), tmp_path, norm="pre")
-    monkeypatch.setattr(lens, "MOST_WEIGHTS", 10)
+    monkeypatch.setattr(module, "MOST_WEIGHTS", 10)
     assert "at_length" in refused(any_length.mean(30), tmp_path)
     assert "export it as onnx or c" in refused(wrapped(random_model(plain_config())), tmp_path)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,7 +24,7 @@ from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
 LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/export.md"}  # the last runs Coq
-AT_HAND = {"gpu": torch.cuda.is_available()}
+AT_HAND = {"gpu": torch.cuda.is_available(), "transformer_lens": find_spec("transformer_lens") is not None}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
 
 
@@ -46,7 +47,15 @@ def test_page_runs(page, desk):
     run_page(page, [step for step in steps(PAGES[page].read_text()) if not step.needs])
 
 
-@pytest.mark.parametrize(("page", "step"), NEEDY, ids=[f"{page}:{step.line}" for page, step in NEEDY])
+def needy() -> list:
+    """What needs more than the tests do; packages take seconds to import."""
+    marks = [pytest.mark.long if page in LONG or step.needs != "gpu" else [] for page, step in NEEDY]
+    return [
+        pytest.param(*case, marks=mark, id=f"{case[0]}:{case[1].line}") for case, mark in zip(NEEDY, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("page", "step"), needy())
 def test_what_needs_more_runs_where_it_is(page, step, desk):
     if not AT_HAND[step.needs]:
         pytest.skip(f"{page}:{step.line} needs a {step.needs}")

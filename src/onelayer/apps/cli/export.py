@@ -28,9 +28,12 @@ class NormPosition(StrEnum):
 def export(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A model folder.")],
     to: Annotated[
-        ExportFormat, typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, a proof for Coq, or TransformerLens.")
+        ExportFormat,
+        typer.Option(help="ONNX, a stock PyTorch encoder layer, C99 source, a proof for Coq, or TransformerLens."),
     ],
-    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch and transformer_lens a folder.")],
+    out: Annotated[
+        str, typer.Option(metavar="PATH", help="The file to write; for torch and transformer_lens a folder.")
+    ],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")

@@ -112,7 +112,7 @@ def export(
     loaded = load_certified(layer) if isinstance(layer, str | Path) else layer
     if isinstance(loaded, SequenceLayer):
         return _lengths(loaded, place, to, dtype, seed)
-    subject = subject_of(loaded, dtype)
+    subject = subject_of(loaded, dtype, causal=to == "transformer_lens")
     if to == "coq":
         made = coq.make(subject, data)
         write(place, made.files)

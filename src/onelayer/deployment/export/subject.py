@@ -161,8 +161,8 @@ class Subject:
         return Measured(len(x), difference, float(np.abs(found - target(x).reshape(len(x), -1)).max()))
 
 
-def subject_of(approximation: object, dtype: str | None) -> Subject:
-    """The layer in `dtype` (its own, if None)."""
+def subject_of(approximation: object, dtype: str | None, causal: bool = False) -> Subject:
+    """The layer in `dtype` (its own, if None); one whose positions look back only if the format can have it, `causal`."""
     if not isinstance(approximation, Approximation):
         found = type(approximation).__name__
         raise InputError("an Approximation or a model folder", found, "pass what `build` made or wrote")
@@ -171,5 +171,6 @@ def subject_of(approximation: object, dtype: str | None) -> Subject:
     model = copy.deepcopy(approximation.model).to(wanted).eval()
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         raise InputError(f"finite weights in {dtype or wanted}", "infinite or undefined ones", "export in float64")
-    model.config.require_unmasked("an export")
+    if not causal:
+        model.config.require_unmasked("an export")
     return Subject(approximation, model)

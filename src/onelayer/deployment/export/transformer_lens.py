@@ -41,7 +41,10 @@ COMPARED = 64  # inputs at which attention weights are compared
 def make(subject: Subject, x: np.ndarray) -> Made:
     """The three files of a layer of one length, run by TransformerLens at the points x."""
     a, c = subject.approximation, subject.model.config
-    about = _about(subject.model, a.vocabulary is not None) | {"places": list(subject.places), "shape": list(subject.shape)}
+    about = _about(subject.model, a.vocabulary is not None) | {
+        "places": list(subject.places),
+        "shape": list(subject.shape),
+    }
     config, tensors = _written(subject.model, a.vocabulary is not None)
     layer = _loader().LensLayer(about, config, tensors).eval()
     cost = _cost(c, c.all_tokens)
@@ -64,7 +67,10 @@ def make_lengths(subject: SequenceSubject, seed: int) -> Made:
     """The three files of a layer for sequences of any length, run at random sequences of several lengths."""
     d, c, rng = subject.layer.description, subject.model.config, np.random.default_rng(seed)
     shape = [*([-1] if d.answer == "position" else []), *([d.outputs] if d.outputs > 1 else [])]
-    about = _about(subject.model, d.vocabulary is not None) | {"places": None if d.answer == "position" else [0], "shape": shape}
+    about = _about(subject.model, d.vocabulary is not None) | {
+        "places": None if d.answer == "position" else [0],
+        "shape": shape,
+    }
     about |= {"words": list(d.words)} if d.words else {}
     config, tensors = _written(subject.model, d.vocabulary is not None)
     layer = _loader().LensLayer(about, config, tensors).eval()
@@ -84,7 +90,8 @@ def make_lengths(subject: SequenceSubject, seed: int) -> Made:
         worst, count = max(worst, difference), count + rows
         seen = max(seen, _attention(layer, subject.model, given, d.features(given)))
     measured = Measured(count, worst, None)
-    return _made(subject.about(), layer.about, config, tensors, measured, f"{at_least(seen, 3)} at the same sequences")
+    words = subject.about() | {"input": f"x [batch, length], length ≤ {d.longest}"}
+    return _made(words, layer.about, config, tensors, measured, f"{at_least(seen, 3)} at the same sequences")
 
 
 def _loader() -> Any:
@@ -226,7 +233,9 @@ def _lanes(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor
 def _require_possible(c: LayerConfig, w: dict[str, Tensor], tokens: bool) -> None:
     """Refuse what TransformerLens has no place for."""
     if c.norm != "none" and not c.residual:
-        raise InputError("a layer as TransformerLens has them", "LayerNorm without residuals", "train it with residuals")
+        raise InputError(
+            "a layer as TransformerLens has them", "LayerNorm without residuals", "train it with residuals"
+        )
     if tokens and not (bool((w["shift"] == 0).all()) and bool((w["scale"] == 1).all())):
         raise InputError("tokens that are unit vectors", "tokens that are shifted or scaled", "export it as onnx")
     weights = c.heads * c.all_tokens**2
