@@ -41,14 +41,11 @@ COMPARED = 64  # inputs at which attention weights are compared
 def make(subject: Subject, x: np.ndarray) -> Made:
     """The three files of a layer of one length, run by TransformerLens at the points x."""
     a, c = subject.approximation, subject.model.config
-    about = _about(subject.model, a.vocabulary is not None) | {
-        "places": list(subject.places),
-        "shape": list(subject.shape),
-    }
+    about = _about(subject.model, a.vocabulary is not None)
+    about |= {"places": list(subject.places), "shape": list(subject.shape)}
     config, tensors = _written(subject.model, a.vocabulary is not None)
     layer = _loader().LensLayer(about, config, tensors).eval()
-    cost = _cost(c, c.all_tokens)
-    rows = max(1, CHUNK // cost)
+    rows = max(1, CHUNK // _cost(c, c.all_tokens))
 
     @torch.no_grad()
     def answer(points: np.ndarray) -> np.ndarray:
@@ -67,11 +64,8 @@ def make_lengths(subject: SequenceSubject, seed: int) -> Made:
     """The three files of a layer for sequences of any length, run at random sequences of several lengths."""
     d, c, rng = subject.layer.description, subject.model.config, np.random.default_rng(seed)
     shape = [*([-1] if d.answer == "position" else []), *([d.outputs] if d.outputs > 1 else [])]
-    about = _about(subject.model, d.vocabulary is not None) | {
-        "places": None if d.answer == "position" else [0],
-        "shape": shape,
-    }
-    about |= {"words": list(d.words)} if d.words else {}
+    about = _about(subject.model, d.vocabulary is not None)
+    about |= {"places": None if d.answer == "position" else [0], "shape": shape, "words": list(d.words)}
     config, tensors = _written(subject.model, d.vocabulary is not None)
     layer = _loader().LensLayer(about, config, tensors).eval()
     worst, seen, count = 0.0, 0.0, 0
@@ -151,12 +145,13 @@ def _features(x: Tensor, c: LayerConfig, vocabulary: int | None) -> Tensor:
 
 def _attention(layer: Any, model: SingleLayerTransformer, x: Tensor, own: Tensor) -> float:
     """The largest difference between attention weights in TransformerLens and in our layer, at the rows that are read."""
-    s, first, last = model.config.special_tokens, *layer.about["rows"]
+    s, (first, last) = model.config.special_tokens, layer.about["rows"]
     name = "blocks.0.attn.hook_pattern"
     with torch.no_grad():
         _, cache = layer.model.run_with_cache(layer.inputs(x), names_filter=name)
         ours = model.attention(own).roll((s, s), dims=(-2, -1))  # constant tokens come last in ours
-    return float((cache[name] - ours)[:, :, first:last].abs().max())
+    difference = (cache[name] - ours)[:, :, first:last].abs()
+    return float(difference.max()) if len(x) else 0.0
 
 
 def _written(model: SingleLayerTransformer, tokens: bool) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -239,7 +234,7 @@ def _require_possible(c: LayerConfig, w: dict[str, Tensor], tokens: bool) -> Non
     if tokens and not (bool((w["shift"] == 0).all()) and bool((w["scale"] == 1).all())):
         raise InputError("tokens that are unit vectors", "tokens that are shifted or scaled", "export it as onnx")
     weights = c.heads * c.all_tokens**2
-    if max(weights, c.all_tokens**2) > MOST_WEIGHTS:
+    if weights > MOST_WEIGHTS:
         found = f"{c.heads:,} heads and {c.all_tokens:,} tokens, which make {weights:,}"
         change = "export it as onnx, or one length of it: at_length(n)" if c.any_length else "export it as onnx or c"
         raise InputError(f"at most {MOST_WEIGHTS:,} attention weights for one input", found, change)
