@@ -23,7 +23,8 @@ import torch
 from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
-LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/export.md"}  # the last runs Coq
+LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/transformer_lens.md"}
+LONG |= {"docs/run/export.md"}  # which runs Coq
 AT_HAND = {"gpu": torch.cuda.is_available(), "transformer_lens": find_spec("transformer_lens") is not None}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
 
