@@ -49,7 +49,9 @@ def training() -> go.Figure:
     heads, width, d_model = shape
     rivals = {"adam": COLOURS["trained"], "momentum": "#af8dc3"}
     for optimizer, colour in rivals.items():
-        trained = ol.train(target, optimizer=optimizer, steps=STEPS, every=60, heads=heads, d_model=d_model, width=width)
+        trained = ol.train(
+            target, optimizer=optimizer, steps=STEPS, every=60, heads=heads, d_model=d_model, width=width
+        )
         history = trained.history
         assert history is not None
         pace = history.seconds / history.steps

@@ -28,7 +28,7 @@ NEEDED = {"hf": "transformers"}  # by formats whose packages the extra `dev` doe
 FORMATS = [
     pytest.param(to, marks=pytest.mark.skipif(bool(needed) and find_spec(needed) is None, reason=f"needs {needed}"))
     for to in FILES
-    if to not in ("coq", "vnnlib")  # they have tests of their own, and no dtype
+    if to not in ("coq", "transformer_lens", "vnnlib")  # they have tests of their own
     for needed in [NEEDED.get(to, "")]
 ]
 

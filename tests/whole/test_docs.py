@@ -23,8 +23,10 @@ import torch
 from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
-LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/export.md"}  # the last runs Coq
-AT_HAND = {"gpu": torch.cuda.is_available(), "transformers": find_spec("transformers") is not None}
+LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/transformer_lens.md"}
+LONG |= {"docs/run/export.md"}  # which runs Coq
+PACKAGES = {name: find_spec(name) is not None for name in ("transformers", "transformer_lens")}
+AT_HAND = {"gpu": torch.cuda.is_available(), **PACKAGES}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
 
 
@@ -47,7 +49,15 @@ def test_page_runs(page, desk):
     run_page(page, [step for step in steps(PAGES[page].read_text()) if not step.needs])
 
 
-@pytest.mark.parametrize(("page", "step"), NEEDY, ids=[f"{page}:{step.line}" for page, step in NEEDY])
+def needy() -> list:
+    """What needs more than the tests do; packages take seconds to import."""
+    marks = [pytest.mark.long if page in LONG or step.needs != "gpu" else [] for page, step in NEEDY]
+    return [
+        pytest.param(*case, marks=mark, id=f"{case[0]}:{case[1].line}") for case, mark in zip(NEEDY, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("page", "step"), needy())
 def test_what_needs_more_runs_where_it_is(page, step, desk):
     if not AT_HAND[step.needs]:
         pytest.skip(f"{page}:{step.line} needs {step.needs}")

@@ -4,15 +4,17 @@ import importlib
 import sys
 
 import pytest
+import torch
 
+import onelayer as ol
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
 RUN_HERE = (
     *("van_der_waals", "sorting", "memory", "surrogate_in_c", "sequence", "error_in_time", "newton_and_descent"),
-    *("monotone_water", "water_density"),
+    *("frozen_block", "monotone_water", "water_density"),
 )
-LONG = ("van_der_waals", "sequence", "newton_and_descent")
+LONG = ("van_der_waals", "sequence", "newton_and_descent", "frozen_block")
 WITHOUT_MORE = [  # water has tests of its own
     pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in RUN_HERE[:-2]
 ]
@@ -84,3 +86,45 @@ def test_numbers_that_cannot_be_sorted_are_refused(capsys):
 
     assert sorting.main(["0.5", "2"]) == 2
     assert "between 0 and 1" in capsys.readouterr().out
+
+
+@pytest.fixture
+def trained_a_little(monkeypatch):
+    """A way to see whether a few steps of training move the certified function of a frozen block."""
+    import frozen_block
+
+    monkeypatch.setattr(frozen_block, "STEPS", 3)
+    approx = ol.build(frozen_block.FORMULA, {"x": frozen_block.BOX, "y": frozen_block.BOX}, 0.1)
+
+    def moved(model):
+        x, u, _ = frozen_block.drawn(50, torch.Generator().manual_seed(3))
+        before = model.certified(x, u)
+        frozen_block.train(model)
+        return (before - model.certified(x, u)).abs().max().item(), (
+            model.certified(x, u) - model.certified(x, u + 1)
+        ).abs().max().item()
+
+    return frozen_block, approx, moved
+
+
+def test_training_leaves_the_frozen_block_alone(trained_a_little):
+    example, approx, moved = trained_a_little
+    assert moved(example.Comparer(approx)) == (0.0, 0.0)
+
+
+def test_each_rule_of_the_frozen_block_is_needed(trained_a_little, monkeypatch):
+    """Layers that write to its lanes, or tokens that it attends to, change its answers."""
+    example, approx, moved = trained_a_little
+    with monkeypatch.context() as patched:
+        patched.setattr(example, "keep_off", lambda layer, lanes: None)
+        assert min(moved(example.Comparer(approx))) > 0
+    model = example.Comparer(approx)
+    with torch.no_grad():
+        model.encoder.layers[1].self_attn.in_proj_weight[:, model.kept - 1] = 0  # FLAG, by which others are hidden
+        model.encoder.layers[1].self_attn.in_proj_weight[:, model.kept :] = 0.01  # lanes that are not its own
+    assert min(moved(model)) > 0
+    post = torch.nn.TransformerEncoderLayer(8, 2, 8, norm_first=False)
+    with pytest.raises(ValueError, match="norm_first"):
+        example.keep_off(post, 2)
+    with pytest.raises(ValueError, match="one answer"):
+        example.block_of(ol.gallery.sort(3, 1e-2), 40)

@@ -18,6 +18,7 @@ class ExportFormat(StrEnum):
     hf = "hf"
     c = "c"
     coq = "coq"
+    transformer_lens = "transformer_lens"
     vnnlib = "vnnlib"
 
 
@@ -31,10 +32,13 @@ def export(
     to: Annotated[
         ExportFormat,
         typer.Option(
-            help="ONNX, a stock PyTorch layer, a folder for Hugging Face, C99 source, a proof for Coq, or questions for verifiers."
+            help="ONNX, stock PyTorch, Hugging Face, TransformerLens, C99 source, a proof for Coq, or questions for verifiers."
         ),
     ],
-    out: Annotated[str, typer.Option(metavar="PATH", help="The file to write; for torch, hf and vnnlib a folder.")],
+    out: Annotated[
+        str,
+        typer.Option(metavar="PATH", help="The file to write; for torch, hf, transformer_lens and vnnlib a folder."),
+    ],
     dtype: Annotated[given.Dtype | None, typer.Option(help="Type of the export; the layer's by default.")] = None,
     norm: Annotated[
         NormPosition | None, typer.Option(help="Where the stock layer has its LayerNorm (torch); post by default.")

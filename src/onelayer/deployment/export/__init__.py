@@ -1,12 +1,14 @@
-"""Layers for other programs: ONNX, stock PyTorch, Hugging Face, C, Coq. One module per format.
+"""Layers for other programs. One module or package per format.
 
-    onnx    one file, x → y, dynamic batch; run by ONNX Runtime before it is written
-    torch   a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
-    c       one C99 file that contains the weights; compiled and run before it is written, if there is a compiler
-    hf      a folder that Hugging Face's transformers opens as BERT, GPT-2 or OPT with one layer; run by it before it is written
-    vnnlib  a folder: ONNX for verifiers, questions in VNN-LIB 2.0, their answers, and a certificate of the answers
-    coq     one file that states and proves the error bound of the stored weights; compiled before it is written, if Coq is here
+    onnx               one file, x → y, dynamic batch; run by ONNX Runtime before it is written
+    torch              a folder: model.safetensors and layer.py, a stock nn.TransformerEncoderLayer between two linear maps
+    hf                 a folder that Hugging Face's transformers opens as BERT, GPT-2 or OPT with one layer
+    transformer_lens   a folder: config.json, model.safetensors and load.py, a one-layer model of TransformerLens
+    c                  one C99 file that contains the weights
+    coq                one file that states and proves the error bound of the stored weights
+    vnnlib             a folder: ONNX for verifiers, questions in VNN-LIB 2.0, their answers, and a certificate of the answers
 
+What is written was run before, or compiled, by the program that it is for, if that is here.
 The certificate covers our own evaluation. An export reports the largest difference from that which was observed, and a bound
 where one is proved (`docs/run/export.md`).
 """
@@ -22,18 +24,23 @@ from ...common.numbers import at_least, at_most, exact
 from ...common.table import Table
 from ...sequence_layer import SequenceLayer
 from ..folder import load_approximation, load_certified
-from . import c, coq, hf, onnx, onnx_lengths, torch, vnnlib
+from . import c, coq, hf, onnx, onnx_lengths, torch, transformer_lens, vnnlib
 from .coq.samples import Pair
 from .place import require_place, write
 from .sequence_subject import sequence_subject_of
 from .subject import Made, subject_of
 
-Format = Literal["onnx", "torch", "hf", "c", "coq", "vnnlib"]
+Format = Literal["onnx", "torch", "hf", "transformer_lens", "c", "coq", "vnnlib"]
 MOST_POINTS = 10**7
-FILES: dict[str, tuple[str, ...]] = {"onnx": ("model.onnx",), "torch": torch.FILES, "c": ("onelayer.c",)}
-FILES["hf"] = hf.FILES
-FILES["coq"] = ("onelayer.v",)
-FILES["vnnlib"] = vnnlib.FILES
+FILES: dict[str, tuple[str, ...]] = {
+    "onnx": ("model.onnx",),
+    "torch": torch.FILES,
+    "hf": hf.FILES,
+    "transformer_lens": transformer_lens.FILES,
+    "c": ("onelayer.c",),
+    "coq": ("onelayer.v",),
+    "vnnlib": vnnlib.FILES,
+}
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ def export(
     sublayers ("post", the default) or before them ("pre"). `data` is for `to="coq"` and a layer that stores samples: these
     samples, (X, Y). `against` is for `to="vnnlib"`: another layer on the same domain; the questions are then how far the two
     are apart. An existing `path` is refused; `overwrite=True` replaces an earlier export. A layer for sequences of any length is
-    written as ONNX, with masks, or for Hugging Face.
+    written as ONNX, with masks, or for Hugging Face or TransformerLens.
     """
     require_choice("to", to, FILES)
     if norm not in (None, "post", "pre") or (norm is not None and to != "torch"):
@@ -121,36 +128,38 @@ def export(
     loaded = load_certified(layer) if isinstance(layer, str | Path) else layer
     if isinstance(loaded, SequenceLayer):
         return _lengths(loaded, place, to, dtype, seed)
-    subject = subject_of(loaded, "float64" if to == "vnnlib" else dtype, causal=to == "hf")
-    if to == "hf":
-        made = hf.make(subject, points, seed)
-        write(place, made.files, hf.FILES)
-        return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
-    if to == "coq":
-        made = coq.make(subject, data)
-        write(place, made.files)
-        return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
-    x = subject.points(points, seed)
-    if to == "vnnlib":
-        other = load_approximation(against) if isinstance(against, str | Path) else against
-        made = vnnlib.make(subject, x, None if other is None else subject_of(other, "float64"))
-        write(place, made.files)
-        return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
-    made = torch.make(subject, x, norm) if to == "torch" else (onnx if to == "onnx" else c).make(subject, x)
+    subject = subject_of(loaded, "float64" if to == "vnnlib" else dtype, causal=to in ("hf", "transformer_lens"))
+    other = load_approximation(against) if isinstance(against, str | Path) else against
+    match to:
+        case "coq":
+            made = coq.make(subject, data)
+        case "hf":
+            made = hf.make(subject, points, seed)
+        case "torch":
+            made = torch.make(subject, subject.points(points, seed), norm)
+        case "vnnlib":
+            beside = None if other is None else subject_of(other, "float64")
+            made = vnnlib.make(subject, subject.points(points, seed), beside)
+        case _:
+            make = {"onnx": onnx.make, "c": c.make, "transformer_lens": transformer_lens.make}[to]
+            made = make(subject, subject.points(points, seed))
     write(place, made.files)
     return _exported(to, place, subject.approximation.certificate.tolerance, subject.arithmetic.name, made)
 
 
 def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, seed: int) -> Exported:
-    """A layer for any length: ONNX and transformers have dynamic shapes; stock layers and C have one length."""
-    if to not in ("onnx", "hf"):
+    """A layer for any length: ONNX, Hugging Face and TransformerLens have dynamic shapes; stock layers and C have one length."""
+    if to not in ("onnx", "hf", "transformer_lens"):
         found = f"a layer for sequences of 1 to {layer.longest:,}, with masks"
         raise InputError(
             f"a layer of one length as {to}", found, "export it as onnx or hf, or one length of it: at_length(n)"
         )
     subject = sequence_subject_of(layer, dtype)
-    made = onnx_lengths.make(subject, seed) if to == "onnx" else hf.make(subject, 0, seed)
-    write(place, made.files, FILES[to])
+    if to == "hf":
+        made = hf.make(subject, 0, seed)
+    else:
+        made = (onnx_lengths.make if to == "onnx" else transformer_lens.make_lengths)(subject, seed)
+    write(place, made.files)
     return _exported(to, place, layer.certificate.tolerance, subject.arithmetic.name, made)
 
 

@@ -50,7 +50,7 @@ def doubled(subject: AnySubject, placement: Placement) -> Doubled:
     """The stock-like layer: coordinates (z, −z, C, −C, zeros)."""
     c, dtype = subject.model.config, subject.model.W_E.dtype
     w = {name: t.detach() for name, t in subject.model.state_dict().items()}
-    embedded, attended, fed = _coordinates(c, w)
+    embedded, attended, fed = coordinates(c, w)
     Z = embedded.shape[1]
     width = c.d_k * power_of_4(-(-c.d_v // c.d_k))  # 1/√d_k then changes by a power of two: no rounding
     heads = max(c.heads, -(-(2 * Z + 2) // width))
@@ -108,7 +108,7 @@ def doubled(subject: AnySubject, placement: Placement) -> Doubled:
     return Doubled(config, weights, C, entry, unit / (2 * C))
 
 
-def _coordinates(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def coordinates(c: LayerConfig, w: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Where the embedding, attention and the FFN write, as 0-1 matrices [model, Z] without coordinates that nothing reads."""
     by_attention = torch.stack([(w[f"W_{k}"] != 0).any(dim=2).any(dim=0) for k in "QKV"]).any(dim=0)
     by_ffn, by_readout = (w["W_1"] != 0).any(dim=1), (w["W_R"] != 0).any(dim=1)
