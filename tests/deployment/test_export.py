@@ -101,8 +101,10 @@ def test_all_or_nothing(product, to, tmp_path, monkeypatch):
 
 
 def test_the_page_has_every_format():
-    page, further = ((ROOT / "docs" / "run" / name).read_text() for name in ("export.md", "huggingface.md"))
-    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", page + further, re.MULTILINE)) == set(FILES)
+    pages = ("export.md", "huggingface.md", "verifiers.md")
+    page, further, *others = ((ROOT / "docs" / "run" / name).read_text() for name in pages)
+    text = "".join([page, further, *others])
+    assert set(re.findall(r"^\$ onelayer export .* --to (\w+)", text, re.MULTILINE)) == set(FILES)
     assert page != placed(page, "exports", "x")
     assert further != placed(further, "kinds", "x")
 
