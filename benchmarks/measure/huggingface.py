@@ -36,7 +36,7 @@ KINDS: dict[str, Callable[[str], Approximation | SequenceLayer]] = {
     "tokens": lambda d: ol.gallery.histogram(5, 4, dtype=d),
     "tokens, one answer": lambda d: ol.gallery.majority(5, dtype=d),
     "any length": lambda d: any_length.maximum(12, tolerance=1e-4, dtype=d),
-    "sets": lambda d: ol.set_function("sqrt(mean(x^2))", domain=(0, 1), tolerance=0.05, longest=12, dtype=d),
+    "sets": lambda d: ol.set_function("sqrt(mean(x^2))", domain=(0.0, 1.0), tolerance=0.05, longest=12, dtype=d),
     "any length, tokens": lambda d: any_length.histogram(12, dtype=d),
     "causal": lambda d: any_length.running_max(12, tolerance=1e-4, dtype=d),
     "causal, tokens": lambda d: any_length.balanced(12, dtype=d),

@@ -108,10 +108,13 @@ class Subject:
 
     @property
     def reach(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """(lowest, highest) x̂ of every token and feature on the domain, rounded outward, where inputs are numbers."""
+        """(lowest, highest) x̂ of every token and feature on the domain, rounded outward; unit vectors for token numbers."""
         c, d = self.model.config, self.approximation.domain
         shift, scale = (t.double().flatten() for t in (self.model.shift, self.model.scale))
-        lower, upper = (torch.tensor(t, dtype=torch.float64) for t in (d.lower, d.upper))
+        ends = (d.lower, d.upper)
+        if self.vocabulary is not None:
+            ends = ((0.0,) * len(shift), (1.0,) * len(shift))
+        lower, upper = (torch.tensor(t, dtype=torch.float64) for t in ends)
         low, high = edges(lower, upper, shift, scale)
         low, high = torch.minimum(low, high), torch.maximum(low, high)  # a trained scale may be negative
         return low.reshape(c.tokens, c.features_in), high.reshape(c.tokens, c.features_in)
