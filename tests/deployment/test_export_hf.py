@@ -25,6 +25,7 @@ from onelayer.deployment.export.sequence_subject import sequence_subject_of
 from onelayer.deployment.export.subject import subject_of
 from onelayer.deployment.export.value_bounds import value_bounds
 from onelayer.layer.facts import Facts
+from onelayer.model.config import LayerConfig
 from onelayer.proof.certificate import Certificate
 from onelayer.sequence_layer import SequenceLayer
 from onelayer.target.sequence_task import SequenceTask
@@ -163,6 +164,25 @@ def test_the_bound_holds_for_all_lengths(config, seed, causal, tokens, sharp, tm
     seen = moved_by_layernorm(folder, subject, torch.from_numpy(x.astype(np.float64)), mask)
     scores = 1 + value_bounds(subject).masked
     assert found.bound is None or seen <= found.bound + 1e-13 * scores * rounding(subject) / 2.0**-24
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_bound_covers_the_stored_vectors_of_a_vocabulary(causal, tmp_path):
+    """A word is stored as W^E + b^E in one number, which is rounded: the stored weights answer within the bound all the same."""
+    shape = {"tokens": 2, "features_in": 2, "features_out": 1, "d_model": 1, "heads": 1, "d_k": 1, "d_v": 1}
+    config = LayerConfig(**shape, ffn_width=1, code="none", any_length=True, causal=causal, readout="position")
+    layer = sequence_layer(config, 0, True, 1.0)
+    with torch.no_grad():
+        for p in layer.model.parameters():
+            p.zero_()
+        layer.model.W_R.fill_(1.0)
+        layer.model.b_E.fill_(1.0)
+        layer.model.W_E.copy_(torch.tensor([[2.0**-24], [1.5 * 2.0**-24]]))
+    layer = replace(layer, certificate=replace(layer.certificate, weights=layer.model.fingerprint()))
+    found = ol.export(layer, tmp_path / "m", to="hf")
+    x, mask = torch.tensor([[0.0, 1.0]], dtype=torch.float64), torch.ones(1, 2, dtype=torch.bool)
+    seen = moved_by_layernorm(tmp_path / "m", sequence_subject_of(layer, None), x, mask)
+    assert found.bound is None or seen <= found.bound
 
 
 @pytest.mark.parametrize("causal", [False, True])

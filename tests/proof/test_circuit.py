@@ -252,3 +252,19 @@ def test_bad_input_is_refused():
         changed.model.W_R.mul_(2)
     with pytest.raises(InputError, match="changed"):
         changed.circuit()
+
+
+def test_a_token_that_nearly_cancels_its_position_is_not_lost_in_rounding():
+    """b^E + p rounds to 1, and W^E takes the 1 away: what is left, 2^-54, is no 0."""
+    shape = {"tokens": 1, "features_in": 2, "features_out": 1, "d_model": 1, "heads": 1, "d_k": 1, "d_v": 1}
+    model = ol.SingleLayerTransformer(LayerConfig(**shape, ffn_width=1, code="learned")).eval()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        for p, value in ((model.b_E, 1.0), (model.P, 2.0**-54), (model.W_E, -1.0)):
+            p.fill_(value)
+        for p in (model.W_V, model.W_O, model.W_R):
+            p.fill_(1.0)
+    paths = AblatedLayer(model, domain_of([(0, 1)]), vocabulary=2).paths
+    assert paths is not None
+    assert paths.most(Node("head", 0)) >= 2.0**-54

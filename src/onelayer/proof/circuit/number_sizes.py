@@ -53,12 +53,14 @@ def embedded(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> T
     """The tokens themselves. Where inputs are unit vectors, there are no features: every token at every position is a row."""
     c, w = model.config, Weights(model)
     constants = np.broadcast_to(w.b_E, (c.tokens, c.d_model)) + (w.P if c.code != "none" else 0.0)
-    slopes = w.W_E
-    if tokens:
+    slopes, sizes = w.W_E, np.abs(constants)
+    if tokens:  # what was rounded in a constant part stays, although the sum with W^E may be small
+        sizes = (sizes[:, None] + np.abs(slopes)).reshape(-1, c.d_model)
         constants = (constants[:, None] + slopes).reshape(-1, c.d_model)
         slopes, edge = slopes[:0], np.zeros((len(constants), 0))
-    values = np.concatenate([slopes, constants, *([w.S] if c.special_tokens else [])])
-    return TokenTable(values, 4 * U * np.abs(values), edge)
+    special = [w.S] if c.special_tokens else []
+    values, sizes = np.concatenate([slopes, constants, *special]), np.concatenate([slopes, sizes, *special])
+    return TokenTable(values, 4 * U * np.abs(sizes), edge)
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = Fal
 
     def rounded(size: np.ndarray, off: np.ndarray, W: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
         """The error of a product with W, bias added, whatever the order of the sums."""
-        W, terms = np.abs(W), W.shape[-2] + 3
-        return (off @ W + terms * u * (size @ W + np.abs(b))) * UP_MANY + terms * tiny
+        W, terms = np.abs(W), 1.01 * (W.shape[-2] + 3)
+        return (off @ W + terms * u * ((size + off) @ W + np.abs(b))) * UP_MANY + terms * tiny
 
     with np.errstate(all="ignore"):
         rows = embedded(model, edge, tokens)
