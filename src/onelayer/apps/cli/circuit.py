@@ -53,7 +53,8 @@ def circuit(
     if disguise is not None:
         variant = layer.disguised(seed=seed)
         found = variant.circuit(seconds, accuracy)
-        path = variant.save(disguise, found, overwrite=force) / "circuit.json"
+        variant.save(disguise, found, overwrite=force)
+        path = disguise / "circuit.json"
     else:
         with progress_bar(not json) as progress:
             found = layer.circuit(seconds=seconds, accuracy=accuracy, seed=seed, progress=progress)
