@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...common.atomic import require_new
+from ...common.budget import Budget
 from ...common.checks import require_seconds, require_whole
 from ...common.errors import InputError
 from . import options as given
@@ -51,8 +52,9 @@ def circuit(
         require_place(disguise, force)
     layer = _loaded(folder, length)
     if disguise is not None:
-        variant = layer.disguised(seed=seed)
-        found = variant.circuit(seconds, accuracy)
+        time = Budget(seconds)
+        variant = layer.disguised(seed=seed, seconds=min(20.0, seconds / 2))
+        found = variant.circuit(max(time.left, seconds / 4), accuracy)
         variant.save(disguise, found, overwrite=force)
         path = disguise / "circuit.json"
     else:
