@@ -52,6 +52,7 @@ def test_a_circuit_and_a_disguised_layer(run, tmp_path):
         (["square", "--out", "square"], "a folder"),
         (["square", "--out", "a.json", "--disguise", "b"], "both"),
         (["square", "--disguise", "votes"], "--force"),
+        (["square", "--disguise", "square", "--force"], "the layer itself"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(run, tmp_path, words, said):

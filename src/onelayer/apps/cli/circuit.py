@@ -43,6 +43,8 @@ def circuit(
     require_seconds(seconds, "the proofs", finite=False)
     if disguise is not None and out is not None:
         raise InputError("--out or --disguise", "both", "leave --out out: circuit.json goes into the new folder")
+    if disguise is not None and disguise.resolve() == folder.resolve():
+        raise InputError("a new folder for --disguise", "the folder of the layer itself", "choose another name")
     from ...deployment.earlier_model import require_place
 
     path = folder / "circuit.json" if out is None else out
