@@ -69,8 +69,10 @@ def model_card(facts: CardFacts) -> bytes:
 def _proved(facts: CardFacts) -> str:
     about, model = facts.about, facts.model
     lines = [
-        f"- The certificate is about the layer as onelayer stores and evaluates it. Verdict: {about['verdict']}. Bound: {about['bound']}.",
-        f"- Difference when `transformers` runs it, {about['dtype']}: {facts.measured.words()['difference']}. This proves nothing.",
+        "- The certificate is about the layer as onelayer stores and evaluates it."
+        f" Verdict: {about['verdict']}. Bound: {about['bound']}.",
+        f"- Difference when `transformers` runs it, {about['dtype']}:"
+        f" {facts.measured.words()['difference']}. This proves nothing.",
     ]
     if model.architecture == "opt":
         lines.insert(
