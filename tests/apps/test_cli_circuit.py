@@ -35,6 +35,7 @@ def test_a_circuit_and_a_disguised_layer(run, tmp_path):
     status, out, _ = run("circuit", "square", "--disguise", "other", "--seed", "3", "--seconds", "10")
     assert status == 0
     assert "quiet" in out
+    assert "written to other/circuit.json" in out
     assert json.loads((tmp_path / "other" / "circuit.json").read_text())["together"] < 2e-9
     assert ol.load(tmp_path / "other").certificate.verdict == "CERTIFIED"
 
@@ -51,6 +52,7 @@ def test_a_circuit_and_a_disguised_layer(run, tmp_path):
         (["square", "--out", "square"], "a folder"),
         (["square", "--out", "a.json", "--disguise", "b"], "both"),
         (["square", "--disguise", "votes"], "--force"),
+        (["square", "--disguise", "square", "--force"], "the layer itself"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(run, tmp_path, words, said):

@@ -309,6 +309,16 @@ def test_the_card_says_what_it_is(text, tmp_path):
     assert "total variation" in (tmp_path / "m" / "README.md").read_text()
 
 
+def test_only_a_certified_layer_is_tagged_certified(tmp_path):
+    layer = ol.build("x*x", {"x": (0, 1)}, 0.01)
+    open_claim = replace(layer, certificate=replace(layer.certificate, bound=math.inf))
+    assert open_claim.certificate.verdict != "CERTIFIED"
+    for name, exported in (("proved", layer), ("open", open_claim)):
+        ol.export(exported, tmp_path / name, to="hf", points=5)
+        tags = (tmp_path / name / "README.md").read_text().split("---")[1]
+        assert ("- certified" in tags) == (name == "proved")
+
+
 def test_scores_that_are_too_large_are_not_bounded(tmp_path):
     layer = sequence_layer(plain_config(tokens=3, features_in=1, any_length=True, code="learned"), 0, False, 1e9)
     found = ol.export(layer, tmp_path / "m", to="hf")

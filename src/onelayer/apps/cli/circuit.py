@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...common.atomic import require_new
+from ...common.budget import Budget
 from ...common.checks import require_seconds, require_whole
 from ...common.errors import InputError
 from . import options as given
@@ -42,6 +43,8 @@ def circuit(
     require_seconds(seconds, "the proofs", finite=False)
     if disguise is not None and out is not None:
         raise InputError("--out or --disguise", "both", "leave --out out: circuit.json goes into the new folder")
+    if disguise is not None and disguise.resolve() == folder.resolve():
+        raise InputError("a new folder for --disguise", "the folder of the layer itself", "choose another name")
     from ...deployment.earlier_model import require_place
 
     path = folder / "circuit.json" if out is None else out
@@ -51,9 +54,11 @@ def circuit(
         require_place(disguise, force)
     layer = _loaded(folder, length)
     if disguise is not None:
-        variant = layer.disguised(seed=seed)
-        found = variant.circuit(seconds, accuracy)
-        path = variant.save(disguise, found, overwrite=force) / "circuit.json"
+        time = Budget(seconds)
+        variant = layer.disguised(seed=seed, seconds=min(20.0, seconds / 2))
+        found = variant.circuit(max(time.left, seconds / 4), accuracy)
+        variant.save(disguise, found, overwrite=force)
+        path = disguise / "circuit.json"
     else:
         with progress_bar(not json) as progress:
             found = layer.circuit(seconds=seconds, accuracy=accuracy, seed=seed, progress=progress)

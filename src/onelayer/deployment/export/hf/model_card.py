@@ -45,7 +45,8 @@ class CardFacts:
 def model_card(facts: CardFacts) -> bytes:
     """The card, in Markdown."""
     about, model = facts.about, facts.model
-    tags = "\n".join(f"- {tag}" for tag in ("onelayer", "certified", model.architecture))
+    certified = ("certified",) if about["verdict"].startswith("CERTIFIED") else ()
+    tags = "\n".join(f"- {tag}" for tag in ("onelayer", *certified, model.architecture))
     rows = "\n".join(
         f"| {name} | {_cell(about[name])} |" for name in ("target", "domain", "tolerance", "verdict", "bound")
     )
@@ -60,7 +61,7 @@ def model_card(facts: CardFacts) -> bytes:
         _proved(facts),
         "## Weights",
         f"SHA-256 of `model.safetensors`: `{hashlib.sha256(facts.weights).hexdigest()}`\n\n"
-        f"SHA-256 of the certified weights that they were computed from, as onelayer stores them: `{facts.certified}`",
+        f"SHA-256 of the weights that the certificate is about, as onelayer stores them: `{facts.certified}`",
     ]
     return ("\n\n".join(parts) + "\n").encode()
 
@@ -68,8 +69,10 @@ def model_card(facts: CardFacts) -> bytes:
 def _proved(facts: CardFacts) -> str:
     about, model = facts.about, facts.model
     lines = [
-        f"- The certificate is about the layer as onelayer stores and evaluates it: {about['verdict']}; bound {about['bound']}.",
-        f"- Observed: {facts.measured.words()['difference']}, in `transformers`, {about['dtype']}. This proves nothing.",
+        "- The certificate is about the layer as onelayer stores and evaluates it."
+        f" Verdict: {about['verdict']}. Bound: {about['bound']}.",
+        f"- Difference when `transformers` runs it, {about['dtype']}:"
+        f" {facts.measured.words()['difference']}. This proves nothing.",
     ]
     if model.architecture == "opt":
         lines.insert(
