@@ -93,7 +93,8 @@ def _hush(layer: AblatedLayer, roles: tuple[str, ...], effect: float) -> None:
         for h, role in enumerate(roles):
             if role == "quiet":
                 most = max(paths.most(Node("head", h)), 1e-300)
-                model.W_O[h * d_v : (h + 1) * d_v] *= 2.0 ** np.floor(np.log2(effect / most) - 1) if effect else 0.0
+                less = 2.0 ** min(0.0, np.floor(np.log2(effect / most) - 1)) if effect else 0.0
+                model.W_O[h * d_v : (h + 1) * d_v] *= less
 
 
 def _alike(write: Tensor, draw: np.random.Generator) -> Tensor:

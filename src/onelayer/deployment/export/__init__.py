@@ -152,7 +152,9 @@ def _lengths(layer: SequenceLayer, place: Path, to: Format, dtype: str | None, s
     if to not in ("onnx", "hf", "transformer_lens"):
         found = f"a layer for sequences of 1 to {layer.longest:,}, with masks"
         raise InputError(
-            f"a layer of one length as {to}", found, "export it as onnx, hf or transformer_lens, or one length: at_length(n)"
+            f"a layer of one length as {to}",
+            found,
+            "export it as onnx, hf or transformer_lens, or one length: at_length(n)",
         )
     subject = sequence_subject_of(layer, dtype)
     if to == "hf":

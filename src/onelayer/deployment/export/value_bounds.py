@@ -49,7 +49,7 @@ def value_bounds(subject: AnySubject) -> ValueBounds:
     centre, radius = _data_tokens(subject, w)
     if c.special_tokens:
         centre, radius = torch.cat([centre, w["S"]]), torch.cat([radius, torch.zeros_like(w["S"])])
-    e = (centre.abs() + radius) * UP
+    e = (centre.abs() + radius) * UP + _cancelled(subject, w)
     v = torch.einsum("tm,hmw->thw", e, w["W_V"].abs()) + w.get("b_V", zero).abs()
     score, masked, lost, weights = _scores(subject, w, centre, radius)
     largest = (v.amax(dim=0).flatten() @ w["W_O"].abs() + w.get("b_O", zero).abs()) * UP
@@ -77,6 +77,17 @@ def _data_tokens(
     low, high = torch.stack(lows) + added, torch.stack(highs) + added
     centre = (low + high) / 2
     return centre, torch.maximum(high - centre, centre - low) * UP
+
+
+def _cancelled(subject: AnySubject, w: dict[str, Tensor]) -> Float[Tensor, " model"]:
+    """What float64 may lose where the parts of an embedding cancel: 64 roundings of the sum of their sizes."""
+    if subject.vocabulary is None:
+        low, high = subject.reach
+        x = torch.maximum(low.abs(), high.abs()).amax(dim=0)
+    else:
+        x = ((1 + w["shift"].abs()) * w["scale"].abs()).amax(dim=0)
+    parts = x @ w["W_E"].abs() + w["b_E"].abs() + (w["P"].abs().amax(dim=0) if "P" in w else 0.0)
+    return parts * 2.0**-46
 
 
 def _visible(c: LayerConfig) -> tuple[Bool[Tensor, "row token"], Bool[Tensor, "row token"]]:

@@ -101,7 +101,7 @@ def _stock_model(
     model = StockModel(architecture, head, rewritten.config, rewritten.weights, words)
     of = "what LayerNorm changes in exact arithmetic; rounding is only measured"
     value = deviation(subject, rewritten, architecture, bias_in_stream=text)
-    bound = Bound(value, of) if value < math.inf else None
+    bound = Bound(value, of) if value < math.inf and model.exact_words else None
     notes: tuple[str, ...] = (f"{model.name}, constants ±C in the stream, C = {rewritten.constant:.4g}",)
     notes += () if bound is not None else (f"what LayerNorm changes is not bounded: {UNBOUNDED}",)
     if not text:

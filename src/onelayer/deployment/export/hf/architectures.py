@@ -106,6 +106,19 @@ class StockModel:
         words = scale[0][:, None] * w["W_E"] - (shift[0] * scale[0]) @ w["W_E"] + w["b_E"]
         return torch.cat([words, special, w["b_E"][None]])
 
+    @property
+    def exact_words(self) -> bool:
+        """Whether the vectors of the vocabulary are stored without rounding: two numbers are added, and the sum is exact."""
+        w = self.weights
+        if not self.words:
+            return True
+        if bool(w["shift"].any() or w["scale"].ne(1).any()):
+            return False
+        a, b = w["W_E"], w["b_E"].expand_as(w["W_E"])
+        total = a + b
+        part = total - a
+        return not bool(((a - (total - part)) + (b - part)).any())  # the rounding error, itself exact (Knuth)
+
     def _positions(self) -> Tensor:
         """Positional codes: 0 for special tokens, then ours."""
         codes = self.weights.get("P", self.weights["W_E"].new_zeros(self.shape.tokens, self.shape.d_model))

@@ -27,7 +27,7 @@ model = AutoModelForCausalLM.from_pretrained(folder)
 given = tokenizer("", return_tensors="pt")
 print(tokenizer.decode(model.generate(**given, max_length={longest}, do_sample=True)[0], skip_special_tokens=True))""",
 }
-UNBOUNDED = "scores are too large for numbers of this type"
+UNBOUNDED = "scores are too large for numbers of this type, or the vectors of the vocabulary had to be rounded"
 
 
 @dataclass(frozen=True)
