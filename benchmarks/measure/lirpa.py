@@ -61,7 +61,7 @@ class Interpreted(nn.Module):
         if kind == "Add":
             return a + b if a is not None and b is not None else (a if a is not None else b) + fixed
         if kind != "MatMul":
-            raise NotImplementedError(kind)
+            raise ValueError(f"an operator that our networks do not have: {kind}")
         if a is not None and b is not None:
             return a.matmul(b)
         return a.matmul(fixed) if a is not None else b.transpose(1, 2).matmul(fixed.t()).transpose(1, 2)

@@ -312,8 +312,10 @@ class Approximation:
         """
         require_seconds(seconds, "the proof", finite=False)
         require_seed(seed)
-        if not is_number(accuracy) or not 0 < accuracy < math.inf:
-            raise InputError("accuracy, a share above 0", f"{accuracy!r}", "give for instance 0.05 for 5%")
+        if not is_number(accuracy) or not 0 < accuracy <= 1:
+            raise InputError(
+                "accuracy, a share above 0 and at most 1", f"{accuracy!r}", "give for instance 0.05 for 5%"
+            )
         self.require_unchanged()
         c, model = self.model.config, self.model
         kinds = [kind for kind, count in self.facts.heads for _ in range(count)]

@@ -24,7 +24,7 @@ from onelayer.apps.cli import main
 from pages import PAGES, ROOT, Step, inline, same, steps, with_package
 
 LONG = {"docs/build/training.md", "docs/theory/cases.md", "docs/run/transformer_lens.md"}
-LONG |= {"docs/run/export.md"}  # which runs Coq
+LONG |= {"docs/run/verifiers.md", "docs/run/export.md"}  # the last runs Coq
 PACKAGES = {name: find_spec(name) is not None for name in ("transformers", "transformer_lens")}
 AT_HAND = {"gpu": torch.cuda.is_available(), **PACKAGES}
 NEEDY = [(page, step) for page in PAGES for step in steps(PAGES[page].read_text()) if step.needs]
