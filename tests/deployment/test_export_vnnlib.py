@@ -214,6 +214,7 @@ def test_refusals(parabola, questions, tmp_path):
         assert not place.exists()
 
     refused("float32", dtype="float32")
+    refused("float32 inputs", ol.build("x1*x1", [(0, 1)], 0.05, dtype="float32"))
     refused("against", against=parabola, to="onnx")
     refused("tokens", ol.gallery.histogram(3))
     refused("a gallery", ol.gallery.maximum(2))

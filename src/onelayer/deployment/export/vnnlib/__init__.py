@@ -149,6 +149,9 @@ def _require_plain(subject: Subject) -> None:
     a.require_numbers()
     if a.domain.within is not None:
         raise InputError(asked, f"the condition {a.domain.within.text}", "build it on the whole box")
+    if not subject.same:
+        found = "a float32 layer, whose certificate is about float32 inputs"
+        raise InputError(f"{asked}, about all real inputs", found, "build it with dtype='float64'")
     if subject.model.config.activation == "gelu":
         raise InputError(asked, "GELU, which ONNX Runtime has only in float32", "choose relu or silu")
 
