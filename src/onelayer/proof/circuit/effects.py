@@ -31,7 +31,7 @@ from ..decision import answer_of
 from ..observation import OBSERVED_POINTS
 from ..supremum import FLOOR, Pair, supremum_of
 from .graph import Node, without
-from .number_sizes import edges_of_inputs, reach_of
+from .number_sizes import edges_of_inputs, number_sizes
 from .removed import Paths, Removed, Subtracted
 
 IGNORABLE = 0.01  # share of the effect that was seen: what may be bounded instead of enclosed
@@ -88,7 +88,7 @@ class AblatedLayer:
         """How much can pass from heads and units to the outputs; None for layers with LayerNorm."""
         if self.model.config.norm != "none":
             return None
-        return Paths(self.model, reach_of(self.model, self.edge, self.unit_vectors))
+        return Paths(self.model, number_sizes(self.model, self.edge, self.unit_vectors))
 
     @cached_property
     def _zero(self) -> Target:

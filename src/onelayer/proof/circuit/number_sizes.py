@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...common.outward import UP_MANY, U
-from ...layer.arithmetic import arithmetic_of
+from ...layer.arithmetic import Arithmetic, arithmetic_of
 from ...model.config import STEEPEST
 from ...model.transformer import SingleLayerTransformer
 from ..bisection.transformer import Weights
@@ -81,68 +81,82 @@ def edges_of_inputs(model: SingleLayerTransformer, lower: np.ndarray, upper: np.
     return (far * (1 + 8 * u) * UP_MANY).reshape(c.tokens, c.features_in)
 
 
-def reach_of(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = False) -> NumberSizes:
+@dataclass(frozen=True)
+class AttentionSizes:
+    """Sizes and errors up to the averages of Eq. (6): those of the tokens, and of what every head writes."""
+
+    rows: TokenTable
+    asking: slice  # the tokens that are read out
+    e: np.ndarray  # tokens [token, d_model]
+    e_off: np.ndarray
+    z: np.ndarray  # averages of values [head, d_v]
+    z_off: np.ndarray
+    written: TokenTable  # v W^O [head, …, d_model]
+
+
+def rounded(a: Arithmetic, size: np.ndarray, off: np.ndarray, W: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
+    """The error of a product with W, bias added, whatever the order of the sums."""
+    W, terms = np.abs(W), 1.01 * (W.shape[-2] + 3)
+    return (off @ W + terms * a.u * ((size + off) @ W + np.abs(b))) * UP_MANY + terms * a.smallest
+
+
+def attention_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool) -> AttentionSizes:
+    """Embedding, scores and averages, Eq. (5) and (6), for |x̂| ≤ edge; infinite errors where scores are too uncertain."""
+    c, w, a = model.config, Weights(model), arithmetic_of(model.W_E.dtype)
+    u, tiny, F, T = a.u, a.smallest, c.features_in, c.all_tokens
+    rows = embedded(model, edge, tokens)
+    asking = slice(-c.output_tokens, None) if c.readout == "output" else slice(0, len(rows.edge))
+    e = rows.sizes()
+    # one entry of a unit vector is not 0
+    moving = np.abs(w.W_E).max(axis=0) if tokens else edge.max(axis=0) @ np.abs(w.W_E)
+    terms = moving + np.abs(w.b_E) + (np.abs(w.P).max(axis=0) if c.code != "none" else 0.0)
+    lost = 0.0 if tokens else a.lost(float(np.abs(w.scale).max())) * np.abs(w.W_E).sum(axis=0)
+    e_off = np.zeros_like(e)
+    e_off[: len(rows.edge)] = ((6 if tokens else F + 8) * u * terms + lost) * UP_MANY + (F + 4) * tiny
+    table = TokenTable(rows.values[None], rows.errors[None], rows.edge)
+    biases = {s: getattr(w, f"b_{s}")[:, None] if c.projection_bias else 0.0 for s in "QKV"}
+    q, k, v = (table.then(getattr(w, f"W_{s}"), bias=biases[s]) for s in "QKV")
+    q_off, k_off, v_off = (rounded(a, e[None], e_off[None], getattr(w, f"W_{s}"), biases[s]) for s in "QKV")
+    q_size, k_size, v_size = (t.sizes() for t in (q, k, v))
+    q_size, q_off = q_size[:, asking], q_off[:, asking]
+    root = np.sqrt(c.d_k)
+    s = q_size @ k_size.swapaxes(1, 2) / root
+    s_off = (q_off @ (k_size + k_off).swapaxes(1, 2) + q_size @ k_off.swapaxes(1, 2)) / root + (c.d_k + 6) * u * s
+    exponent = 2 * s_off.max(axis=(1, 2)) + u * np.minimum(2 * s.max(axis=(1, 2)), VANISHED) + 2 * a.exp_error + tiny
+    relative = np.where(exponent < MOST_EXPONENT, 2.5 * np.expm1(exponent), np.inf) + (2 * T + 8) * u
+    z = v_size.max(axis=1)
+    z_off = relative[:, None] * z + v_off.max(axis=1) * (1 + relative[:, None]) + 2 * T * tiny * (1 + z)
+    return AttentionSizes(rows, asking, e, e_off, z, z_off, v.then(w.W_O.reshape(c.heads, c.d_v, c.d_model)))
+
+
+def number_sizes(model: SingleLayerTransformer, edge: np.ndarray, tokens: bool = False) -> NumberSizes:
     """The bounds for |x̂| ≤ edge [token, feature]; with `tokens` inputs are unit vectors."""
     c, w, a = model.config, Weights(model), arithmetic_of(model.W_E.dtype)
     assert c.norm == "none"
-    u, tiny = a.u, a.smallest
-    W_O = w.W_O.reshape(c.heads, c.d_v, c.d_model)
-
-    def rounded(size: np.ndarray, off: np.ndarray, W: np.ndarray, b: np.ndarray | float = 0.0) -> np.ndarray:
-        """The error of a product with W, bias added, whatever the order of the sums."""
-        W, terms = np.abs(W), 1.01 * (W.shape[-2] + 3)
-        return (off @ W + terms * u * ((size + off) @ W + np.abs(b))) * UP_MANY + terms * tiny
-
+    u = a.u
     with np.errstate(all="ignore"):
-        rows = embedded(model, edge, tokens)
-        asking = slice(-c.output_tokens, None) if c.readout == "output" else slice(0, len(rows.edge))
-        e = rows.sizes()
-        moving = (
-            np.abs(w.W_E).max(axis=0) if tokens else edge.max(axis=0) @ np.abs(w.W_E)
-        )  # one entry of a unit vector is not 0
-        terms = moving + np.abs(w.b_E) + (np.abs(w.P).max(axis=0) if c.code != "none" else 0.0)
-        lost = 0.0 if tokens else a.lost(float(np.abs(w.scale).max())) * np.abs(w.W_E).sum(axis=0)
-        e_off = np.zeros_like(e)
-        e_off[: len(rows.edge)] = ((6 if tokens else c.features_in + 8) * u * terms + lost) * UP_MANY + (
-            c.features_in + 4
-        ) * tiny
-        biases = {s: getattr(w, f"b_{s}")[:, None] if c.projection_bias else 0.0 for s in "QKV"}
-        q, k, v = (
-            TokenTable(rows.values[None], rows.errors[None], rows.edge).then(getattr(w, f"W_{s}"), bias=biases[s])
-            for s in "QKV"
-        )
-        q_off, k_off, v_off = (rounded(e[None], e_off[None], getattr(w, f"W_{s}"), biases[s]) for s in "QKV")
-        sizes = [t.sizes() for t in (q, k, v)]
-        q_size, q_off = sizes[0][:, asking], q_off[:, asking]
-        root, T = np.sqrt(c.d_k), c.all_tokens
-        s = q_size @ sizes[1].swapaxes(1, 2) / root
-        s_off = (q_off @ (sizes[1] + k_off).swapaxes(1, 2) + q_size @ k_off.swapaxes(1, 2)) / root + (c.d_k + 6) * u * s
-        exponent = (
-            2 * s_off.max(axis=(1, 2)) + u * np.minimum(2 * s.max(axis=(1, 2)), VANISHED) + 2 * a.exp_error + tiny
-        )
-        relative = np.where(exponent < MOST_EXPONENT, 2.5 * np.expm1(exponent), np.inf) + (2 * T + 8) * u
-        z = sizes[2].max(axis=1)  # an average of values
-        z_off = relative[:, None] * z + v_off.max(axis=1) * (1 + relative[:, None]) + 2 * T * tiny * (1 + z)
+        t = attention_sizes(model, edge, tokens)
         b_O = w.b_O if c.projection_bias else np.zeros(c.d_model)
-        written = v.then(W_O)
-        h = written.sizes().max(axis=1).sum(axis=0) + np.abs(b_O)
-        h_off = rounded(z.reshape(-1), z_off.reshape(-1), w.W_O, b_O)
-        to_units = written.then(w.W_1).sizes().max(axis=1)
+        h = t.written.sizes().max(axis=1).sum(axis=0) + np.abs(b_O)
+        h_off = rounded(a, t.z.reshape(-1), t.z_off.reshape(-1), w.W_O, b_O)
+        to_units = t.written.then(w.W_1).sizes().max(axis=1)
         hidden = to_units.sum(axis=0) + np.abs(b_O) @ np.abs(w.W_1) + np.abs(w.b_1)
         if c.residual:
-            h = h + e[asking].max(axis=0)
-            h_off = h_off + e_off[asking].max(axis=0) + u * h
-            hidden = hidden + rows.then(w.W_1).sizes()[asking].max(axis=0)
+            h = h + t.e[t.asking].max(axis=0)
+            h_off = h_off + t.e_off[t.asking].max(axis=0) + u * h
+            hidden = hidden + t.rows.then(w.W_1).sizes()[t.asking].max(axis=0)
         hidden = hidden * UP_MANY
-        hidden_off = rounded(h, h_off, w.W_1, w.b_1)
-        active_off = STEEPEST[c.activation] * hidden_off + (0 if c.activation == "relu" else 16 * u * hidden) + tiny
-        y_off = rounded(hidden, active_off, w.W_2, w.b_2)
+        hidden_off = rounded(a, h, h_off, w.W_1, w.b_1)
+        active_off = (
+            STEEPEST[c.activation] * hidden_off + (0 if c.activation == "relu" else 16 * u * hidden) + a.smallest
+        )
+        y_off = rounded(a, hidden, active_off, w.W_2, w.b_2)
         y = hidden @ np.abs(w.W_2) + np.abs(w.b_2) + (h if c.residual else 0.0)
         if c.residual:
             y_off = y_off + h_off + u * y
         if c.readout == "mean":
             y_off = y_off + (c.tokens + 2) * u * y
-        out_off = rounded(y, y_off, w.W_R, w.b_R)
+        out_off = rounded(a, y, y_off, w.W_R, w.b_R)
         fits = cannot_overflow(model, float(edge.max()), a)
         rounding = float(out_off.max()) * UP_MANY
-    return NumberSizes(written, to_units, hidden, rounding if fits and np.isfinite(rounding) else np.inf)
+    return NumberSizes(t.written, to_units, hidden, rounding if fits and np.isfinite(rounding) else np.inf)
