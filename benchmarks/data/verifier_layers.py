@@ -80,7 +80,7 @@ def _pairs() -> Iterator[Case]:
 
         def student(teacher: Any = teacher, domain: Any = domain, coarse: float = coarse) -> tuple[Any, Any]:
             first = teacher()
-            return first, ol.build(lambda x: first(x), domain, coarse, lipschitz=100.0, seconds=20)
+            return first, ol.build(lambda x: first(x), domain, coarse, lipschitz=100.0, seconds=20.0)
 
         yield Case(f"{name}-float32", lambda teacher=teacher: _beside(teacher(), rounded))
         yield Case(f"{name}-pruned", lambda teacher=teacher: _beside(teacher(), pruned))
@@ -108,6 +108,6 @@ def pruned(layer: Approximation) -> SingleLayerTransformer:
         model = copy.deepcopy(layer.model)
         with torch.no_grad():
             model.W_O[head * c.d_v : (head + 1) * c.d_v] = 0
-        change = (layer.values_of(model, torch.from_numpy(x)) - layer.values_of(layer.model, torch.from_numpy(x))).abs()
+            change = (layer.values_of(model, torch.from_numpy(x)) - layer.values_of(layer.model, torch.from_numpy(x))).abs()
         found.append((float(change.max()), head, model))
     return min(found, key=lambda one: one[:2])[2]
