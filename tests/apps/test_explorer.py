@@ -300,6 +300,7 @@ def test_a_port_that_is_taken_is_one_line(server, capfd, as_user):
     assert told.count("\n") == 1
 
 
+@pytest.mark.long
 def test_layers_for_sequences_come_from_a_menu(client):
     page = client.get("/sequences")
     assert page.status_code == 200

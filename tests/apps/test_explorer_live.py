@@ -81,6 +81,7 @@ def test_what_is_said_at_a_point_is_true(visit):
     assert v.page.evaluate("scrollY") == 0
 
 
+@pytest.mark.long
 def test_nothing_refused_stands_under_green(visit):
     v = visit()
     v.built()

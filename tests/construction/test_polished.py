@@ -80,6 +80,7 @@ def test_sequences_in_every_layout(as_user, layout):
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("formula", ["sin(6*x1)*x2", RUNGE_2])
+@pytest.mark.long
 def test_float32(as_user, formula):
     approx = ol.build(formula, TWO, 1e-3, dtype="float32")
     assert approx.certificate.verdict == "CERTIFIED"

@@ -169,7 +169,7 @@ def accepted(folder, models):
     return match[0]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("before", ["nothing", "a model", "a model and its report"])
 def test_a_killed_writer_leaves_no_mixture(models, before, tmp_path):
     old, new = models

@@ -281,6 +281,7 @@ def test_covariances_and_pairs_agree(text, D, monkeypatch):
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("maker", [hunting.one_head, hunting.case])
+@pytest.mark.long
 def test_no_bound_on_slopes_is_below_the_truth(maker, monkeypatch):
     monkeypatch.setattr(covariance, "FEWEST_TOKENS", 2)
     finds = list(hunting.hunt(slope_engine(0.5), map(maker, range(8_100_000, 8_100_012)), seen=observed_slopes))

@@ -69,6 +69,7 @@ def test_forwards_and_backwards_by_buttons_and_keys(browser, tmp_path):
     seen.page.close()
 
 
+@pytest.mark.long
 def test_arrow_keys_in_a_slider_move_the_point(browser, tmp_path):
     seen, approx = walking(browser, tmp_path)
     seen.page.evaluate("document.getElementById('walk-place').walk.go(8)")
@@ -86,6 +87,7 @@ def test_arrow_keys_in_a_slider_move_the_point(browser, tmp_path):
     seen.page.close()
 
 
+@pytest.mark.long
 def test_it_plays_and_pauses(browser, tmp_path):
     seen, _ = walking(browser, tmp_path)
     page = seen.page
@@ -107,6 +109,7 @@ def test_it_plays_and_pauses(browser, tmp_path):
     page.close()
 
 
+@pytest.mark.long
 def test_reduced_motion_has_steps_alone(browser, tmp_path):
     seen, _ = walking(browser, tmp_path, reduced_motion="reduce")
     assert seen.page.get_by_role("button", name="Play").count() == 0

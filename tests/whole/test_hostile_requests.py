@@ -336,6 +336,7 @@ def test_thirty_disconnects(server):
     assert built(server)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed(server):
     with connected(server) as connection:
         connection.sendall(wish(host(server), SLOW))

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import onelayer
@@ -19,6 +20,7 @@ def words(node: ast.AST) -> str:
     return ""
 
 
+@cache
 def refusals() -> list[tuple[str, list[str]]]:
     """(file:line, [asked, found, change]) of every InputError that is made in the source."""
     found = []
