@@ -44,9 +44,9 @@ def differences(function, x, i, step=1e-6):
 @pytest.mark.parametrize(
     ("maker", "dtype", "seeds"),
     [
-        *((maker, dtype, seeds[::6]) for maker, dtype, seeds in HUNTS),
+        *((maker, dtype, seeds[::3]) for maker, dtype, seeds in HUNTS),
         *(
-            pytest.param(maker, dtype, [s for s in seeds if s not in seeds[::6]], marks=pytest.mark.long)
+            pytest.param(maker, dtype, [s for s in seeds if s not in seeds[::3]], marks=pytest.mark.long)
             for maker, dtype, seeds in HUNTS
         ),
     ],
