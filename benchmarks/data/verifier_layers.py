@@ -108,6 +108,8 @@ def pruned(layer: Approximation) -> SingleLayerTransformer:
         model = copy.deepcopy(layer.model)
         with torch.no_grad():
             model.W_O[head * c.d_v : (head + 1) * c.d_v] = 0
-            change = (layer.values_of(model, torch.from_numpy(x)) - layer.values_of(layer.model, torch.from_numpy(x))).abs()
+            change = (
+                layer.values_of(model, torch.from_numpy(x)) - layer.values_of(layer.model, torch.from_numpy(x))
+            ).abs()
         found.append((float(change.max()), head, model))
     return min(found, key=lambda one: one[:2])[2]

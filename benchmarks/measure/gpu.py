@@ -18,7 +18,7 @@ import onelayer as ol
 from onelayer.common.numbers import at_most
 from onelayer.construction.request import Request
 from onelayer.construction.solved.layer import solved_layer
-from onelayer.deployment.attention.kernels import summands
+from onelayer.deployment.attention.kernels import card, summands
 from onelayer.deployment.attention.linear import CompiledForm
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.form import Form, form_of
@@ -98,7 +98,7 @@ def evaluation() -> str:
             some = x[: 2**14]
             exact = torch.cat([own(part) for part in some.double().cpu().split(2**10)])
             off = float((compiled(some).cpu().double() - exact).abs().max())
-            how = Deployment(arithmetic_of(dtype), summands(own.heads, dtype) + 2, 3)
+            how = Deployment(card(arithmetic_of(dtype)), summands(own.heads, dtype) + 2, 3)
             proved = float(deployed_rounding(own, -edge, edge, how).max())
             speed = [f"{count * POINTS / t:.2e}" for t in (seconds, slow)]
             numbers = [*speed, f"{slow / seconds:.1f}", f"{off:.1e}", f"{proved:.1e}"]
@@ -148,8 +148,11 @@ def main() -> None:
     args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("no GPU on this machine")
-    card = torch.cuda.get_device_name()
-    text = f"Measured on one {card}, torch {torch.__version__.split('+')[0]}."
+    from gpu_limit import exponentials  # needs Triton
+
+    name, limit = torch.cuda.get_device_name(), exponentials(best)
+    text = f"Measured on one {name}, torch {torch.__version__.split('+')[0]}."
+    text += f" A kernel that does nothing but float32 exponentials: {limit:.2e} of them a second."
     for table in (evaluation, solving, building):
         found = table()
         print(found, end="\n\n", flush=True)

@@ -1,8 +1,12 @@
 """The GPU kernels, in Triton's interpreter on the CPU or on the GPU itself: equal to what torch computes."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from flint import arb, arb_series, ctx
 
 from onelayer.deployment.attention import kernels
 from onelayer.deployment.attention.averages import SoftmaxAverages
@@ -85,3 +89,43 @@ def test_few_points_and_many_heads_are_shared_by_programs():
     given = [t.to(DEVICE) for t in (E, *shared.factors(x, E))]
     torch.testing.assert_close(kernels.quotients(*given, True).cpu(), shared(x), rtol=0, atol=1e-11)
     assert kernels.quotients(given[0][:0], given[1], given[2][:0], given[3], True).shape == (0, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("size", [3.0, 300.0, 1e7])
+@pytest.mark.parametrize("sloped", [False, True])
+def test_the_largest_score_may_come_late(dtype, size, sloped):
+    """Scores rise from token to token, so that those looked at first are the smallest; far ones in another way."""
+    T = 600
+    biases = torch.linspace(0, size, T, dtype=torch.float64)[None]
+    block = Block(drawn(1, T, 2), biases, drawn(1, T, 1, seed=1), drawn(1, T, 2, 1, seed=2) * sloped)
+    own, x = SoftmaxAverages.of(block, dtype), points(40, 2, dtype)
+    there = own.to(DEVICE)
+    y = kernels.averages(x.to(DEVICE), there.keys, there.biases, there.values, there.slopes).cpu()
+    torch.testing.assert_close(y, own(x), rtol=0, atol=CLOSE[dtype] * (1 if dtype == torch.float64 else size))
+
+
+def test_the_polynomial_for_powers_of_two():
+    """Within 2.9u of 2^f for |f| ≤ 1/2: Taylor series of p(f)·2^−f − 1 on 1,024 pieces, the last term on the whole piece."""
+    source = Path(kernels.__file__).with_name("triton.py").read_text()
+    first, second = re.search(r"q = f \* (\S+) \+ (\S+)", source).groups()
+    coefficients = [arb(float(c)) for c in (first, second, *re.findall(r"q = q \* f \+ (\S+)", source))]
+    assert len(coefficients) == 11
+    order, before = 8, ctx.cap
+
+    def series(at):
+        f, p = arb_series([at, 1], prec=order), arb_series([0], prec=order)
+        for c in coefficients:
+            p = p * f + c
+        return p * (-arb.const_log2() * f).exp() - 1
+
+    worst, half = arb(0), arb(1) / 2048
+    with ctx.workprec(128):
+        ctx.cap = order
+        for i in range(1024):
+            middle = (2 * arb(i) + 1) / 2048 - arb(1) / 2
+            here, last = series(middle), series(middle + arb(0, 1) * half)[order - 1]
+            terms = [abs(here[k]) * half**k for k in range(order - 1)]
+            worst = worst.max(sum(terms, abs(last) * half ** (order - 1)))
+        ctx.cap = before
+    assert 2.0**-53 < worst < 2.9 * 2.0**-53

@@ -6,7 +6,7 @@ import torch
 
 import onelayer as ol
 from cases import lattice_layer
-from onelayer.deployment.attention.kernels import summands
+from onelayer.deployment.attention.kernels import card, summands
 from onelayer.deployment.attention.linear import LinearAttention
 from onelayer.layer.arithmetic import arithmetic_of
 from onelayer.layer.assemble import frame_of
@@ -43,7 +43,7 @@ def test_kernels_are_within_the_proved_term(kind, dtype):
     x = torch.from_numpy(np.random.default_rng(0).random((20_000, 2)) - 0.5).to(dtype)
     fast = LinearAttention(stored, frame_of(ol.Target("x1", BOX).domain), device="cuda")
     edge = torch.full((2,), 0.5, dtype=torch.float64)
-    how = Deployment(arithmetic_of(dtype), summands(stored.heads, dtype) + 2, 3)
+    how = Deployment(card(arithmetic_of(dtype)), summands(stored.heads, dtype) + 2, 3)
     rounding = float(deployed_rounding(stored, -edge, edge, how).max())
     off = float((fast(x.cuda()).cpu().double() - stored(x.double())).abs().max())
     assert 0 < off <= rounding * (2 if dtype == torch.float64 else 1)  # in float64 the comparison rounds as well

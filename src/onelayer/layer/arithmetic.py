@@ -24,6 +24,7 @@ class Arithmetic:
     largest: float  # exponents beyond ± this overflow or vanish
     overflow: float  # no number may come near this
     exp_ulps: float = 2.0  # twice what SLEEF, which torch uses, documents; measured near 0.6
+    shift_roundings: float = 1.0  # of a score from which the largest one, or one near it, is subtracted
 
     @property
     def exp_error(self) -> float:

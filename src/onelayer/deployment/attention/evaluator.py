@@ -31,7 +31,7 @@ from ...layer.rounding.deployed import Deployment, deployed_rounding, edges
 from ...model.transformer import SingleLayerTransformer
 from ...proof.decision import deployment_of
 from ...target.description import Outside
-from .kernels import summands
+from .kernels import card, summands
 from .linear import LinearAttention
 from .shared_keys import EDGE
 from .sparse import SparseAttention
@@ -187,4 +187,4 @@ def _how(reading: Reading, model: SingleLayerTransformer, fast: LinearAttention 
         return how
     heads, dtype = reading.form.heads, model.W_E.dtype
     beside = max(how.summands - heads, 0) + len(fast.compiled[dtype].parts)  # coordinates and constants, kernels
-    return replace(how, summands=summands(heads, dtype) + beside)
+    return replace(how, summands=summands(heads, dtype) + beside, arithmetic=card(how.arithmetic))

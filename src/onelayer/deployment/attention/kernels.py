@@ -2,28 +2,36 @@
 
     quotients   Σ_h (N C)_h/(E G)_h: gates that share their keys (`shared_keys`), one reciprocal per head or, where products
                 of two denominators cannot overflow, per two heads: a/p + b/q = (aq + bp)/(pq)
-    averages    Σ_h Σ_t w_ht v_ht, w_h = softmax_t: gates with any keys (`averages`), and memory tokens in two passes, the
-                largest score first
+    averages    Σ_h Σ_t w_ht v_ht, w_h = softmax_t: gates with any keys (`averages`), and memory tokens, an eighth of which is
+                looked at for a score near the largest
 
 A program holds a tile of points × heads (or tokens); a layer with few points is split over several programs whose sums are
-added in a fixed order, so that every run gives the same answers. Exponentials are those of CUDA's library (within 2 units in
-the last place), reciprocals in float32 the card's own (within 1): `EXTRA` roundings per head cover what this adds to the
-bounds of `layer/rounding/deployed`.
+added in a fixed order, so that every run gives the same answers. `EXTRA` roundings per head cover what this adds to the bounds of
+`layer/rounding/deployed`. Exponentials are the card's own 2^x in float32 (within 2 units in the last place, as reciprocals are
+within 1), a polynomial in float64; `card` says what they are off by.
 
 Without Triton, or off the GPU, torch evaluates the same expressions (`serve` says which). With TRITON_INTERPRET=1 in the
 environment the kernels run on CPU tensors, slowly: the tests do that.
 """
 
 import os
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...layer.arithmetic import Arithmetic
+
 EXTRA = 8  # roundings of the size of z_h that a kernel may add to every head
 HELD_TOKENS = 16  # heads with at most this many tokens are held whole
 TILES = {torch.float32: (128, 64), torch.float64: (64, 8)}  # points × heads: the fastest of some thirty on an H200
+MEMORY_TILES = {
+    torch.float32: (64, 64, 64),
+    torch.float64: (64, 16, 32),
+}  # points × tokens, tokens while looking for the largest
+SAMPLED = 8  # one token of so many is looked at for the largest score
 BUSY_PROGRAMS = 512  # programs at a time that keep a card busy
 
 
@@ -63,12 +71,11 @@ def averages(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Te
     T, H = biases.shape
     if T <= HELD_TOKENS:
         return _triton().gates(x, keys, biases, values, slopes, _splits(x, H))
-    parts = [_triton().memory(x, keys[:, :, h], biases[:, h], values[:, h]) for h in range(H)] if slopes is None else []
-    if parts:
-        return torch.stack(parts).sum(dim=0)
-    scores = torch.einsum("bd,tdh->tbh", x, keys) + biases[:, None]
-    moved = values[:, None] + torch.einsum("bd,tdho->tbho", x, slopes)
-    return (torch.softmax(scores, dim=0)[..., None] * moved).sum(dim=0).sum(dim=1)
+    parts = [
+        _triton().memory(x, keys[:, :, h], biases[:, h], values[:, h], None if slopes is None else slopes[:, :, h])
+        for h in range(H)
+    ]
+    return torch.stack(parts).sum(dim=0)
 
 
 def summands(heads: int, dtype: torch.dtype) -> int:
@@ -80,6 +87,16 @@ def summands(heads: int, dtype: torch.dtype) -> int:
         return heads
     H = TILES[dtype][1]
     return min(heads, -(-heads // H) + H + max(1, heads // (4 * H))) + EXTRA
+
+
+def card(arithmetic: Arithmetic) -> Arithmetic:
+    """The arithmetic of the kernels on a GPU.
+
+    With t = score − shift, exponents are off by 1.3u|t| at most: one rounding of t log2 e, and log2 e itself, within 0.23u.
+    |t| is at most 11 more than with the largest score as shift: e^t is below `LATE` and a sum of ones, for up to a million
+    tokens. 2^x is within 4u in float32; in float64 within 2.9u for the polynomial and 2.2u for its rounding: 1.3·11 + 5.1 < 20.
+    """
+    return replace(arithmetic, exp_ulps=10.0, shift_roundings=1.3)
 
 
 def _splits(x: Tensor, heads: int) -> int:

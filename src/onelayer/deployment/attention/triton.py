@@ -7,7 +7,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .kernels import TILES, interpreted
+from .kernels import MEMORY_TILES, SAMPLED, TILES, interpreted
+
+NEAR = 2.0**18  # scores up to this: float32 finds the largest up to 1, and exponents fit
+LOG2E = tl.constexpr(1.4426950408889634)
+LATE = tl.constexpr(2048.0)  # a sum of exponentials beyond this: the shift was too small
 
 
 @triton.jit
@@ -24,12 +28,51 @@ def _inverse(a, FAST: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def _exponential(a, LIBRARY: tl.constexpr):
-    """e^a within two units in the last place; Triton's float32 exp is less accurate."""
-    if LIBRARY:
-        return tl.extra.cuda.libdevice.exp(a)
+def _shift(top, FAR: tl.constexpr):
+    """What is subtracted from scores whose largest is `top`, in the units of `_exponential`."""
+    if FAR:
+        return top
     else:
-        return tl.exp(a)
+        return tl.floor(top * LOG2E)
+
+
+@triton.jit
+@no_type_check
+def _exponential(s, shift, CARD: tl.constexpr, FAR: tl.constexpr):
+    """2^(s·log2 e − shift) for a whole shift; `kernels.card` says how accurately. A factor that all tokens share cancels.
+
+    In float32 it is the card's own instruction. In float64 w = s·log2 e as a whole number, f = s·log2 e − w in one rounding,
+    2^f by a polynomial of degree 10, within 2.9u, and w − shift goes into the exponent; what is beyond 2^±1000 stays there.
+    Where scores are too `FAR` apart for that: e^(s − shift).
+    """
+    if FAR:
+        if CARD:
+            return tl.extra.cuda.libdevice.exp(s - shift)
+        else:
+            return tl.exp(s - shift)
+    rate = tl.full(s.shape, LOG2E, s.dtype)  # as a scalar it would be rounded to float32
+    if s.dtype == tl.float64:
+        ones = 6755399441055744.0 - shift  # 1.5·2^52: sums with it are whole numbers
+        z = tl.fma(s, rate, ones)
+        f = tl.fma(s, rate, ones - z)
+        q = f * 7.072585949269223e-09 + 1.0208690299958306e-07
+        q = q * f + 1.321544258792169e-06
+        q = q * f + 1.5252657260200837e-05
+        q = q * f + 0.0001540353044173605
+        q = q * f + 0.0013333558230164974
+        q = q * f + 0.009618129107606888
+        q = q * f + 0.05550410866444772
+        q = q * f + 0.24022650695910097
+        q = q * f + 0.69314718055995
+        q = q * f + 1.0
+        n = tl.minimum(tl.maximum(z.to(tl.int64, bitcast=True).to(tl.int32), -1000), 1000)
+        return (q.to(tl.int64, bitcast=True) + (n.to(tl.int64) << 52)).to(tl.float64, bitcast=True)
+    elif CARD:
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [tl.fma(s, rate, -shift)], dtype=tl.float32, is_pure=True, pack=1
+        )
+    else:
+        return tl.exp2(tl.minimum(tl.fma(s, rate, -shift), 100.0))  # NumPy warns of an overflow, a card does not
 
 
 @triton.jit
@@ -98,41 +141,62 @@ def _quotients(
 
 @triton.jit
 @no_type_check
-def _score(X, K, b, p, points, t, h, heads, D: tl.constexpr):
-    """keys_th·x + biases_th for a tile of points × heads."""
-    s = tl.load(b + t * heads + h)[None, :]
-    for d in tl.static_range(D):
-        x = tl.load(X + d * points + p, mask=p < points, other=0.0)
+def _coordinate(X, p, points, d: tl.constexpr, D: tl.constexpr):
+    """Coordinate d of a tile of points; 0 if there are not so many."""
+    return tl.load(X + d * points + p, mask=(p < points) & (d < D), other=0.0)
+
+
+@triton.jit
+@no_type_check
+def _score(X, K, b, p, points, t, h, heads, D: tl.constexpr, x0, x1, x2):
+    """keys_th·x + biases_th for a tile of points × heads; the first three coordinates are passed in."""
+    s = x0[:, None] * tl.load(K + t * D * heads + h)[None, :] + tl.load(b + t * heads + h)[None, :]
+    if D > 1:
+        s = x1[:, None] * tl.load(K + (t * D + 1) * heads + h)[None, :] + s
+    if D > 2:
+        s = x2[:, None] * tl.load(K + (t * D + 2) * heads + h)[None, :] + s
+    for d in tl.static_range(3, D):
+        x = _coordinate(X, p, points, d, D)
         s = x[:, None] * tl.load(K + (t * D + d) * heads + h)[None, :] + s
     return s
 
 
 @triton.jit
 @no_type_check
+def _value(X, V, S, p, points, row, h, heads, D: tl.constexpr, SLOPED: tl.constexpr):
+    """The values of a row of tokens, which move with x if they are `SLOPED`."""
+    value = tl.load(V + row * heads + h)[None, :]
+    if SLOPED:
+        for d in tl.static_range(D):
+            slope = tl.load(S + (row * D + d) * heads + h)[None, :]
+            value = _coordinate(X, p, points, d, D)[:, None] * slope + value
+    return value
+
+
+@triton.jit
+@no_type_check
 def _gates(
     X, K, b, V, S, Y, points, heads, span,
-    T: tl.constexpr, D: tl.constexpr, SLOPED: tl.constexpr, LIBRARY: tl.constexpr, P: tl.constexpr, H: tl.constexpr,
+    T: tl.constexpr, D: tl.constexpr, SLOPED: tl.constexpr, CARD: tl.constexpr, FAR: tl.constexpr,
+    P: tl.constexpr, H: tl.constexpr,
 ):  # fmt: skip
     """Y[split, out, point]: heads of few tokens; scores are computed twice rather than stored."""
     p = tl.program_id(0) * P + tl.arange(0, P)
     split, out = tl.program_id(1), tl.program_id(2)
+    x0, x1, x2 = (_coordinate(X, p, points, 0, D), _coordinate(X, p, points, 1, D), _coordinate(X, p, points, 2, D))
     total = tl.zeros([P, H], Y.dtype.element_ty)
     for start in range(split * span, (split + 1) * span, H):
         h = start + tl.arange(0, H)
-        top = _score(X, K, b, p, points, 0, h, heads, D)
+        top = _score(X, K, b, p, points, 0, h, heads, D, x0, x1, x2)
         for t in tl.static_range(1, T):
-            top = tl.maximum(top, _score(X, K, b, p, points, t, h, heads, D))
+            top = tl.maximum(top, _score(X, K, b, p, points, t, h, heads, D, x0, x1, x2))
+        shift = _shift(top, FAR)
         below = tl.zeros([P, H], Y.dtype.element_ty)
         above = tl.zeros([P, H], Y.dtype.element_ty)
         for t in tl.static_range(T):
-            e = _exponential(_score(X, K, b, p, points, t, h, heads, D) - top, LIBRARY)
-            value = tl.load(V + (out * T + t) * heads + h)[None, :]
-            if SLOPED:
-                for d in tl.static_range(D):
-                    x = tl.load(X + d * points + p, mask=p < points, other=0.0)
-                    value = x[:, None] * tl.load(S + ((out * T + t) * D + d) * heads + h)[None, :] + value
+            e = _exponential(_score(X, K, b, p, points, t, h, heads, D, x0, x1, x2), shift, CARD, FAR)
             below += e
-            above += e * value
+            above += e * _value(X, V, S, p, points, out * T + t, h, heads, D, SLOPED)
         total += above / below
     outs = tl.num_programs(2)
     tl.store(Y + (split * outs + out) * points + p, tl.sum(total, axis=1), mask=p < points)
@@ -140,24 +204,52 @@ def _gates(
 
 @triton.jit
 @no_type_check
-def _memory(
-    X, K, b, V, Y, points, tokens,
-    D: tl.constexpr, LIBRARY: tl.constexpr, P: tl.constexpr, T: tl.constexpr,
+def _largest(X, K, b, p, points, upto, tokens, D: tl.constexpr, P: tl.constexpr, T: tl.constexpr):
+    """The largest score among the first tokens, of every point."""
+    x0, x1, x2 = (_coordinate(X, p, points, 0, D), _coordinate(X, p, points, 1, D), _coordinate(X, p, points, 2, D))
+    top = tl.full([P, T], -float("inf"), X.dtype.element_ty)
+    for start in range(0, upto, T):
+        top = tl.maximum(top, _score(X, K, b, p, points, 0, start + tl.arange(0, T), tokens, D, x0, x1, x2))
+    return tl.max(top, axis=1)
+
+
+@triton.jit
+@no_type_check
+def _sums(
+    X, K, b, V, S, p, points, tokens, out, shift,
+    D: tl.constexpr, SLOPED: tl.constexpr, CARD: tl.constexpr, FAR: tl.constexpr, P: tl.constexpr, T: tl.constexpr,
 ):  # fmt: skip
-    """Y[out, point]: one head of many tokens; a first pass finds the largest score."""
-    p = tl.program_id(0) * P + tl.arange(0, P)
-    out = tl.program_id(1)
-    top = tl.full([P, T], -float("inf"), Y.dtype.element_ty)
-    for start in range(0, tokens, T):
-        top = tl.maximum(top, _score(X, K, b, p, points, 0, start + tl.arange(0, T), tokens, D))
-    most = tl.max(top, axis=1)
-    below = tl.zeros([P, T], Y.dtype.element_ty)
-    above = tl.zeros([P, T], Y.dtype.element_ty)
+    """(Σ_t e_t, Σ_t e_t v_t) in T columns, e_t as `_exponential` has them."""
+    x0, x1, x2 = (_coordinate(X, p, points, 0, D), _coordinate(X, p, points, 1, D), _coordinate(X, p, points, 2, D))
+    below = tl.zeros([P, T], X.dtype.element_ty)
+    above = tl.zeros([P, T], X.dtype.element_ty)
     for start in range(0, tokens, T):
         t = start + tl.arange(0, T)
-        e = _exponential(_score(X, K, b, p, points, 0, t, tokens, D) - most[:, None], LIBRARY)
+        e = _exponential(_score(X, K, b, p, points, 0, t, tokens, D, x0, x1, x2), shift[:, None], CARD, FAR)
         below += e
-        above += e * tl.load(V + out * tokens + t)[None, :]
+        above += e * _value(X, V, S, p, points, out, t, tokens, D, SLOPED)
+    return below, above
+
+
+@triton.jit
+@no_type_check
+def _memory(
+    X, K, b, V, S, Y, X32, K32, b32, points, tokens, sample,
+    D: tl.constexpr, SLOPED: tl.constexpr, CARD: tl.constexpr, FAR: tl.constexpr,
+    P: tl.constexpr, T: tl.constexpr, T32: tl.constexpr,
+):  # fmt: skip
+    """Y[out, point]: one head of many tokens. Any number near the largest score serves as a shift.
+
+    It is the largest score of the first tokens, as float32 computes it. A column whose exponentials exceed `LATE` tells that a
+    later score is much larger: that tile is done again with the largest of all.
+    """
+    p = tl.program_id(0) * P + tl.arange(0, P)
+    out = tl.program_id(1)
+    shift = _shift(_largest(X32, K32, b32, p, points, sample, tokens, D, P, T32), FAR).to(X.dtype.element_ty)
+    below, above = _sums(X, K, b, V, S, p, points, tokens, out, shift, D, SLOPED, CARD, FAR, P, T)
+    if tl.max(tl.max(below, axis=1), axis=0) > LATE + tokens / T:
+        shift = _shift(_largest(X32, K32, b32, p, points, tokens, tokens, D, P, T32), FAR).to(X.dtype.element_ty)
+        below, above = _sums(X, K, b, V, S, p, points, tokens, out, shift, D, SLOPED, CARD, FAR, P, T)
     tl.store(Y + out * points + p, tl.sum(above, axis=1) / tl.sum(below, axis=1), mask=p < points)
 
 
@@ -182,32 +274,52 @@ def quotients(E: Tensor, G: Tensor, N: Tensor, C: Tensor, paired: bool, splits: 
     return Y.sum(dim=0).T
 
 
+def _bounded(x: Tensor, keys: Tensor, biases: Tensor) -> tuple[Tensor, bool]:
+    """(biases, whether scores are far apart) for `_exponential`; keys are [token, coordinate, head], biases [token, head].
+
+    In float64 an absent token needs a finite bias, which leaves it a weight of 2^−1000.
+    """
+    if x.dtype == torch.float32:
+        return biases, False
+    there = biases > -torch.inf
+    reach = float(keys.abs().amax(dim=(0, 2)) @ x.abs().amax(dim=0) + biases[there].abs().amax())
+    return (biases, True) if reach > NEAR else (biases.masked_fill(~there, -2 * reach - 1000), False)
+
+
 def gates(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None, splits: int) -> Tensor:
     """See `kernels.averages`."""
     (B, D), (T, heads, m) = x.shape, values.shape
     P, H = TILES[x.dtype]
     span = -(-heads // (splits * H)) * H
     size = splits * span
+    Y = x.new_empty(splits, m, B)
+    if not B:
+        return Y.sum(dim=0).T
     biases = torch.cat([_padded(biases[:1], size, 0.0), _padded(biases[1:], size, -torch.inf)])
+    biases, far = _bounded(x, keys, biases)
     V = _padded(values.permute(2, 0, 1), size, 0.0)
     S = V if slopes is None else _padded(slopes.permute(3, 0, 1, 2), size, 0.0)
-    Y = x.new_empty(splits, m, B)
-    library = not interpreted()
-    grid = (triton.cdiv(B, P), splits, m)
-    if B:
-        given = (x.T.contiguous(), _padded(keys, size, 0.0), biases, V, S, Y)
-        _gates[grid](*given, B, size, span, T, D, slopes is not None, library, P, H)
+    given = (x.T.contiguous(), _padded(keys, size, 0.0), biases, V, S, Y, B, size, span)
+    _gates[(triton.cdiv(B, P), splits, m)](*given, T, D, slopes is not None, not interpreted(), far, P, H)
     return Y.sum(dim=0).T
 
 
-def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor) -> Tensor:
-    """One head [batch, out] with keys [token, coordinate], biases [token], values [token, out]."""
+def memory(x: Tensor, keys: Tensor, biases: Tensor, values: Tensor, slopes: Tensor | None) -> Tensor:
+    """One head [batch, out]: keys [token, coordinate], biases [token], values [token, out], slopes [token, coordinate, out]."""
     (B, D), (T, m) = x.shape, values.shape
-    P, H = TILES[x.dtype]
-    size = -(-T // H) * H
+    P, H, H32 = MEMORY_TILES[x.dtype]
+    wide = max(H, H32)
+    size = -(-T // wide) * wide
     Y = x.new_empty(m, B)
-    if B:
-        given = (x.T.contiguous(), _padded(keys.T, size, 0.0), _padded(biases, size, -torch.inf))
-        values = _padded(values.T, size, 0.0)
-        _memory[(triton.cdiv(B, P), m)](*given, values, Y, B, size, D, not interpreted(), P, H)
+    if not B:
+        return Y.T
+    biases, far = _bounded(x, keys[..., None], biases[:, None])
+    x, keys = x.T.contiguous(), _padded(keys.T, size, 0.0)
+    biases = _padded(biases[:, 0], size, -torch.inf if far or x.dtype == torch.float32 else float(biases.min()) - 1000)
+    V = _padded(values.T, size, 0.0)
+    S = V if slopes is None else _padded(slopes.permute(2, 1, 0), size, 0.0)
+    rough = (x, keys, biases) if far else (x.float(), keys.float(), biases.float())
+    sample = size if far else max(size // SAMPLED // wide, 1) * wide
+    given = (x, keys, biases, V, S, Y, *rough, B, size, sample)
+    _memory[(triton.cdiv(B, P), m)](*given, D, slopes is not None, not interpreted(), far, P, H, H32)
     return Y.T
