@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .construction.language.construction import language as language
     from .construction.memorize.construction import memorize as memorize
     from .construction.plan import plan as plan
+    from .construction.prompts.construction import prompt as prompt
     from .construction.set_functions import set_function as set_function
     from .deployment.export import export as export
     from .deployment.folder import load as load
@@ -65,6 +66,7 @@ _HOME = {
     "memorize": "construction.memorize",
     "plan": "construction.plan",
     "plot": "views.plot",
+    "prompt": "construction.prompts.construction",
     "prove": "pipeline",
     "report": "views.report",
     "set_function": "construction.set_functions",

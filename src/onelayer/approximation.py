@@ -84,6 +84,7 @@ class Approximation:
     def target_text(self) -> str:
         """The formula or description of the target, and whether the target itself is missing here."""
         here = self.target is not None or self.description.kind in ("gallery", "samples")
+        here = here or self.facts.construction == "prompt"  # samples in context are stored as tokens
         return self.description.text if here else f"{self.description.text}, not stored"
 
     @property
@@ -378,7 +379,7 @@ class Approximation:
     def table(self) -> Table:
         c, unchanged = self.certificate, self.unchanged
         heads = ", ".join(f"{count} {kind}" for kind, count in self.facts.heads)
-        where = {"data": "held-out samples", "samples": "stored samples"}.get(self.description.kind, "points")
+        where = self.description.observed_at
         rows: list[tuple[object, ...]] = [
             ("target", self.target_text),
             ("domain", c.domain if c.method == "lemma" else str(self.domain)),

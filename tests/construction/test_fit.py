@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from onelayer.construction.fitted_groups import FittedGroup, combined
-from onelayer.construction.polished.families import family_of
+from onelayer.construction.polished.families import MemoryFamily, family_of
 from onelayer.construction.polished.fit import (
     Fit,
     FitSamples,
@@ -33,14 +33,14 @@ def samples_of(formula: str, dimension: int, count: int = 400) -> FitSamples:
     return FitSamples(points, values, torch.ones(len(points), dtype=torch.float64), pool, pool_values)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [*FAMILIES, "tokens alone"])
 @pytest.mark.parametrize(("dimension", "outputs"), [(1, 1), (2, 1), (2, 3), (3, 2)])
 def test_the_jacobian_is_the_derivative(name, dimension, outputs):
-    family = family_of(name, dimension)
+    family = MemoryFamily(dimension, straight=False) if name == "tokens alone" else family_of(name, dimension)
     generator = torch.Generator().manual_seed(1)
     theta = family.start(5, (1.0, 1.0), 0) + torch.randn(5, dimension + 1, generator=generator, dtype=torch.float64)
     x = torch.rand(7, dimension, generator=generator, dtype=torch.float64) - 0.5
-    c = torch.randn(family.count(5) + (name == "memory") * 0, outputs, generator=generator, dtype=torch.float64)
+    c = torch.randn(family.count(5), outputs, generator=generator, dtype=torch.float64)
 
     def answer(flat: torch.Tensor) -> torch.Tensor:
         return family.features(x, family.weights(flat.reshape(theta.shape), x)) @ c

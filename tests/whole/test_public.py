@@ -34,6 +34,7 @@ def test_public_names():
         "memorize",
         "plan",
         "plot",
+        "prompt",
         "prove",
         "reference",
         "report",

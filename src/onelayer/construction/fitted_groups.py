@@ -66,7 +66,7 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     linear = torch.zeros(D, m, dtype=torch.float64)
     banks, gate_values, memories, token_values = [], [], [], []
     for fit in fitted:
-        c, size = fit.solution.coefficients[1:], len(fit.group)
+        c = fit.solution.coefficients[1:]
         if isinstance(fit.heads, Gates):
             slots, used = torch.zeros(len(fit.heads), D + 2, m, dtype=torch.float64), fit.heads.slots(full=True)
             if len(c) == len(fit.heads):  # slopes alone
@@ -78,9 +78,10 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
             banks.append(fit.heads)
             gate_values.append(slots)
             continue
-        linear[list(fit.group)] += c[:size]
+        straight = len(c) - max(fit.units - 1, 0)  # 0, or the coordinates of the group
+        linear[list(fit.group)[:straight]] += c[:straight]
         if fit.heads is not None:
-            values = torch.cat([torch.zeros(1, m, dtype=torch.float64), c[size:]])
+            values = torch.cat([torch.zeros(1, m, dtype=torch.float64), c[straight:]])
             middle = (values.amax(dim=0) + values.amin(dim=0)) / 2  # values around 0 round less
             bias = bias + middle
             memories.append(fit.heads)

@@ -13,6 +13,7 @@ from ..common.errors import InputError
 
 MODEL_FILES = ("model.safetensors", "target.json", "certificate.json")
 STUDENT_FILES = ("student.safetensors", "distillation.json")
+PROMPT_FILES = ("weights.safetensors", "prompt.safetensors")  # beside those of a model
 REPORT = "report.html"
 CIRCUIT = "circuit.json"
 PAGE_MARK = '<meta name="generator" content="onelayer, {kind}">'  # in the first lines of every page
@@ -26,7 +27,7 @@ def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
         raise InputError(f"a new folder {folder}", f"{kind} with that name", "choose another name")
     if not folder.exists():
         return
-    names = (*MODEL_FILES, *STUDENT_FILES, *((REPORT,) if report else ()))
+    names = (*MODEL_FILES, *STUDENT_FILES, *PROMPT_FILES, *((REPORT,) if report else ()))
     with alone(folder):
         foreign = [name for name in names if os.path.lexists(folder / name) and not is_ours(folder / name)]
     if foreign:
@@ -41,7 +42,7 @@ def require_place(folder: Path, overwrite: bool, report: bool = False) -> None:
 
 def stale_files(folder: Path, files: Iterable[str]) -> list[str]:
     """The files of an earlier model that a new one, which consists of `files`, does not replace."""
-    known = {*MODEL_FILES, *STUDENT_FILES, REPORT, CIRCUIT} - set(files)
+    known = {*MODEL_FILES, *STUDENT_FILES, *PROMPT_FILES, REPORT, CIRCUIT} - set(files)
     if not folder.exists():
         return []
     with alone(folder):
@@ -50,7 +51,7 @@ def stale_files(folder: Path, files: Iterable[str]) -> list[str]:
 
 def require_no_model_file(path: Path) -> None:
     """Refuse to put something else in the place of a file of a model, which would be lost with it."""
-    if path.name in (*MODEL_FILES, *STUDENT_FILES) and is_ours(path):
+    if path.name in (*MODEL_FILES, *STUDENT_FILES, *PROMPT_FILES) and is_ours(path):
         raise InputError(f"a file {path}", "a file of the model in that folder", "choose another name")
 
 
@@ -93,6 +94,8 @@ _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "target.json": _has_fields("schema", "kind", "lower", or_else=("schema", "kind", "longest")),
     "certificate.json": _has_fields("schema", "weights", "digest"),
     "student.safetensors": _has_metadata("student"),
+    "weights.safetensors": _has_metadata("frozen"),
+    "prompt.safetensors": _has_metadata("prompt"),
     "distillation.json": _has_fields("how", "teacher_parameters"),
     CIRCUIT: _has_fields("schema", "meaning", "nodes"),
     REPORT: lambda path: is_page(path, "one layer"),

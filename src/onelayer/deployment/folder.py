@@ -2,7 +2,9 @@
 
     model.safetensors   the weights; in the metadata the configuration, and facts about how the layer was found
     target.json         formula, or a description of a callable or of data; domain as text and as floats, shapes
-    certificate.json    the certificate, SHA-256 of the two other files, versions, and a digest over target and certificate
+    certificate.json    the certificate, SHA-256 of the other files, versions, and a digest over target and certificate
+
+A prompt's folder has two files more (`prompt_files`).
 
 A new folder appears complete. In an existing one, with `overwrite`, only these files and an earlier report are replaced: the old
 certificate goes first and the new one comes last. Loading checks the digests and reads only numbers and text.
@@ -35,7 +37,8 @@ from ..sequence_layer import SequenceLayer
 from ..target.description import Description
 from ..target.sequence_task import SequenceTask
 from .earlier_model import MODEL_FILES as FILES
-from .earlier_model import STUDENT_FILES, require_place, stale_files
+from .earlier_model import PROMPT_FILES, STUDENT_FILES, require_place, stale_files
+from .prompt_files import prompt_files
 from .student_folder import load_student
 
 PACKAGES = ("onelayer", "torch", "numpy", "scipy", "python-flint", "safetensors")
@@ -50,10 +53,10 @@ def save(approximation: Approximation | SequenceLayer, folder: Path, overwrite: 
 
 
 def files_of(approximation: Approximation | SequenceLayer) -> dict[str, bytes]:
-    """The three files of a folder, by name; the certificate last."""
+    """The files of a folder, by name; the certificate last."""
     approximation.require_unchanged()
     about = _json({"schema": SCHEMA} | approximation.description.as_json())
-    files = {FILES[0]: _weights(approximation), FILES[1]: about.encode()}
+    files = {FILES[0]: _weights(approximation), FILES[1]: about.encode()} | prompt_files(approximation)
     record = approximation.certificate.as_json() | {"versions": _versions()}
     record["sha256"] = {name: _digest(content) for name, content in files.items()}
     record["digest"] = _digest(_json(record).encode())
@@ -88,6 +91,7 @@ def load_certified(folder: str | Path) -> Approximation | SequenceLayer:
     require_files(folder, FILES)
     contents = {name: _read(folder / name) for name in FILES}  # once: they may be replaced meanwhile
     record = _record(contents, FILES[2])
+    contents |= {name: _read(folder / name) for name in PROMPT_FILES if name in record.get("sha256", {})}
     _verify(contents, record)
     about = _record(contents, FILES[1])
     try:
@@ -161,7 +165,7 @@ def _verify(contents: dict[str, bytes], record: dict[str, Any]) -> None:
         raise InputError(f"certificate schema {known}", f"{record.get('schema')}", "use the version that wrote it")
     if digest != _digest(_json(claimed).encode()):
         raise InputError("an untouched certificate.json", "its digest does not fit", "build the folder again")
-    for name in FILES[:2]:
+    for name in contents.keys() - {FILES[2]}:
         if record.get("sha256", {}).get(name) != _digest(contents[name]):
             raise InputError(f"an untouched {name}", "its digest does not fit", "build the folder again")
 

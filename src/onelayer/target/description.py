@@ -58,6 +58,12 @@ class Description:
         shape = self.shape if self.sequence else None
         return Target(self.formula, self.domain, shape=shape, output_shape=self.output_shape, margin=self.margin)
 
+    @property
+    def observed_at(self) -> str:
+        """What the error is observed at, in words."""
+        data = "held-out samples" if (self.data or {}).get("held_out") else "samples in context"
+        return {"data": data, "samples": "stored samples"}.get(self.kind, "points")
+
     def batch(self, x: Tensor) -> tuple[Tensor, bool]:
         """(x as [batch, D], whether it was a single point)."""
         D, (n, d) = self.domain.dimension, self.shape

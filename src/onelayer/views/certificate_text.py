@@ -103,8 +103,7 @@ def method(certificate: Certificate) -> str:
 def observation(approximation: Shown) -> str:
     """What was observed, which does not prove that no error is larger."""
     c = approximation.certificate
-    usual = "sequences" if isinstance(approximation, SequenceLayer) else "points"
-    where = {"data": "held-out samples", "samples": "stored samples"}.get(approximation.description.kind, usual)
+    where = "sequences" if isinstance(approximation, SequenceLayer) else approximation.description.observed_at
     seen = f"The largest error seen at {c.observed_points:,} {where} is {c.observed_text}."
     seen += " That is an observation: it does not prove that none is larger."
     if not c.lower > 0:
@@ -132,6 +131,8 @@ def how_to_check(approximation: Shown) -> str:
         "data": "the samples are not stored in the folder",
         "samples": "there is no proved bound within the tolerance",
     }.get(kind, "the target is not stored")
+    if kind == "data" and approximation.certificate.method == "lemma":
+        reason = "the bound rests on a lemma about samples in context, which it does not know"
     return f"The independent checker has nothing to check here: {reason}."
 
 

@@ -19,7 +19,7 @@ from ..kinks.remainder import Remainder
 from ..request import FLOAT32_SHARE, POOL_GOAL, Request
 from ..solved.values import VALUES_CAP, Solution
 from .even import MOST_EVEN, EvenFamily, is_even
-from .families import Family, family_of
+from .families import Family, PlainFamily, family_of
 from .fit import Fit
 from .layer_size import MOST_UNITS, Size, most_even_units, parameters_of
 from .search import UnitSearch
@@ -88,8 +88,7 @@ class Candidate:
         for position, source in enumerate(sources):
             share = goal / (len(sources) - position)
             try:
-                sloped = self.request.slope_tolerance is not None
-                found = affine_group(self._sloped(source, share) if sloped else source, share)
+                found = self.without_units(source, share)
             except KeyboardInterrupt:
                 self.budget.interrupted.set()  # from now on every search ends with its first guess
                 found = None
@@ -100,6 +99,15 @@ class Candidate:
             goal -= min(found.solution.observed, share)
         return self
 
+    def without_units(self, source: GroupSamples, share: float) -> FittedGroup | None:
+        """The fit of a group on which f is affine; None if it is not, or if a linear part cannot stand beside the units."""
+        sloped = self.request.slope_tolerance is not None
+        return affine_group(self._sloped(source, share) if sloped else source, share)
+
+    def family_for(self, source: GroupSamples) -> PlainFamily:
+        """The heads that are searched for in a group."""
+        return family_of(self.family, len(source.group), graded=bool(source.faces()), straight=self.request.straight)
+
     def expected(self) -> int:
         """The forecast, from two small fits."""
         widest = max(self.sources, key=lambda source: len(source.group))
@@ -109,7 +117,7 @@ class Candidate:
 
     def _search(self, source: GroupSamples, share: float, most: int, position: int) -> UnitSearch:
         groups, d = len(self.sources), len(source.group)
-        plain = family_of(self.family, d, graded=bool(source.faces()), straight=self.request.straight)
+        plain = self.family_for(source)
         family: Family = plain
         budget = self.budget.share(1 / (groups - position))
         search = self.piloted.pop(source.group, None)

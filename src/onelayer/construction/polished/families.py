@@ -3,7 +3,8 @@
 A family has units with parameters θ [unit, width] on the d coordinates of one group; its features Φ(θ, x) are combined by
 linear coefficients c, so that T = Φ c. `jacobian` is ∂(Φ c)/∂θ at fixed c, for all points and units at once.
 
-    memory  θ_j = (key k_j, bias b_j):    scores k_j·x + b_j of one softmax over all units; features 1, x and the weights
+    memory  θ_j = (key k_j, bias b_j):    scores k_j·x + b_j of one softmax over all units; features 1, x and the weights, or
+            1 and the weights alone, where nothing but tokens may tell functions apart (`straight` is False)
     gates   θ_j = (sharpness β_j, β_j b_j): scores β_j(b_j − x_i) of unit j's own softmax over the anchor (score 0) and the
             tokens i; features 1 and, with full values, the weights and Σ_i x_i w_i; x too, where it takes no head (`straight`)
 
@@ -35,10 +36,16 @@ class MemoryFamily:
     dimension: int
     name: str = "memory"
     graded: bool = False  # whether units may be very sharp, so that steps need care (`centring`)
+    straight: bool = True  # whether x is a feature
+
+    @property
+    def affine(self) -> int:
+        """Features without tokens."""
+        return 1 + self.dimension * self.straight
 
     def count(self, units: int) -> int:
         """The number of features of this many units."""
-        return units + self.dimension
+        return units - 1 + self.affine
 
     def start(self, units: int, arrangement: tuple[float, float], seed: int) -> Float[Tensor, "unit width"]:
         """Normalised radial functions around spread centres C: k = κC, b = −κ|C|²/2, κ = narrowness/h²."""
@@ -51,11 +58,11 @@ class MemoryFamily:
         return torch.softmax(theta[:, :-1] @ x.T + theta[:, -1:], dim=0).T  # many times as fast as along the last axis
 
     def features(self, x: Tensor, weights: Tensor) -> Float[Tensor, "point feature"]:
-        return torch.cat([_ones(x), x, weights[:, 1:]], dim=1)
+        return torch.cat([_ones(x), *([x] if self.straight else []), weights[:, 1:]], dim=1)
 
     def values(self, c: Float[Tensor, "feature out"]) -> Float[Tensor, "unit out"]:
         """The value of every token; the first one's is 0, the constant takes its place."""
-        return torch.cat([torch.zeros_like(c[:1]), c[1 + self.dimension :]])
+        return torch.cat([torch.zeros_like(c[:1]), c[self.affine :]])
 
     def _slopes(self, weights: Tensor, c: Tensor) -> Float[Tensor, "out unit point"]:
         """∂T/∂score_j = w_j(c_j − Σ_i w_i c_i)."""

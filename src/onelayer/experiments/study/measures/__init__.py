@@ -8,7 +8,13 @@ from .registry import REGISTERED, Measure, Point, Result, measure
 __all__ = ["MODULES", "Measure", "Point", "Result", "all_measures", "measure", "measure_of"]
 
 # name → module in this package
-MODULES = {"attention": "attention", "construct": "construction", "contest": "contest", "depth": "deep"}
+MODULES = {
+    "attention": "attention",
+    "construct": "construction",
+    "contest": "contest",
+    "context": "in_context",
+    "depth": "deep",
+}
 MODULES |= {"sample": "training", "sorting": "deep", "suite": "suite", "train": "training"}
 
 
