@@ -1,8 +1,8 @@
 """How many bits a class of functions needs, whatever the model: a lower bound by counting.
 
-The class: |f(x) − f(y)| ≤ Σ_j L_j |x_j − y_j|^α on a box, 0 < α ≤ 1. Cut side j into k_j equal parts of width
-w_j > 2(2^(1−α) ε/L_j)^(1/α). For every choice of signs, one for each of the N = ∏ k_j cells, the class has a function that is ± more
-than ε at the centres of the cells (docs/theory/sizes.md), so no model is within ε of two of them. A family of models with P
+The class: |f(x) − f(y)| ≤ Σ_j L_j |x_j − y_j|^α on a box, 0 < α ≤ 1. Cut side j into k_j equal parts that are wider than
+2(2^(1−α) ε/L_j)^(1/α). For every choice of signs, one for each of the N = ∏ k_j cells, the class has a function that is ± more
+than ε at the centres of the cells (docs/theory/sizes.md, 2), so no model is within ε of two of them. A family of models with P
 parameters of b bits has at most 2^(Pb) members. To be within ε of every function of the class it needs
 
     P·b ≥ N = ∏_j (⌈(s_j/2)(L_j/(2^(1−α) ε))^(1/α)⌉ − 1),    s_j the sides.

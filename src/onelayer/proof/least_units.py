@@ -17,8 +17,8 @@ its denominators a layer is such a sum, and so are its slopes, which limits m fo
     memory    memory tokens of one head, and a line                   2n − 1          n(n + 1)/2
     hinges    ReLUs and a line: one breakpoint each
 
-f is evaluated in ball arithmetic at finitely many points, and every comparison allows for rounding: the bounds are proved. They are
-not the largest that could be proved: more points may show more.
+f is evaluated in ball arithmetic at finitely many points, and every comparison allows for rounding: the bounds are proved. They
+are not the largest that could be proved: more points may show more.
 """
 
 import math
@@ -43,6 +43,18 @@ Values = Float[np.ndarray, " point"]
 
 
 @dataclass(frozen=True)
+class Alternation:
+    """Points in order, at which f − slope·x is above and below a level in turn, or rises and falls in turn."""
+
+    slope: float = 0.0
+    points: tuple[float, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return max(len(self.points) - 1, 0)
+
+
+@dataclass(frozen=True)
 class LeastUnits:
     """The least number of units of each kind, and the points that prove it."""
 
@@ -51,8 +63,8 @@ class LeastUnits:
     gates: int
     memory: int
     hinges: int
-    crossings: tuple[float, ...]  # points in order, the same for the next two
-    turns: tuple[float, ...]
+    crossings: Alternation
+    turns: Alternation
     bends: tuple[tuple[float, float, float], ...]
 
 
@@ -68,19 +80,18 @@ def least_units(target: Target, tolerance: float, points: int = POINTS) -> Least
     values, error = target.values_with_error(x)
     known = _Known(x[:, 0], values[:, 0], error, tolerance)
     lines = [known.less(slope) for slope in known.slopes()]
-    flat_crossings, flat_turns = lines[0].most_crossings(), lines[0].turns()
-    crossings = max((line.most_crossings() for line in lines), key=len)
-    turns = max((line.turns() for line in lines), key=len)
+    crossings, turns = [line.most_crossings() for line in lines], [line.turns() for line in lines]
+    most_crossings, most_turns = max(crossings, key=_count), max(turns, key=_count)
+    m, r, m0, r0 = (_count(found) for found in (most_crossings, most_turns, crossings[0], turns[0]))
     bends = tuple(known.bends())
-    m, r, m0, r0 = (max(len(found) - 1, 0) for found in (crossings, turns, flat_crossings, flat_turns))
     return LeastUnits(
         plain=_least(lambda n: m0 <= n and r0 <= max(2 * n - 1, 0)),
         equal=_least(lambda n: m <= 2 * n + 1 and r <= max(4 * n, 1)),
         gates=_least(lambda n: m <= 2 ** (n + 1) - 1 and r <= 2 * 3**n - 2**n),
         memory=_least(lambda n: m <= max(2 * n - 1, 1) and r <= max(n * (n + 1) // 2, 1)),
         hinges=len(bends),
-        crossings=crossings,
-        turns=turns,
+        crossings=most_crossings,
+        turns=most_turns,
         bends=bends,
     )
 
@@ -101,6 +112,10 @@ def units_of(reading: Reading) -> tuple[str, int] | None:
     return kind, len(keys)
 
 
+def _count(found: Alternation) -> int:
+    return found.count
+
+
 def _least(possible: Callable[[int], bool]) -> int:
     n = 0
     while not possible(n):
@@ -110,12 +125,13 @@ def _least(possible: Callable[[int], bool]) -> int:
 
 @dataclass(frozen=True)
 class _Known:
-    """Floats y within `error` of f at points x in increasing order."""
+    """Floats y within `error` of f − slope·x at points x in increasing order."""
 
     x: Values
     y: Values
     error: float
     tolerance: float
+    slope: float = 0.0
 
     @property
     def reach(self) -> float:
@@ -132,22 +148,22 @@ class _Known:
         if slope == 0:
             return self
         size = float(np.abs(self.y).max() + abs(slope) * np.abs(self.x).max())
-        return _Known(self.x, self.y - slope * self.x, (self.error + 4 * U * size) * UP_FEW, self.tolerance)
+        return _Known(self.x, self.y - slope * self.x, (self.error + 4 * U * size) * UP_FEW, self.tolerance, slope)
 
-    def most_crossings(self) -> tuple[float, ...]:
+    def most_crossings(self) -> Alternation:
         """Points where f is above and below a level in turn, by more than ε; the level with the most of them."""
         low, high = float(self.y.min()), float(self.y.max())
         levels = low + (high - low) * (np.arange(LEVELS) + 0.5) / LEVELS
-        return max((self._crossings(float(level)) for level in levels), key=len)
+        return max((self._crossings(float(level)) for level in levels), key=_count)
 
-    def _crossings(self, level: float) -> tuple[float, ...]:
+    def _crossings(self, level: float) -> Alternation:
         above = self.y > math.nextafter(level + self.reach, math.inf)
         sides = above.astype(int) - (self.y < math.nextafter(level - self.reach, -math.inf))
         there = np.flatnonzero(sides)
         first = np.flatnonzero(np.diff(sides[there], prepend=0))  # sides are ±1: the first, and every change
-        return tuple(self.x[there[first]].tolist())
+        return self._at(there[first].tolist())
 
-    def turns(self) -> tuple[float, ...]:
+    def turns(self) -> Alternation:
         """Points between which f rises and falls in turn, by more than 2ε each."""
         needed, found = 2 * self.reach, [0]
         rising: bool | None = None
@@ -158,8 +174,10 @@ class _Known:
                 found, rising, high = [*found[: None if rising is False else 0], low], True, i
             elif rising is not False and self.y[high] - y > needed:
                 found, rising, low = [*found[: None if rising else 0], high], False, i
-        last = [high if rising else low] if rising is not None else []
-        return tuple(self.x[[*found, *last]].tolist()) if last else ()
+        return Alternation() if rising is None else self._at([*found, high if rising else low])
+
+    def _at(self, indices: list[int]) -> Alternation:
+        return Alternation(self.slope, tuple(self.x[indices].tolist()))
 
     def bends(self) -> Iterator[tuple[float, float, float]]:
         """Triples that no line is within ε of, one after the other, each as short as possible."""

@@ -126,7 +126,8 @@ def fit_rates(rows: Iterable[Row], spec: RateSpec) -> list[Rate]:
         D = spec.dimension or int(usable[0].get("dimension") or 1)
         x = np.array([row[spec.x] for row in usable], dtype=np.float64)
         y = np.log(np.array([row[spec.y] for row in usable], dtype=np.float64))
-        slope, half, r2 = fit_line(np.log(x) if spec.law == "power" else -(x ** (1 / (2 if spec.law == "root" else D))), y)
+        along = np.log(x) if spec.law == "power" else -np.sqrt(x) if spec.law == "root" else -(x ** (1 / D))
+        slope, half, r2 = fit_line(along, y)
         label = tuple(zip(by, values, strict=True))
         found.append(Rate(spec, label, slope, slope - half, slope + half, len(usable), r2, D))
     return found

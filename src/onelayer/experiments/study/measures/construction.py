@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 from ....approximation import Approximation
-from ....construction.request import SEARCH_TIME
 from ....common.outward import UP_FEW
+from ....construction.request import SEARCH_TIME
 from ....layer.reading import form_of_model
 from ....pipeline import build
 from ....proof.certificate import Certificate
