@@ -19,11 +19,11 @@ from onelayer.proof.least_units import KINDS, least_units, units_of
 
 HATS = "max(0, 1 - 9*abs(x1 - 0.13)) + max(0, 1 - 7*abs(x1 - 0.47)) + max(0, 1 - 5*abs(x1 - 0.79))"
 CASES = [
-    ("sin(20*x1)", "representative", "gates", 0.3, "plain"),
+    pytest.param("sin(20*x1)", "representative", "gates", 0.3, "plain", marks=pytest.mark.long),
     ("sin(20*x1)", "solved", "gates", 0.3, "equal"),
     ("sin(20*x1)", "polished", "gates", 0.3, "gates"),
-    ("sin(20*x1)", "polished", "memory", 0.1, "memory"),
-    (HATS, "polished", "gates", 0.1, "gates"),
+    pytest.param("sin(20*x1)", "polished", "memory", 0.1, "memory", marks=pytest.mark.long),
+    pytest.param(HATS, "polished", "gates", 0.1, "gates", marks=pytest.mark.long),
     (HATS, "polished", "memory", 0.1, "hinges"),
     ("x1**2", "representative", "gates", 0.1, "plain"),
     ("exp(x1)", "polished", "gates", 1e-4, "equal"),
@@ -152,6 +152,8 @@ def test_what_has_no_such_bound_is_refused():
     for target in (ol.Target("x1 + x2", "0:1"), ol.Target(lambda x: x[:, 0], [(0, 1)], lipschitz=1.0)):
         with pytest.raises(InputError, match="one variable"):
             least_units(target, 0.1)
+    with pytest.raises(InputError, match="three points"):
+        least_units(ol.Target("x1", "0:1", within="x1 < 0.001"), 0.1, 100)
 
 
 # -- classes ------------------------------------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ def least_units(target: Target, tolerance: float, points: int = POINTS) -> Least
         raise InputError("a formula in one variable with one value, everywhere in scope", found, "choose such a target")
     x = target.domain.points(((np.arange(points) + 0.5) / points)[:, None])
     x = np.unique(x[target.domain.contains(x)], axis=0)
+    if len(x) < 3:
+        raise InputError("three points of the domain at least", f"{len(x)} of {points}", "use more points")
     values, error = target.values_with_error(x)
     known = _Known(x[:, 0], values[:, 0], error, tolerance)
     lines = [known.less(slope) for slope in known.slopes()]
