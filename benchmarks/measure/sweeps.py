@@ -22,7 +22,10 @@ from onelayer.views.study_figure import study_figures
 from page import DOCS, options, page_of, placed
 
 PAGE = page_of("study.md")
-STUDIES = ("epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions", "context")
+STUDIES = (
+    "epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions",
+    "context", "classes",
+)  # fmt: skip
 LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 
 

@@ -2,6 +2,7 @@
 
     power         log y = a + b log x
     exponential   log y = a − b x^(1/D), the law of analytic targets
+    root          log y = a − b √x, the law of singularities and heads that can move
 
 The interval is Student's, from the scatter of the points around the line: it covers the exponent if that scatter is random.
 Repetitions that all agree (seeds that change nothing) count once, and targets of different D are fitted separately.
@@ -21,7 +22,7 @@ from ...target.sides import MOST_VARIABLES
 from .entries import column_of, names_of, require_known, where_of
 from .theory import Prediction, prediction
 
-LAWS = ("power", "exponential")
+LAWS = {"power": "{y} ~ {x}^b", "exponential": "{y} ~ e^(−b·{x}^(1/D))", "root": "{y} ~ e^(−b·√{x})"}
 ENTRIES = {"title", "x", "y", "by", "where", "law", "theory", "dimension"}
 CONFIDENCE = 0.95
 MIN_POINTS = 3  # with different x: two points always lie on a line
@@ -46,7 +47,7 @@ class RateSpec:
     def read(entry: Mapping[str, Any]) -> "RateSpec":
         """From a table [[rate]]."""
         require_known("entries of [[rate]]", entry, ENTRIES)
-        defaults = {"law": LAWS[0], "theory": "", "title": ""}
+        defaults = {"law": "power", "theory": "", "title": ""}
         texts = {key: str(entry.get(key, default)) for key, default in defaults.items()}
         dimension = entry.get("dimension", 0)
         require_whole("dimension", dimension, 0, MOST_VARIABLES)
@@ -81,8 +82,7 @@ class Rate:
 
     @property
     def cells(self) -> tuple[object, ...]:
-        x, y = self.spec.x, self.spec.y
-        law = f"{y} ~ {x}^b" if self.spec.law == "power" else f"{y} ~ e^(−b·{x}^(1/D))"
+        law = LAWS[self.spec.law].format(x=self.spec.x, y=self.spec.y)
         theory = "–" if self.prediction is None else self.prediction.text(self.dimension)
         verdict = {None: "–", True: "yes", False: "no"}[self.agrees]
         group = ", ".join(str(value) for _, value in self.group) or "all"
@@ -126,7 +126,8 @@ def fit_rates(rows: Iterable[Row], spec: RateSpec) -> list[Rate]:
         D = spec.dimension or int(usable[0].get("dimension") or 1)
         x = np.array([row[spec.x] for row in usable], dtype=np.float64)
         y = np.log(np.array([row[spec.y] for row in usable], dtype=np.float64))
-        slope, half, r2 = fit_line(np.log(x) if spec.law == "power" else -(x ** (1 / D)), y)
+        along = np.log(x) if spec.law == "power" else -np.sqrt(x) if spec.law == "root" else -(x ** (1 / D))
+        slope, half, r2 = fit_line(along, y)
         label = tuple(zip(by, values, strict=True))
         found.append(Rate(spec, label, slope, slope - half, slope + half, len(usable), r2, D))
     return found

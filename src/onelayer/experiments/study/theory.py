@@ -1,6 +1,12 @@
 """What theory predicts for a rate, by name, for targets of D variables.
 
     lipschitz      the theorem's lattice (docs/theory/theorem.md, 3): M = ∏ ⌈D L_j / (2(1 − η)ε)⌉ heads, so M ~ ε^(−D)
+    holder-α       the same with |f(x) − f(y)| ≤ L‖x − y‖^α for α = 1/2, 1/3: M ~ ε^(−D/α)
+    singular-s     one variable, a singularity like |x|^s, a fixed lattice of heads, values that are free: an error of order
+                   M^(−s), as for polynomials of degree M (Bernstein) and splines with M equal pieces, so M ~ ε^(−1/s); s = 1/2,
+                   1, 2, 3
+    root           the same singularities, heads that can move and be as sharp as they like: error ~ exp(−c √M) for some c > 0, as
+                   for rational functions of degree M (Newman, Stahl). docs/theory/sizes.md proves that gates reach it
     second-order   smooth targets, values that are free: an error of order h², so M grows no faster than ε^(−D/2)
     analytic       analytic targets: error ~ exp(−c M^(1/D)) for some c > 0 (docs/build/polished.md)
     additive       a sum over D variables is built one variable at a time, each within ε/D: M = D m(ε/D) with m(ε) between
@@ -12,8 +18,8 @@
                    open, so that it falls no faster than the distance between samples, N^(−1/D)
     lattice        samples in context at the centres of cells (docs/theory/prompts.md): the bound is L√D/2·N^(−1/D), and a little
 
-The first and the last are theorems about the construction, gap is one about every method; the others are estimates of what free
-values reach.
+The first two and the last are theorems about the construction, gap is one about every method, root one about what gates can
+reach; the others are estimates of what free values reach.
 """
 
 import math
@@ -22,6 +28,8 @@ from dataclasses import dataclass
 
 from ...common.errors import InputError
 
+HOLDER = {"1/2": 1 / 2, "1/3": 1 / 3}
+SINGULAR = {"1/2": 1 / 2, "1": 1.0, "2": 2.0, "3": 3.0}
 Band = tuple[float, float]
 SLACK = 1e-6  # for exponents of exact data, whose intervals have no width
 
@@ -53,10 +61,23 @@ def exactly(exponent: float) -> Band:
     return exponent, exponent
 
 
+def holder(name: str, alpha: float) -> Prediction:
+    return Prediction(f"holder-{name}", lambda D: exactly(-D / alpha), f"M ~ ε^(−D/α), α = {name}, theorem")
+
+
+def singular(name: str, s: float) -> Prediction:
+    return Prediction(f"singular-{name}", lambda D: exactly(-1 / s), f"M ~ ε^(−1/s), s = {name}, estimate")
+
+
 PREDICTIONS = {
     p.name: p
     for p in (
         Prediction("lipschitz", lambda D: exactly(-float(D)), "M = ∏ ⌈D L_j / (2(1 − η)ε)⌉, theorem"),
+        *(holder(*pair) for pair in HOLDER.items()),
+        *(singular(*pair) for pair in SINGULAR.items()),
+        Prediction(
+            "root", lambda D: (0.0, math.inf), "error ~ exp(−b √M), b > 0, reached by gates: theorem", strict=True
+        ),
         Prediction("second-order", lambda D: (-D / 2, 0.0), "M no more than ε^(−D/2), estimate"),
         Prediction("analytic", lambda D: (0.0, math.inf), "error ~ exp(−b M^(1/D)), b > 0, estimate", strict=True),
         Prediction("additive", lambda D: (1.0, 1.5), "M = D m(ε/D), m between constant and ε^(−1/2), estimate"),

@@ -14,8 +14,12 @@ MODULES = {
     "contest": "contest",
     "context": "in_context",
     "depth": "deep",
+    "sample": "training",
+    "size": "construction",
+    "sorting": "deep",
+    "suite": "suite",
+    "train": "training",
 }
-MODULES |= {"sample": "training", "sorting": "deep", "suite": "suite", "train": "training"}
 
 
 def measure_of(name: str) -> Measure:

@@ -5,9 +5,13 @@ from functools import lru_cache
 from typing import Any
 
 from ....approximation import Approximation
+from ....common.outward import UP_FEW
 from ....construction.request import SEARCH_TIME
+from ....layer.reading import form_of_model
 from ....pipeline import build
 from ....proof.certificate import Certificate
+from ....proof.counting import bits_of_class
+from ....proof.least_units import KINDS, least_units, units_of
 from ....target.naming import spread
 from ....target.sides import read_domain
 from ....target.target import Target
@@ -15,6 +19,10 @@ from .registry import Point, Result, measure
 
 TARGET_AXES: dict[str, Any] = {"target": str, "formula": str, "domain": str, "margin": 0.0}
 BUILD_AXES = ("tolerance", "method", "construction", "dtype", "seed")  # options of `build`
+CONSTRUCT_AXES: dict[str, Any] = {
+    **TARGET_AXES, "tolerance": float, "method": "polished", "construction": "auto", "dtype": "float64", "units": 0, "seed": 0,
+    "seconds": 60.0,
+}  # fmt: skip
 
 
 def target_at(point: Point) -> Target:
@@ -60,17 +68,40 @@ def facts_of(found: Approximation) -> Result:
     }
 
 
-@measure(
-    "construct", **TARGET_AXES, tolerance=float, method="polished", construction="auto", dtype="float64", units=0, seed=0,
-    seconds=60.0,
-)  # fmt: skip
+@measure("construct", **CONSTRUCT_AXES)
 def construct(point: Point) -> Result:
     """A layer built for a target: units, parameters, bound, observed error, verdict, boxes of the proof, seconds.
 
     `units` above 0 fixes the size instead of the tolerance.
     """
+    return _construct(point)[1]
+
+
+@measure("size", **CONSTRUCT_AXES)
+def size(point: Point) -> Result:
+    """The same, and what is proved to be needed: units for this f in one variable, bits for its Lipschitz class.
+
+    `kind` and `count` are those of the layer's units, `least` the least number of that kind; `bits` are those of all parameters,
+    `least_bits` what some f with the same Lipschitz constants needs.
+    """
+    built, result = _construct(point)
+    target, found = target_at(point), dict[str, Any]()
+    if target.dimension == 1:
+        read = form_of_model(built.model, built.facts.places)
+        beside = float(read.error.max()) if read else 0.0
+        least = least_units(target, (point["tolerance"] + beside) * UP_FEW)
+        kind, count = (units_of(read) if read else None) or (None, None)
+        found = {"kind": kind, "count": count, "least": getattr(least, kind) if kind else None}
+        found |= {f"least_{name}": getattr(least, name) for name in KINDS}
+    if target.modulus.lipschitz is not None:
+        found["bits"] = built.parameters * (32 if point["dtype"] == "float32" else 64)
+        found["least_bits"] = bits_of_class(target.modulus.lipschitz, target.domain.sides.tolist(), point["tolerance"])
+    return {**result, **found}
+
+
+def _construct(point: Point) -> tuple[Approximation, Result]:
     target = target_at(point)
     started = time.perf_counter()
     built = build_at(point, target, point["units"] or None)
     seconds = time.perf_counter() - started
-    return {"dimension": target.dimension, **facts_of(built), "took": seconds}
+    return built, {"dimension": target.dimension, **facts_of(built), "took": seconds}

@@ -1,0 +1,30 @@
+"""How many bits a class of functions needs, whatever the model: a lower bound by counting.
+
+The class: |f(x) − f(y)| ≤ Σ_j L_j |x_j − y_j|^α on a box, 0 < α ≤ 1. Cut side j into k_j equal parts that are wider than
+2(2^(1−α) ε/L_j)^(1/α). For every choice of signs, one for each of the N = ∏ k_j cells, the class has a function that is ± more
+than ε at the centres of the cells (docs/theory/sizes.md, 2), so no model is within ε of two of them. A family of models with P
+parameters of b bits has at most 2^(Pb) members. To be within ε of every function of the class it needs
+
+    P·b ≥ N = ∏_j (⌈(s_j/2)(L_j/(2^(1−α) ε))^(1/α)⌉ − 1),    s_j the sides.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ..common.checks import is_number
+from ..common.errors import InputError
+from ..common.outward import UP_FEW
+from ..target.target import require_tolerance
+
+
+def bits_of_class(constants: Sequence[float], sides: Sequence[float], tolerance: float, exponent: float = 1.0) -> int:
+    """N: bits without which no family of models is within the tolerance of every function of the class."""
+    require_tolerance(tolerance)
+    if not (is_number(exponent) and 0 < exponent <= 1):
+        raise InputError("an exponent in (0, 1]", f"{exponent!r}", "give 1 for Lipschitz functions")
+    if len(constants) != len(sides) or not all(0 <= v < math.inf for v in [*constants, *sides]):
+        found = f"{len(constants)} constants, {len(sides)} sides"
+        raise InputError("a finite constant ≥ 0 for every side", found, "give as many of both")
+    height = 2 ** (1 - exponent) * tolerance
+    parts = (s / 2 * (L / height) ** (1 / exponent) / UP_FEW for L, s in zip(constants, sides, strict=True))
+    return math.prod(max(math.ceil(part) - 1, 0) for part in parts)
