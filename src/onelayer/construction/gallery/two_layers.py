@@ -37,6 +37,7 @@ from ...layer.assemble.frame import power_of_4
 from ...layer.heads import MASKED
 from ...model.masking import of_any_length
 from ...model.transformer import SingleLayerTransformer
+from ...target.decoding import Decoding
 from ...target.sequence_task import SequenceTask
 from ..lemma import Lemma
 from .one_head import one_head
@@ -45,6 +46,7 @@ from .tokens.lookup import pass_on
 from .tokens.program import MOST_LENGTH, MOST_TOKENS, TOLERANCE, bits, codes
 from .tokens.weights import leader_error, masked_error, rounded_up
 
+DECODING = Decoding("round")
 STEP = 2 * MASKED  # between positions, in the second layer
 
 
@@ -54,7 +56,7 @@ class TwoLayers:
 
     first: SingleLayerTransformer
     second: SingleLayerTransformer
-    task: SequenceTask
+    description: SequenceTask
     lemma: Lemma
     weights: tuple[str, str]
 
@@ -75,17 +77,22 @@ class TwoLayers:
         stored = [*self.first.state_dict().items(), *self.second.state_dict().items()]
         return sum(t.numel() for name, t in stored if name not in rows)
 
+    @property
+    def longest(self) -> int:
+        """The largest length."""
+        return self.description.longest
+
     def __call__(self, x: Any) -> list[np.ndarray]:
         """The numbers at every position, for a list of sequences."""
-        together, padding, lengths = self.task.batch(x)
+        together, padding, lengths = self.description.batch(x)
         with torch.no_grad():
-            stream = self.first(self.task.features(together.to(self.first.W_E.dtype)), padding)
+            stream = self.first(self.description.features(together.to(self.first.W_E.dtype)), padding)
             y = self.second(stream, padding)[..., 0].double().numpy()
         return [row[:n] for row, n in zip(y, lengths or [together.shape[1]], strict=True)]
 
     def answer(self, x: Any) -> list[np.ndarray]:
         """The tokens at every position, for a list of sequences."""
-        return [np.rint(row).astype(np.int64) for row in self(x)]
+        return [DECODING(row) for row in self(x)]
 
 
 @known_options
@@ -107,6 +114,7 @@ def induction(longest: int = 1000, vocabulary: int = 26, *, dtype: str = "float6
         ends=(0.0, vocabulary - 1.0),
         answer="position",
         vocabulary=vocabulary,
+        decoding=DECODING,
     )
     return TwoLayers(first, second, task, lemma, (first.fingerprint(), second.fingerprint()))
 

@@ -10,8 +10,10 @@
     work           every unit is evaluated at every point: points per second ~ 1/M, as long as units are what takes time
     gap            samples of a function with a declared Lipschitz constant: the bound is at least half of what they leave
                    open, so that it falls no faster than the distance between samples, N^(−1/D)
+    quartered      every step of the repeated layer for x² divides its error by four: error ~ exp(−b·steps), b = ln 4
 
-The first is a theorem about the construction, gap is one about every method; the others are estimates of what free values reach.
+The first and the last are theorems about constructions, gap is one about every method; the others are estimates of what free
+values reach.
 """
 
 import math
@@ -61,6 +63,7 @@ PREDICTIONS = {
         Prediction("apart", lambda D: exactly(1.0), "every variable is proved apart"),
         Prediction("free", lambda D: exactly(0.0), "boxes depend on sharpness, not on ε, estimate"),
         Prediction("work", lambda D: exactly(-1.0), "points per second ~ 1/M where units take the time, estimate"),
+        Prediction("quartered", lambda D: exactly(math.log(4)), "error 4^(−steps − 1), theorem"),
         Prediction("gap", lambda D: (-1 / D, 0.0), "no bound below half the gap between samples, theorem"),
     )
 }

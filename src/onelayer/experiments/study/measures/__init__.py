@@ -9,7 +9,14 @@ __all__ = ["MODULES", "Measure", "Point", "Result", "all_measures", "measure", "
 
 # name → module in this package
 MODULES = {"attention": "attention", "construct": "construction", "contest": "contest", "depth": "deep"}
-MODULES |= {"sample": "training", "sorting": "deep", "suite": "suite", "train": "training"}
+MODULES |= {
+    "generalise": "generalisation",
+    "pointers": "steps",
+    "sample": "training",
+    "sorting": "deep",
+    "square": "steps",
+}
+MODULES |= {"suite": "suite", "train": "training"}
 
 
 def measure_of(name: str) -> Measure:
