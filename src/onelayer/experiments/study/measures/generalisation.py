@@ -57,17 +57,8 @@ TASKS = {"sorting": Task(6, 0, 1, _sorted), "induction": Task(8, 6, 6, _first_fo
 
 
 @measure(
-    "generalise",
-    task="sorting",
-    layers=1,
-    samples=int,
-    budget=20_000,
-    steps=600,
-    batch=64,
-    rate=3e-3,
-    device="cpu",
-    seed=0,
-)
+    "generalise", task="sorting", layers=1, samples=int, budget=20_000, steps=600, batch=64, rate=3e-3, device="cpu", seed=0
+)  # fmt: skip
 def generalise(point: Point) -> Result:
     """A stack of layers with about `budget` parameters, trained on `samples` sequences: its error there and on fresh ones."""
     require_choice("task", point["task"], TASKS)
