@@ -16,7 +16,7 @@ FRESH_SEED = 30_000_001
 
 
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """Sequences of `length` numbers (vocabulary 0) or tokens, the answers at every position, and how answers are judged."""
 
     length: int
@@ -53,7 +53,7 @@ def _first_followers(x: Tensor) -> Tensor:
     return x.gather(1, (first + 1) % x.shape[1])
 
 
-TASKS = {"sorting": Task(6, 0, 1, _sorted), "induction": Task(8, 6, 6, _first_followers)}
+TASKS = {"sorting": LearningTask(6, 0, 1, _sorted), "induction": LearningTask(8, 6, 6, _first_followers)}
 
 
 @measure(
