@@ -48,7 +48,7 @@ def test_sharpening_multiplies_the_scores():
 def test_the_built_in_studies_read():
     assert len(sweep_of("builtin:sorting").tasks) == 93
     assert len(sweep_of("builtin:depth").tasks) == 60
-    assert len(sweep_of("builtin:generalisation").tasks) == 180
+    assert len(sweep_of("builtin:generalisation").tasks) == 165
     assert len(sweep_of("builtin:steps").tasks) == 278
 
 
