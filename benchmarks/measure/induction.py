@@ -1,9 +1,10 @@
 """What needs two layers, in one: the price of induction and composition in one layer, and trained layers beside it.
 
 `python benchmarks/measure/induction.py` builds layers of the gallery (`induction` for lengths N, `composition` of functions with
-m arguments) and counts their wrong answers. It trains stock PyTorch encoders with one and with two layers, equally many
+m arguments) and counts their wrong answers. It builds two layers that do induction with one head each, and counts what no single
+layer of that many heads can do. It trains stock PyTorch encoders with one and with two layers, equally many
 parameters, on the same tasks, for a fixed number of processor seconds each. The tables go into docs/theory/limits.md; `--print`
-leaves the page alone. About 14 minutes on an idle core.
+leaves the page alone, `--only` writes a part of them. About 15 minutes on an idle core.
 
 Training: Adam, a short warm-up and a linear decay of its rate, fresh random sequences in every step, learned positions, LayerNorm
 first. Accuracy is that on fresh sequences, at the positions where the right answer is a token.
@@ -20,6 +21,9 @@ from torch import Tensor, nn
 import onelayer as ol
 from lengths import composed, drawn, followers, wrong
 from onelayer.common.numbers import at_most
+from onelayer.construction.gallery.any_length.induction import Induction
+from onelayer.construction.gallery.lower_bounds import heads_needed, induction_limit
+from onelayer.construction.gallery.two_layers import induction as in_two_layers
 from page import markdown, options, page_of, placed
 
 any_length = ol.gallery.any_length
@@ -155,24 +159,74 @@ def prices(tasks: dict[str, Task], size: str, right: Callable[[int], Callable[[l
     return markdown(columns, rows)
 
 
+def two_layers(count: int) -> str:
+    """A table of one layer and two beside each other, and of the two layers' wrong answers to random sequences of all lengths."""
+    columns = [
+        "N",
+        "heads, one layer",
+        "parameters, one layer",
+        "least heads of one layer (proved)",
+        "heads, two layers",
+    ]
+    columns += ["parameters, two layers", "of them not for positions", "d_model"]
+    columns += ["wrong, float64", "bound, float64", "wrong, float32", "bound, float32"]
+    rows = []
+    for n in (4, 16, 64, 128, 512, 2048):
+        one = Induction(n, VOCABULARY).write() if n <= Induction.most else None
+        built = ["not built", "–"] if one is None else [f"{one.config.heads}", f"{one.parameter_count:,}"]
+        cells, tried = list[str](), max(16, count // max(1, n // 32))  # attention has n² weights
+        for dtype in ("float64", "float32"):
+            two = in_two_layers(n, VOCABULARY, dtype=dtype)
+            bad = wrong(two, drawn(two, tried, seed=3), followers(VOCABULARY))
+            cells += [f"{bad} of {tried:,}", at_most(two.bound, 2)]
+        least, heads = heads_needed((n - 1) // 2, VOCABULARY - 1), two.first.config.heads + two.second.config.heads
+        size = [f"{two.parameters:,}", f"{two.parameters_without_positions}", f"{two.first.config.d_model}"]
+        rows.append([f"{n:,}", *built, f"{least}", f"{heads}", *size, *cells])
+        print(*rows[-1], flush=True)
+    return markdown(columns, rows)
+
+
+def counted() -> str:
+    """A table of lengths from which on a layer with such heads cannot do induction, by counting bits."""
+    shapes = {
+        "as the two layers above": (2, 3),
+        "as a layer of GPT-2 small": (12, 64),
+        "as a layer of GPT-3": (96, 128),
+    }
+    rows = [
+        [name, f"{heads}", f"{d_v}", f"{p}", f"{V:,}", f"{induction_limit(heads, d_v, p, V):,}"]
+        for name, (heads, d_v) in shapes.items()
+        for p in (64, 32, 16)
+        for V in (VOCABULARY, 50_257)
+        if p < 64 or heads == 2
+    ]
+    return markdown(["heads", "H", "d_v", "bits p", "tokens V", "impossible from n ="], rows)
+
+
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="processor seconds of training for each run")
     parser.add_argument("--sequences", type=int, default=1000, help="random sequences for each constructed layer")
     parser.add_argument("--print", action="store_true", help="print the tables and leave the page alone")
+    parser.add_argument("--only", action="append", metavar="TABLE", help="write this table; may be given several times")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    tables = {
-        "induction price": prices({f"{n}": induction(n) for n in (4, 8, 16, 32, 64)}, "N", followers, given.sequences),
-        "composition price": prices(
+    tables: dict[str, Callable[[], str]] = {
+        "induction price": lambda: prices(
+            {f"{n}": induction(n) for n in (4, 8, 16, 32, 64)}, "N", followers, given.sequences
+        ),
+        "induction in two layers": lambda: two_layers(given.sequences),
+        "induction counted": counted,
+        "composition price": lambda: prices(
             {f"{m}": composition(m) for m in (2, 4, 8, 16, 32)}, "m", composed, given.sequences
         ),
-        "induction trained": beside({f"{n}": induction(n) for n in (8, 16, 32)}, "n", given.seconds),
-        "composition trained": beside({f"{m}": composition(m) for m in (4, 6, 8)}, "m", given.seconds),
+        "induction trained": lambda: beside({f"{n}": induction(n) for n in (8, 16, 32)}, "n", given.seconds),
+        "composition trained": lambda: beside({f"{m}": composition(m) for m in (4, 6, 8)}, "m", given.seconds),
     }
     page = page_of("limits.md")
     text = page.read_text()
-    for mark, table in tables.items():
+    for mark in given.only or tables:
+        table = tables[mark]()
         print(mark, table, sep="\n\n", end="\n\n")
         text = placed(text, mark, table)
     if not given.print:

@@ -137,6 +137,12 @@ class SingleLayerTransformer(nn.Module):
         """Attention and feed-forward sublayers with every given token as query, key and value."""
         return self._sublayers(e, e, e.new_zeros(0, e.shape[-1]))
 
+    def advance(
+        self, e: Float[Tensor, "batch data model"], padding: Bool[Tensor, "batch data"] | None = None
+    ) -> Float[Tensor, "batch data model"]:
+        """The block's outputs at all data tokens e, which may be another block's outputs; special tokens stay constant."""
+        return self._sublayers(e, e, self.special, self._hidden(e, padding))
+
     def _sublayers(
         self,
         asking: Float[Tensor, "#batch row model"],

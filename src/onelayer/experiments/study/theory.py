@@ -17,8 +17,9 @@
     gap            samples of a function with a declared Lipschitz constant: the bound is at least half of what they leave
                    open, so that it falls no faster than the distance between samples, N^(−1/D)
     lattice        samples in context at the centres of cells (docs/theory/prompts.md): the bound is L√D/2·N^(−1/D), and a little
+    quartered      every step of the repeated layer for x² divides its error by four: error ~ exp(−b·steps), b = ln 4
 
-The first two and the last are theorems about the construction, gap is one about every method, root one about what gates can
+The first two and the last two are theorems about constructions, gap is one about every method, root one about what gates can
 reach; the others are estimates of what free values reach.
 """
 
@@ -85,6 +86,7 @@ PREDICTIONS = {
         Prediction("free", lambda D: exactly(0.0), "boxes depend on sharpness, not on ε, estimate"),
         Prediction("work", lambda D: exactly(-1.0), "points per second ~ 1/M where units take the time, estimate"),
         Prediction("lattice", lambda D: exactly(-1 / D), "bound = L√D/2·N^(−1/D) and what softness adds, theorem"),
+        Prediction("quartered", lambda D: exactly(math.log(4)), "error 4^(−steps − 1), theorem"),
         Prediction("gap", lambda D: (-1 / D, 0.0), "no bound below half the gap between samples, theorem"),
     )
 }

@@ -13,6 +13,10 @@ so that a computed weight of the k is (1 + η)/k with
     −η ≤ 1 − (1−κ)(1−u)² / ((1+κ+u)(1+γ)),      η ≤ (1+κ)(1+u)² / ((1−κ)(1−γ)) − 1,
 
 and one of the others is at most 4·smallest. All of this is evaluated in exact rational arithmetic.
+
+A leader alone, k = 1, is better off. The others together are less than a quarter unit in the last place of e_1, so that adding
+them, in any order, leaves e_1 as it is. The weight is e_1/e_1 up to the two roundings of the quotient, or e'_1/e_1 where the
+exponential is computed twice: off by η_1 = (1+κ)(1+u)²/(1−κ) − 1 at most, whatever m is.
 """
 
 import math
@@ -33,6 +37,12 @@ def weight_error(tokens: int, arithmetic: Arithmetic) -> Fraction:
     above = (1 + kappa) * (1 + u) ** 2 / ((1 - kappa) * (1 - summed)) - 1
     below = 1 - (1 - kappa) * (1 - u) ** 2 / ((1 + kappa + u) * (1 + summed))
     return max(above, below)
+
+
+def leader_error(arithmetic: Arithmetic) -> Fraction:
+    """η_1: what the weight of a token that leads alone is off by. What it passes on of a value ±1 is ± its weight, exactly."""
+    u, kappa = Fraction(arithmetic.u), Fraction(arithmetic.exp_error)
+    return (1 + kappa) * (1 + u) ** 2 / (1 - kappa) - 1
 
 
 def average_error(tokens: int, arithmetic: Arithmetic) -> Fraction:

@@ -14,9 +14,12 @@ MODULES = {
     "contest": "contest",
     "context": "in_context",
     "depth": "deep",
+    "generalise": "generalisation",
+    "pointers": "steps",
     "sample": "training",
     "size": "construction",
     "sorting": "deep",
+    "square": "steps",
     "suite": "suite",
     "train": "training",
 }

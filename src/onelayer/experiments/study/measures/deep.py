@@ -6,6 +6,7 @@ network four times as wide), a linear read-out at every position. `device="auto"
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -100,20 +101,33 @@ def sorting(point: Point) -> Result:
 
 def _trained_to_sort(point: Point, device: str) -> Stack:
     n, seed = point["n"], point["seed"]
-    recipe = Recipe(rate=point["rate"], steps=point["steps"], batch=point["batch"], seed=seed)
     model = Stack(0, n, 1, point["layers"], point["d_model"], seed).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1.0, weight_decay=0.0)
     generator = torch.Generator(device).manual_seed(seed)
+
+    def loss() -> Tensor:
+        x = torch.rand(point["batch"], n, generator=generator, device=device)
+        return (model(x)[..., 0] - x.sort(dim=1).values).square().mean()
+
+    return descended(model, point, loss)
+
+
+def descended(model: Stack, point: Point, loss: Callable[[], Tensor]) -> Stack:
+    """The stack after the point's number of steps with AdamW; `loss` draws a batch each time it is called."""
+    recipe = Recipe(rate=point["rate"], steps=point["steps"], batch=point["batch"], seed=point["seed"])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1.0, weight_decay=0.0)
     for step in range(recipe.steps):
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate_at(step, False)
-        x = torch.rand(recipe.batch, n, generator=generator, device=device)
         optimizer.zero_grad(set_to_none=True)
-        loss = (model(x)[..., 0] - x.sort(dim=1).values).square().mean()
-        loss.backward()
+        loss().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     return model.eval()
+
+
+def width_of(budget: int, layers: int) -> int:
+    """d_model of a stack with about this many parameters: a layer has about 12 d_model²."""
+    return max(HEADS, HEADS * round(math.sqrt(budget / (12 * layers)) / HEADS))
 
 
 @measure(
@@ -122,7 +136,7 @@ def _trained_to_sort(point: Point, device: str) -> Stack:
 )  # fmt: skip
 def depth(point: Point) -> Result:
     """A random teacher of `depth` layers and about `budget` parameters, distilled into one layer of d_model `width`."""
-    d_model = max(HEADS, HEADS * round(math.sqrt(point["budget"] / (12 * point["depth"])) / HEADS))
+    d_model = width_of(point["budget"], point["depth"])
     shape = (point["vocabulary"], point["length"], point["outputs"], point["depth"])
     teacher = Stack(*shape, d_model, point["seed"]).sharpened(SCORE_FACTOR)
     generator = torch.Generator().manual_seed(20_000_003 + point["seed"])
