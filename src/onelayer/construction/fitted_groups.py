@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 
@@ -12,8 +13,8 @@ from ..layer.assemble.even import even_config
 from ..layer.assemble.gates import gate_config
 from ..layer.assemble.memory import memory_config
 from ..layer.form import form_of
-from ..layer.heads import Gates, Memory, joined
-from ..layer.layer import Layer, MemoryLayer, gate_layer, memory_layer
+from ..layer.heads import Gates, Memory, Ridges, joined
+from ..layer.layer import Layer, MemoryLayer, added, gate_layer, memory_layer
 from ..layer.rounding.deployed import Deployment, deployed_rounding
 from ..model.config import LayerConfig
 from ..target.group_samples import GroupSamples, base_of
@@ -30,7 +31,7 @@ class FittedGroup:
     """
 
     group: tuple[int, ...]
-    heads: Gates | Memory | None
+    heads: Gates | Memory | Ridges | None
     solution: Solution
 
     @property
@@ -64,7 +65,7 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     D, m = target.dimension, target.outputs
     bias = sum((fit.solution.coefficients[0] for fit in fitted), start=base_of(target))
     linear = torch.zeros(D, m, dtype=torch.float64)
-    banks, gate_values, memories, token_values = [], [], [], []
+    banks, gate_values, memories, token_values, ridges = [], [], [], [], []
     for fit in fitted:
         c, size = fit.solution.coefficients[1:], len(fit.group)
         if isinstance(fit.heads, Gates):
@@ -79,7 +80,9 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
             gate_values.append(slots)
             continue
         linear[list(fit.group)] += c[:size]
-        if fit.heads is not None:
+        if isinstance(fit.heads, Ridges):
+            ridges.append((fit.heads, c[size:]))
+        elif fit.heads is not None:
             values = torch.cat([torch.zeros(1, m, dtype=torch.float64), c[size:]])
             middle = (values.amax(dim=0) + values.amin(dim=0)) / 2  # values around 0 round less
             bias = bias + middle
@@ -88,7 +91,7 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     if family == "gates":
         return gate_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
     if not memories:
-        return memory_layer(bias, D, linear=linear)
+        return reduce(added, (memory_layer(0 * bias, D, ridges=r) for r in ridges), memory_layer(bias, D, linear=linear))
     tokens = Memory(
         torch.cat([t.keys for t in memories]),
         torch.cat([t.biases for t in memories]),
@@ -104,7 +107,7 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
         counts = {"reads": len(layer.reads), "hinges": len(layer.hinges)}
         return memory_config(
-            layer.dimension, layer.outputs, len(layer.memory), sizes, **counts, ridges=0, residual=residual
+            layer.dimension, layer.outputs, len(layer.memory), sizes, **counts, ridges=len(layer.ridges), residual=residual
         )
     if layer.even and layout == "token" and residual:
         return even_config(layer.units)

@@ -43,8 +43,7 @@ class Remainder:
 
 def remainders_of(request: Request) -> dict[str, Remainder]:
     """The remainder for each family worth trying: those that leave the fewest kinks, or gates alone where they leave nothing."""
-    constructions = ("memory", "gates") if request.construction == "auto" else (request.construction,)
-    families = constructions if request.layout == "token" else ("gates",)
+    families = request.families
     remainders = dict[str, Remainder]()
     for family in sorted(families):  # gates before memory tokens
         remainders[family] = remainder_of(request, family)
