@@ -93,7 +93,7 @@ class Slopes:
         c, D, rows = self.config, len(q.slopes), list[Tangent]()
         for row in range(q.value.shape[2]):
             own = _each(q, lambda t, row=row: t[:, row : row + 1])  # type: ignore[misc]
-            seen = c.seen_by(row) if c.causal else slice(None)
+            seen = c.seen_by(row) if c.hides_tokens else slice(None)
             k, v = (_each(t, lambda t, seen=seen: t[:, seen]) for t in (keys, values))  # type: ignore[misc]
             steep = [
                 ((own.slopes[i] * k.value) + (own.value * k.slopes[i]))

@@ -140,8 +140,8 @@ class Network:
         """Eq. (5)–(8)."""
         c = self.config
         q, k, v = self._project(asking, "Q"), self._project(everything, "K"), self._project(everything, "V")
-        if c.causal:
-            model, off = self._causal(q, k, v)
+        if c.hides_tokens:
+            model, off = self._row_by_row(q, k, v)
         else:
             model, off = attended(q.model, k.model, v.model, (q.off, k.off, v.off), math.sqrt(c.d_k), self.arithmetic)
         # [box, head, row, d_v] → [box, row, head·d_v]
@@ -156,8 +156,8 @@ class Network:
         concat = Value(joined, off.transpose(0, 2, 1, 3).reshape(-1, rows, c.heads * c.d_v))
         return self.linear(concat, self.w.W_O, self.w.b_O if c.projection_bias else 0.0)
 
-    def _causal(self, q: Value, k: Value, v: Value) -> tuple[Taylor, np.ndarray]:
-        """Row by row, over the tokens that it sees.
+    def _row_by_row(self, q: Value, k: Value, v: Value) -> tuple[Taylor, np.ndarray]:
+        """Every row over the tokens that it sees.
 
         Hidden ones have weight 0, and adding 0 rounds nothing, unless a value overflows: every token sees itself, so that
         some row knows, and then nothing is known of any.
