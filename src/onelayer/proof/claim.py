@@ -48,7 +48,7 @@ class Claim:
             asked = f"a layer with {counted(target.outputs, 'output')}, as the target has"
             found = f"{counted(len(places) * c.features_out, 'output')} in {counted(len(places), 'place')}"
             raise InputError(asked, found, "make the two agree")
-        if c.attention not in ("softmax", "local"):
+        if c.attention == "fused":
             change = "certify a copy with attention='softmax'"
             raise InputError(
                 "explicit softmax attention", f"attention={c.attention!r}, whose rounding is unknown", change

@@ -77,6 +77,8 @@ def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples
     if remainder.nothing_left:
         return [[]]
     ways = splittings(remainder.target, request.seed, remainder.ratios, DETAIL_SHARE * request.fit_tolerance)
+    if request.attention == "local":
+        ways = ways[:1]  # the smallest groups, which windows may hold
     if request.units is None:
         return ways
     found = [way for way in ways if len(way) <= request.units]
