@@ -91,7 +91,9 @@ def combined(target: Target, fitted: list[FittedGroup], family: str) -> Layer:
     if family == "gates":
         return gate_layer(bias, D, (joined(banks), torch.cat(gate_values)) if banks else None, linear=linear)
     if not memories:
-        return reduce(added, (memory_layer(0 * bias, D, ridges=r) for r in ridges), memory_layer(bias, D, linear=linear))
+        return reduce(
+            added, (memory_layer(0 * bias, D, ridges=r) for r in ridges), memory_layer(bias, D, linear=linear)
+        )
     tokens = Memory(
         torch.cat([t.keys for t in memories]),
         torch.cat([t.biases for t in memories]),
@@ -107,7 +109,13 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
         counts = {"reads": len(layer.reads), "hinges": len(layer.hinges)}
         return memory_config(
-            layer.dimension, layer.outputs, len(layer.memory), sizes, **counts, ridges=len(layer.ridges), residual=residual
+            layer.dimension,
+            layer.outputs,
+            len(layer.memory),
+            sizes,
+            **counts,
+            ridges=len(layer.ridges),
+            residual=residual,
         )
     if layer.even and layout == "token" and residual:
         return even_config(layer.units)

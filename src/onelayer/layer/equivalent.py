@@ -77,7 +77,9 @@ def _depth(model: SingleLayerTransformer, places: tuple[int, ...], edge: float) 
     swing = edge * torch.einsum("fm,hm->hf", w["W_E"], keys).abs().sum(dim=1, keepdim=True) * of_data
     size = torch.einsum("tm,hm->ht", tokens.abs(), keys.abs())
     size = size + edge * torch.einsum("fm,hm->hf", w["W_E"].abs(), keys.abs()).sum(dim=1, keepdim=True) * of_data
-    off = 4 * (c.d_model + c.features_in + 4) * arithmetic_of(model.W_E.dtype).u * size  # of a computed key, and of these
+    off = (
+        4 * (c.d_model + c.features_in + 4) * arithmetic_of(model.W_E.dtype).u * size
+    )  # of a computed key, and of these
     if bool((middle + swing + off > 0).any()):
         return None
     return float((off + swing - middle).amin(dim=1).max())

@@ -218,7 +218,9 @@ def _outputs_at(
     error = passed.error + underflow(w, c, smallest)
     everything = (np.abs(constants) @ W_V).max(axis=1) + (np.abs(slopes) @ W_V).sum(axis=1) * edge
     everything = (everything[:, None] @ np.abs(W_O))[:, 0] @ np.abs(A)  # [head, out]: values of masked tokens, too
-    flushed = c.all_tokens * smallest * underflowing  # a weight below the smallest normal number may be anything below it
+    flushed = (
+        c.all_tokens * smallest * underflowing
+    )  # a weight below the smallest normal number may be anything below it
     error += ((heads.lost + flushed)[:, None] * 2 * everything * UP).sum(axis=0)
     error += (values_error @ np.abs(A)).max(axis=1)[used].sum(axis=0) * UP
     error += (moves_error @ np.abs(A)).sum(axis=1)[used].sum(axis=0) * edge * UP

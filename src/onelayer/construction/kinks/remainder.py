@@ -58,7 +58,7 @@ def remainder_of(request: Request, family: str) -> Remainder:
     target, frame = request.target, request.frame
     if target.formula is None or target.leaves_points_out:
         return Remainder(target, frame)
-    found = split(target.formula, target.domain, frame, family, request.layout)
+    found = split(target.formula, target.domain, frame, family, request.layout, sharp=request.attention != "linear")
     if not found.heads and not found.hinges:
         return Remainder(target, frame, kinks_left=found.kinks_left)
     share = ALONE_SHARE if found.nothing_left else BESIDE_SHARE

@@ -22,6 +22,7 @@ from .even import MOST_EVEN, EvenFamily, is_even
 from .families import Family, family_of
 from .fit import Fit
 from .layer_size import MOST_UNITS, Size, most_even_units, parameters_of
+from .polyline import polyline_fit
 from .search import UnitSearch
 from .slope_rows import SlopedFamily, SlopedSamples
 
@@ -137,6 +138,8 @@ class Candidate:
         group, given, groups = search.source.group, self.request.units, len(self.sources)
         self.searches[group] = search
         count = None if given is None else given // groups + (position < given % groups)
+        if self.family == "ramps":
+            search.begin(polyline_fit(search.source, search.goal, search.most, count))
         fit = search.run() if count is None else search.fixed(count)
         even = self._even_search(search, fit, count)
         if even is not None:

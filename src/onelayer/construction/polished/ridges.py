@@ -1,7 +1,7 @@
 """Ridge gates with free directions: the families of sigmoid and of sparsemax attention.
 
-    ridges  θ_j = (direction a_j, offset b_j): features 1, x and σ(a_j·x + b_j), each unit by itself
-    ramps   the same with (1 + a_j·x + b_j)/2, cut off at 0 and 1, in the place of σ: piecewise linear
+ridges  θ_j = (direction a_j, offset b_j): features 1, x and σ(a_j·x + b_j), each unit by itself
+ramps   the same with (1 + a_j·x + b_j)/2, cut off at 0 and 1, in the place of σ: piecewise linear
 """
 
 from dataclasses import dataclass
@@ -88,5 +88,7 @@ class RampFamily(RidgeFamily):
 def _through(centres: Tensor, steep: float, generator: torch.Generator) -> Float[Tensor, "unit width"]:
     """Gates whose score is 0 at the centres, |a| = steep; in one coordinate all rise."""
     directions = torch.randn(centres.shape, generator=generator, dtype=torch.float64)
-    directions = torch.ones_like(centres) if centres.shape[1] == 1 else directions / directions.norm(dim=1, keepdim=True)
+    directions = (
+        torch.ones_like(centres) if centres.shape[1] == 1 else directions / directions.norm(dim=1, keepdim=True)
+    )
     return steep * torch.cat([directions, -(directions * centres).sum(dim=1, keepdim=True)], dim=1)

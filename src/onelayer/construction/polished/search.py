@@ -93,6 +93,12 @@ class UnitSearch:
         self.most, self.exactly = units, True
         return self._safely(self._grow)
 
+    def begin(self, fit: Fit | None) -> None:
+        """Begin with a fit that is known, as it is or polished."""
+        if fit is not None:
+            with one_thread():
+                self.best = min(self._judged(fit), self._polished(fit.theta), key=lambda f: f.observed)
+
     def expected(self) -> int:
         """How many units the rate of the first two sizes suggests; `run` goes on from there."""
         self._safely(lambda: self._grow(sizes=2))
