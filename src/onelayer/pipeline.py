@@ -86,8 +86,8 @@ def build(
     when it is up, the best layer so far is returned with the best bound so far.
     `method="solved"` solves for the values of fixed heads only: quicker, larger.
     `method="representative"` is the paper's construction: its size is known in advance and its bound is proved.
-    `attention` other than "softmax" is another architecture (docs/theory/attention.md): "linear" has the same gates; "sigmoid" and
-    "sparsemax" have ridge gates of one token that holds x; "local" has gates, and tokens see those up to `window` away.
+    `attention` other than "softmax" makes another architecture (docs/theory/attention.md): "linear" has the same gates, "sigmoid"
+    and "sparsemax" have ridge gates on one token that holds x, "local" has gates on tokens that see those up to `window` away.
     `device="cuda"` solves, polishes and proves on a GPU; the model itself is returned on the CPU.
     `dtype="float32"` rounds the weights to float32 and certifies that model, run in float32, at float32 points.
     The options from `shape` on are those of `Target`. An `nn.Module` from [batch, D] to [batch, m] is taken like a function, and
@@ -105,8 +105,8 @@ def build(
     scale = relative_to(target, tolerance, budget.share(RELATIVE_TIME)) if relative else None
     request = Request(
         target, scale.tolerance if scale else tolerance, method=method, construction=construction, layout=layout,
-        attention=attention, window=window, units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device, seed=seed, budget=budget,
-        progress=progress, slope_tolerance=slope_tolerance, relative=scale,
+        attention=attention, window=window, units=units, hinges=hinges, arithmetic=arithmetic_of(dtype), device=device,
+        seed=seed, budget=budget, progress=progress, slope_tolerance=slope_tolerance, relative=scale,
     ).checked()  # fmt: skip
 
     statements = statements_of(properties, target)

@@ -17,6 +17,7 @@ from ..layer.assemble.gates import asks_itself
 from ..layer.composed import ComposedLayer
 from ..layer.layer import Layer
 from ..layer.symmetric import SymmetricLayer
+from ..model.config import Attention
 from ..proof.certificate import Certificate, RelativeTolerance
 from ..proof.claim import Claim
 from ..proof.least_error import require_attainable
@@ -24,7 +25,6 @@ from ..proof.slopes import require_slopes
 from ..target.as_formula import rounding_seen
 from ..target.envelope import fitting_tolerance
 from ..target.target import Target, require_tolerance
-from ..model.config import Attention
 from .menu import FAMILIES, Construction, Method
 
 BUILD_SECONDS = 600.0

@@ -7,8 +7,8 @@
 
 No largest score is subtracted before linear attention's exponentials are taken. They lie between 0 and 1, so none overflows;
 one that underflows is off by less than the smallest normal number ν. If some key of every head is at least −L for |x̂| ≤ edge,
-the sum of a row is at least e^(−L), and a weight is off by at most 2ν e^L for every token that underflows. `underflow` is 4e^L, and
-there is no equivalent if ν e^L is not far below the unit roundoff.
+the sum of a row is at least e^(−L), and a weight is off by at most 2ν e^L for every token that underflows. `underflow` is
+4e^L, and there is no equivalent if ν e^L is not far below the unit roundoff.
 """
 
 import math

@@ -12,6 +12,7 @@ from ..composed.curve import Polyline, best_polyline, fitted_polyline, samples_o
 from .fit import Fit
 
 SAMPLING = 0.1  # share of the range of f: the error down to which f is sampled where units are given, times 1/units²
+FEWER = 0.85  # share of the pieces found, from which on fewer are tried
 
 
 def polyline_fit(source: GroupSamples, error: float, most: int, units: int | None = None) -> Fit | None:
@@ -35,12 +36,12 @@ def polyline_fit(source: GroupSamples, error: float, most: int, units: int | Non
     if drawn is None:
         return None
     found = fitted_polyline(*drawn, error, most + 1) if units is None else best_polyline(*drawn, units + 1)
-    while units is None and found is not None and len(found.knots) > 2:  # it may have a tenth too many pieces
-        fewer = best_polyline(*drawn, len(found.knots) - 2)
-        if fewer.error > error:
-            break
-        found = fewer
-    return None if found is None else _ramps(found)
+    if found is None:
+        return None
+    pieces = len(found.knots) - 1  # perhaps a few too many: their number is raised by a tenth at a time
+    few = () if units is not None else range(int(FEWER * pieces), pieces, max(1, pieces // 50))
+    fewer = (best_polyline(*drawn, n) for n in few if n >= 1)
+    return _ramps(next((line for line in fewer if line.error <= error), found))
 
 
 def _ramps(line: Polyline) -> Fit:

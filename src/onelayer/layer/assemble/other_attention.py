@@ -42,7 +42,7 @@ def with_window(
 ) -> SingleLayerTransformer:
     """The model with local attention, if what every row is read out for lies within its window."""
     if model.config.readout != "output":  # an output token sees everything
-        needed = max(map(lambda place: _reach(layer, outputs, place), range(outputs.places)))
+        needed = max(_reach(layer, outputs, place) for place in range(outputs.places))
         if needed > window:
             change = f"give a window of {needed}, or layout='token': an output token sees everything"
             raise InputError(f"outputs that depend on no token more than {window} away", f"{needed} away", change)
