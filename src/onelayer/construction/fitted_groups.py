@@ -46,14 +46,19 @@ def groups_to_fit(target: Target) -> list[tuple[int, ...]]:
 
 
 def splittings(
-    target: Target, seed: int, ratios: tuple[float, ...] | None = None, detail: float = 0.0
+    target: Target, seed: int, ratios: tuple[float, ...] | None = None, detail: float = 0.0, finest: bool = False
 ) -> list[list[GroupSamples]]:
-    """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones."""
+    """Ways to fit f group by group: overlapping groups, if a formula's terms show some; then disjoint ones.
+
+    With `finest` groups there may be one inside another, so that every term is fitted on its own variables alone.
+    """
     apart = groups_to_fit(target)
     found = [[GroupSamples(target, group, seed, None, ratios, detail) for group in apart]]
     if target.formula is None or target.domain.within or target.leaves_points_out:
         return found
-    small = maximal(links_of(target.formula)) or apart
+    links = links_of(target.formula)
+    finer = sorted({tuple(sorted(link)) for link in links if link}, key=len)  # each holds its terms before a larger one
+    small = (finer if finest else maximal(links)) or apart
     if small != apart:
         parts = zip(small, parts_of(target.formula, small), strict=True)
         found.insert(0, [GroupSamples(target, group, seed, formula, ratios, detail) for group, formula in parts])

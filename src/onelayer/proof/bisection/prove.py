@@ -52,8 +52,6 @@ def prove(model: SingleLayerTransformer, claim: Claim, observed: float, budget: 
         return None
     if not all(bool(t.isfinite().all()) for t in model.state_dict().values()):
         return None
-    if model.config.attention not in ("softmax", "local"):
-        return None
     search = BranchAndBound.of(model, target, claim.places, arithmetic)
     return proof_by(search, claim, observed, budget or Budget(), _assumptions(model, target, arithmetic))
 
