@@ -48,11 +48,9 @@ class Claim:
             asked = f"a layer with {counted(target.outputs, 'output')}, as the target has"
             found = f"{counted(len(places) * c.features_out, 'output')} in {counted(len(places), 'place')}"
             raise InputError(asked, found, "make the two agree")
-        if c.attention not in ("softmax", "local"):
+        if c.attention == "fused":
             change = "certify a copy with attention='softmax'"
-            raise InputError(
-                "explicit softmax attention", f"attention={c.attention!r}, whose rounding is unknown", change
-            )
+            raise InputError("explicit softmax attention", "attention='fused', whose rounding is unknown", change)
         if len({p.dtype for p in model.state_dict().values()}) > 1:
             raise InputError("weights of one dtype", "several", "convert the model with .double() or .float()")
         if model.training and c.dropout:
