@@ -184,6 +184,12 @@ class LayerConfig:
                 "choose another layer",
             )
 
+    def require_softmax(self, asked: str) -> None:
+        """Refuse what is only known for softmax attention, Eq. (5): `asked` says what."""
+        if self.attention not in ("softmax", "fused"):
+            found = f"attention={self.attention!r}"
+            raise InputError(f"{asked} of a layer with softmax attention", found, "choose another layer")
+
     @property
     def parameter_count(self) -> int:
         """Numbers that a model of this shape stores: weights, embedding, codes, special tokens, normalisation."""

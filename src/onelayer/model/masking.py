@@ -32,7 +32,8 @@ def hidden_tokens(
     """Where token j is hidden from row i: j holds no token, comes later in a causal layer, or is outside the window.
 
     None: nothing is hidden. Rows are the tokens that are read out, or all of them with `every_row`. Special tokens are seen by
-    all and see all that is there. A position always sees itself, so that no row is without weights: where it holds no token its answer is not used.
+    all and see all that is there. A position always sees itself, so that no row is without weights: where it holds no token its
+    answer is not used.
     """
     if not config.hides_tokens and padding is None:
         return None

@@ -50,9 +50,7 @@ class Claim:
             raise InputError(asked, found, "make the two agree")
         if c.attention == "fused":
             change = "certify a copy with attention='softmax'"
-            raise InputError(
-                "explicit softmax attention", f"attention={c.attention!r}, whose rounding is unknown", change
-            )
+            raise InputError("explicit softmax attention", "attention='fused', whose rounding is unknown", change)
         if len({p.dtype for p in model.state_dict().values()}) > 1:
             raise InputError("weights of one dtype", "several", "convert the model with .double() or .float()")
         if model.training and c.dropout:

@@ -35,6 +35,7 @@ from ..boxes import Covering, Patch
 from ..certificate import Box, Evidence
 from ..claim import Claim, Proof
 from .frontier import Frontier, smear
+from .other_attention import SIGMOID_UNITS
 from .transformer import Network, Value
 
 AT_ONCE = 2**22  # numbers held at a time
@@ -93,8 +94,10 @@ def _assumptions(model: SingleLayerTransformer, target: Target, arithmetic: Arit
     assumed = [
         *arithmetic.assumptions,
         f"elementary functions of NumPy and SciPy within {ULPS} units in the last place",
-        "explicit softmax attention (other kernels add their own rounding)",
+        f"explicit {model.config.attention} attention (other kernels add their own rounding)",
     ]
+    if model.config.attention == "sigmoid":
+        assumed.append(f"sigmoid within {SIGMOID_UNITS} roundings, relative to its value")
     if model.config.norm != "none":
         assumed += ["LayerNorm's mean within (m + 2)u mean|x| and its variance within 2(m + 4)u mean x², m = d_model"]
     if model.config.activation != "relu":
