@@ -112,16 +112,9 @@ def config_of(target: Target, layer: Layer, layout: Layout = "token", residual: 
     if isinstance(layer, MemoryLayer):
         keyed = layer.memory.keys.ne(0)
         sizes = [int(keyed[layer.memory.group == g].any(dim=0).sum()) for g in range(layer.memory.groups)]
-        counts = {"reads": len(layer.reads), "hinges": len(layer.hinges)}
-        return memory_config(
-            layer.dimension,
-            layer.outputs,
-            len(layer.memory),
-            sizes,
-            **counts,
-            ridges=len(layer.ridges),
-            residual=residual,
-        )
+        shape = (layer.dimension, layer.outputs, len(layer.memory), sizes)
+        ridges, reads, hinges = len(layer.ridges), len(layer.reads), len(layer.hinges)
+        return memory_config(*shape, ridges=ridges, reads=reads, hinges=hinges, residual=residual)
     if layer.even and layout == "token" and residual:
         return even_config(layer.units)
     return gate_config(

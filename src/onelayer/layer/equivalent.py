@@ -1,7 +1,8 @@
 """Layers of other attention that are layers of softmax attention: the same real function, and no more rounding than its bound.
 
     sigmoid   σ(s) = e^s/(e^s + e^0): one token with sigmoid attention is one token and a token 0 with softmax attention.
-              Computed as 1/(1 + e^(−s)) it takes one exponential, one sum and one division: less than the softmax does
+              With T = 2 tokens the softmax's bound has 2T + 9 roundings relative to σ beside those of the score and of
+              exponentials (`rounding.deployed`): more than the 8 that are assumed of a computed sigmoid
     linear    φ(q)φ(k_j)/Σ_l φ(q)φ(k_l) with a query that is 1 and keys that are at most 0 for |x̂| ≤ edge, as computed: then
               φ(k) = e^k, and φ(q) = 2 cancels without rounding
 

@@ -29,12 +29,14 @@ from .analytic import prove as analytic
 from .ascent import POLISHED
 from .attained import Attained, attained, real_function
 from .bisection import prove as bisect
+from .bisection.other_attention import SIGMOID_ASSUMED
 from .boxes import Covering
 from .certificate import Certificate, Evidence, Method, unproved
 from .claim import Claim, Proof
 from .composed.prove import prove as prove_composed
 from .kinks_apart import prove as prove_apart
 from .observation import observe, polished_from
+from .ramps import prove as prove_ramps
 from .slopes import prove_slopes
 from .witness import witness
 
@@ -146,9 +148,11 @@ def prove_by(
 ) -> Proof | None:
     """A proof by one engine, rounding in the model's arithmetic included; None where the engine does not apply."""
     target, arithmetic = claim.target, arithmetic_of(model.W_E.dtype)
-    if method == "bisect":
-        return bisect.prove(model, claim, observed, budget)
     wide = edge_of(model, target)
+    if method == "bisect":
+        safe = cannot_overflow(model, wide, arithmetic)
+        proof = prove_ramps(model, claim, wide, budget) if safe else None
+        return proof or bisect.prove(model, claim, observed, budget)
     if not cannot_overflow(model, wide, arithmetic):
         return None
     reading = form_of_model(model, claim.places, wide)
@@ -156,10 +160,12 @@ def prove_by(
         return _prove_composed(model, claim, wide, budget)
     how = deployment_of(reading, arithmetic)
     if target.formula is not None and has_kinks(target.formula):
-        return prove_apart(reading, claim, budget, how)
-    if len(reading.hinges):
-        return None
-    return analytic.prove(reading.form, reading.frame, claim, budget, how=how)
+        proof = prove_apart(reading, claim, budget, how)
+    else:
+        proof = None if len(reading.hinges) else analytic.prove(reading.form, reading.frame, claim, budget, how=how)
+    if proof is None or model.config.attention != "sigmoid":
+        return proof
+    return replace(proof, assumptions=(*proof.assumptions, SIGMOID_ASSUMED))
 
 
 def edge_of(model: SingleLayerTransformer, target: Target) -> float:

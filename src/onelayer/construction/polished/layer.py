@@ -78,7 +78,9 @@ def _groupings(remainder: Remainder, request: Request) -> list[list[GroupSamples
         return [[]]
     windows = request.attention == "local" and request.layout != "token"
     detail = DETAIL_SHARE * request.fit_tolerance
-    ways = splittings(remainder.target, request.seed, remainder.ratios, detail, finest=windows)[: 1 if windows else None]
+    ways = splittings(remainder.target, request.seed, remainder.ratios, detail, finest=windows)[
+        : 1 if windows else None
+    ]
     if request.units is None:
         return ways
     found = [way for way in ways if len(way) <= request.units]

@@ -29,6 +29,7 @@ from ...layer.arithmetic import Arithmetic
 from .attention import Offs, score_rounding, scores_of
 
 SIGMOID_UNITS = 8  # relative error of the deployed sigmoid, in units u: exp within 4, an addition, a division
+SIGMOID_ASSUMED = f"sigmoid within {SIGMOID_UNITS} roundings, relative to its value"
 
 
 def by_sigmoid(
