@@ -120,7 +120,7 @@ def by_sparsemax(
         apart = np.where(support, np.maximum(-low, 0.0), np.maximum(high, 0.0)).sum(axis=-1, keepdims=True) * UP_MANY
         surely = (low > apart).sum(axis=-1, keepdims=True)  # tokens in every support
         delta = np.where(np.isfinite(apart), apart / np.maximum(surely, 1) * UP_FEW, np.inf)
-        alpha = _relaxed_relu(above - s.space.between(np.zeros(delta.shape), delta).broadcast(s.shape))
+        alpha = relaxed_relu(above - s.space.between(np.zeros(delta.shape), delta).broadcast(s.shape))
         alpha = alpha.best(np.clip(low - delta - 4 * U, 0.0, 1.0), np.clip(high, 0.0, 1.0))
         slack = (n + 8) * 1.1 * arithmetic.u
         contends = ~(high < -(2.1 * d.max(axis=-1, keepdims=True) + 2 * slack))
@@ -130,7 +130,7 @@ def by_sparsemax(
     return _mixed(alpha, np.where(fits[..., None], off, np.inf), v, offs[2], share, arithmetic)
 
 
-def _relaxed_relu(u: Taylor) -> Taylor:
+def relaxed_relu(u: Taylor) -> Taylor:
     """max(u, 0) between two parallel lines where the sign of u is not known."""
     share, width = relu_lines(*u.range())
     y = u.times(share)
