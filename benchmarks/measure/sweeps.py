@@ -22,7 +22,7 @@ from onelayer.views.study_figure import study_figures
 from page import DOCS, options, page_of, placed
 
 PAGE = page_of("study.md")
-STUDIES = ("epsilon", "attention", "sorting", "depth", "learnability", "samples", "functions")
+STUDIES = ("epsilon", "attention", "variants", "sorting", "depth", "learnability", "samples", "functions")
 LEFT_OUT = ("formula", "domain", "error")  # columns left out of the stored tables: the sweep knows them
 
 

@@ -16,7 +16,6 @@ from .attention import attended
 from .other_attention import relaxed_relu
 from .transformer import Value, normalised, reshaped
 
-
 MOST_SYMBOLS = 24  # hinges that keep symbols of their own; of more, each is enclosed by itself
 
 

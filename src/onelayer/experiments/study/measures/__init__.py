@@ -9,7 +9,7 @@ __all__ = ["MODULES", "Measure", "Point", "Result", "all_measures", "measure", "
 
 # name → module in this package
 MODULES = {"attention": "attention", "construct": "construction", "contest": "contest", "depth": "deep"}
-MODULES |= {"sample": "training", "sorting": "deep", "suite": "suite", "train": "training"}
+MODULES |= {"sample": "training", "sorting": "deep", "suite": "suite", "train": "training", "variant": "variants"}
 
 
 def measure_of(name: str) -> Measure:
