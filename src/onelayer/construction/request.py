@@ -149,6 +149,8 @@ class Request:
         """Refuse what is not made with another attention than softmax."""
         asked, local = f"attention={self.attention!r}", self.attention == "local"
         _refuse(asked, "use method='polished'", method=self.method != "polished", symmetric=self.target.symmetric)
+        smooth = self.slope_tolerance is not None and self.attention == "sparsemax"
+        _refuse(asked, "leave it out: there is no slope at kinks", slope_tolerance=smooth)
         gates, vector = self.families == ("gates",), self.layout != "token"
         _refuse(asked, "leave it out", construction=self.construction not in ("auto", "gates" if gates else "memory"))
         if self.attention == "linear":
