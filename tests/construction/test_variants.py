@@ -78,7 +78,8 @@ def test_the_bound_of_ramps_can_fail():
     with torch.no_grad():
         built.model.W_O *= 1.0002
     moved = ol.certify(built.model, built.target, 1e-3)
-    assert moved.verdict == "CERTIFIED" and moved.bound > 1e-4
+    assert moved.verdict == "CERTIFIED"
+    assert moved.bound > 1e-4
     with torch.no_grad():
         built.model.W_O *= 1.02
     assert ol.certify(built.model, built.target, 1e-3).verdict == "REFUTED"
@@ -107,7 +108,8 @@ def test_rounding_of_ramps_is_never_exceeded(dtype):
     )
     off = np.abs(computed - T).max(axis=0)
     allowed = ramp_rounding(layer, max(frame.scale), 0.5 + 1e-6, arithmetic_of(dtype))
-    assert (off > 0).all() and (off <= allowed).all()
+    assert (off > 0).all()
+    assert (off <= allowed).all()
 
 
 def test_other_layers_are_no_ramps():
@@ -151,7 +153,8 @@ def test_polylines_have_the_rate_of_theory():
 def test_lower_bounds():
     """x1·x2: the mixed difference over the square is 1, and x2 moves it by 1 where x1 = 1."""
     product = ol.Target("x1*x2", SQUARE)
-    assert additive_floor(product) == pytest.approx(0.25) and window_floor(product) == pytest.approx(0.5)
+    assert additive_floor(product) == pytest.approx(0.25)
+    assert window_floor(product) == pytest.approx(0.5)
     best = ol.Target("x1*x2 - x1/2 - x2/2 + 1/4", SQUARE)  # what the best g(x1) + h(x2) leaves
     assert np.abs(best(np.random.default_rng(0).random((1000, 2)))).max() <= 0.25
     assert additive_floor(ol.Target("sin(x1) + x2**2", SQUARE)) == 0.0
@@ -202,5 +205,6 @@ def test_heads_too_sharp_for_linear_attention_are_refused():
 
 def test_kinks_of_linear_attention_are_hinges():
     built = ol.build("abs(x1 - x2) + sin(x1)", SQUARE, 1e-2, attention="linear")
-    assert built.certificate.verdict == "CERTIFIED" and built.model.config.ffn_width >= 1
+    assert built.certificate.verdict == "CERTIFIED"
+    assert built.model.config.ffn_width >= 1
     assert not any(kind == "max" for kind, _ in built.facts.heads)
