@@ -205,6 +205,7 @@ def test_heads_too_sharp_for_linear_attention_are_refused():
 
 def test_kinks_of_linear_attention_are_hinges():
     built = ol.build("abs(x1 - x2) + sin(x1)", SQUARE, 1e-2, attention="linear")
+    assert ("attention", "linear") in built.table().rows
     assert built.certificate.verdict == "CERTIFIED"
     assert built.model.config.ffn_width >= 1
     assert not any(kind == "max" for kind, _ in built.facts.heads)
