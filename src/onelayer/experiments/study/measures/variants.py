@@ -35,10 +35,11 @@ def variant(point: Point) -> Result:
     if trained:
         found = _trained(target, attention, point)
     else:
-        options = {"seed": point["seed"], "seconds": seconds_at(point), "layout": point["layout"]}
-        window = 0 if local else None
         try:
-            built = build(target, tolerance=point["tolerance"], attention=attention, window=window, **options)
+            built = build(
+                target, tolerance=point["tolerance"], attention=attention, window=0 if local else None,
+                layout=point["layout"], seed=point["seed"], seconds=seconds_at(point),
+            )  # fmt: skip
             found = facts_of(built)
         except InputError as refusal:
             found = {"verdict": "REFUSED", "reason": str(refusal)}
@@ -49,9 +50,11 @@ def _trained(target: Target, attention: Attention, point: Point) -> Result:
     size = layer_size(target, point["budget"])
     if size is None:
         raise ValueError(f"no trained layer has {point['budget']} parameters within 10 %")
-    shape = dict(zip(("heads", "width", "d_model"), size, strict=True))
-    options = {"steps": point["steps"], "seed": point["seed"], "dtype": "float64", "attention": attention}
-    found = train(target, **shape, **options)
+    heads, width, d_model = size
+    found = train(
+        target, heads=heads, width=width, d_model=d_model, attention=attention, steps=point["steps"], seed=point["seed"],
+        dtype="float64",
+    )  # fmt: skip
     off = observed_error(lambda x: np.asarray(found(x), dtype=np.float64), target)
     return {"parameters": found.parameters, "observed": off}
 
