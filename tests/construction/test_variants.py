@@ -1,5 +1,8 @@
 """build(attention=…): certified layers with linear, sigmoid, sparsemax and local attention, and what is refused."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -159,6 +162,27 @@ def test_lower_bounds():
     assert np.abs(best(np.random.default_rng(0).random((1000, 2)))).max() <= 0.25
     assert additive_floor(ol.Target("sin(x1) + x2**2", SQUARE)) == 0.0
     assert window_floor(ol.Target("sin(x1)", (0, 1))) == 0.0
+
+
+def test_the_page_repeats_the_study():
+    """The table of docs/theory/attention.md has the units and parameters of docs/studies/variants.csv."""
+    docs = Path(__file__).parents[2] / "docs"
+    with (docs / "studies" / "variants.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["layout"] == "token" and row["tolerance"] == "0.003"]
+    found = {
+        (row["target"], row["attention"]): f"{row['units']}, {row['parameters']}"
+        for row in rows
+        if row["verdict"] == "CERTIFIED"
+    }
+    page = (docs / "theory" / "attention.md").read_text()
+    lines = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in page.splitlines() if line.startswith("| ")
+    ]
+    start = next(i for i, line in enumerate(lines) if line[0] == "target")
+    assert len(rows) == 30
+    for line in lines[start + 2 :]:
+        for attention, cell in zip(lines[start][1:], line[1:], strict=True):
+            assert cell == found.get((line[0], attention), "–"), (line[0], attention)
 
 
 LOCAL = "x1 + x2; x2**2 + x3; x2*x4 + x3; x3 - x4**2"
