@@ -155,17 +155,23 @@ def prove_by(
         return proof or bisect.prove(model, claim, observed, budget)
     if not cannot_overflow(model, wide, arithmetic):
         return None
-    reading = form_of_model(model, claim.places, wide)
-    if reading is None:
-        return _prove_composed(model, claim, wide, budget)
-    how = deployment_of(reading, arithmetic)
-    if target.formula is not None and has_kinks(target.formula):
-        proof = prove_apart(reading, claim, budget, how)
-    else:
-        proof = None if len(reading.hinges) else analytic.prove(reading.form, reading.frame, claim, budget, how=how)
-    if proof is None or model.config.attention != "sigmoid":
+    proof = _prove_reading(model, claim, wide, budget)
+    attention = model.config.attention
+    if proof is None or attention == "softmax":
         return proof
-    return replace(proof, assumptions=(*proof.assumptions, SIGMOID_ASSUMED))
+    assumed = tuple(text.replace("explicit softmax", f"explicit {attention}") for text in proof.assumptions)
+    return replace(proof, assumptions=(*assumed, SIGMOID_ASSUMED) if attention == "sigmoid" else assumed)
+
+
+def _prove_reading(model: SingleLayerTransformer, claim: Claim, edge: float, budget: Budget) -> Proof | None:
+    """A proof by interpolation for a model that is read as a sum of softmax averages, perhaps with outer functions."""
+    reading, target = form_of_model(model, claim.places, edge), claim.target
+    if reading is None:
+        return _prove_composed(model, claim, edge, budget)
+    how = deployment_of(reading, arithmetic_of(model.W_E.dtype))
+    if target.formula is not None and has_kinks(target.formula):
+        return prove_apart(reading, claim, budget, how)
+    return None if len(reading.hinges) else analytic.prove(reading.form, reading.frame, claim, budget, how=how)
 
 
 def edge_of(model: SingleLayerTransformer, target: Target) -> float:
